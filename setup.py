@@ -1,0 +1,79 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Packaging of swift-lightsync: packages, entry points, shared files."""
+
+from glob import glob
+
+from setuptools import find_packages, setup
+
+with open('README.md', encoding='utf8') as readme:
+    LONG_DESCRIPTION = readme.read()
+
+setup(
+    name='swift-lightsync',
+    version='0.1.0',
+    description='Light object sync for OpenStack Swift',
+    long_description=LONG_DESCRIPTION,
+    long_description_content_type='text/markdown',
+    license='Apache-2.0',
+    classifiers=[
+        'Environment :: OpenStack',
+        'Intended Audience :: System Administrators',
+        'License :: OSI Approved :: Apache Software License',
+        'Operating System :: POSIX :: Linux',
+        'Programming Language :: Python :: 3',
+    ],
+    python_requires='>=3.9',
+    packages=find_packages(include=['swift_lightsync*', 'swift_losf*']),
+    package_data={'': ['*.md']},
+    data_files=[
+        ('share/swift-lightsync/patches',
+         ['patches/series'] + sorted(glob('patches/*.patch'))),
+        ('share/swift-lightsync/etc', sorted(glob('etc/*-sample'))),
+    ],
+    install_requires=[
+        'swift>=2.38,<2.39',
+        'eventlet>=0.36.1',
+        'greenlet>=1.0',
+        'pyeclib>=1.3.1',
+        'xattr>=0.7.2',
+        'whatthepatch>=1.0.5,<2',
+    ],
+    extras_require={
+        'losf': ['grpcio>=1.60,<2', 'plyvel>=1.5,<2'],
+        'test': [
+            'coverage>=7',
+            'flake8>=6',
+            'hypothesis>=6.90',
+            'pytest>=7.4',
+            'pytest-timeout>=2.2',
+            'python-swiftclient>=4.4',
+            'keystonemiddleware>=9',
+            'python-keystoneclient>=5',
+            'boto3>=1.28',
+        ],
+    },
+    entry_points={
+        'console_scripts': [
+            'swift-lightsync-patch = swift_lightsync.patcher:main',
+            'swift-object-lightsync = swift_lightsync.sync.replicator:main',
+        ],
+        'paste.app_factory': [
+            'object = swift_lightsync.object_server:app_factory',
+        ],
+        'swift.object_replicator': [
+            'lightsync = swift_lightsync.sync.replicator:'
+            'LightSyncReplicator',
+        ],
+    },
+)
