@@ -10,16 +10,17 @@
 # implied.
 # See the License for the specific language governing permissions and
 # limitations under the License.
-"""The paste app ``egg:swift-lightsync#object``."""
+"""The paste app ``egg:swift-lightsync#object``: Swift's, and LIGHTSYNC."""
 
 from swift.obj import server
 
+from swift_lightsync.sync.verb import LightSyncVerb
 
-class ObjectController(server.ObjectController):
-    """Swift's object-server with the LIGHTSYNC verb."""
+
+class ObjectController(LightSyncVerb, server.ObjectController):
+    """Swift's object-server, which also answers sync messages."""
 
 
 def app_factory(global_conf, **local_conf):
     """paste.deploy app factory for creating WSGI object server apps"""
-    conf = dict(global_conf, **local_conf)
-    return ObjectController(conf)
+    return ObjectController(dict(global_conf, **local_conf))

@@ -1,0 +1,132 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Applies patches to one file's text and tells which ones it has.
+
+A hunk fits if its old lines stand in the file exactly once, at whatever line:
+no fuzz, but a release of Swift with the same code further down is served.
+Which patches a file has is not recorded anywhere: it has the first n of its
+patches if these can be taken back and then all of them applied. This module
+does no I/O.
+"""
+
+import io
+from dataclasses import dataclass
+
+from swift_lightsync.patching import PatchingError
+
+
+class Mismatch(PatchingError):
+    """A hunk does not fit; ``matched`` counts those that did before."""
+
+    def __init__(self, file_patch, hunk, problem, matched):
+        super().__init__(
+            '%s: %s: hunk %d does not fit: %s. Something else changed the '
+            'file: put the file of the Swift release back, or rebase the '
+            'patch' % (file_patch.path, file_patch.patch, hunk.number,
+                       problem))
+        self.matched = matched
+
+
+@dataclass(frozen=True)
+class FileState:
+    """A file of the tree as the series sees it."""
+
+    path: str  #: relative to the tree
+    stages: tuple  #: its text with 0, 1, ... all of its patches
+    level: int  #: which of the stages it is in
+
+    @property
+    def top(self):
+        """The level at which the file has all of its patches."""
+        return len(self.stages) - 1
+
+
+def detect(text, chain):
+    """
+    Find out how many of a file's patches it has.
+
+    :param text: the file's text
+    :param chain: the FilePatches of this one file, in the series' order
+    :returns: a FileState
+    :raises PatchingError: if the file is in none of the expected states; the
+        error is that of the state it comes nearest to
+    """
+    found, failures = [], []
+    for level in range(len(chain) + 1):
+        try:
+            found.append(FileState(chain[0].path,
+                                   _stages(text, chain, level), level))
+        except Mismatch as err:
+            failures.append(err)
+    if not found:
+        raise max(failures, key=lambda err: err.matched)
+    if len(found) > 1:
+        raise PatchingError('%s: cannot tell whether it has %s of its '
+                            'patches' % (chain[0].path, ' or '.join(
+                                str(state.level) for state in found)))
+    return found[0]
+
+
+def _stages(text, chain, level):
+    """The file's text at each level, if it is at the given level now."""
+    matched = 0
+    for file_patch in reversed(chain[:level]):
+        text = _apply(text, file_patch, matched,
+                      [hunk.reverse() for hunk in file_patch.hunks])
+        matched += len(file_patch.hunks)
+    stages = [text]
+    for file_patch in chain:
+        stages.append(_apply(stages[-1], file_patch, matched,
+                             file_patch.hunks))
+        matched += len(file_patch.hunks)
+    return tuple(stages)
+
+
+def _apply(text, file_patch, matched, hunks):
+    lines = io.StringIO(text, newline='\n').readlines()
+    places = [_places(lines, hunk.old) for hunk in hunks]
+    matched += sum(len(found) == 1 for found in places)
+    result, end = [], 0
+    for hunk, found in zip(hunks, places):
+        if len(found) != 1:
+            problem = 'its lines stand there %d times' % len(found) \
+                if found else _difference(lines, hunk)
+            raise Mismatch(file_patch, hunk, problem, matched)
+        if found[0] < end:
+            raise Mismatch(file_patch, hunk, 'line %d is not below the hunk '
+                           'before it' % (found[0] + 1), matched)
+        result += lines[end:found[0]]
+        result += hunk.new
+        end = found[0] + len(hunk.old)
+    return ''.join(result + lines[end:])
+
+
+def _places(lines, block):
+    """Indexes at which the lines hold the block."""
+    return [at for at, line in enumerate(lines) if line == block[0]
+            and tuple(lines[at:at + len(block)]) == block]
+
+
+def _difference(lines, hunk):
+    """Where the lines that look most like a hunk's differ from it first."""
+    def likeness(at):
+        same = sum(a == b for a, b in zip(lines[at:], hunk.old))
+        return same, -abs(at + 1 - hunk.start)
+
+    at = max(range(max(len(lines), 1)), key=likeness)
+    here = lines[at:at + len(hunk.old)]
+    here += ['(end of file)'] * (len(hunk.old) - len(here))
+    offset, expected, found = next(
+        (n, a, b) for n, (a, b) in enumerate(zip(hunk.old, here)) if a != b)
+    return 'line %d should be %r, but is %r' % (
+        at + offset + 1, expected.rstrip('\n'), found.rstrip('\n'))

@@ -1,0 +1,269 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""
+``changed.pkl``: the root of a partition, kept beside its ``hashes.pkl``.
+
+LightSync §5.2. The file is a cache whose validity is derived, never
+announced: it counts only while the hashes.pkl that its root was computed
+from is still in place and nothing is queued in hashes.invalid. So nothing
+that writes to a partition needs to know of it, and a lost, stale or damaged
+one costs a recalculation. PROTOCOL.md, "changed.pkl", is the format.
+"""
+
+import math
+import os
+import pickle  # nosec: B403
+import time
+from dataclasses import asdict, dataclass, replace
+from tempfile import mkstemp
+
+from swift.common.exceptions import DiskFileDeviceUnavailable
+from swift.common.utils import mkdirs
+from swift.common.utils.pickle import unpickle
+from swift.obj.diskfile import HASH_FILE, HASH_INVALIDATIONS_FILE, \
+    get_part_path, get_tmp_dir
+
+from swift_lightsync.sync import merkle
+
+CHANGED_FILE = 'changed.pkl'
+VERSION = 1
+#: Longest file that is read at all; a valid one has about 150 bytes.
+MAX_BYTES = 4096
+HEX_DIGITS = frozenset('0123456789abcdef')
+
+
+class FingerprintError(ValueError):
+    """A ``changed.pkl`` that is damaged, with the reason."""
+
+
+@dataclass(frozen=True)
+class Fingerprint:
+    """
+    :param root: the root of the suffix hashes, 32 hex digits
+    :param suffixes: how many suffix hashes it stands for
+    :param source: (inode, size, mtime_ns) of the hashes.pkl they were in
+    :param exchanged: when all replicas were last compared suffix by suffix,
+        or this file was first made; seconds
+    :param version: of this format
+    """
+    root: str
+    suffixes: int
+    source: tuple
+    exchanged: float
+    version: int = VERSION
+
+    def __post_init__(self):
+        sound = {
+            'root': type(self.root) is str and len(self.root) == 32
+            and not set(self.root) - HEX_DIGITS,
+            'suffixes': type(self.suffixes) is int and self.suffixes >= 0,
+            'source': type(self.source) is tuple and len(self.source) == 3
+            and all(type(field) is int for field in self.source),
+            'exchanged': type(self.exchanged) is float
+            and math.isfinite(self.exchanged),
+            'version': self.version == VERSION,
+        }
+        for field, is_sound in sound.items():
+            if not is_sound:
+                # The value stays out of the message: it may be anything.
+                raise FingerprintError('field %s is not as specified' % field)
+
+
+def _identity(stat):
+    return stat.st_ino, stat.st_size, stat.st_mtime_ns
+
+
+def load(partition_path):
+    """
+    Read the ``changed.pkl`` of a partition, current or not.
+
+    :param partition_path: absolute path of the partition directory
+    :returns: a :class:`Fingerprint`, or None if there is no file
+    :raises FingerprintError: if it is damaged
+    """
+    path = os.path.join(partition_path, CHANGED_FILE)
+    try:
+        with open(path, 'rb') as changed:
+            data = changed.read(MAX_BYTES + 1)
+    except FileNotFoundError:
+        return None
+    except OSError as err:
+        raise FingerprintError('%s: %s' % (path, err))
+    if len(data) > MAX_BYTES:
+        raise FingerprintError('%s: longer than %d bytes' % (path, MAX_BYTES))
+    try:
+        return Fingerprint(**unpickle(data))
+    except Exception as err:
+        # Damaged pickles raise nearly anything.
+        raise FingerprintError('%s: %s: %s' % (
+            path, type(err).__name__, err))
+
+
+def is_current(partition_path, fingerprint):
+    """
+    Whether a fingerprint still speaks for the partition.
+
+    The queue of invalidations is looked at before hashes.pkl: whoever
+    empties the queue has replaced hashes.pkl before, so a queue seen empty
+    and then an unchanged hashes.pkl leave no gap to slip through.
+
+    :param partition_path: absolute path of the partition directory
+    :param fingerprint: a :class:`Fingerprint`
+    """
+    try:
+        queue = os.stat(os.path.join(partition_path, HASH_INVALIDATIONS_FILE))
+        if queue.st_size:
+            return False
+    except FileNotFoundError:
+        pass
+    try:
+        source = os.stat(os.path.join(partition_path, HASH_FILE))
+    except FileNotFoundError:
+        return False
+    return _identity(source) == fingerprint.source
+
+
+def store(partition_path, tmp_path, fingerprint):
+    """
+    Replace the ``changed.pkl`` of a partition at once.
+
+    It is not synced: after a power cut it is current or counts for nothing.
+
+    :param partition_path: absolute path of the partition directory
+    :param tmp_path: a directory for temporary files of the same file system
+    :param fingerprint: a :class:`Fingerprint`
+    """
+    mkdirs(tmp_path)
+    fd, tmp_file = mkstemp(dir=tmp_path, suffix='.tmp')
+    try:
+        with os.fdopen(fd, 'wb') as changed:
+            pickle.dump(asdict(fingerprint), changed, protocol=2)
+        os.rename(tmp_file, os.path.join(partition_path, CHANGED_FILE))
+    except FileNotFoundError:
+        # The partition was moved away meanwhile.
+        os.unlink(tmp_file)
+    except OSError:
+        os.unlink(tmp_file)
+        raise
+
+
+def _from_hashes_file(partition_path, exchanged):
+    """
+    Compute the fingerprint of a partition from its hashes.pkl alone.
+
+    The file is only ever replaced as a whole: what is read from one open
+    file belongs to that file's identity.
+
+    :returns: a :class:`Fingerprint`, or None if the file is missing, damaged
+        or has suffixes that await hashing
+    """
+    try:
+        with open(os.path.join(partition_path, HASH_FILE), 'rb') as source:
+            identity = _identity(os.fstat(source.fileno()))
+            hashes = unpickle(source)
+        if hashes.pop('valid', True) is not True or None in hashes.values():
+            return None
+        hashes.pop('updated', None)
+        return Fingerprint(merkle.root(hashes), len(hashes), identity,
+                           exchanged)
+    except Exception:
+        # As in swift.obj.diskfile.read_hashes: anything can come out of a
+        # damaged pickle, and it counts for nothing.
+        return None
+
+
+class Fingerprints:
+    """
+    The fingerprints of the partitions that one diskfile manager holds.
+
+    The methods block: call them through a thread pool.
+
+    :param df_mgr: a diskfile manager
+    :param policy: the StoragePolicy of its partitions
+    :param logger: a logger
+    """
+
+    def __init__(self, df_mgr, policy, logger):
+        self.df_mgr = df_mgr
+        self.policy = policy
+        self.logger = logger
+
+    def _paths(self, device, partition):
+        dev_path = self.df_mgr.get_dev_path(device)
+        if not dev_path:
+            raise DiskFileDeviceUnavailable()
+        return (get_part_path(dev_path, self.policy, partition),
+                os.path.join(dev_path, get_tmp_dir(self.policy)))
+
+    def get(self, device, partition):
+        """
+        The fingerprint of a partition as it is now.
+
+        :param device: name of the device
+        :param partition: the partition
+        :returns: a tuple of the number of suffixes that had to be hashed,
+            and a :class:`Fingerprint`; of no suffixes, if there is no such
+            partition on the device
+        :raises DiskFileDeviceUnavailable: if the device is not mounted
+        """
+        partition_path, tmp_path = self._paths(device, partition)
+        if not os.path.isdir(partition_path):
+            return 0, Fingerprint(merkle.root({}), 0, (0, 0, 0), 0.0)
+        known = None
+        try:
+            known = load(partition_path)
+        except FingerprintError as err:
+            self.logger.warning('Replacing a damaged fingerprint: %s', err)
+        if known and is_current(partition_path, known):
+            return 0, known
+        return self._renew(device, partition, partition_path, tmp_path, known)
+
+    def _renew(self, device, partition, partition_path, tmp_path, known):
+        hashed, hashes = self.df_mgr._get_hashes(device, partition,
+                                                 self.policy)
+        exchanged = known.exchanged if known else time.time()
+        fingerprint = _from_hashes_file(partition_path, exchanged)
+        if fingerprint:
+            store(partition_path, tmp_path, fingerprint)
+            return hashed, fingerprint
+        # Somebody is writing to the partition, or a suffix cannot be hashed
+        # (None, as stock Swift has it): good for now, not for later.
+        return hashed, Fingerprint(
+            merkle.root({suffix: str(digest)
+                         for suffix, digest in hashes.items()}),
+            len(hashes), (0, 0, 0), exchanged)
+
+    def relist(self, device, partition):
+        """
+        Make the partition's hashes reflect the suffixes that really exist.
+
+        :param device: name of the device
+        :param partition: the partition
+        :returns: the number of suffixes that had to be hashed
+        """
+        return self.df_mgr._get_hashes(device, partition, self.policy,
+                                       do_listdir=True)[0]
+
+    def note_exchange(self, device, partition, now):
+        """
+        Remember that all replicas were compared suffix by suffix.
+
+        :param device: name of the device
+        :param partition: the partition
+        :param now: when, seconds
+        """
+        partition_path, tmp_path = self._paths(device, partition)
+        fingerprint = self.get(device, partition)[1]
+        if os.path.isdir(partition_path):
+            store(partition_path, tmp_path,
+                  replace(fingerprint, exchanged=now))

@@ -1,0 +1,53 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""
+Hashing of Hashes: one root for all suffix hashes of a partition.
+
+LightSync §5.2, Figs. 19-20. PROTOCOL.md, "The root", has the bytes.
+"""
+
+from hashlib import md5
+
+EMPTY, LEAF, NODE = b'\x00', b'\x01', b'\x02'
+
+
+def _hash(kind, *parts):
+    digest = md5(kind, usedforsecurity=False)
+    for part in parts:
+        digest.update(part)
+    return digest.digest()
+
+
+def root(suffix_hashes):
+    """
+    Aggregate the suffix hashes of a partition into the root of their tree.
+
+    The leaves are (suffix, hash) pairs in the order of the suffixes, so that
+    two partitions have one root only when they hold the same suffixes with
+    the same hashes; a suffix that is missing, or whose hash moved to another
+    suffix, changes it.
+
+    :param suffix_hashes: a dict, suffix (3 hex digits) to hash (a string);
+        without the ``valid`` and ``updated`` keys of hashes.pkl
+    :returns: the root, 32 hex digits
+    """
+    level = [_hash(LEAF, suffix.encode('ascii'), digest.encode('ascii'))
+             for suffix, digest in sorted(suffix_hashes.items())]
+    if not level:
+        return _hash(EMPTY).hex()
+    while len(level) > 1:
+        pairs = [_hash(NODE, left, right)
+                 for left, right in zip(level[::2], level[1::2])]
+        # An odd last node rises a level as it is.
+        level = pairs + level[2 * len(pairs):]
+    return level[0].hex()

@@ -1,0 +1,160 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""
+The replicator's side of a sync message: connections that are kept.
+
+In a stable cluster a sync message is a few dozen bytes; making a connection
+for each would cost more than the message does.
+"""
+
+import os
+import socket
+from collections import defaultdict
+from http.client import RemoteDisconnected
+
+from swift.common.bufferedhttp import BufferedHTTPConnection
+from swift.common.concurrency import Timeout
+from swift.common.http import HTTP_INSUFFICIENT_STORAGE, HTTP_OK
+
+from swift_lightsync.sync import sync_message
+from swift_lightsync.sync.sync_round import Answer
+from swift_lightsync.sync.verb import ROOTS
+
+#: Answers of an object-server that does not know the verb.
+WITHOUT_VERB = (400, 405, 501)
+#: Connection time-outs without a packet acknowledged: a silent host.
+SILENCE = 4
+
+
+class ConnectFailure(Exception):
+    """
+    No connection: the node, not just the device, is out of reach.
+
+    :param answer: Answer.REFUSED or Answer.TIMEOUT
+    """
+
+    def __init__(self, answer, reason):
+        super().__init__(str(reason))
+        self.answer = answer
+
+
+class SyncClient:
+    """
+    Sends sync messages to the replication ports of object-servers.
+
+    :param conn_timeout: seconds a connection may take
+    :param http_timeout: seconds an answer may take: the peer may have
+        suffixes to hash first
+    """
+
+    def __init__(self, conn_timeout, http_timeout):
+        self.conn_timeout = conn_timeout
+        self.http_timeout = http_timeout
+        self._idle = defaultdict(list)
+
+    def ask(self, node, policy, roots):
+        """
+        Send the roots of partitions to a device.
+
+        :param node: the device, a dict as in the ring
+        :param policy: the StoragePolicy of the partitions
+        :param roots: a dict, partition number to root
+        :returns: a tuple of an :class:`Answer` and, if that is DIFFER, the
+            set of partitions that differ
+        :raises ConnectFailure: if the node cannot be reached
+        :raises SyncMessageError: if the answer makes no sense
+        :raises Timeout: if no answer comes in time
+        :raises OSError, HTTPException: if the connection broke
+        """
+        status, body = self._request(node, policy,
+                                     sync_message.encode_roots(roots))
+        if status == HTTP_INSUFFICIENT_STORAGE:
+            return Answer.UNMOUNTED, set()
+        if status in WITHOUT_VERB:
+            return Answer.UNSUPPORTED, set()
+        if status != HTTP_OK:
+            raise sync_message.SyncMessageError(
+                'sync message: answered with status %d' % status)
+        differing = sync_message.decode_differing(body, roots)
+        return (Answer.DIFFER if differing else Answer.MATCH), differing
+
+    def close(self):
+        """Close the connections that are not in use."""
+        while self._idle:
+            for conn in self._idle.popitem()[1]:
+                conn.close()
+
+    def _request(self, node, policy, message):
+        idle = self._idle[node['replication_ip'], node['replication_port']]
+        while idle:
+            conn = idle.pop()
+            try:
+                return self._converse(conn, idle, node, policy, message)
+            except (RemoteDisconnected, BrokenPipeError,
+                    ConnectionResetError):
+                # The server gave up the idle connection; asking twice does
+                # no harm.
+                continue
+        conn = self._connect(node)
+        return self._converse(conn, idle, node, policy, message)
+
+    def _connect(self, node):
+        conn = BufferedHTTPConnection('%s:%s' % (
+            node['replication_ip'], node['replication_port']))
+        try:
+            with Timeout(self.conn_timeout):
+                conn.connect()
+        except Timeout as err:
+            conn.close()
+            raise ConnectFailure(Answer.TIMEOUT, err)
+        except OSError as err:
+            raise ConnectFailure(Answer.REFUSED, err)
+        if hasattr(socket, 'TCP_USER_TIMEOUT'):
+            # A host that falls silent under a kept connection acknowledges
+            # no packets; a busy one does, and may take http_timeout.
+            conn.sock.setsockopt(
+                socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT,
+                int(SILENCE * self.conn_timeout * 1000))
+        return conn
+
+    def _converse(self, conn, idle, node, policy, message):
+        keep = False
+        try:
+            with Timeout(self.http_timeout):
+                _send(conn, '/%s/%s' % (node['device'], ROOTS), policy,
+                      message)
+                resp = conn.getresponse()
+                body = resp.read(sync_message.MAX_BYTES)
+                keep = not resp.will_close and resp.isclosed()
+                return resp.status, body
+        except TimeoutError as err:
+            raise ConnectFailure(Answer.TIMEOUT, err)
+        finally:
+            if keep:
+                idle.append(conn)
+            else:
+                conn.close()
+
+
+def _send(conn, path, policy, message):
+    """Send a request; its headers and its body in one packet if they fit."""
+    cork = getattr(socket, 'TCP_CORK', None)
+    if cork is not None:
+        conn.sock.setsockopt(socket.IPPROTO_TCP, cork, 1)
+    conn.putrequest('LIGHTSYNC', path, skip_accept_encoding=True)
+    conn.putheader('Content-Length', str(len(message)))
+    conn.putheader('X-Backend-Storage-Policy-Index', str(int(policy)))
+    conn.putheader('User-Agent', 'object-replicator %d' % os.getpid())
+    conn.endheaders(message)
+    if cork is not None:
+        conn.sock.setsockopt(socket.IPPROTO_TCP, cork, 0)

@@ -1,0 +1,120 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""
+One sync round of one partition, as one of its devices plays it.
+
+LightSync §5.3, Algorithm 1, with the closed ring of §5.4.2. The round is a
+generator of actions; whoever runs it performs each one, and sends back what
+came of it. It neither waits nor talks, so the daemon, the tests and a
+simulator can run the same rounds.
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Answer(Enum):
+    """What came of a sync message; the value is its name in metrics."""
+    MATCH = 'match'
+    DIFFER = 'differ'
+    #: The peer does not know the verb: stock Swift.
+    UNSUPPORTED = 'unsupported'
+    #: An answer that cannot be used.
+    INVALID = 'invalid'
+    #: 507: the device is not mounted.
+    UNMOUNTED = 'unmounted'
+    REFUSED = 'refused'
+    TIMEOUT = 'timeout'
+
+
+@dataclass(frozen=True)
+class Check:
+    """Send our root to the device; to be answered with an Answer."""
+    device: dict
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """
+    Compare suffix by suffix with the devices and push what differs, as stock
+    Swift does; to be answered with True if all went well.
+    """
+    devices: tuple
+
+
+class Next(Enum):
+    """How a round goes on after an answer."""
+    DONE = 1
+    EXCHANGE = 2
+    EXCHANGE_WITH_ALL = 3
+    PASS_OVER = 4
+
+
+NEXT = {
+    Answer.MATCH: Next.DONE,
+    Answer.DIFFER: Next.EXCHANGE,
+    Answer.UNSUPPORTED: Next.EXCHANGE,
+    Answer.INVALID: Next.EXCHANGE,
+    # A missing disk is a matter for all replicas: hand-offs take over.
+    Answer.UNMOUNTED: Next.EXCHANGE_WITH_ALL,
+    Answer.REFUSED: Next.PASS_OVER,
+    Answer.TIMEOUT: Next.PASS_OVER,
+}
+
+
+def sync_round(clockwise, has_failed):
+    """
+    Go round the replica ring until a neighbour holds what we hold.
+
+    Mostly that takes one sync message, to the clockwise neighbour. A device
+    that cannot be reached, or cannot take what we push, is passed over, so
+    that what we hold travels on by the next one.
+
+    :param clockwise: the other devices of the ring, as from
+        ``replica_ring.clockwise``
+    :param has_failed: a function of a device: is it to be skipped?
+    :returns: a generator of :class:`Check` and :class:`Exchange`
+    """
+    for device in clockwise:
+        if has_failed(device):
+            continue
+        following = NEXT[(yield Check(device))]
+        if following is Next.DONE:
+            return
+        if following is Next.EXCHANGE_WITH_ALL:
+            yield Exchange(tuple(d for d in clockwise if not has_failed(d)))
+            return
+        if following is Next.EXCHANGE and (yield Exchange((device,))):
+            return
+
+
+def full_exchange_due(partition, last, now, interval):
+    """
+    Whether a partition's turn for an exchange with all replicas has come.
+
+    Time is cut into intervals, at a different phase for each partition; its
+    turn has come as soon as the last exchange is not of this interval. So no
+    partition waits longer than one interval for the next pass to exchange
+    it, the exchanges of a device's partitions are spread over the interval,
+    and a clock that was wrong once puts nothing off.
+
+    :param partition: its number
+    :param last: when it last had an exchange with all, seconds
+    :param now: the time, seconds
+    :param interval: seconds; 0 makes it due always
+    """
+    if interval <= 0:
+        return True
+    # The golden ratio spreads consecutive numbers evenly.
+    phase = partition * 0.6180339887498949 % 1
+    return int(now / interval + phase) != int(last / interval + phase)

@@ -1,0 +1,110 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""LightSync §5.4: Failed Neighbour Handling."""
+
+import unittest
+from itertools import combinations, permutations
+
+from swift_lightsync.sync.failure_table import FailureTable
+from tests.paper.model import Replicas
+
+
+class TestFailureDetection(unittest.TestCase):
+
+    def test_5_4_1_a_node_fails_at_its_tenth_exception(self):
+        table = FailureTable()
+        for second in range(9):
+            self.assertFalse(table.record('r3', second))
+            self.assertFalse(table.has_failed('r3', second))
+        self.assertTrue(table.record('r3', 9))
+        self.assertTrue(table.has_failed('r3', 9))
+
+    def test_5_4_1_it_is_left_alone_for_sixty_seconds(self):
+        table = FailureTable()
+        for _ in range(10):
+            table.record('r3', 100)
+        self.assertTrue(table.has_failed('r3', 159.9))
+        self.assertFalse(table.has_failed('r3', 160))
+
+    def test_fig_22_then_its_exceptions_count_from_zero(self):
+        table = FailureTable()
+        for _ in range(10):
+            table.record('r3', 100)
+        table.record('r3', 160)
+        self.assertEqual(1, table.row('r3', 160).n_exception)
+        self.assertFalse(table.has_failed('r3', 160))
+
+    def test_table_2(self):
+        table = FailureTable()
+        noon = 12 * 3600
+        exceptions = {'r3': (10, noon + 12 * 60 + 30),
+                      'r4': (9, noon + 12 * 60 + 29),
+                      'r5': (10, noon + 11 * 60)}
+        for node, (count, second) in exceptions.items():
+            for _ in range(count):
+                table.record(node, second)
+        now = noon + 12 * 60 + 31
+        self.assertEqual(
+            {'r1': 0, 'r3': 10, 'r4': 9, 'r5': 0},
+            {node: table.row(node, now).n_exception
+             for node in ('r1', 'r3', 'r4', 'r5')})
+        self.assertEqual(['r3'], [node for node in exceptions
+                                  if table.has_failed(node, now)])
+
+    def test_5_4_1_only_consecutive_exceptions_count(self):
+        table = FailureTable()
+        for _ in range(9):
+            table.record('r3', 0)
+        self.assertTrue(table.contact('r3'))
+        table.record('r3', 1)
+        self.assertFalse(table.has_failed('r3', 1))
+        self.assertFalse(table.contact('r1'))
+
+
+class TestFailureHandling(unittest.TestCase):
+
+    def neighbour_of_r2(self, *failed):
+        replicas = Replicas([1] * 5)
+        replicas.play(1, lambda device: device['id'] + 1 in failed)
+        (_, receiver), = replicas.messages
+        return receiver + 1
+
+    def test_fig_23_the_ring_closes_over_a_failed_neighbour(self):
+        self.assertEqual(3, self.neighbour_of_r2())
+        self.assertEqual(4, self.neighbour_of_r2(3))
+        self.assertEqual(5, self.neighbour_of_r2(3, 4))
+
+    def test_5_4_2_the_live_become_equal_with_any_minority_silent(self):
+        for dead in range(1, 3):
+            for silent in combinations(range(5), dead):
+                live = [i for i in range(5) if i not in silent]
+                for holder in live:
+                    for order in permutations(live):
+                        replicas = Replicas([1] * 5, silent)
+                        replicas.write('abc', 1, [holder])
+                        replicas.rounds_until_equal(order, len(live) - 1)
+
+    def test_a_neighbour_that_cannot_store_does_not_stop_the_rest(self):
+        replicas = Replicas([1] * 5)
+        replicas.write('abc', 1, [1])
+        push = replicas._push
+        replicas._push = lambda sender, receiver: (
+            receiver != 2 and push(sender, receiver))
+        for _ in range(3):
+            replicas.round(range(5))
+        self.assertEqual([{'abc': 1}] * 2 + [{}] + [{'abc': 1}] * 2,
+                         [replicas.contents[i] for i in range(5)])
+
+
+if __name__ == '__main__':
+    unittest.main()
