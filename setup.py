@@ -47,7 +47,7 @@ setup(
         'greenlet>=1.0',
         'pyeclib>=1.3.1',
         'xattr>=0.7.2',
-        'whatthepatch>=1.0.5,<2',
+        'unidiff>=0.7.5,<2',
     ],
     extras_require={
         'losf': ['grpcio>=1.60,<2', 'plyvel>=1.5,<2'],
@@ -56,6 +56,7 @@ setup(
             'flake8>=6',
             'hypothesis>=6.90',
             'pytest>=7.4',
+            'pytest-cov>=4.1',
             'pytest-timeout>=2.2',
             'python-swiftclient>=4.4',
             'keystonemiddleware>=9',

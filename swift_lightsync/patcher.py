@@ -123,7 +123,7 @@ def main(argv=None):
         root = tree.open_tree(args.target or tree.default_tree())
         return {'apply': apply, 'check': check,
                 'revert': revert}[args.action](root, file_patches)
-    except PatchingError as err:
+    except (PatchingError, OSError) as err:
         print('%s: refused: %s.' % (parser.prog, err), file=sys.stderr)
         return REFUSED
 

@@ -26,15 +26,28 @@ from swift_lightsync.patching import PatchingError
 
 
 class Mismatch(PatchingError):
-    """A hunk does not fit; ``matched`` counts those that did before."""
+    """A hunk does not fit."""
 
-    def __init__(self, file_patch, hunk, problem, matched):
-        super().__init__(
+    def __init__(self, file_patch, hunk, lines, matched):
+        """
+        :param lines: the lines in which it was looked for
+        :param matched: how many hunks did fit
+        """
+        super().__init__(file_patch, hunk)
+        self.file_patch, self.hunk = file_patch, hunk
+        self.lines, self.matched = lines, matched
+
+    def explain(self, now):
+        """
+        :param now: the lines of the file as it is, to number them
+        :returns: an error that names file, patch, hunk and the difference
+        """
+        lines = self.lines if _places(now, self.hunk.old) else now
+        return PatchingError(
             '%s: %s: hunk %d does not fit: %s. Something else changed the '
             'file: put the file of the Swift release back, or rebase the '
-            'patch' % (file_patch.path, file_patch.patch, hunk.number,
-                       problem))
-        self.matched = matched
+            'patch' % (self.file_patch.path, self.file_patch.patch,
+                       self.hunk.number, _problem(lines, self.hunk)))
 
 
 @dataclass(frozen=True)
@@ -69,7 +82,8 @@ def detect(text, chain):
         except Mismatch as err:
             failures.append(err)
     if not found:
-        raise max(failures, key=lambda err: err.matched)
+        nearest = max(failures, key=lambda err: err.matched)
+        raise nearest.explain(_lines(text))
     if len(found) > 1:
         raise PatchingError('%s: cannot tell whether it has %s of its '
                             'patches' % (chain[0].path, ' or '.join(
@@ -92,19 +106,18 @@ def _stages(text, chain, level):
     return tuple(stages)
 
 
+def _lines(text):
+    return io.StringIO(text, newline='\n').readlines()
+
+
 def _apply(text, file_patch, matched, hunks):
-    lines = io.StringIO(text, newline='\n').readlines()
+    lines = _lines(text)
     places = [_places(lines, hunk.old) for hunk in hunks]
     matched += sum(len(found) == 1 for found in places)
     result, end = [], 0
     for hunk, found in zip(hunks, places):
-        if len(found) != 1:
-            problem = 'its lines stand there %d times' % len(found) \
-                if found else _difference(lines, hunk)
-            raise Mismatch(file_patch, hunk, problem, matched)
-        if found[0] < end:
-            raise Mismatch(file_patch, hunk, 'line %d is not below the hunk '
-                           'before it' % (found[0] + 1), matched)
+        if len(found) != 1 or found[0] < end:
+            raise Mismatch(file_patch, hunk, lines, matched)
         result += lines[end:found[0]]
         result += hunk.new
         end = found[0] + len(hunk.old)
@@ -117,8 +130,14 @@ def _places(lines, block):
             and tuple(lines[at:at + len(block)]) == block]
 
 
-def _difference(lines, hunk):
-    """Where the lines that look most like a hunk's differ from it first."""
+def _problem(lines, hunk):
+    """Why a hunk does not fit, in words."""
+    places = _places(lines, hunk.old)
+    if len(places) > 1:
+        return 'its lines stand there %d times' % len(places)
+    if places:
+        return 'line %d is not below the hunk before it' % (places[0] + 1)
+
     def likeness(at):
         same = sum(a == b for a, b in zip(lines[at:], hunk.old))
         return same, -abs(at + 1 - hunk.start)
@@ -128,5 +147,7 @@ def _difference(lines, hunk):
     here += ['(end of file)'] * (len(hunk.old) - len(here))
     offset, expected, found = next(
         (n, a, b) for n, (a, b) in enumerate(zip(hunk.old, here)) if a != b)
+    if expected.rstrip('\n') != found.rstrip('\n'):
+        expected, found = expected.rstrip('\n'), found.rstrip('\n')
     return 'line %d should be %r, but is %r' % (
-        at + offset + 1, expected.rstrip('\n'), found.rstrip('\n'))
+        at + offset + 1, expected, found)

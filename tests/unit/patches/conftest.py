@@ -1,0 +1,75 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""A stock and a patched Swift for the tests of the patches."""
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.unit.patches.swift_copy import copy_swift
+
+SCENARIOS = Path(__file__).parent / 'scenarios'
+
+
+@dataclass(frozen=True)
+class Swift:
+    """A copy of Swift to run the scripts in scenarios/ with."""
+
+    tree: Path
+
+    def run(self, scenario, *args, path=()):
+        """
+        Run a script with this copy as its Swift.
+
+        :param scenario: name of the script
+        :param args: its arguments
+        :param path: further directories to import from
+        :returns: the CompletedProcess
+        """
+        env = dict(os.environ, PYTHONDONTWRITEBYTECODE='1',
+                   PYTHONPATH=os.pathsep.join(map(str, [self.tree, *path])))
+        return subprocess.run(
+            [sys.executable, SCENARIOS / scenario, *map(str, args)], env=env,
+            text=True, capture_output=True, timeout=120)
+
+    def result(self, scenario, *args, path=()):
+        """
+        Run a script that succeeds; the arguments are those of run().
+
+        :returns: the dict that it printed last, as JSON
+        """
+        done = self.run(scenario, *args, path=path)
+        assert done.returncode == 0, done.stderr
+        result = json.loads(done.stdout.splitlines()[-1])
+        assert result.pop('swift') == str(self.tree / 'swift/__init__.py')
+        return result
+
+
+@pytest.fixture(scope='session')
+def stock(tmp_path_factory):
+    return Swift(copy_swift(tmp_path_factory.mktemp('stock'), 'revert'))
+
+
+@pytest.fixture(scope='session')
+def patched(tmp_path_factory):
+    return Swift(copy_swift(tmp_path_factory.mktemp('patched'), 'apply'))
+
+
+@pytest.fixture(params=['stock', 'patched'])
+def either(request):
+    return request.getfixturevalue(request.param)

@@ -1,0 +1,87 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Doubles the partitions of a ring and relinks one object, with cleanup.
+
+Arguments: the name of an extra file to leave in the old partition, an empty
+directory. Prints the partitions before and after cleanup.
+"""
+
+import json
+import multiprocessing
+import os
+import sys
+
+import swift
+from swift.cli import relinker
+from swift.common import utils
+from swift.common.ring import RingBuilder
+
+OBJECT = 'f41d8cd98f00b204e9800998ecf84abc'  # partition 3 of 4, then 7 of 8
+
+
+CONF = """
+[DEFAULT]
+swift_dir = {root}
+devices = {root}/node
+mount_check = false
+[object-relinker]
+recon_cache_path = {root}
+"""
+
+
+def run(step, conf):
+    """Each step has a process of its own, as an operator's has."""
+    process = multiprocessing.get_context('fork').Process(
+        target=lambda: sys.exit(relinker.main([step, conf])))
+    process.start()
+    process.join()
+    if process.exitcode:
+        raise SystemExit('relinker %s: %s' % (step, process.exitcode))
+
+
+def save(builder, ring):
+    """A builder keeps the ring that it made; one that is loaded makes it."""
+    builder.save(ring + '.builder')
+    RingBuilder.load(ring + '.builder').get_ring().save(ring)
+
+
+def main(extra, root):
+    utils.HASH_PATH_SUFFIX = b'suffix'
+    conf = os.path.join(root, 'object-server.conf')
+    with open(conf, 'w') as f:
+        f.write(CONF.format(root=root))
+    builder = RingBuilder(2, 1, 1)
+    builder.add_dev({'id': 0, 'region': 1, 'zone': 1, 'weight': 1,
+                     'ip': '127.0.0.1', 'port': 6200, 'device': 'sda'})
+    builder.rebalance()
+    ring = os.path.join(root, 'object.ring.gz')
+    objects = os.path.join(root, 'node', 'sda', 'objects')
+    old = os.path.join(objects, '3')
+    os.makedirs(os.path.join(old, OBJECT[-3:], OBJECT))
+    with open(os.path.join(old, OBJECT[-3:], OBJECT, '1.00000.data'), 'w'):
+        pass
+
+    builder.prepare_increase_partition_power()
+    save(builder, ring)
+    run('relink', conf)
+    builder.increase_partition_power()
+    save(builder, ring)
+    with open(os.path.join(old, extra), 'w'):
+        pass
+    before = sorted(os.listdir(objects))
+    run('cleanup', conf)
+    print(json.dumps({'swift': swift.__file__, 'before': before,
+                      'after': sorted(os.listdir(objects))}))
+
+
+main(*sys.argv[1:])

@@ -1,0 +1,31 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Which class swift-object-replicator runs, for the arguments given."""
+
+import json
+
+import swift
+from swift.obj import replicator
+
+
+def report(klass, conf_file, section_name='', once=False, **options):
+    """Stands for run_daemon()."""
+    print(json.dumps({
+        'swift': swift.__file__,
+        'class': '%s:%s' % (klass.__module__, klass.__name__),
+        'conf_file': conf_file, 'section_name': section_name, 'once': once,
+        'devices': options['devices']}))
+
+
+replicator.run_daemon = report
+replicator.main()
