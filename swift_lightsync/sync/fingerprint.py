@@ -20,10 +20,10 @@ that writes to a partition needs to know of it, and a lost, stale or damaged
 one costs a recalculation. PROTOCOL.md, "changed.pkl", is the format.
 """
 
-import math
 import os
 import pickle  # nosec: B403
 import time
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from tempfile import mkstemp
 
@@ -39,6 +39,9 @@ CHANGED_FILE = 'changed.pkl'
 VERSION = 1
 #: Longest file that is read at all; a valid one has about 150 bytes.
 MAX_BYTES = 4096
+#: Seconds; what lies behind is no time at all.
+END_OF_TIME = 1e11
+MAX_SUFFIXES = 4096
 HEX_DIGITS = frozenset('0123456789abcdef')
 
 
@@ -66,11 +69,12 @@ class Fingerprint:
         sound = {
             'root': type(self.root) is str and len(self.root) == 32
             and not set(self.root) - HEX_DIGITS,
-            'suffixes': type(self.suffixes) is int and self.suffixes >= 0,
+            'suffixes': type(self.suffixes) is int
+            and 0 <= self.suffixes <= MAX_SUFFIXES,
             'source': type(self.source) is tuple and len(self.source) == 3
             and all(type(field) is int for field in self.source),
             'exchanged': type(self.exchanged) is float
-            and math.isfinite(self.exchanged),
+            and 0 <= self.exchanged < END_OF_TIME,
             'version': self.version == VERSION,
         }
         for field, is_sound in sound.items():
@@ -142,6 +146,7 @@ def store(partition_path, tmp_path, fingerprint):
     :param partition_path: absolute path of the partition directory
     :param tmp_path: a directory for temporary files of the same file system
     :param fingerprint: a :class:`Fingerprint`
+    :raises OSError: if the file system will not have it
     """
     mkdirs(tmp_path)
     fd, tmp_file = mkstemp(dir=tmp_path, suffix='.tmp')
@@ -149,11 +154,9 @@ def store(partition_path, tmp_path, fingerprint):
         with os.fdopen(fd, 'wb') as changed:
             pickle.dump(asdict(fingerprint), changed, protocol=2)
         os.rename(tmp_file, os.path.join(partition_path, CHANGED_FILE))
-    except FileNotFoundError:
-        # The partition was moved away meanwhile.
-        os.unlink(tmp_file)
     except OSError:
-        os.unlink(tmp_file)
+        with suppress(FileNotFoundError):
+            os.unlink(tmp_file)
         raise
 
 
@@ -234,7 +237,7 @@ class Fingerprints:
         exchanged = known.exchanged if known else time.time()
         fingerprint = _from_hashes_file(partition_path, exchanged)
         if fingerprint:
-            store(partition_path, tmp_path, fingerprint)
+            self._keep(partition_path, tmp_path, fingerprint)
             return hashed, fingerprint
         # Somebody is writing to the partition, or a suffix cannot be hashed
         # (None, as stock Swift has it): good for now, not for later.
@@ -242,6 +245,17 @@ class Fingerprints:
             merkle.root({suffix: str(digest)
                          for suffix, digest in hashes.items()}),
             len(hashes), (0, 0, 0), exchanged)
+
+    def _keep(self, partition_path, tmp_path, fingerprint):
+        try:
+            store(partition_path, tmp_path, fingerprint)
+        except FileNotFoundError:
+            # The partition was moved away meanwhile.
+            pass
+        except OSError as err:
+            # Only time is lost: the root is computed again when asked for.
+            self.logger.warning('Unable to keep the fingerprint of %s: %s',
+                                partition_path, err)
 
     def relist(self, device, partition):
         """
@@ -262,8 +276,6 @@ class Fingerprints:
         :param partition: the partition
         :param now: when, seconds
         """
-        partition_path, tmp_path = self._paths(device, partition)
         fingerprint = self.get(device, partition)[1]
-        if os.path.isdir(partition_path):
-            store(partition_path, tmp_path,
-                  replace(fingerprint, exchanged=now))
+        self._keep(*self._paths(device, partition),
+                   replace(fingerprint, exchanged=now))

@@ -74,7 +74,8 @@ class PartitionRound:
     def _clockwise(self):
         """
         The other devices of the replica ring, nearest first, or None if the
-        object ring has changed since the job was made.
+        object ring has changed since the job was made. (A device that was
+        replaced by one other meanwhile plays that one's part.)
         """
         part_nodes = self.policy.object_ring.get_part_nodes(self.partition)
         others = {node['id'] for node in self.job['nodes']}
@@ -87,8 +88,8 @@ class PartitionRound:
         """List the suffixes anew and compare them with all replicas."""
         self._count_hashed(self._in_thread(self.fingerprints.relist))
         self.daemon.exchange(self.job, [
-            node for node in self.job['nodes']
-            if not self.daemon.has_failed(node)])
+            node for node in self.job['nodes'] if not self._has_failed(node)])
+        self.stats.add_failure_stats(self.passed_over)
         self._in_thread(self.fingerprints.note_exchange, self.begin)
 
     def run(self):

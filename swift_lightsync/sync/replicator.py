@@ -21,10 +21,9 @@ Hand-offs, rsync and ssync, statistics and options are Swift's.
 
 import math
 import time
-from http.client import HTTPException
 from optparse import OptionParser
 
-from swift.common.concurrency import Timeout
+from swift.common.concurrency import Timeout, green_http_client
 from swift.common.daemon import run_daemon
 from swift.common.utils import config_positive_int_value, node_to_string, \
     non_negative_float, parse_options
@@ -35,10 +34,6 @@ from swift_lightsync.sync.partition_round import PartitionRound
 from swift_lightsync.sync.sync_client import ConnectFailure, SyncClient
 from swift_lightsync.sync.sync_message import SyncMessageError
 from swift_lightsync.sync.sync_round import Answer
-
-#: Exceptions that one failure to answer counts for in the failure table: a
-#: refusal costs us next to nothing, a time-out holds up the pass.
-EXCEPTIONS = {Answer.REFUSED: 1, Answer.TIMEOUT: 5}
 
 
 def _option(conf, name, default, parse):
@@ -154,12 +149,14 @@ class LightSyncReplicator(replicator.ObjectReplicator):
         except ConnectFailure as err:
             return self._failed(node, endpoint, err.answer, err)
         except Timeout as err:
-            return self._failed(node, device, Answer.TIMEOUT, err)
+            # It has held up the pass for http_timeout: once is enough.
+            return self._failed(node, device, Answer.TIMEOUT, err,
+                                self.failure_table.limit)
         except SyncMessageError as err:
             self.logger.error('%s: %s', node_to_string(
                 node, replication=True), err)
             answer = Answer.INVALID
-        except (OSError, HTTPException) as err:
+        except (OSError, green_http_client.HTTPException) as err:
             return self._failed(node, device, Answer.REFUSED, err)
         self.failure_table.contact(endpoint)
         self.failure_table.contact(device)
@@ -167,11 +164,15 @@ class LightSyncReplicator(replicator.ObjectReplicator):
             self.without_verb.add(endpoint)
         return answer
 
-    def _failed(self, node, key, answer, err):
+    def _failed(self, node, key, answer, err, weight=None):
+        if weight is None:
+            # A refusal costs next to nothing, a time-out holds up the pass.
+            weight = (1 if answer is Answer.REFUSED
+                      else (self.failure_table.limit + 1) // 2)
         node_str = node_to_string(node, replication=True)
         self.logger.error('No answer to the sync message to %s: %s',
                           node_str, err)
-        if self.failure_table.record(key, time.time(), EXCEPTIONS[answer]):
+        if self.failure_table.record(key, time.time(), weight):
             self.logger.warning(
                 'Closing the replica rings over %s for %s seconds',
                 node_str if len(key) == 3 else '%s:%s' % key,

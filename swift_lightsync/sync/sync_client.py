@@ -20,10 +20,9 @@ for each would cost more than the message does.
 import os
 import socket
 from collections import defaultdict
-from http.client import RemoteDisconnected
 
 from swift.common.bufferedhttp import BufferedHTTPConnection
-from swift.common.concurrency import Timeout
+from swift.common.concurrency import Timeout, green_http_client
 from swift.common.http import HTTP_INSUFFICIENT_STORAGE, HTTP_OK
 
 from swift_lightsync.sync import sync_message
@@ -100,7 +99,7 @@ class SyncClient:
             conn = idle.pop()
             try:
                 return self._converse(conn, idle, node, policy, message)
-            except (RemoteDisconnected, BrokenPipeError,
+            except (green_http_client.RemoteDisconnected, BrokenPipeError,
                     ConnectionResetError):
                 # The server gave up the idle connection; asking twice does
                 # no harm.
@@ -154,6 +153,8 @@ def _send(conn, path, policy, message):
     conn.putrequest('LIGHTSYNC', path, skip_accept_encoding=True)
     conn.putheader('Content-Length', str(len(message)))
     conn.putheader('X-Backend-Storage-Policy-Index', str(int(policy)))
+    # Logged like the other replication verbs, at debug level.
+    conn.putheader('X-Backend-Replication', 'true')
     conn.putheader('User-Agent', 'object-replicator %d' % os.getpid())
     conn.endheaders(message)
     if cork is not None:

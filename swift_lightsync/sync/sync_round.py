@@ -85,16 +85,20 @@ def sync_round(clockwise, has_failed):
     :param has_failed: a function of a device: is it to be skipped?
     :returns: a generator of :class:`Check` and :class:`Exchange`
     """
+    reachable = list(clockwise)
     for device in clockwise:
         if has_failed(device):
             continue
         following = NEXT[(yield Check(device))]
         if following is Next.DONE:
             return
-        if following is Next.EXCHANGE_WITH_ALL:
-            yield Exchange(tuple(d for d in clockwise if not has_failed(d)))
-            return
         if following is Next.EXCHANGE and (yield Exchange((device,))):
+            return
+        if following is Next.PASS_OVER:
+            reachable.remove(device)
+        if following is Next.EXCHANGE_WITH_ALL:
+            yield Exchange(tuple(other for other in reachable
+                                 if not has_failed(other)))
             return
 
 

@@ -22,10 +22,12 @@ from itertools import islice
 
 from swift.common.base_storage_server import timing_stats
 from swift.common.concurrency import tpool
-from swift.common.exceptions import DiskFileDeviceUnavailable
+from swift.common.exceptions import ChunkReadTimeout, \
+    DiskFileDeviceUnavailable
 from swift.common.request_helpers import get_name_and_placement
 from swift.common.swob import HTTPBadRequest, HTTPInsufficientStorage, \
-    HTTPLengthRequired, HTTPRequestEntityTooLarge, Response
+    HTTPLengthRequired, HTTPRequestEntityTooLarge, HTTPRequestTimeout, \
+    Response
 from swift.common.utils import public, replication
 
 from swift_lightsync.sync import sync_message
@@ -50,15 +52,17 @@ class LightSyncVerb:
         :param request: a swob.Request; its path names the device, its
             ``X-Backend-Storage-Policy-Index`` the policy
         :returns: 200 with the partitions that differ; 400 for what is no sync
-            message, 411 and 413 for a length that is missing or too large,
-            507 if the device is not mounted
+            message, 408 for one that does not come in time, 411 and 413 for
+            a length that is missing or too large, 507 if the device is not
+            mounted
         """
         device, what, policy = get_name_and_placement(request, 2, 2)
         if what != ROOTS:
             return HTTPBadRequest(request=request, body='LIGHTSYNC of %r, '
                                   'must be %r' % (what, ROOTS))
         try:
-            roots = sync_message.decode_roots(_read_body(request))
+            roots = sync_message.decode_roots(
+                _read_body(request, self.client_timeout))
         except sync_message.SyncMessageError as err:
             return HTTPBadRequest(request=request, body=str(err))
         try:
@@ -84,15 +88,22 @@ class LightSyncVerb:
         return differing
 
 
-def _read_body(request):
+def _read_body(request, timeout):
     try:
         length = request.message_length()
     except (ValueError, AttributeError) as err:
         raise HTTPBadRequest(request=request, body=str(err))
     if length is None:
         raise HTTPLengthRequired(request=request)
+    if length < 0:
+        raise HTTPBadRequest(request=request,
+                             body='Invalid Content-Length: %d' % length)
     if length > sync_message.MAX_BYTES:
         raise HTTPRequestEntityTooLarge(
             request=request, body='Sync message: %d bytes, at most %d'
             % (length, sync_message.MAX_BYTES))
-    return request.environ['wsgi.input'].read(length)
+    try:
+        with ChunkReadTimeout(timeout):
+            return request.environ['wsgi.input'].read(length)
+    except ChunkReadTimeout:
+        raise HTTPRequestTimeout(request=request)

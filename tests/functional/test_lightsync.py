@@ -1,0 +1,273 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""LightSync on real object-servers, with files on real disks."""
+
+import os
+import pickle  # nosec: B403
+import random
+import re
+import signal
+import subprocess
+import time
+import unittest
+from glob import glob
+from itertools import combinations
+
+from swift_lightsync.sync.fingerprint import CHANGED_FILE
+from tests.functional.clusters import R3, R5, object_servers, play_round
+from tests.functional.objects import ClusterObjects
+
+#: Timestamps of versions: old enough, and not old enough to be reclaimed.
+T = [int(time.time()) - 10000 + age for age in range(10)]
+
+
+def file_name(timestamp, extension):
+    return '%016.5f.%s' % (timestamp, extension)
+
+
+class OnCluster:
+    """What the cases below have in common; ``cluster`` is their cluster."""
+
+    def setUp(self):
+        self.objects = ClusterObjects(self.cluster, R5.index)
+
+    def converge(self, most, nodes=None):
+        """:returns: the rounds needed"""
+        for number in range(most + 1):
+            if not self.objects.unequal():
+                return number
+            play_round(self.cluster, nodes)
+        self.assertEqual([], self.objects.unequal(),
+                         'after %d rounds' % most)
+        return most
+
+    def newest(self, name):
+        """
+        :returns: on how many devices an object's newest file is, and its name
+        """
+        partition, nodes = self.objects.nodes(name)
+        hash_name = os.path.basename(self.objects._diskfile(
+            nodes[0], partition, name)._datadir)
+        files = [os.path.basename(path) for node in nodes
+                 for path in self.objects.on_device(node['device'])
+                 if os.sep + hash_name + os.sep in path]
+        return files.count(max(files)), max(files)
+
+
+class Convergence(OnCluster):
+
+    def test_a_quorum_write_is_on_all_five_replicas_in_two_rounds(self):
+        for number, rows in enumerate(combinations(range(5), 3)):
+            name = 'quorum-%d' % number
+            _, nodes = self.objects.nodes(name)
+            self.objects.write(name, b'v1', T[1], nodes)
+            self.objects.write(name, b'v2', T[2], [nodes[i] for i in rows])
+        self.assertLessEqual(self.converge(2), 2)
+        for number in range(10):
+            self.assertEqual((5, file_name(T[2], 'data')),
+                             self.newest('quorum-%d' % number))
+
+    def test_a_single_copy_is_on_all_five_replicas_in_four_rounds(self):
+        for row in range(5):
+            name = 'single-%d' % row
+            _, nodes = self.objects.nodes(name)
+            self.objects.write(name, b'x' * 5000, T[1], [nodes[row]])
+        self.assertLessEqual(self.converge(4), 4)
+
+    def test_a_quorum_write_is_on_all_three_replicas_in_one_round(self):
+        self.objects = ClusterObjects(self.cluster, R3.index)
+        for number, rows in enumerate(combinations(range(3), 2)):
+            name = 'three-%d' % number
+            _, nodes = self.objects.nodes(name)
+            self.objects.write(name, b'v1', T[1], [nodes[i] for i in rows])
+        self.assertEqual(1, self.converge(1))
+
+    def test_deletes_and_posts_win_by_their_timestamps(self):
+        for number in range(4):
+            name = 'changed-%d' % number
+            _, nodes = self.objects.nodes(name)
+            self.objects.write(name, b'v1', T[1], nodes)
+        _, nodes = self.objects.nodes('changed-0')
+        self.objects.delete('changed-0', T[2], nodes[2:])
+        _, nodes = self.objects.nodes('changed-1')
+        self.objects.post('changed-1', 'red', T[2], nodes[:3])
+        _, nodes = self.objects.nodes('changed-2')
+        self.objects.delete('changed-2', T[2], nodes[:3])
+        self.objects.write('changed-2', b'v3', T[3], nodes[1:4])
+        _, nodes = self.objects.nodes('changed-3')
+        self.objects.write('changed-3', b'v2', T[2], nodes[:1])
+        self.objects.delete('changed-3', T[3], nodes[3:])
+        # A single copy has the longest way.
+        self.converge(4)
+        self.assertEqual(
+            [(5, file_name(T[2], 'ts')), (5, file_name(T[2], 'meta')),
+             (5, file_name(T[3], 'data')), (5, file_name(T[3], 'ts'))],
+            [self.newest('changed-%d' % number) for number in range(4)])
+
+
+class Messages(OnCluster):
+
+    def logged(self, verb):
+        """:returns: how many requests the replication servers have logged"""
+        count = 0
+        for path in glob(os.path.join(self.cluster.layout.logs,
+                                      'replication-server.*')):
+            with open(path) as log:
+                count += len(re.findall('"%s ' % verb, log.read()))
+        return count
+
+    def test_a_stable_round_is_one_message_a_replica(self):
+        replicas = 0
+        for policy in (R3, R5):
+            objects = ClusterObjects(self.cluster, policy.index)
+            for number in range(60):
+                name = 'stable-%d' % number
+                objects.write(name, b'v1', T[1], objects.nodes(name)[1])
+            replicas += sum(map(len, objects.replicas().values()))
+        play_round(self.cluster)
+        before = self.logged('LIGHTSYNC'), self.logged('REPLICATE')
+        play_round(self.cluster)
+        self.assertEqual((before[0] + replicas, before[1]), (
+            self.logged('LIGHTSYNC'), self.logged('REPLICATE')))
+
+
+class Failures(OnCluster):
+
+    def write_quorums(self, prefix, timestamp, count=12):
+        for number in range(count):
+            name = '%s-%d' % (prefix, number)
+            _, nodes = self.objects.nodes(name)
+            self.objects.write(name, b'%d' % timestamp, timestamp,
+                               random.Random(name).sample(nodes, 3))
+
+    def changed_files(self):
+        return glob(os.path.join(self.cluster.layout.srv, '*', '*',
+                                 'objects-1', '*', CHANGED_FILE))
+
+    def test_damaged_fingerprints_are_replaced(self):
+        self.write_quorums('damaged', T[1])
+        self.converge(2)
+        play_round(self.cluster)
+        trap = os.path.join(self.cluster.spec.root, 'executed')
+        damages = [
+            b'', b'\x80', b'garbage', b'x' * 100000,
+            pickle.dumps({'version': 1}, protocol=2),
+            b'cos\nsystem\n(S"touch %s"\ntR.' % trap.encode()]
+        files = self.changed_files()
+        self.assertGreaterEqual(len(files), 5 * len(damages))
+        for number, path in enumerate(sorted(files)):
+            with open(path, 'wb') as changed:
+                changed.write(damages[number % len(damages)])
+        self.write_quorums('damaged', T[2])
+        self.converge(2)
+        play_round(self.cluster)
+        self.assertFalse(os.path.exists(trap))
+        for path in files:
+            with open(path, 'rb') as changed:
+                self.assertEqual(1, pickle.load(changed)['version'])
+
+    def test_nothing_is_lost_when_replicators_are_killed_at_any_time(self):
+        self.write_quorums('killed', T[1])
+        self.converge(2)
+        rng = random.Random(5)
+        for timestamp in T[2:7]:
+            self.write_quorums('killed', timestamp)
+            passes = [subprocess.Popen(
+                [self.cluster.layout.launcher('swift-object-lightsync'),
+                 self.cluster.conf_path('object-server', node), '--once'],
+                env=self.cluster.environment(), start_new_session=True,
+                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                for node in self.cluster.spec.node_numbers()]
+            # Python takes about a second to start; a pass takes as long.
+            time.sleep(rng.uniform(0.8, 3))
+            for each in passes:
+                os.killpg(each.pid, signal.SIGKILL)
+                each.wait()
+            for number in range(12):
+                count, newest = self.newest('killed-%d' % number)
+                self.assertEqual(file_name(timestamp, 'data'), newest)
+                self.assertGreaterEqual(count, 3)
+        self.converge(4)
+
+    def test_the_ring_closes_over_a_dead_node_and_takes_it_back(self):
+        self.write_quorums('dead', T[1])
+        self.converge(2)
+        self.cluster.kill(3)
+        live = [1, 2, 4, 5]
+        try:
+            for number in range(12):
+                name = 'dead-%d' % number
+                _, nodes = self.objects.nodes(name)
+                nodes = [node for node in nodes if node['device'] != 'n3d1']
+                self.objects.write(name, b'v2', T[2],
+                                   random.Random(name).sample(nodes, 3))
+            for _ in range(3):
+                logs = play_round(self.cluster, live)
+            for devices in self.objects.replicas().values():
+                devices.pop('n3d1')
+                self.assertEqual(1, len({repr(sorted(held.items()))
+                                         for held in devices.values()}))
+        finally:
+            self.cluster.start(3)
+        self.assertTrue(any('No answer to the sync message' in log
+                            for log in logs.values()))
+        self.assertLessEqual(self.converge(2), 2)
+
+    def test_an_unmounted_disk_is_replaced_by_hand_offs(self):
+        self.objects = ClusterObjects(self.cluster, R3.index)
+        self.write_quorums('unmounted', T[1], count=20)
+        self.converge(2)
+        self.cluster.unmount(2, 'n2d1')
+        try:
+            for _ in range(2):
+                play_round(self.cluster, [1, 3, 4, 5])
+            held = {device: set(self.objects.on_device(device))
+                    for device in ('n1d1', 'n3d1', 'n4d1', 'n5d1')}
+            for number in range(20):
+                partition, _ = self.objects.nodes('unmounted-%d' % number)
+                self.assertEqual(3, sum(
+                    any(path.startswith('%d/' % partition) for path in paths)
+                    for paths in held.values()))
+        finally:
+            self.cluster.mount(2, 'n2d1')
+        self.converge(3)
+        for _ in range(2):
+            play_round(self.cluster)
+        for device in held:
+            primaries = {partition for partition, devices
+                         in self.objects.replicas().items()
+                         if device in devices}
+            self.assertEqual(set(), {
+                path for path in self.objects.on_device(device)
+                if path.split('/')[0] not in primaries})
+
+
+class ClusterCase(unittest.TestCase):
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.cluster = cls.enterClassContext(
+            object_servers(sync_method=cls.sync_method))
+
+
+class TestRsync(Convergence, Messages, Failures, ClusterCase):
+    sync_method = 'rsync'
+
+
+class TestSsync(Convergence, ClusterCase):
+    sync_method = 'ssync'
+
+
+if __name__ == '__main__':
+    unittest.main()
