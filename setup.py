@@ -62,6 +62,9 @@ setup(
             'keystonemiddleware>=9',
             'python-keystoneclient>=5',
             'boto3>=1.28',
+            'boto>=2.32.1;python_version<"3.12"',
+            'requests-mock>=1.2',
+            'fixtures>=3',
         ],
     },
     entry_points={

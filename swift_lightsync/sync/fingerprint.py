@@ -234,7 +234,7 @@ class Fingerprints:
     def _renew(self, device, partition, partition_path, tmp_path, known):
         hashed, hashes = self.df_mgr._get_hashes(device, partition,
                                                  self.policy)
-        exchanged = known.exchanged if known else time.time()
+        exchanged = known.exchanged if known else float(time.time())
         fingerprint = _from_hashes_file(partition_path, exchanged)
         if fingerprint:
             self._keep(partition_path, tmp_path, fingerprint)
@@ -278,4 +278,4 @@ class Fingerprints:
         """
         fingerprint = self.get(device, partition)[1]
         self._keep(*self._paths(device, partition),
-                   replace(fingerprint, exchanged=now))
+                   replace(fingerprint, exchanged=float(now)))

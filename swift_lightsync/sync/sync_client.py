@@ -97,6 +97,9 @@ class SyncClient:
         idle = self._idle[node['replication_ip'], node['replication_port']]
         while idle:
             conn = idle.pop()
+            if not _is_quiet(conn):
+                conn.close()
+                continue
             try:
                 return self._converse(conn, idle, node, policy, message)
             except (green_http_client.RemoteDisconnected, BrokenPipeError,
@@ -143,6 +146,20 @@ class SyncClient:
                 idle.append(conn)
             else:
                 conn.close()
+
+
+def _is_quiet(conn):
+    """
+    Whether a kept connection can be used again: the peer has not closed it,
+    nor sent what nobody asked for and the next message would be answered by.
+    """
+    try:
+        conn.sock.fd.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+    except BlockingIOError:
+        return True
+    except OSError:
+        pass
+    return False
 
 
 def _send(conn, path, policy, message):

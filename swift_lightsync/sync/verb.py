@@ -56,10 +56,14 @@ class LightSyncVerb:
             a length that is missing or too large, 507 if the device is not
             mounted
         """
-        device, what, policy = get_name_and_placement(request, 2, 2)
-        if what != ROOTS:
-            return HTTPBadRequest(request=request, body='LIGHTSYNC of %r, '
-                                  'must be %r' % (what, ROOTS))
+        device, what, more, policy = get_name_and_placement(
+            request, 2, 3, True)
+        if not self._diskfile_router[policy].get_dev_path(device):
+            return HTTPInsufficientStorage(drive=device, request=request)
+        if what != ROOTS or more:
+            return HTTPBadRequest(
+                request=request, body='LIGHTSYNC of %s, must be of /%s/%s'
+                % (request.path, device, ROOTS))
         try:
             roots = sync_message.decode_roots(
                 _read_body(request, self.client_timeout))

@@ -1,0 +1,99 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""``python -m tests.upstream``: Swift's own suites against our classes."""
+
+import argparse
+import signal
+import sys
+
+from tests.upstream import environment, gate, runner, source
+
+LOADERS = ('ec', 'encryption')
+
+
+def _parser():
+    parser = argparse.ArgumentParser(
+        prog='python -m tests.upstream', description=__doc__)
+    kinds = parser.add_subparsers(dest='kind', required=True)
+    for kind, default, text in (
+            ('unit', ['obj'], "Swift's unit tests"),
+            ('functional', ['all'], 'the functional tests, in process'),
+            ('probe', sorted(runner.SUITES['probe']),
+             'the probe tests, in a cluster of tools/saio')):
+        one = kinds.add_parser(kind, help=text, description='Suites: %s.'
+                               % ', '.join(sorted(runner.SUITES[kind])))
+        one.add_argument('suites', nargs='*', default=default,
+                         metavar='SUITE', help='name of a suite, or a path '
+                         "or test id below Swift's source tree "
+                         '(default: %s)' % ' '.join(default))
+        one.add_argument('--stock', action='store_true',
+                         help="run Swift's own classes")
+        one.add_argument('--record', action='store_true',
+                         help='make the counts of stock Swift the baseline '
+                         '(needs --stock)')
+        one.add_argument('--check-exclusions', action='store_true',
+                         help='run only the excluded tests; each that '
+                         'passes is an error')
+        one.add_argument('--scratch', choices=environment.SCRATCH,
+                         help='where temporary files lie (default: the '
+                         'first that takes large extended attributes)')
+        if kind == 'unit':
+            one.add_argument('--prove', action='store_true',
+                             help='break methods of our classes, one after '
+                             'another: tests must fail')
+        if kind == 'functional':
+            one.add_argument('--loader', choices=LOADERS,
+                             help='erasure coding or encryption')
+    return parser
+
+
+def _run(args):
+    tree = source.source_tree()
+    section, variables = args.kind, {}
+    if args.kind == 'functional':
+        variables['SWIFT_TEST_IN_PROCESS'] = '1'
+        if args.loader:
+            section = 'functional-%s' % args.loader
+            variables['SWIFT_TEST_IN_PROCESS_CONF_LOADER'] = args.loader
+    return runner.Run(runner.select(args.kind, args.suites, tree), section,
+                      stock=args.stock, scratch=args.scratch,
+                      variables=variables, in_saio=args.kind == 'probe')
+
+
+def main(argv=None):
+    """
+    :returns: exit status: 0 if the gate is passed, 1 if not, 2 if the tests
+        could not be run
+    """
+    parser = _parser()
+    args = parser.parse_args(argv)
+    if args.record and not args.stock:
+        parser.error('--record needs --stock')
+    if args.check_exclusions and args.stock:
+        parser.error('--check-exclusions is not for --stock')
+    # so that what was started and made is ended and removed
+    signal.signal(signal.SIGTERM, lambda *_args: sys.exit(143))
+    try:
+        if getattr(args, 'prove', False):
+            return runner.prove(args.scratch)
+        run = _run(args)
+        if args.check_exclusions:
+            return runner.check_exclusions(run)
+        return runner.record(run) if args.record else runner.gated(run)
+    except (gate.GateError, runner.RunError, source.SourceError) as err:
+        print('upstream: %s' % err, file=sys.stderr)
+        return 2
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,188 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""What a run must have given: stock Swift's counts, less named exclusions.
+
+expected.conf holds, per suite and test file, how many tests pass and how
+many are skipped with stock Swift; exclusions.conf names the tests that are
+left out with our classes, each with its reason. A skip too many fails the
+gate as a failure does: Swift's suites skip silently where the file system
+lacks large extended attributes.
+"""
+
+import configparser
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+EXPECTED = HERE / 'expected.conf'
+EXCLUSIONS = HERE / 'exclusions.conf'
+
+
+class GateError(Exception):
+    """A data file of the gate is wrong."""
+
+
+@dataclass(frozen=True)
+class Counts:
+    """How many tests of a file passed and were skipped."""
+
+    passed: int
+    skipped: int
+
+    def __str__(self):
+        return '%d passed, %d skipped' % (self.passed, self.skipped)
+
+
+@dataclass(frozen=True)
+class Results:
+    """What a run of pytest gave."""
+
+    outcomes: dict  #: test id to 'passed', 'failed' or 'skipped'
+    excluded: list  #: ids of the tests that are named as exclusions
+
+    def as_json(self):
+        return {'outcomes': self.outcomes, 'excluded': self.excluded}
+
+    def tests(self, outcome):
+        """
+        :returns: sorted ids of the tests that ended so
+        """
+        return sorted(test for test, ended in self.outcomes.items()
+                      if ended == outcome)
+
+    def count(self, outcome):
+        """
+        :returns: Counter of the tests that ended so, by file
+        """
+        return Counter(test.partition('::')[0]
+                       for test in self.tests(outcome))
+
+    def counts(self):
+        """
+        :returns: mapping of each test file to its Counts
+        """
+        passed, skipped = self.count('passed'), self.count('skipped')
+        return {name: Counts(passed[name], skipped[name])
+                for name in sorted(set(passed) | set(skipped))}
+
+
+def _parser():
+    parser = configparser.RawConfigParser(delimiters=('=',),
+                                          comment_prefixes=('#',))
+    parser.optionxform = str
+    return parser
+
+
+def _section(path, name):
+    parser = _parser()
+    with open(path, encoding='utf8') as source:
+        parser.read_file(source)
+    return dict(parser[name]) if parser.has_section(name) else {}
+
+
+def read_exclusions(section):
+    """
+    :returns: mapping of test ids to the reason why each is left out
+    :raises GateError: if one has no reason
+    """
+    exclusions = _section(EXCLUSIONS, section)
+    for test, reason in exclusions.items():
+        if not reason.strip():
+            raise GateError('%s: [%s] %s has no reason'
+                            % (EXCLUSIONS, section, test))
+    return exclusions
+
+
+def read_expected(section):
+    """
+    :returns: mapping of test files to the Counts of stock Swift
+    :raises GateError: if a line is not 'file = passed skipped'
+    """
+    expected = {}
+    for name, value in _section(EXPECTED, section).items():
+        try:
+            passed, skipped = map(int, value.split())
+        except ValueError:
+            raise GateError('%s: [%s] %s = %r; two numbers are wanted, '
+                            'passed and skipped'
+                            % (EXPECTED, section, name, value))
+        expected[name] = Counts(passed, skipped)
+    return expected
+
+
+def record(section, results, version):
+    """
+    Make a stock run the baseline of the files that it ran.
+
+    :param section: section of expected.conf
+    :param results: the run's Results
+    :param version: the version of Swift that ran
+    :raises GateError: if a test failed, for then it is no baseline
+    """
+    failed = results.tests('failed')
+    if failed:
+        raise GateError('Nothing recorded: %d tests of stock Swift failed'
+                        % len(failed))
+    parser = _parser()
+    parser.read(EXPECTED, encoding='utf8')
+    merged = read_expected(section)
+    merged.update(results.counts())
+    parser[section] = {name: '%d %d' % (counts.passed, counts.skipped)
+                       for name, counts in sorted(merged.items())}
+    parser['swift'] = {'version': version}
+    with open(EXPECTED, 'w', encoding='utf8') as out:
+        out.write("# file = passed skipped, with stock Swift of this "
+                  "version; written by --stock --record\n\n")
+        parser.write(out)
+
+
+def recorded_version():
+    """The version of Swift whose counts expected.conf holds."""
+    return _section(EXPECTED, 'swift').get('version')
+
+
+def _within(name, selection):
+    return any(name == path or name.startswith(path.rstrip('/') + '/')
+               for path in selection)
+
+
+def violations(results, expected, exclusions, selection):
+    """
+    :param results: Results of a run
+    :param expected: mapping of test files to Counts, for stock Swift
+    :param exclusions: mapping of test ids left out to their reasons
+    :param selection: paths of the files and directories that were to run
+    :returns: list of what is wrong, in words; empty if nothing is
+    """
+    found = ['%s failed' % test for test in results.tests('failed')]
+    counts = results.counts()
+    left_out = Counter(test.partition('::')[0] for test in results.excluded)
+    for name in sorted(set(counts) | set(expected)):
+        if not _within(name, selection):
+            continue
+        if name not in expected:
+            found.append('%s has no baseline: record one' % name)
+            continue
+        got, stock = counts.get(name, Counts(0, 0)), expected[name]
+        wanted = stock.passed - left_out[name]
+        if got.passed < wanted:
+            found.append('%s: %d passed, expected %d'
+                         % (name, got.passed, wanted))
+        if got.skipped > stock.skipped:
+            found.append('%s: %d skipped, expected at most %d'
+                         % (name, got.skipped, stock.skipped))
+    found += ['%s is excluded, but there is no such test' % test
+              for test in sorted(set(exclusions) - set(results.excluded))
+              if _within(test.partition('::')[0], selection)]
+    return found

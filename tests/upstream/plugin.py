@@ -1,0 +1,98 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""The pytest plugin that runs inside Swift's suites.
+
+It replaces classes before the first test is imported, leaves out (or
+selects) the excluded tests, and writes each test's outcome to a file. It
+imports the installed Swift first, so that the source tree, which pytest puts
+on the path for the tests, does not hide it.
+"""
+
+import json
+from pathlib import Path
+
+import pytest
+import swift
+
+from tests.upstream import gate, replace
+
+#: pytest's categories, the graver last; the rest counts as skipped
+GRAVITY = {'skipped': 0, 'xfailed': 0, 'xpassed': 0, 'passed': 1,
+           'failed': 2, 'error': 2}
+OUTCOMES = ('skipped', 'passed', 'failed')
+
+
+def pytest_addoption(parser):
+    group = parser.getgroup('upstream', "Swift's own suites")
+    group.addoption('--upstream-report', metavar='FILE', required=True,
+                    help='write the outcome of each test here')
+    group.addoption('--upstream-stock', action='store_true',
+                    help='replace nothing')
+    group.addoption('--upstream-exclusions', metavar='SECTION',
+                    help='leave out the tests of this section')
+    group.addoption('--upstream-only-excluded', action='store_true',
+                    help='run nothing but the tests of the section')
+    group.addoption('--upstream-sabotage', metavar='MODULE:CLASS.METHOD',
+                    help='break this method')
+
+
+def pytest_configure(config):
+    config.upstream_excluded = []
+    if Path(swift.__file__).is_relative_to(config.rootpath):
+        raise pytest.UsageError('Swift was imported from %s, not from where '
+                                'it is installed' % swift.__file__)
+    if config.getoption('upstream_stock'):
+        return
+    try:
+        replace.install()
+        broken = config.getoption('upstream_sabotage')
+        if broken:
+            replace.sabotage(*broken.rsplit('.', 1))
+    except replace.ReplaceError as err:
+        raise pytest.UsageError(str(err))
+
+
+def pytest_report_header(config):
+    if config.getoption('upstream_stock'):
+        return 'upstream: stock Swift, from %s' % swift.__file__
+    return ['upstream: %s is %s' % (row.stock, row.ours)
+            for row in replace.ROWS]
+
+
+def pytest_collection_modifyitems(config, items):
+    section = config.getoption('upstream_exclusions')
+    if not section:
+        return
+    named = gate.read_exclusions(section)
+    excluded = [item for item in items if item.nodeid in named]
+    others = [item for item in items if item.nodeid not in named]
+    config.upstream_excluded = [item.nodeid for item in excluded]
+    if config.getoption('upstream_only_excluded'):
+        excluded, others = others, excluded
+    config.hook.pytest_deselected(items=excluded)
+    items[:] = others
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    gravest = {}
+    for category, reports in terminalreporter.stats.items():
+        if category not in GRAVITY:
+            continue
+        for report in reports:
+            gravest[report.nodeid] = max(GRAVITY[category],
+                                         gravest.get(report.nodeid, 0))
+    results = gate.Results(
+        {test: OUTCOMES[gravity] for test, gravity in gravest.items()},
+        config.upstream_excluded)
+    with open(config.getoption('upstream_report'), 'w') as out:
+        json.dump(results.as_json(), out)

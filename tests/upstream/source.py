@@ -1,0 +1,109 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Swift's source distribution, which has the tests that the wheel lacks.
+
+It is downloaded once for the installed version of Swift and kept unpacked in
+a cache directory; SWIFT_SOURCE names a tree to use instead. The tree is only
+read: bytecode and pytest's cache go elsewhere.
+"""
+
+import os
+import subprocess
+import sys
+import tarfile
+import tempfile
+from importlib import metadata
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+CACHE = REPOSITORY / '.cache'
+
+
+class SourceError(Exception):
+    """Swift's source distribution is not to be had."""
+
+
+def installed_version():
+    """The version of the Swift that the tests will import."""
+    try:
+        return metadata.version('swift')
+    except metadata.PackageNotFoundError:
+        raise SourceError('Swift is not installed for %s; install this '
+                          'project with its test extras' % sys.executable)
+
+
+def _checked(tree, version):
+    """
+    :param tree: path that should be an unpacked source distribution
+    :param version: the version that it must have
+    :returns: tree
+    :raises SourceError: if it is another thing or another version
+    """
+    info = tree / 'PKG-INFO'
+    if not (tree / 'test' / 'unit').is_dir() or not info.is_file():
+        raise SourceError('%s is not an unpacked source distribution of '
+                          'Swift: it needs PKG-INFO and test/unit' % tree)
+    lines = info.read_text(encoding='utf8').splitlines()
+    if 'Version: %s' % version not in lines:
+        raise SourceError("%s is not Swift %s, the installed version, whose "
+                          "tests are needed" % (tree, version))
+    return tree
+
+
+def _download(version, directory):
+    """Fetch the source distribution of a version into a directory."""
+    command = [sys.executable, '-m', 'pip', 'download', '--quiet',
+               '--disable-pip-version-check', '--no-deps', '--no-binary',
+               'swift', '--dest', str(directory), 'swift==%s' % version]
+    done = subprocess.run(command, stdout=subprocess.DEVNULL,
+                          stderr=subprocess.PIPE, text=True)
+    archives = sorted(Path(directory).glob('*.tar.gz'))
+    if done.returncode or len(archives) != 1:
+        raise SourceError(
+            'The source distribution of Swift %s could not be downloaded; '
+            'without a package index, set SWIFT_SOURCE to an unpacked one. '
+            'pip said:\n%s' % (version, done.stderr.strip()))
+    return archives[0]
+
+
+def _fetch(version, destination):
+    """Download and unpack, so that the destination appears whole or not."""
+    destination.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=destination.parent,
+                                     prefix='fetch-') as scratch:
+        archive = _download(version, scratch)
+        unpacked = Path(scratch, 'unpacked')
+        with tarfile.open(archive) as tar:
+            tar.extractall(unpacked, filter='data')
+        tree, = unpacked.iterdir()
+        try:
+            os.rename(tree, destination)
+        except OSError:
+            if not destination.is_dir():
+                raise
+            # another run was first; its copy is as good
+
+
+def source_tree():
+    """
+    :returns: path of the unpacked source distribution of the installed Swift
+    :raises SourceError: if there is none and none can be downloaded
+    """
+    version = installed_version()
+    override = os.environ.get('SWIFT_SOURCE')
+    if override:
+        return _checked(Path(override).resolve(), version)
+    destination = CACHE / ('swift-%s' % version)
+    if not destination.is_dir():
+        _fetch(version, destination)
+    return _checked(destination, version)

@@ -1,0 +1,101 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""The gate fails a run for each thing that differs from the baseline."""
+
+import unittest
+from unittest import mock
+
+from tests.upstream import gate
+
+NAME = 'test/unit/obj/test_x.py'
+
+
+def results(passed=0, failed=0, skipped=0, excluded=()):
+    outcomes = {}
+    for outcome, number in (('passed', passed), ('failed', failed),
+                            ('skipped', skipped)):
+        for index in range(number):
+            outcomes['%s::%s%d' % (NAME, outcome, index)] = outcome
+    return gate.Results(outcomes, list(excluded))
+
+
+class TestViolations(unittest.TestCase):
+    def violations(self, got, exclusions=(), selection=(NAME,)):
+        return gate.violations(got, {NAME: gate.Counts(5, 2)},
+                               dict.fromkeys(exclusions, 'why'), selection)
+
+    def test_the_counts_of_stock_swift_are_right(self):
+        self.assertEqual([], self.violations(results(5, skipped=2)))
+
+    def test_a_machine_that_skips_less_is_right(self):
+        self.assertEqual([], self.violations(results(7)))
+
+    def test_a_failure_is_wrong(self):
+        found = self.violations(results(5, failed=1, skipped=2))
+        self.assertEqual([NAME + '::failed0 failed'], found)
+
+    def test_a_skip_too_many_is_wrong(self):
+        found = self.violations(results(5, skipped=3))
+        self.assertEqual([NAME + ': 3 skipped, expected at most 2'], found)
+
+    def test_a_test_that_did_not_run_is_wrong(self):
+        found = self.violations(results(4, skipped=2))
+        self.assertEqual([NAME + ': 4 passed, expected 5'], found)
+
+    def test_a_file_that_gave_nothing_is_wrong(self):
+        found = self.violations(results(), selection=('test/unit',))
+        self.assertEqual([NAME + ': 0 passed, expected 5'], found)
+
+    def test_a_file_that_was_not_selected_is_not_judged(self):
+        found = self.violations(results(), selection=('test/unit/ob',))
+        self.assertEqual([], found)
+
+    def test_an_exclusion_lowers_what_must_pass_by_one(self):
+        test = NAME + '::left_out'
+        got = results(4, skipped=2, excluded=[test])
+        self.assertEqual([], self.violations(got, [test]))
+
+    def test_an_exclusion_that_names_no_test_is_wrong(self):
+        found = self.violations(results(5, skipped=2), [NAME + '::gone'])
+        self.assertEqual(
+            [NAME + '::gone is excluded, but there is no such test'], found)
+
+    def test_a_file_without_a_baseline_is_wrong(self):
+        found = gate.violations(results(5), {}, {}, (NAME,))
+        self.assertEqual([NAME + ' has no baseline: record one'], found)
+
+
+class TestDataFiles(unittest.TestCase):
+    def test_every_exclusion_has_a_reason_and_a_known_file(self):
+        for section in ('unit', 'functional', 'functional-ec',
+                        'functional-encryption', 'probe'):
+            expected = gate.read_expected(section)
+            for test in gate.read_exclusions(section):
+                self.assertIn(test.partition('::')[0], expected)
+
+    def test_an_exclusion_without_a_reason_is_an_error(self):
+        with mock.patch.object(gate, '_section', return_value={'a': ' '}):
+            with self.assertRaisesRegex(gate.GateError, 'a has no reason'):
+                gate.read_exclusions('unit')
+
+    def test_a_baseline_that_is_not_two_numbers_is_an_error(self):
+        for value in ('', '5', '5 2 1', 'five two'):
+            with mock.patch.object(gate, '_section',
+                                   return_value={NAME: value}):
+                with self.assertRaisesRegex(gate.GateError, 'two numbers'):
+                    gate.read_expected('unit')
+
+    def test_a_failed_run_is_never_recorded(self):
+        with mock.patch.object(gate, 'EXPECTED', '/nonexistent/expected'):
+            with self.assertRaisesRegex(gate.GateError, '1 tests'):
+                gate.record('unit', results(5, failed=1), '2.38.3')

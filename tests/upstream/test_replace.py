@@ -1,0 +1,103 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Replaced classes work from the inside, and mistakes are refused."""
+
+import sys
+import unittest
+from types import ModuleType
+
+from swift.common.utils import public
+
+from tests.upstream import replace
+
+
+class TestInstall(unittest.TestCase):
+    def setUp(self):
+        self.base = type('Base', (), {'say': lambda self: ['base']})
+        self.stock = self.add_module('swift.obj.stock_example', '''
+class Thing(Base):
+    def say(self):
+        return super(Thing, self).say() + ['stock']
+
+    @public
+    def GET(self):
+        return self.say()
+
+    PUT = GET
+''')
+        self.user = self.add_module(
+            'swift.obj.user_example',
+            'from swift.obj.stock_example import Thing')
+
+    def add_module(self, name, code):
+        module = ModuleType(name)
+        vars(module).update(Base=self.base, public=public)
+        sys.modules[name] = module
+        self.addCleanup(sys.modules.pop, name)
+        exec(code, vars(module))
+        return module
+
+    def install(self, code):
+        self.ours = self.add_module(
+            'ours_example',
+            'from swift.obj.stock_example import Thing\n' + code)
+        replace.install((replace.Row('swift.obj.stock_example:Thing',
+                                     'ours_example:Mine'),))
+        return self.ours.Mine
+
+    def test_a_stock_super_call_reaches_the_base_class(self):
+        mine = self.install('''
+class Mine(Thing):
+    def say(self):
+        return super().say() + ['ours']
+''')
+        self.assertEqual(['base', 'stock', 'ours'], mine().say())
+
+    def test_names_imported_earlier_are_rebound(self):
+        mine = self.install('class Mine(Thing): pass')
+        self.assertIs(mine, self.stock.Thing)
+        self.assertIs(mine, self.user.Thing)
+        self.assertIsNot(mine, self.ours.Thing)
+
+    def test_a_verb_that_lost_its_mark_is_refused(self):
+        with self.assertRaisesRegex(replace.ReplaceError,
+                                    "GET lacks the mark 'publicly_acc"):
+            self.install('''
+class Mine(Thing):
+    def GET(self):
+        return []
+''')
+
+    def test_a_class_of_another_family_is_refused(self):
+        with self.assertRaisesRegex(replace.ReplaceError,
+                                    'ours_example:Mine is not a subclass'):
+            self.install('class Mine: pass')
+
+    def test_a_function_can_be_replaced(self):
+        self.stock.app_factory = lambda: 'stock'
+        ours = self.add_module('ours_app', 'def app_factory(): return "x"')
+        replace.install((replace.Row('swift.obj.stock_example:app_factory',
+                                     'ours_app:app_factory'),))
+        self.assertIs(ours.app_factory, self.stock.app_factory)
+
+    def test_a_broken_method_raises_and_keeps_its_mark(self):
+        mine = self.install('class Mine(Thing): pass')
+        replace.sabotage('ours_example:Mine', 'GET')
+        self.assertTrue(mine.GET.publicly_accessible)
+        with self.assertRaises(replace.Sabotaged):
+            mine().GET()
+
+    def test_breaking_a_method_that_is_not_there_is_an_error(self):
+        self.install('class Mine(Thing): pass')
+        with self.assertRaisesRegex(replace.ReplaceError, "'nonsense'"):
+            replace.sabotage('ours_example:Mine', 'nonsense')
