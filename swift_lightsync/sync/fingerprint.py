@@ -45,6 +45,17 @@ MAX_SUFFIXES = 4096
 HEX_DIGITS = frozenset('0123456789abcdef')
 
 
+#: Partitions that one visit to a thread pool looks at: a few milliseconds.
+PORTION = 64
+
+
+def in_portions(partitions):
+    """Cut partitions into what one visit to a thread pool should bear."""
+    partitions = list(partitions)
+    return [partitions[start:start + PORTION]
+            for start in range(0, len(partitions), PORTION)]
+
+
 class FingerprintError(ValueError):
     """A ``changed.pkl`` that is damaged, with the reason."""
 
@@ -81,6 +92,11 @@ class Fingerprint:
             if not is_sound:
                 # The value stays out of the message: it may be anything.
                 raise FingerprintError('field %s is not as specified' % field)
+
+
+#: Of a partition that is not there: nothing stands for it, and nothing ever
+#: makes it current.
+ABSENT = Fingerprint(merkle.root({}), 0, (0, 0, 0), 0.0)
 
 
 def _identity(stat):
@@ -128,11 +144,11 @@ def is_current(partition_path, fingerprint):
         queue = os.stat(os.path.join(partition_path, HASH_INVALIDATIONS_FILE))
         if queue.st_size:
             return False
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         pass
     try:
         source = os.stat(os.path.join(partition_path, HASH_FILE))
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return False
     return _identity(source) == fingerprint.source
 
@@ -189,7 +205,8 @@ class Fingerprints:
     """
     The fingerprints of the partitions that one diskfile manager holds.
 
-    The methods block: call them through a thread pool.
+    Those that were seen are remembered; whether one is current is looked up
+    on disk each time. The methods block: call them through a thread pool.
 
     :param df_mgr: a diskfile manager
     :param policy: the StoragePolicy of its partitions
@@ -200,44 +217,67 @@ class Fingerprints:
         self.df_mgr = df_mgr
         self.policy = policy
         self.logger = logger
+        self._seen = {}
 
-    def _paths(self, device, partition):
-        dev_path = self.df_mgr.get_dev_path(device)
-        if not dev_path:
-            raise DiskFileDeviceUnavailable()
-        return (get_part_path(dev_path, self.policy, partition),
-                os.path.join(dev_path, get_tmp_dir(self.policy)))
+    def get_many(self, device, partitions):
+        """
+        The fingerprints of partitions as they are now.
+
+        :param device: name of the device
+        :param partitions: an iterable of partitions
+        :returns: a tuple of the number of suffixes that had to be hashed,
+            and a dict, partition to :class:`Fingerprint`; one of no suffixes
+            for a partition that is not on the device
+        :raises DiskFileDeviceUnavailable: if the device is not mounted
+        """
+        dev_path = self._dev_path(device)
+        hashed, found = 0, {}
+        for partition in partitions:
+            more, found[partition] = self._get(dev_path, device, partition)
+            hashed += more
+        return hashed, found
 
     def get(self, device, partition):
         """
-        The fingerprint of a partition as it is now.
+        The fingerprint of one partition; as :meth:`get_many`.
 
-        :param device: name of the device
-        :param partition: the partition
         :returns: a tuple of the number of suffixes that had to be hashed,
-            and a :class:`Fingerprint`; of no suffixes, if there is no such
-            partition on the device
-        :raises DiskFileDeviceUnavailable: if the device is not mounted
+            and a :class:`Fingerprint`
         """
-        partition_path, tmp_path = self._paths(device, partition)
+        return self._get(self._dev_path(device), device, partition)
+
+    def _dev_path(self, device):
+        dev_path = self.df_mgr.get_dev_path(device)
+        if not dev_path:
+            raise DiskFileDeviceUnavailable()
+        return dev_path
+
+    def _get(self, dev_path, device, partition):
+        partition_path = get_part_path(dev_path, self.policy, partition)
+        known = self._seen.get(partition_path)
+        if known and is_current(partition_path, known):
+            return 0, known
         if not os.path.isdir(partition_path):
-            return 0, Fingerprint(merkle.root({}), 0, (0, 0, 0), 0.0)
-        known = None
+            self._seen.pop(partition_path, None)
+            return 0, ABSENT
         try:
             known = load(partition_path)
         except FingerprintError as err:
             self.logger.warning('Replacing a damaged fingerprint: %s', err)
+            known = None
         if known and is_current(partition_path, known):
+            self._seen[partition_path] = known
             return 0, known
-        return self._renew(device, partition, partition_path, tmp_path, known)
+        return self._renew(dev_path, device, partition, known)
 
-    def _renew(self, device, partition, partition_path, tmp_path, known):
+    def _renew(self, dev_path, device, partition, known):
         hashed, hashes = self.df_mgr._get_hashes(device, partition,
                                                  self.policy)
         exchanged = known.exchanged if known else float(time.time())
+        partition_path = get_part_path(dev_path, self.policy, partition)
         fingerprint = _from_hashes_file(partition_path, exchanged)
         if fingerprint:
-            self._keep(partition_path, tmp_path, fingerprint)
+            self._keep(dev_path, partition_path, fingerprint)
             return hashed, fingerprint
         # Somebody is writing to the partition, or a suffix cannot be hashed
         # (None, as stock Swift has it): good for now, not for later.
@@ -246,9 +286,12 @@ class Fingerprints:
                          for suffix, digest in hashes.items()}),
             len(hashes), (0, 0, 0), exchanged)
 
-    def _keep(self, partition_path, tmp_path, fingerprint):
+    def _keep(self, dev_path, partition_path, fingerprint):
+        self._seen[partition_path] = fingerprint
         try:
-            store(partition_path, tmp_path, fingerprint)
+            store(partition_path,
+                  os.path.join(dev_path, get_tmp_dir(self.policy)),
+                  fingerprint)
         except FileNotFoundError:
             # The partition was moved away meanwhile.
             pass
@@ -276,6 +319,9 @@ class Fingerprints:
         :param partition: the partition
         :param now: when, seconds
         """
-        fingerprint = self.get(device, partition)[1]
-        self._keep(*self._paths(device, partition),
-                   replace(fingerprint, exchanged=float(now)))
+        dev_path = self._dev_path(device)
+        fingerprint = self._get(dev_path, device, partition)[1]
+        if fingerprint is not ABSENT:
+            self._keep(dev_path,
+                       get_part_path(dev_path, self.policy, partition),
+                       replace(fingerprint, exchanged=float(now)))

@@ -14,17 +14,23 @@
 One partition in a replication pass: the shell around ``sync_round``.
 
 It knows the replica ring, the fingerprint and the statistics of its
-partition; the daemon knows the other nodes.
+partition; the daemon knows the other nodes. What it wants next is in
+``pending``: a Check may be answered alone or together with those of others.
 """
 
 import time
+from dataclasses import dataclass
 
 from swift.common.concurrency import tpool
 
 from swift_lightsync.sync import replica_ring
-from swift_lightsync.sync.fingerprint import Fingerprints
-from swift_lightsync.sync.sync_round import NEXT, Answer, Check, Next, \
-    full_exchange_due, sync_round
+from swift_lightsync.sync.sync_round import NEXT, Answer, Check, Exchange, \
+    Next, full_exchange_due, sync_round
+
+
+@dataclass(frozen=True)
+class FullExchange:
+    """List the suffixes anew and compare them with all replicas."""
 
 
 def _stats_key(node):
@@ -37,39 +43,37 @@ class PartitionRound:
 
     :param daemon: the :class:`LightSyncReplicator`
     :param job: a dict, as from ``collect_jobs``
+    :param fingerprint: the partition's :class:`Fingerprint`
     """
 
-    def __init__(self, daemon, job):
+    def __init__(self, daemon, job, fingerprint):
         self.daemon = daemon
         self.job = job
         self.policy = job['policy']
         self.partition = int(job['partition'])
+        self.fingerprint = fingerprint
         self.begin = time.time()
-        self.fingerprints = Fingerprints(daemon._df_router[self.policy],
-                                         self.policy, daemon.logger)
-        hashed, self.fingerprint = self._in_thread(self.fingerprints.get)
-        self._count_hashed(hashed)
         self.exchanges = 0
         self.matched = 0
         self.passed_over = set()
+        self.pending = None
+        self._actions = self._plan()
+        self._go_on(None)
 
     @property
     def stats(self):
         return self.daemon.stats_for_dev[self.job['device']]
 
-    def _in_thread(self, method, *args):
-        return tpool.execute(method, self.job['device'],
-                             self.job['partition'], *args)
-
-    def _count_hashed(self, hashed):
-        self.stats.suffix_hash += hashed
-        self.daemon.logger.update_stats('suffix.hashes', hashed)
-
-    def full_exchange_due(self):
-        """Whether its turn to be compared with all replicas has come."""
-        return full_exchange_due(
-            self.partition, self.fingerprint.exchanged, self.begin,
-            self.daemon.full_exchange_interval)
+    def _plan(self):
+        if full_exchange_due(self.partition, self.fingerprint.exchanged,
+                             self.begin, self.daemon.full_exchange_interval):
+            yield FullExchange()
+            return
+        clockwise = self._clockwise()
+        if clockwise is None:
+            yield Exchange(tuple(self.job['nodes']))
+            return
+        yield from sync_round(clockwise, self._has_failed)
 
     def _clockwise(self):
         """
@@ -84,48 +88,62 @@ class PartitionRound:
             return None
         return replica_ring.clockwise(part_nodes, here[0])
 
-    def full_exchange(self):
-        """List the suffixes anew and compare them with all replicas."""
-        self._count_hashed(self._in_thread(self.fingerprints.relist))
-        self.daemon.exchange(self.job, [
-            node for node in self.job['nodes'] if not self._has_failed(node)])
-        self.stats.add_failure_stats(self.passed_over)
-        self._in_thread(self.fingerprints.note_exchange, self.begin)
-
-    def run(self):
-        """Go round the replica ring."""
-        clockwise = self._clockwise()
-        if clockwise is None:
-            self._exchange(self.job['nodes'])
-            return
-        actions = sync_round(clockwise, self._has_failed)
-        outcome = None
-        try:
-            while True:
-                action = actions.send(outcome)
-                if isinstance(action, Check):
-                    outcome = self._check(action.device)
-                else:
-                    outcome = self._exchange(action.devices)
-        except StopIteration:
-            self._count()
-
     def _has_failed(self, node):
         failed = self.daemon.has_failed(node)
         if failed:
             self.passed_over.add(_stats_key(node))
         return failed
 
-    def _check(self, node):
-        answer = self.daemon.ask(node, self.policy, self.partition,
-                                 self.fingerprint.root)
-        self.daemon.logger.increment('partition.check.%s.%s' % (
-            answer.value, self.job['device']))
+    def _go_on(self, outcome):
+        try:
+            self.pending = self._actions.send(outcome)
+        except StopIteration:
+            self.pending = None
+
+    def answer(self, answer):
+        """
+        Take the answer to the pending Check.
+
+        :param answer: an :class:`Answer`
+        """
         if answer is Answer.MATCH:
             self.matched += 1
         elif NEXT[answer] is Next.PASS_OVER:
-            self.passed_over.add(_stats_key(node))
-        return answer
+            self.passed_over.add(_stats_key(self.pending.device))
+        self._go_on(answer)
+
+    def run(self):
+        """Go on to the end, and count what came of it."""
+        while self.pending:
+            if isinstance(self.pending, Check):
+                answer, _ = self.daemon.ask(
+                    self.job['device'], self.pending.device, self.policy,
+                    {self.partition: self.fingerprint.root})
+                self.answer(answer)
+            elif isinstance(self.pending, FullExchange):
+                self._go_on(self._full_exchange())
+            else:
+                self._go_on(self._exchange(self.pending.devices))
+        if self.exchanges:
+            self._count_devices()
+            return
+        # No exchange has counted the partition.
+        self.count_matched()
+        self.daemon.logger.increment('partition.update.count.%s'
+                                     % self.job['device'])
+        self.daemon.partition_times.append(time.time() - self.begin)
+        self.daemon.logger.timing_since('partition.update.timing',
+                                        self.begin)
+
+    def _full_exchange(self):
+        fingerprints = self.daemon.fingerprints(self.policy)
+        place = self.job['device'], self.job['partition']
+        self.daemon.count_hashed(self.job['device'], tpool.execute(
+            fingerprints.relist, *place))
+        done = self._exchange([node for node in self.job['nodes']
+                               if not self._has_failed(node)])
+        tpool.execute(fingerprints.note_exchange, *place, self.begin)
+        return done
 
     def _exchange(self, nodes):
         if self.exchanges:
@@ -134,18 +152,14 @@ class PartitionRound:
         self.exchanges += 1
         return self.daemon.exchange(self.job, nodes)
 
-    def _count(self):
+    def count_matched(self):
+        """Count a partition that needed no exchange."""
+        self.stats.attempted += 1
+        self.stats.suffix_count += self.fingerprint.suffixes
+        self._count_devices()
+
+    def _count_devices(self):
         stats = self.stats
         stats.hashmatch += self.matched
         stats.success += self.matched
         stats.add_failure_stats(self.passed_over)
-        if self.exchanges:
-            return
-        # No exchange has counted the partition.
-        stats.attempted += 1
-        stats.suffix_count += self.fingerprint.suffixes
-        self.daemon.logger.increment('partition.update.count.%s'
-                                     % self.job['device'])
-        self.daemon.partition_times.append(time.time() - self.begin)
-        self.daemon.logger.timing_since('partition.update.timing',
-                                        self.begin)

@@ -23,17 +23,23 @@ import math
 import time
 from optparse import OptionParser
 
-from swift.common.concurrency import Timeout, green_http_client
+from swift.common.concurrency import Timeout, green_http_client, tpool
 from swift.common.daemon import run_daemon
 from swift.common.utils import config_positive_int_value, node_to_string, \
     non_negative_float, parse_options
 from swift.obj import replicator
 
 from swift_lightsync.sync import failure_table
+from swift_lightsync.sync.fingerprint import Fingerprints
 from swift_lightsync.sync.partition_round import PartitionRound
+from swift_lightsync.sync.partition_set import MAX_PARTITIONS
+from swift_lightsync.sync.sync_batch import SyncBatch
 from swift_lightsync.sync.sync_client import ConnectFailure, SyncClient
 from swift_lightsync.sync.sync_message import SyncMessageError
 from swift_lightsync.sync.sync_round import Answer
+
+#: Partitions in one sync message.
+DEFAULT_BATCH = 1 << 16
 
 
 def _option(conf, name, default, parse):
@@ -46,6 +52,17 @@ def _option(conf, name, default, parse):
     except (TypeError, ValueError) as err:
         raise ValueError('[object-replicator] %s = %s: %s'
                          % (name, value, err))
+
+
+def _batch_size(value):
+    size = config_positive_int_value(value)
+    if size > MAX_PARTITIONS:
+        raise ValueError('must be 1 to %d' % MAX_PARTITIONS)
+    return size
+
+
+def _place(job):
+    return job['device'], int(job['policy']), job['partition']
 
 
 def _endpoint(node):
@@ -72,17 +89,54 @@ class LightSyncReplicator(replicator.ObjectReplicator):
             _option(conf, 'error_suppression_interval',
                     failure_table.ERROR_SUPPRESSION_INTERVAL,
                     non_negative_float))
+        self.sync_batch_partitions = _option(
+            conf, 'sync_batch_partitions', DEFAULT_BATCH, _batch_size)
         self.sync_client = SyncClient(self.conn_timeout, self.http_timeout)
         #: Endpoints that answered like stock Swift in this pass.
         self.without_verb = set()
+        self._fingerprints = {}
+        self._rounds = {}
 
     def replicate(self, *args, **kwargs):
         """Run a replication pass"""
         self.without_verb.clear()
+        self._rounds.clear()
         try:
             return super().replicate(*args, **kwargs)
         finally:
             self.sync_client.close()
+
+    def collect_jobs(self, *args, **kwargs):
+        """
+        Make the jobs of a pass as Swift does, check them all with their
+        neighbours, and leave out those that need nothing done.
+
+        :returns: a list of jobs, dicts
+        """
+        jobs = super().collect_jobs(*args, **kwargs)
+        primary = [job for job in jobs if not job['delete']]
+        if self.sync_batch_partitions == 1 or (
+                self.handoffs_first and len(primary) < len(jobs)):
+            return jobs
+        self._rounds = {_place(job): partition_round for job, partition_round
+                        in SyncBatch(self, primary).run()}
+        return [job for job in jobs
+                if job['delete'] or _place(job) in self._rounds]
+
+    def fingerprints(self, policy):
+        """
+        :param policy: a StoragePolicy
+        :returns: the :class:`Fingerprints` of its partitions here
+        """
+        if policy not in self._fingerprints:
+            self._fingerprints[policy] = Fingerprints(
+                self._df_router[policy], policy, self.logger)
+        return self._fingerprints[policy]
+
+    def count_hashed(self, device, hashed):
+        """Count suffixes that had to be hashed on a device."""
+        self.stats_for_dev[device].suffix_hash += hashed
+        self.logger.update_stats('suffix.hashes', hashed)
 
     def has_failed(self, node):
         """Whether a device is to be left alone for now (§5.4.1)."""
@@ -99,11 +153,14 @@ class LightSyncReplicator(replicator.ObjectReplicator):
         :param job: a dict, as from ``collect_jobs``
         """
         try:
-            partition_round = PartitionRound(self, job)
-            if partition_round.full_exchange_due():
-                partition_round.full_exchange()
-            else:
-                partition_round.run()
+            partition_round = self._rounds.pop(_place(job), None)
+            if partition_round is None:
+                hashed, fingerprint = tpool.execute(
+                    self.fingerprints(job['policy']).get, job['device'],
+                    job['partition'])
+                self.count_hashed(job['device'], hashed)
+                partition_round = PartitionRound(self, job, fingerprint)
+            partition_round.run()
         except (Exception, Timeout):
             self.logger.exception(
                 'Error in the sync round of partition %s of policy %d on '
@@ -130,39 +187,53 @@ class LightSyncReplicator(replicator.ObjectReplicator):
         super().update(dict(job, nodes=list(nodes)))
         return count() == before
 
-    def ask(self, node, policy, partition, root):
+    def ask(self, device, node, policy, roots):
         """
-        Send a root to a device, and keep the failure table.
+        Send the roots of partitions to a neighbour, and keep the failure
+        table.
 
-        :param node: the device, a dict as in the ring
-        :param policy: the StoragePolicy of the partition
-        :param partition: its number
-        :param root: its root
-        :returns: an :class:`Answer`
+        :param device: name of the local device that holds them
+        :param node: the neighbour, a dict as in the ring
+        :param policy: the StoragePolicy of the partitions
+        :param roots: a dict, partition number to root
+        :returns: a tuple of an :class:`Answer` and, if that is DIFFER, the
+            set of partitions that differ
         """
+        answer, differing = self._ask(node, policy, roots)
+        counts = {answer: len(roots)}
+        if answer is Answer.DIFFER:
+            counts = {Answer.DIFFER: len(differing),
+                      Answer.MATCH: len(roots) - len(differing)}
+        for each, count in counts.items():
+            self.logger.update_stats('partition.check.%s.%s' % (
+                each.value, device), count)
+        return answer, differing
+
+    def _ask(self, node, policy, roots):
         endpoint = _endpoint(node)
         if endpoint in self.without_verb:
-            return Answer.UNSUPPORTED
+            return Answer.UNSUPPORTED, set()
         device = endpoint + (node['device'],)
+        differing = set()
         try:
-            answer, _ = self.sync_client.ask(node, policy, {partition: root})
+            answer, differing = self.sync_client.ask(node, policy, roots)
         except ConnectFailure as err:
-            return self._failed(node, endpoint, err.answer, err)
+            return self._failed(node, endpoint, err.answer, err), differing
         except Timeout as err:
             # It has held up the pass for http_timeout: once is enough.
             return self._failed(node, device, Answer.TIMEOUT, err,
-                                self.failure_table.limit)
+                                self.failure_table.limit), differing
         except SyncMessageError as err:
             self.logger.error('%s: %s', node_to_string(
                 node, replication=True), err)
             answer = Answer.INVALID
         except (OSError, green_http_client.HTTPException) as err:
-            return self._failed(node, device, Answer.REFUSED, err)
+            return self._failed(node, device, Answer.REFUSED, err), differing
         self.failure_table.contact(endpoint)
         self.failure_table.contact(device)
         if answer is Answer.UNSUPPORTED:
             self.without_verb.add(endpoint)
-        return answer
+        return answer, differing
 
     def _failed(self, node, key, answer, err, weight=None):
         if weight is None:

@@ -25,12 +25,17 @@ from swift.common.bufferedhttp import BufferedHTTPConnection
 from swift.common.concurrency import Timeout, green_http_client
 from swift.common.http import HTTP_INSUFFICIENT_STORAGE, HTTP_OK
 
-from swift_lightsync.sync import sync_message
+from swift_lightsync.sync.comparison import compare
+from swift_lightsync.sync.sync_message import DIGEST_BYTES, MAX_BYTES, \
+    SyncMessageError, Verdict, decode_reply, encode_roots
 from swift_lightsync.sync.sync_round import Answer
 from swift_lightsync.sync.verb import ROOTS
 
-#: Answers of an object-server that does not know the verb.
-WITHOUT_VERB = (400, 405, 501)
+#: What a status other than 200 means; 400, 405 and 501 are the answers of an
+#: object-server that does not know the verb.
+REFUSALS = {HTTP_INSUFFICIENT_STORAGE: Answer.UNMOUNTED,
+            400: Answer.UNSUPPORTED, 405: Answer.UNSUPPORTED,
+            501: Answer.UNSUPPORTED}
 #: Connection time-outs without a packet acknowledged: a silent host.
 SILENCE = 4
 
@@ -44,6 +49,13 @@ class ConnectFailure(Exception):
 
     def __init__(self, answer, reason):
         super().__init__(str(reason))
+        self.answer = answer
+
+
+class _Refusal(Exception):
+
+    def __init__(self, answer):
+        super().__init__(answer)
         self.answer = answer
 
 
@@ -63,7 +75,7 @@ class SyncClient:
 
     def ask(self, node, policy, roots):
         """
-        Send the roots of partitions to a device.
+        Compare the roots of partitions with those of a device.
 
         :param node: the device, a dict as in the ring
         :param policy: the StoragePolicy of the partitions
@@ -75,17 +87,32 @@ class SyncClient:
         :raises Timeout: if no answer comes in time
         :raises OSError, HTTPException: if the connection broke
         """
-        status, body = self._request(node, policy,
-                                     sync_message.encode_roots(roots))
-        if status == HTTP_INSUFFICIENT_STORAGE:
-            return Answer.UNMOUNTED, set()
-        if status in WITHOUT_VERB:
-            return Answer.UNSUPPORTED, set()
-        if status != HTTP_OK:
-            raise sync_message.SyncMessageError(
-                'sync message: answered with status %d' % status)
-        differing = sync_message.decode_differing(body, roots)
-        return (Answer.DIFFER if differing else Answer.MATCH), differing
+        comparison = compare(roots)
+        differing = None
+        try:
+            while True:
+                asked = comparison.send(differing)
+                differing = self._differing(node, policy, asked)
+        except StopIteration as end:
+            return (Answer.DIFFER if end.value else Answer.MATCH), end.value
+        except _Refusal as refusal:
+            return refusal.answer, set()
+
+    def _differing(self, node, policy, asked):
+        """The indices of the slices that differ."""
+        partitions, roots = asked.partitions, asked.roots
+        for with_list in ((True,) if len(partitions.encoded) <= DIGEST_BYTES
+                          else (False, True)):
+            status, body = self._request(node, policy, encode_roots(
+                partitions, roots, with_list=with_list))
+            if status in REFUSALS:
+                raise _Refusal(REFUSALS[status])
+            if status != HTTP_OK:
+                raise SyncMessageError('answered with status %d' % status)
+            verdict, differing = decode_reply(body, len(roots))
+            if verdict is Verdict.COMPARED:
+                return differing
+        raise SyncMessageError('the set is unknown where it was just sent')
 
     def close(self):
         """Close the connections that are not in use."""
@@ -136,7 +163,7 @@ class SyncClient:
                 _send(conn, '/%s/%s' % (node['device'], ROOTS), policy,
                       message)
                 resp = conn.getresponse()
-                body = resp.read(sync_message.MAX_BYTES)
+                body = resp.read(MAX_BYTES)
                 keep = not resp.will_close and resp.isclosed()
                 return resp.status, body
         except TimeoutError as err:

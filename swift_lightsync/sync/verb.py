@@ -13,12 +13,12 @@
 """
 LIGHTSYNC: the object-server's side of a sync message.
 
-LightSync §5.2-5.3. ``LIGHTSYNC /<device>/roots`` carries the roots of
-partitions; the reply names those whose root is another one here. PROTOCOL.md,
-"The sync message".
+LightSync §5.2-5.3. ``LIGHTSYNC /<device>/roots`` carries roots of slices of
+a set of partitions; the reply names the slices whose root is another one
+here. PROTOCOL.md, "The sync message".
 """
 
-from itertools import islice
+import time
 
 from swift.common.base_storage_server import timing_stats
 from swift.common.concurrency import tpool
@@ -31,16 +31,27 @@ from swift.common.swob import HTTPBadRequest, HTTPInsufficientStorage, \
 from swift.common.utils import public, replication
 
 from swift_lightsync.sync import sync_message
-from swift_lightsync.sync.fingerprint import Fingerprints
+from swift_lightsync.sync.comparison import differing_slices
+from swift_lightsync.sync.fingerprint import Fingerprints, in_portions
+from swift_lightsync.sync.known_sets import KnownSets
+from swift_lightsync.sync.partition_set import PartitionSetError
+from swift_lightsync.sync.sync_message import Verdict
 
 #: What of a device a sync message is about: the end of its path.
 ROOTS = 'roots'
-#: Partitions that one visit to the thread pool looks at.
-SLICE = 64
+#: Seconds after which no further partition is looked at: many may have to be
+#: hashed first, and the peer waits. Those not looked at count as differing.
+PATIENCE = 10
 
 
 class LightSyncVerb:
     """To be mixed into an object-server's controller."""
+
+    def setup(self, conf):
+        """Implementation specific setup, as the stock one, and ours."""
+        super().setup(conf)
+        self._known_sets = KnownSets()
+        self._fingerprints = {}
 
     @public
     @replication
@@ -51,7 +62,7 @@ class LightSyncVerb:
 
         :param request: a swob.Request; its path names the device, its
             ``X-Backend-Storage-Policy-Index`` the policy
-        :returns: 200 with the partitions that differ; 400 for what is no sync
+        :returns: 200 with the slices that differ; 400 for what is no sync
             message, 408 for one that does not come in time, 411 and 413 for
             a length that is missing or too large, 507 if the device is not
             mounted
@@ -65,31 +76,37 @@ class LightSyncVerb:
                 request=request, body='LIGHTSYNC of %s, must be of /%s/%s'
                 % (request.path, device, ROOTS))
         try:
-            roots = sync_message.decode_roots(
+            message = sync_message.decode_roots(
                 _read_body(request, self.client_timeout))
         except sync_message.SyncMessageError as err:
             return HTTPBadRequest(request=request, body=str(err))
         try:
-            differing = self._differing(device, policy, roots)
+            reply = self._reply(device, policy, message)
+        except PartitionSetError as err:
+            return HTTPBadRequest(request=request, body=str(err))
         except DiskFileDeviceUnavailable:
             return HTTPInsufficientStorage(drive=device, request=request)
-        return Response(request=request,
-                        content_type='application/octet-stream',
-                        body=sync_message.encode_differing(differing))
+        return Response(request=request, body=reply,
+                        content_type='application/octet-stream')
 
-    def _differing(self, device, policy, roots):
-        fingerprints = Fingerprints(self._diskfile_router[policy], policy,
-                                    self.logger)
-
-        def compare(entries):
-            return [partition for partition, root in entries
-                    if fingerprints.get(device, partition)[1].root != root]
-
-        differing = []
-        entries = iter(roots.items())
-        while part := list(islice(entries, SLICE)):
-            differing += tpool.execute(compare, part)
-        return differing
+    def _reply(self, device, policy, message):
+        partitions = self._known_sets.find(message)
+        if partitions is None:
+            return sync_message.encode_reply(Verdict.UNKNOWN_SET)
+        if policy not in self._fingerprints:
+            self._fingerprints[policy] = Fingerprints(
+                self._diskfile_router[policy], policy, self.logger)
+        roots = {}
+        deadline = time.monotonic() + PATIENCE
+        for portion in in_portions(partitions):
+            if time.monotonic() > deadline:
+                break
+            _, found = tpool.execute(self._fingerprints[policy].get_many,
+                                     device, portion)
+            roots.update((partition, fingerprint.root)
+                         for partition, fingerprint in found.items())
+        return sync_message.encode_reply(Verdict.COMPARED, tpool.execute(
+            differing_slices, partitions, message.roots, roots))
 
 
 def _read_body(request, timeout):

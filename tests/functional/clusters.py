@@ -12,29 +12,14 @@
 # limitations under the License.
 """Clusters for the functional tests: real servers, real disks."""
 
-import socket
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from tempfile import TemporaryDirectory
 
-from tools.cluster import Cluster, ClusterSpec, Policy
+from tools.cluster import Cluster, ClusterSpec, Policy, free_base_port
 
 R3 = Policy('gold', 0, 3, part_power=5)
 R5 = Policy('platinum', 1, 5, part_power=5)
-#: Ports from a base that a cluster uses on each of its addresses.
-PORTS = range(10)
-
-
-def _free_base_port():
-    for base in range(21000, 29000, 20):
-        try:
-            for offset in PORTS:
-                with socket.socket() as probe:
-                    probe.bind(('127.0.0.1', base + offset))
-            return base
-        except OSError:
-            continue
-    raise AssertionError('no free ports between 21000 and 29000')
 
 
 @contextmanager
@@ -46,7 +31,7 @@ def object_servers(**fields):
     """
     with TemporaryDirectory(prefix='ls-') as root:
         cluster = Cluster(ClusterSpec(**dict({
-            'root': root, 'base_port': _free_base_port(),
+            'root': root, 'base_port': free_base_port(),
             'services': ('object',), 'policies': (R3, R5),
             'options': {'replication-server': {
                 'DEFAULT': {'log_level': 'DEBUG'}}}}, **fields)))

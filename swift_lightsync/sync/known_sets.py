@@ -1,0 +1,63 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""
+The sets of partitions that peers have sent, to be named by their digest.
+"""
+
+from collections import OrderedDict
+
+from swift_lightsync.sync.partition_set import PartitionSet
+
+#: Bytes of all sets together; a partition mostly takes one.
+CAPACITY = 16 << 20
+
+
+class KnownSets:
+    """
+    Remembers the sets used last, by content: it cannot be told a wrong one.
+
+    :param capacity: bytes to remember at most, of all sets together
+    """
+
+    def __init__(self, capacity=CAPACITY):
+        self.capacity = capacity
+        self._encoded = OrderedDict()
+        self._bytes = 0
+
+    def find(self, message):
+        """
+        The set that a message is about.
+
+        :param message: a ``sync_message.Roots``
+        :returns: a PartitionSet, or None if the message has the digest of one
+            that is not known
+        :raises PartitionSetError: if the digest is that of a set of another
+            size than the message says
+        """
+        if message.partitions is not None:
+            self._remember(message.partitions)
+            return message.partitions
+        encoded = self._encoded.get(message.digest)
+        if encoded is None:
+            return None
+        self._encoded.move_to_end(message.digest)
+        return PartitionSet.decode(encoded, message.count)
+
+    def _remember(self, partitions):
+        if partitions.digest in self._encoded:
+            self._encoded.move_to_end(partitions.digest)
+            return
+        self._encoded[partitions.digest] = partitions.encoded
+        self._bytes += len(partitions.encoded)
+        while self._bytes > self.capacity:
+            self._bytes -= len(self._encoded.popitem(last=False)[1])

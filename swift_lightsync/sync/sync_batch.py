@@ -1,0 +1,145 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""
+The rounds of many partitions, their messages sent together.
+
+All partitions of a local device whose next message goes to the same neighbour
+go into one. PROTOCOL.md, "Batches".
+"""
+
+import time
+from collections import defaultdict
+
+from swift.common.concurrency import GreenPool, Timeout, sleep, tpool
+from swift.common.exceptions import DiskFileDeviceUnavailable
+
+from swift_lightsync.sync.fingerprint import ABSENT, in_portions
+from swift_lightsync.sync.partition_round import PartitionRound
+from swift_lightsync.sync.sync_round import Answer, Check
+
+#: Messages under way at once.
+MESSAGES = 16
+
+
+class SyncBatch:
+    """
+    Plays the rounds of partitions up to their first exchange.
+
+    :param daemon: the :class:`LightSyncReplicator`
+    :param jobs: jobs, as from ``collect_jobs``, none of them for a hand-off
+    """
+
+    def __init__(self, daemon, jobs):
+        self.daemon = daemon
+        self.jobs = jobs
+        self.begin = time.time()
+
+    def run(self):
+        """
+        Check all partitions with their neighbours.
+
+        :returns: a list of tuples of the jobs that have an exchange left to
+            do, and their :class:`PartitionRound`; None for one whose
+            fingerprint could not be had
+        """
+        rounds, left = self._start()
+        waiting = list(rounds)
+        while waiting:
+            waiting = self._ask(waiting)
+        done = [each for each in rounds if each.pending is None]
+        self._count(done)
+        return left + [(each.job, each) for each in rounds if each.pending]
+
+    def _start(self):
+        """Take the fingerprints, device by device."""
+        places = defaultdict(list)
+        for job in self.jobs:
+            places[job['policy'], job['device']].append(job)
+        rounds, left = [], []
+        for (policy, device), jobs in places.items():
+            for portion in in_portions(jobs):
+                found = self._fingerprints(policy, device, portion)
+                for job in portion:
+                    fingerprint = found.get(job['partition'], ABSENT)
+                    if fingerprint is ABSENT:
+                        left.append((job, None))
+                    else:
+                        rounds.append(PartitionRound(self.daemon, job,
+                                                     fingerprint))
+                sleep()
+        return rounds, left
+
+    def _fingerprints(self, policy, device, jobs):
+        try:
+            hashed, found = tpool.execute(
+                self.daemon.fingerprints(policy).get_many, device,
+                [job['partition'] for job in jobs])
+        except (OSError, DiskFileDeviceUnavailable) as err:
+            self.daemon.logger.error(
+                'Unable to take fingerprints on %s: %s', device, err)
+            return {}
+        self.daemon.count_hashed(device, hashed)
+        return found
+
+    def _ask(self, waiting):
+        """
+        Answer the pending Check of each round.
+
+        :returns: the rounds that have another
+        """
+        groups = defaultdict(list)
+        for each in waiting:
+            if isinstance(each.pending, Check):
+                node = each.pending.device
+                groups[each.policy, each.job['device'], node['id']].append(
+                    each)
+        limit = self.daemon.sync_batch_partitions
+        pool = GreenPool(MESSAGES)
+        for group in groups.values():
+            for start in range(0, len(group), limit):
+                pool.spawn_n(self._ask_one, group[start:start + limit])
+        pool.waitall()
+        return [each for group in groups.values() for each in group
+                if isinstance(each.pending, Check)]
+
+    def _ask_one(self, group):
+        first = group[0]
+        try:
+            answer, differing = self.daemon.ask(
+                first.job['device'], first.pending.device, first.policy,
+                {each.partition: each.fingerprint.root for each in group})
+        except (Exception, Timeout):
+            self.daemon.logger.exception(
+                'Error in a sync message about %d partitions of %s; comparing '
+                'them by suffixes', len(group), first.job['device'])
+            answer, differing = Answer.INVALID, ()
+        for each in group:
+            if answer is Answer.DIFFER and each.partition not in differing:
+                each.answer(Answer.MATCH)
+            else:
+                each.answer(answer)
+
+    def _count(self, rounds):
+        """Count the partitions that needed no exchange."""
+        if not rounds:
+            return
+        share = (time.time() - self.begin) / len(rounds)
+        counts = defaultdict(int)
+        for each in rounds:
+            each.count_matched()
+            counts[each.job['device']] += 1
+            self.daemon.partition_times.append(share)
+        for device, count in counts.items():
+            self.daemon.logger.update_stats(
+                'partition.update.count.%s' % device, count)
+        self.daemon.logger.timing_since('partition.batch.timing', self.begin)

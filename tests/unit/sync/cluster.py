@@ -1,0 +1,159 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""A cluster in one process: real object-servers, rings and replicators."""
+
+import contextlib
+import os
+from unittest import mock
+
+from swift.obj import server
+from swift.obj.diskfile import get_part_path, read_hashes
+
+from swift_lightsync.object_server import ObjectController
+from swift_lightsync.sync import partition_round
+from swift_lightsync.sync.replicator import LightSyncReplicator
+from tests.unit.sync.fixtures import CapturingLogger, PARTITION, \
+    SwiftTestCase, node, ring_of, served
+
+VERBS = ('LIGHTSYNC', 'REPLICATE', 'SSYNC')
+
+
+class Node:
+    """
+    One host of the cluster: a device, an object-server, a replicator.
+
+    :param case: the :class:`ClusterTestCase`
+    :param number: its device id; it listens on 127.0.0.(number + 2)
+    """
+
+    def __init__(self, case, number, stock=False):
+        self.case = case
+        self.number = number
+        self.ip = '127.0.0.%d' % (number + 2)
+        self.devices_dir = os.path.join(case.root, 'n%d' % number)
+        os.makedirs(os.path.join(self.devices_dir, 'sda'))
+        self.logger = CapturingLogger()
+        self.requests = []
+        self.broken = {}
+        self.app = (server.ObjectController if stock else ObjectController)(
+            dict(case.conf, devices=self.devices_dir), logger=self.logger)
+        self.disk = case.manager(self.devices_dir)
+
+    def __call__(self, env, start_response):
+        verb = env['REQUEST_METHOD']
+        self.requests.append(verb)
+        status = self.broken.get(verb)
+        if status:
+            start_response('%d Broken' % status, [('Content-Length', '0')])
+            return [b'']
+        return self.app(env, start_response)
+
+    @property
+    def part_path(self):
+        return get_part_path(os.path.join(self.devices_dir, 'sda'),
+                             self.case.policy, PARTITION)
+
+    def put(self, name, stamp=1):
+        return self.case.put(self.disk, 'sda', name, stamp)
+
+    def objects(self):
+        """What is on the device: a set of (object hash, file name)."""
+        found = set()
+        for path, _, names in os.walk(self.part_path):
+            found.update((os.path.basename(path), name) for name in names
+                         if name.endswith(('.data', '.ts', '.meta')))
+        return found
+
+    def suffixes(self):
+        return {suffix: value for suffix, value
+                in read_hashes(self.part_path).items() if len(suffix) == 3}
+
+    def exchanged(self):
+        return partition_round.Fingerprints(
+            self.disk, self.case.policy, self.logger).get(
+                'sda', PARTITION)[1].exchanged
+
+
+class ClusterTestCase(SwiftTestCase):
+    """Nodes with one partition in common."""
+
+    def start(self, count, rows=None, stock=(), regions=None, spare=()):
+        """
+        :param count: how many nodes
+        :param rows: the node of each row of the ring; default: all
+        :param stock: nodes that run stock object-servers
+        :param regions: the region of each node
+        """
+        self.stack = contextlib.ExitStack()
+        self.addCleanup(self.stack.close)
+        self.nodes = [Node(self, number, number in stock)
+                      for number in range(count)]
+        self.servers = [contextlib.ExitStack() for _ in self.nodes]
+        for stack in self.servers:
+            self.stack.enter_context(stack)
+        self.ring_nodes = []
+        for each, stack in zip(self.nodes, self.servers):
+            port = stack.enter_context(served(each, ip=each.ip))
+            self.ring_nodes.append(node(
+                each.number, port, ip=each.ip,
+                region=(regions or [1] * count)[each.number]))
+        self.set_ring(rows)
+        self.daemons = [self.replicator(number) for number in range(count)]
+
+    def set_ring(self, rows=None):
+        self.policy.object_ring = ring_of(self.root, self.ring_nodes, rows)
+
+    def replicator(self, number, **conf):
+        daemon = LightSyncReplicator(dict(
+            self.conf, devices=self.nodes[number].devices_dir,
+            sync_method='ssync', ring_ip=self.nodes[number].ip,
+            bind_port=str(self.ring_nodes[number]['replication_port']),
+            conn_timeout='0.5', http_timeout='5', node_timeout='5',
+            rsync_module='x', **conf), logger=CapturingLogger())
+        daemon._zero_stats()
+        return daemon
+
+    def run_pass(self, number, daemon=None):
+        """
+        One pass of a node's replicator.
+
+        :returns: its statistics
+        """
+        daemon = daemon or self.daemons[number]
+        daemon._zero_stats()
+        with mock.patch('swift.obj.replicator.whataremyips',
+                        return_value=[self.nodes[number].ip]):
+            daemon.replicate()
+        return daemon.stats_for_dev['sda']
+
+    def requests(self):
+        """What each node was asked since the last call, verb to count."""
+        found = []
+        for each in self.nodes:
+            found.append({verb: each.requests.count(verb) for verb in VERBS
+                          if verb in each.requests})
+            each.requests.clear()
+        return found
+
+    def put_everywhere(self, name='o', numbers=None, stamp=1):
+        for number in numbers or range(len(self.nodes)):
+            self.nodes[number].put(name, stamp)
+
+    def job(self, number=0):
+        """The job that the replicator of a node makes of the partition."""
+        daemon = self.daemons[number]
+        daemon.all_devs_info = set()
+        with mock.patch('swift.obj.replicator.whataremyips',
+                        return_value=[self.nodes[number].ip]):
+            job, = daemon.collect_jobs()
+        return job

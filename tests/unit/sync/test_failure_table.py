@@ -1,0 +1,135 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""failure_table: who is left alone, and until when."""
+
+import unittest
+
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+
+from swift_lightsync.sync.failure_table import FailureTable, NO_EXCEPTION, \
+    Row
+
+
+class TestFailureTable(unittest.TestCase):
+
+    def test_an_unknown_key_has_no_exceptions(self):
+        table = FailureTable()
+        self.assertEqual(NO_EXCEPTION, table.row('a', 0))
+        self.assertFalse(table.has_failed('a', 0))
+        self.assertFalse(table.contact('a'))
+
+    def test_an_exception_counts_by_its_weight(self):
+        table = FailureTable(limit=10)
+        self.assertFalse(table.record('a', 0, weight=5))
+        self.assertFalse(table.has_failed('a', 0))
+        self.assertTrue(table.record('a', 0, weight=5))
+        self.assertTrue(table.has_failed('a', 0))
+
+    def test_a_weight_may_pass_the_limit_at_once(self):
+        table = FailureTable(limit=3)
+        self.assertTrue(table.record('a', 0, weight=5))
+        self.assertTrue(table.has_failed('a', 0))
+
+    def test_failing_is_reported_once_a_suppression(self):
+        table = FailureTable(limit=2, interval=10)
+        reports = [table.record('a', now) for now in (0, 1, 2, 3)]
+        self.assertEqual([False, True, False, False], reports)
+        reports = [table.record('a', now) for now in (13, 14, 15)]
+        self.assertEqual([False, True, False], reports)
+
+    def test_suppression_runs_from_the_last_exception(self):
+        table = FailureTable(limit=1, interval=10)
+        table.record('a', 0)
+        table.record('a', 9)
+        self.assertTrue(table.has_failed('a', 18.9))
+        self.assertFalse(table.has_failed('a', 19))
+
+    def test_a_row_that_is_over_is_gone(self):
+        table = FailureTable(limit=1, interval=10)
+        table.record('a', 0)
+        self.assertEqual(Row(1, 0), table.row('a', 9))
+        table.row('a', 10)
+        self.assertFalse(table.contact('a'))
+
+    def test_a_contact_ends_the_suppression(self):
+        table = FailureTable(limit=1)
+        table.record('a', 0)
+        self.assertTrue(table.contact('a'))
+        self.assertFalse(table.has_failed('a', 0))
+
+    def test_keys_are_independent(self):
+        table = FailureTable(limit=1)
+        table.record(('10.0.0.1', 6200, 'sda'), 0)
+        self.assertFalse(table.has_failed(('10.0.0.1', 6200), 0))
+        self.assertFalse(table.has_failed(('10.0.0.1', 6200, 'sdb'), 0))
+
+    def test_an_interval_of_nothing_never_suppresses(self):
+        table = FailureTable(limit=1, interval=0)
+        table.record('a', 5)
+        self.assertFalse(table.has_failed('a', 5))
+
+    def test_a_clock_set_back_keeps_the_row_until_it_has_caught_up(self):
+        table = FailureTable(limit=1, interval=10)
+        table.record('a', 1000)
+        self.assertTrue(table.has_failed('a', 0))
+        self.assertTrue(table.contact('a'))
+
+
+class AgainstADumbTable(RuleBasedStateMachine):
+    """The table does what a list of all exceptions says."""
+
+    def __init__(self):
+        super().__init__()
+        self.table = FailureTable(limit=4, interval=10)
+        self.now = 0
+        self.history = {'a': [], 'b': []}
+
+    keys = st.sampled_from('ab')
+
+    def count(self, key):
+        history = self.history[key]
+        if history and self.now - history[-1][0] >= 10:
+            history.clear()
+        return sum(weight for _, weight in history)
+
+    @rule(key=keys, weight=st.sampled_from([1, 5]))
+    def record(self, key, weight):
+        before = self.count(key)
+        self.history[key].append((self.now, weight))
+        assert (before < 4 <= before + weight) == self.table.record(
+            key, self.now, weight)
+
+    @rule(key=keys)
+    def contact(self, key):
+        known = bool(self.count(key))
+        self.history[key].clear()
+        assert known == self.table.contact(key) or not known
+
+    @rule(seconds=st.sampled_from([0.5, 5, 10]))
+    def wait(self, seconds):
+        self.now += seconds
+
+    @invariant()
+    def agree(self):
+        for key in 'ab':
+            assert self.table.row(key, self.now).n_exception \
+                == self.count(key)
+            assert self.table.has_failed(key, self.now) \
+                == (self.count(key) >= 4)
+
+
+TestAgainstADumbTable = AgainstADumbTable.TestCase
+
+if __name__ == '__main__':
+    unittest.main()

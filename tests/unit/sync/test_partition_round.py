@@ -1,0 +1,337 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""partition_round: passes of real daemons over real object-servers."""
+
+import errno
+import itertools
+import os
+import shutil
+import time
+import unittest
+from unittest import mock
+
+from swift.common.concurrency import Timeout
+from swift.common.utils import lock_path
+
+from swift_lightsync.sync import fingerprint, partition_round, replicator
+from tests.unit.sync.cluster import ClusterTestCase
+from tests.unit.sync.fixtures import CapturingLogger, PARTITION
+
+
+class TestPass(ClusterTestCase):
+
+    def test_equal_replicas_cost_one_message_a_node(self):
+        self.start(3)
+        self.put_everywhere()
+        for number in range(3):
+            stats = self.run_pass(number)
+            self.assertEqual(
+                (1, 1, 1, 0, 0), (stats.attempted, stats.hashmatch,
+                                  stats.success, stats.failure, stats.rsync))
+            self.assertEqual(1, stats.suffix_count)
+        self.assertEqual([{'LIGHTSYNC': 1}] * 3, self.requests())
+        counters = self.daemons[0].logger.counters
+        self.assertEqual(1, counters['partition.check.match.sda'])
+        self.assertEqual(1, counters['partition.update.count.sda'])
+        self.assertEqual(1, len(self.daemons[0].partition_times))
+
+    def test_hashing_is_counted_when_it_is_done(self):
+        self.start(2)
+        self.put_everywhere()
+        self.assertEqual(1, self.run_pass(0).suffix_hash)
+        self.assertEqual(1, self.daemons[0].logger.counters['suffix.hashes'])
+        self.assertEqual(0, self.run_pass(0).suffix_hash)
+
+    def test_a_difference_goes_to_the_clockwise_neighbour(self):
+        self.start(3)
+        self.put_everywhere()
+        self.nodes[0].put('new')
+        stats = self.run_pass(0)
+        self.assertEqual((1, 0, 1, 0, 1),
+                         (stats.attempted, stats.hashmatch, stats.success,
+                          stats.failure, stats.rsync))
+        asked = self.requests()
+        self.assertEqual({}, asked[2])
+        self.assertEqual(1, asked[1]['LIGHTSYNC'])
+        self.assertEqual(self.nodes[0].objects(), self.nodes[1].objects())
+        self.assertNotEqual(self.nodes[0].objects(), self.nodes[2].objects())
+        self.assertEqual(1, self.daemons[0].logger.counters[
+            'partition.update.count.sda'])
+
+    def test_a_single_copy_reaches_all_in_r_minus_1_rounds(self):
+        self.start(5, regions=[2, 1, 2, 1, 1])
+        self.put_everywhere('old')
+        self.nodes[3].put('new')
+        for _ in range(4):
+            for number in (0, 4, 2, 1, 3):
+                self.assertEqual(0, self.run_pass(number).failure)
+        for each in self.nodes:
+            self.assertEqual(self.nodes[3].objects(), each.objects())
+            self.assertEqual(2, len(each.objects()))
+
+    def test_older_and_newer_meet(self):
+        self.start(3)
+        for number, each in enumerate(self.nodes):
+            each.put('o', stamp=1 + number)
+            each.put('only%d' % number)
+        for _ in range(2):
+            for number in range(3):
+                self.run_pass(number)
+        self.assertEqual(1, len({frozenset(each.objects())
+                                 for each in self.nodes}))
+        self.assertEqual(4, len(self.nodes[0].objects()))
+
+    def test_a_partition_that_one_does_not_have_is_made_there(self):
+        self.start(3)
+        self.put_everywhere(numbers=[0, 1])
+        for number in range(2):
+            self.run_pass(number)
+        self.assertEqual(self.nodes[0].objects(), self.nodes[2].objects())
+
+    def test_a_node_alone_sends_nothing(self):
+        self.start(1)
+        self.put_everywhere()
+        stats = self.run_pass(0)
+        self.assertEqual((1, 0, 0, 0), (stats.attempted, stats.hashmatch,
+                                        stats.success, stats.failure))
+        self.assertEqual([{}], self.requests())
+
+    def test_more_replicas_than_nodes(self):
+        self.start(2, rows=[0, 1, 0])
+        self.nodes[0].put('o')
+        stats = self.run_pass(0)
+        self.assertEqual((1, 0), (stats.attempted, stats.failure))
+        self.run_pass(1)
+        self.assertEqual(self.nodes[0].objects(), self.nodes[1].objects())
+        self.requests()
+        self.run_pass(0)
+        self.assertEqual([{}, {'LIGHTSYNC': 1}], self.requests())
+
+    def test_connections_do_not_outlive_the_pass(self):
+        self.start(2)
+        self.put_everywhere()
+        self.run_pass(0)
+        self.assertFalse(self.daemons[0].sync_client._idle)
+
+    def test_a_hand_off_is_reverted_as_by_stock_swift(self):
+        self.start(4, rows=[0, 1, 2])
+        self.nodes[3].put('o')
+        stats = self.run_pass(3)
+        self.assertEqual((1, 1), (stats.attempted, stats.remove))
+        self.assertNotIn('LIGHTSYNC', str(self.requests()))
+        for each in self.nodes[:3]:
+            self.assertEqual(1, len(each.objects()))
+        self.assertFalse(os.path.exists(self.nodes[3].part_path))
+
+    def test_overrides_are_those_of_stock_swift(self):
+        self.start(2)
+        self.put_everywhere()
+        daemon = self.daemons[0]
+        daemon._zero_stats()
+        with mock.patch('swift.obj.replicator.whataremyips',
+                        return_value=[self.nodes[0].ip]):
+            daemon.replicate(override_partitions=[7])
+        self.assertEqual([{}, {}], self.requests())
+
+
+class TestFullExchange(ClusterTestCase):
+
+    def test_an_interval_of_nothing_is_stock_swift(self):
+        self.start(3)
+        self.put_everywhere()
+        daemon = self.replicator(0, full_exchange_interval='0')
+        for _ in range(2):
+            stats = self.run_pass(0, daemon)
+            self.assertEqual((1, 2, 2, 0), (stats.attempted, stats.hashmatch,
+                                            stats.success, stats.failure))
+            self.assertEqual([{}, {'REPLICATE': 1}, {'REPLICATE': 1}],
+                             self.requests())
+
+    def make_due(self, number=0):
+        partition_round.Fingerprints(
+            self.nodes[number].disk, self.policy,
+            CapturingLogger()).note_exchange('sda', PARTITION, 1.0)
+
+    def test_when_due_all_are_compared_and_it_is_noted(self):
+        self.start(3)
+        self.put_everywhere()
+        self.make_due()
+        before = time.time()
+        self.run_pass(0)
+        self.assertEqual([{}, {'REPLICATE': 1}, {'REPLICATE': 1}],
+                         self.requests())
+        self.assertGreaterEqual(self.nodes[0].exchanged(), before)
+        self.run_pass(0)
+        self.assertEqual([{}, {'LIGHTSYNC': 1}, {}], self.requests())
+
+    def test_it_finds_a_suffix_whose_invalidation_was_lost(self):
+        self.start(2)
+        self.put_everywhere()
+        self.run_pass(0)
+        self.nodes[0].put('lost')
+        with open(os.path.join(self.nodes[0].part_path, 'hashes.invalid'),
+                  'w'):
+            pass
+        self.run_pass(0)
+        self.assertEqual(1, len(self.nodes[1].objects()))
+        self.make_due()
+        self.run_pass(0)
+        self.assertEqual(2, len(self.nodes[1].objects()))
+
+    def test_a_failed_replica_is_left_out_and_counted(self):
+        self.start(3)
+        self.put_everywhere()
+        self.make_due()
+        peer = self.ring_nodes[1]
+        self.daemons[0].failure_table.record(
+            (peer['replication_ip'], peer['replication_port']),
+            time.time(), 10)
+        stats = self.run_pass(0)
+        self.assertEqual([{}, {}, {'REPLICATE': 1}], self.requests())
+        self.assertEqual((1, 1, 1), (stats.attempted, stats.success,
+                                     stats.failure))
+
+    def test_a_disk_without_room_has_its_exchange_once(self):
+        self.start(2)
+        self.put_everywhere()
+        self.make_due()
+        with mock.patch.object(fingerprint, 'mkstemp',
+                               side_effect=OSError(errno.ENOSPC, 'full')):
+            stats = self.run_pass(0)
+        self.assertEqual((1, 1), (stats.attempted, stats.hashmatch))
+        self.assertEqual({'REPLICATE': 1}, self.requests()[1])
+
+
+class TestRing(ClusterTestCase):
+
+    def test_a_ring_that_changed_meanwhile_leads_to_a_full_comparison(self):
+        self.start(4, rows=[0, 1, 2])
+        self.put_everywhere(numbers=[0, 1, 2])
+        job = self.job()
+        self.set_ring([0, 1, 3])
+        self.daemons[0].update(job)
+        self.assertEqual([{}, {'REPLICATE': 1}, {'REPLICATE': 1}, {}],
+                         self.requests())
+        self.assertEqual(1, self.daemons[0].stats_for_dev['sda'].attempted)
+
+    def test_a_device_replaced_meanwhile_loses_nothing(self):
+        self.start(4, rows=[0, 1, 2])
+        self.nodes[0].put('only')
+        job = self.job()
+        self.set_ring([3, 1, 2])
+        self.daemons[0].update(job)
+        self.assertTrue(any(self.nodes[0].objects() == each.objects()
+                            for each in self.nodes[1:3]))
+        self.run_pass(0)
+        for each in self.nodes[1:]:
+            self.assertEqual(1, len(each.objects()))
+
+    def test_a_ring_that_lost_all_replicas_of_before(self):
+        self.start(4, rows=[0, 1])
+        self.put_everywhere(numbers=[0, 1])
+        job = self.job()
+        self.set_ring([2, 3])
+        self.daemons[0].update(job)
+        self.assertEqual([{}, {'REPLICATE': 1}, {}, {}], self.requests())
+
+
+class TestFallBack(ClusterTestCase):
+
+    def fails(self, target, name, error):
+        self.start(3)
+        self.put_everywhere(numbers=[0])
+        with mock.patch.object(target, name, side_effect=error):
+            stats = self.run_pass(0)
+        self.assertEqual(1, stats.attempted)
+        self.assertTrue(any('Error in the sync round of partition 0' in line
+                            for line in self.daemons[0].logger.at('ERROR')))
+        for each in self.nodes[1:]:
+            self.assertEqual(self.nodes[0].objects(), each.objects())
+
+    def test_an_error_before_the_round_leads_to_the_stock_exchange(self):
+        self.fails(partition_round.Fingerprints, 'get', OSError(5, 'EIO'))
+
+    def test_an_error_in_the_round_leads_to_the_stock_exchange(self):
+        self.fails(replicator.SyncClient, 'ask', ZeroDivisionError())
+
+    def test_a_lock_time_out_leads_to_the_stock_exchange(self):
+        self.fails(partition_round.Fingerprints, 'get', Timeout())
+
+    def test_an_error_in_one_partition_does_not_end_the_pass(self):
+        self.start(2)
+        self.put_everywhere()
+        with mock.patch.object(partition_round, 'sync_round',
+                               side_effect=RuntimeError()):
+            self.assertEqual(1, self.run_pass(0).attempted)
+        self.assertEqual(1, self.run_pass(0).hashmatch)
+
+    def test_a_partition_that_is_gone_is_no_error(self):
+        self.start(2)
+        self.put_everywhere()
+        job = self.job()
+        shutil.rmtree(self.nodes[0].part_path)
+        self.daemons[0].update(job)
+        self.assertEqual([], self.daemons[0].logger.at('ERROR'))
+        self.assertEqual(1, len(self.nodes[1].objects()))
+
+    def test_a_partition_that_stays_locked_does_not_stop_the_pass(self):
+        self.start(2)
+        self.put_everywhere()
+        for number in range(2):
+            with mock.patch('swift.common.utils.DEFAULT_LOCK_TIMEOUT', 0.2), \
+                    lock_path(self.nodes[number].part_path):
+                self.assertEqual(1, self.run_pass(0).attempted)
+        self.assertEqual(1, self.run_pass(0).hashmatch)
+
+    def test_a_fingerprint_that_is_a_directory_is_no_end(self):
+        self.start(2)
+        self.put_everywhere()
+        os.mkdir(os.path.join(self.nodes[0].part_path, 'changed.pkl'))
+        self.nodes[0].put('new')
+        self.assertEqual(0, self.run_pass(0).failure)
+        self.assertEqual(self.nodes[0].objects(), self.nodes[1].objects())
+
+    def test_writes_during_every_pass_arrive_once_they_end(self):
+        self.start(3)
+        self.put_everywhere()
+        genuine = partition_round.Fingerprints.get
+        written = itertools.count(2)
+
+        def overtaken(fingerprints, device, partition):
+            number = next(written)
+            self.nodes[number % 3].put('w%d' % (number % 4), stamp=number)
+            return genuine(fingerprints, device, partition)
+
+        with mock.patch.object(partition_round.Fingerprints, 'get',
+                               overtaken):
+            for number in (0, 1, 2) * 2:
+                self.run_pass(number)
+        for number in (0, 1, 2) * 2:
+            self.run_pass(number)
+        self.assertEqual(1, len({frozenset(each.objects())
+                                 for each in self.nodes}))
+        self.assertEqual(5, len(self.nodes[0].objects()))
+
+    def test_a_damaged_fingerprint_costs_a_warning(self):
+        self.start(2)
+        self.put_everywhere()
+        with open(os.path.join(self.nodes[0].part_path, 'changed.pkl'),
+                  'wb') as changed:
+            changed.write(b'garbage')
+        self.assertEqual(1, self.run_pass(0).hashmatch)
+        self.assertEqual(1, sum('damaged' in line for line in
+                                self.daemons[0].logger.at('WARNING')))
+
+
+if __name__ == '__main__':
+    unittest.main()

@@ -1,0 +1,321 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""replicator: options, peers that fail, peers without the verb."""
+
+import os
+import shutil
+import time
+import unittest
+from unittest import mock
+
+from swift.common.concurrency import Timeout
+
+from swift_lightsync.sync import replicator
+from swift_lightsync.sync.replicator import LightSyncReplicator
+from swift_lightsync.sync.sync_round import Answer
+from tests.unit.sync.cluster import ClusterTestCase
+from tests.unit.sync.fixtures import PARTITION, SwiftTestCase, node, ring_of
+
+
+class TestOptions(SwiftTestCase):
+
+    def daemon(self, **conf):
+        self.policy.object_ring = ring_of(self.root, [node(0, 6200)])
+        return LightSyncReplicator(dict(self.conf, **conf),
+                                   logger=self.logger)
+
+    def test_defaults(self):
+        daemon = self.daemon()
+        self.assertEqual(3600, daemon.full_exchange_interval)
+        self.assertEqual(10, daemon.failure_table.limit)
+        self.assertEqual(60, daemon.failure_table.interval)
+
+    def test_values(self):
+        daemon = self.daemon(full_exchange_interval='0',
+                             error_suppression_limit='3',
+                             error_suppression_interval='1.5')
+        self.assertEqual(0, daemon.full_exchange_interval)
+        self.assertEqual(3, daemon.failure_table.limit)
+        self.assertEqual(1.5, daemon.failure_table.interval)
+
+    def test_a_bad_value_is_refused_by_name(self):
+        bad = {'full_exchange_interval': ('x', '-1', 'nan', 'inf', '', None),
+               'error_suppression_limit': ('0', '-1', '1.5', 'x', ''),
+               'error_suppression_interval': ('x', '-1', 'nan', 'inf')}
+        for option, values in bad.items():
+            for value in values:
+                with self.subTest(option=option, value=value):
+                    with self.assertRaises(ValueError) as caught:
+                        self.daemon(**{option: value})
+                    self.assertIn('[object-replicator] %s = %s: '
+                                  % (option, value), str(caught.exception))
+
+
+class TestManyPartitions(ClusterTestCase):
+
+    def put_partitions(self, count, numbers):
+        for partition in range(count):
+            for number in numbers:
+                self.put(self.nodes[number].disk, 'sda', 'o',
+                         partition=partition)
+
+    def setUp(self):
+        super().setUp()
+        self.start(3)
+        # Any number of partitions, all on the same devices.
+        ring = self.policy.object_ring
+        genuine = ring.get_part_nodes
+        patcher = mock.patch.object(ring, 'get_part_nodes',
+                                    lambda partition: genuine(PARTITION))
+        patcher.start()
+        self.addCleanup(patcher.stop)
+
+    def test_side_by_side_each_is_counted_once(self):
+        self.put_partitions(12, [0])
+        self.nodes[1].broken['SSYNC'] = 507
+        daemon = self.replicator(0, concurrency='6')
+        with mock.patch.object(self.policy.object_ring, 'get_more_nodes',
+                               return_value=iter(())):
+            stats = self.run_pass(0, daemon)
+        self.assertEqual(12, stats.attempted)
+        self.assertEqual(12, stats.failure_nodes['127.0.0.3']['sda'])
+        self.assertEqual(12, daemon.logger.counters[
+            'partition.check.differ.sda'] // 2)
+        for partition in range(12):
+            self.assertTrue(os.path.exists(self.part_path(
+                partition=partition, devices_dir=self.nodes[2].devices_dir)))
+
+    def test_a_silent_node_costs_two_time_outs_and_no_more(self):
+        self.put_partitions(12, [0, 2])
+        daemon = self.replicator(0)
+        asked = []
+        genuine = daemon.sync_client._connect
+
+        def connect(peer):
+            if peer['replication_ip'] == self.nodes[1].ip:
+                asked.append(peer)
+                raise replicator.ConnectFailure(Answer.TIMEOUT, 'silent')
+            return genuine(peer)
+
+        with mock.patch.object(daemon.sync_client, '_connect', connect):
+            stats = self.run_pass(0, daemon)
+        self.assertEqual(2, len(asked))
+        self.assertEqual((12, 12, 12), (stats.attempted, stats.success,
+                                        stats.failure))
+
+    def test_a_hanging_device_costs_one_time_out_and_no_more(self):
+        self.put_partitions(12, [0, 2])
+        daemon = self.replicator(0)
+        asked = []
+        genuine = daemon.sync_client.ask
+
+        def ask(peer, *args):
+            if peer['replication_ip'] == self.nodes[1].ip:
+                asked.append(peer)
+                raise Timeout()
+            return genuine(peer, *args)
+
+        with mock.patch.object(daemon.sync_client, 'ask', ask):
+            stats = self.run_pass(0, daemon)
+        self.assertEqual(1, len(asked))
+        self.assertEqual((12, 12, 12), (stats.attempted, stats.success,
+                                        stats.failure))
+
+
+class TestMixed(ClusterTestCase):
+
+    def test_with_a_stock_peer_it_converges(self):
+        self.start(3, stock=(1,))
+        self.put_everywhere()
+        self.nodes[0].put('new')
+        for _ in range(2):
+            for number in (0, 1, 2):
+                self.assertEqual(0, self.run_pass(number).failure)
+        self.assertEqual(1, len({frozenset(each.objects())
+                                 for each in self.nodes}))
+
+    def test_a_stock_peer_is_asked_once_a_pass(self):
+        self.start(2, stock=(1,))
+        self.put_everywhere()
+        daemon = self.daemons[0]
+        self.run_pass(0)
+        self.assertEqual({'LIGHTSYNC': 1, 'REPLICATE': 1},
+                         self.requests()[1])
+        self.assertEqual({('127.0.0.3',
+                           self.ring_nodes[1]['replication_port'])},
+                         daemon.without_verb)
+        self.assertEqual(Answer.UNSUPPORTED, daemon.ask(
+            self.ring_nodes[1], self.policy, 0, 'ab' * 16))
+        self.assertEqual({}, self.requests()[1])
+        # It may have been upgraded by the next pass.
+        self.run_pass(0)
+        self.assertEqual(1, self.requests()[1]['LIGHTSYNC'])
+
+    def test_a_400_is_taken_for_a_peer_without_the_verb(self):
+        self.start(2)
+        self.nodes[1].broken['LIGHTSYNC'] = 400
+        self.nodes[0].put('o')
+        self.run_pass(0)
+        self.assertEqual(self.nodes[0].objects(), self.nodes[1].objects())
+        self.assertTrue(self.daemons[0].without_verb)
+
+    def test_an_answer_of_500_leads_to_an_exchange(self):
+        self.start(2)
+        self.nodes[1].broken['LIGHTSYNC'] = 500
+        self.nodes[0].put('o')
+        stats = self.run_pass(0)
+        self.assertEqual((1, 0), (stats.attempted, stats.failure))
+        self.assertEqual(self.nodes[0].objects(), self.nodes[1].objects())
+        self.assertIn('status 500', self.daemons[0].logger.at('ERROR')[0])
+        self.assertFalse(self.daemons[0].without_verb)
+
+
+class TestFailures(ClusterTestCase):
+
+    def stop(self, number):
+        self.servers[number].close()
+        self.nodes[number].requests.clear()
+
+    def test_past_a_dead_neighbour_to_the_next(self):
+        self.start(3)
+        self.put_everywhere('o')
+        self.nodes[0].put('new')
+        self.stop(1)
+        stats = self.run_pass(0)
+        self.assertEqual((1, 1, 1), (stats.attempted, stats.success,
+                                     stats.failure))
+        self.assertEqual({'127.0.0.3': {'sda': 1}},
+                         {ip: dict(failed) for ip, failed
+                          in stats.failure_nodes.items()})
+        self.assertEqual(self.nodes[0].objects(), self.nodes[2].objects())
+        self.assertEqual(1, self.daemons[0].logger.counters[
+            'partition.check.refused.sda'])
+
+    def test_the_tenth_refusal_closes_the_ring(self):
+        self.start(3)
+        self.put_everywhere()
+        self.stop(1)
+        daemon, dead = self.daemons[0], self.ring_nodes[1]
+        for number in range(10):
+            self.assertFalse(daemon.has_failed(dead))
+            self.run_pass(0)
+        self.assertTrue(daemon.has_failed(dead))
+        warning, = daemon.logger.at('WARNING')[-1:]
+        self.assertIn('Closing the replica rings over 127.0.0.3:', warning)
+        logged = len(daemon.logger.at('ERROR'))
+        stats = self.run_pass(0)
+        self.assertEqual(logged, len(daemon.logger.at('ERROR')))
+        self.assertEqual((1, 1, 1), (stats.attempted, stats.success,
+                                     stats.failure))
+
+    def test_after_the_suppression_it_is_asked_again(self):
+        self.start(2)
+        self.put_everywhere()
+        daemon, peer = self.daemons[0], self.ring_nodes[1]
+        endpoint = peer['replication_ip'], peer['replication_port']
+        daemon.failure_table.record(endpoint, time.time(), 10)
+        self.run_pass(0)
+        self.assertEqual({}, self.requests()[1])
+        daemon.failure_table.record(endpoint, time.time() - 61, 10)
+        self.run_pass(0)
+        self.assertEqual({'LIGHTSYNC': 1}, self.requests()[1])
+        self.assertFalse(daemon.failure_table.contact(endpoint))
+
+    def test_an_answer_ends_the_count(self):
+        self.start(2)
+        self.put_everywhere()
+        daemon, peer = self.daemons[0], self.ring_nodes[1]
+        endpoint = peer['replication_ip'], peer['replication_port']
+        for key in (endpoint, endpoint + ('sda',)):
+            daemon.failure_table.record(key, time.time(), 9)
+        self.run_pass(0)
+        for key in (endpoint, endpoint + ('sda',)):
+            self.assertFalse(daemon.failure_table.contact(key))
+
+    def test_a_device_that_never_answers_fails_by_its_first_time_out(self):
+        # With http_timeout as long as the suppression, a second time-out
+        # comes too late to be added to the first.
+        self.start(3)
+        daemon, peer = self.daemons[0], self.ring_nodes[1]
+        with mock.patch.object(daemon.sync_client, 'ask',
+                               side_effect=Timeout()):
+            self.assertIs(Answer.TIMEOUT, daemon.ask(
+                peer, self.policy, 0, 'ab' * 16))
+        self.assertTrue(daemon.has_failed(peer))
+        self.assertFalse(daemon.has_failed(dict(peer, device='sdb')))
+
+    def test_garbage_is_charged_to_the_device(self):
+        self.start(3)
+
+        def garbage(env, start_response):
+            sock = env['wsgi.input'].get_socket()
+            sock.sendall(b'garbage\r\n\r\n')
+            sock.shutdown(2)
+            start_response('200 OK', [('Content-Length', '0')])
+            return [b'']
+
+        self.put_everywhere()
+        self.nodes[1].app = garbage
+        stats = self.run_pass(0)
+        self.assertEqual((1, 1, 1), (stats.attempted, stats.success,
+                                     stats.failure))
+        key = (self.nodes[1].ip, self.ring_nodes[1]['replication_port'],
+               'sda')
+        self.assertTrue(self.daemons[0].failure_table.contact(key))
+        self.assertNotIn('Error in the sync round',
+                         str(self.daemons[0].logger.lines))
+
+    def test_an_unmounted_neighbour_sends_the_data_to_a_hand_off(self):
+        self.start(4, rows=[0, 1, 2])
+        self.put_everywhere(numbers=[0, 2])
+        shutil.rmtree(os.path.join(self.nodes[1].devices_dir, 'sda'))
+        stats = self.run_pass(0)
+        self.assertEqual((1, 1), (stats.attempted, stats.failure))
+        self.assertEqual(self.nodes[0].objects(), self.nodes[3].objects())
+        self.assertEqual(1, self.daemons[0].logger.counters[
+            'partition.check.unmounted.sda'])
+
+    def test_one_refused_and_one_unmounted_fail_once_each(self):
+        self.start(4, rows=[0, 1, 2])
+        self.put_everywhere(numbers=[0])
+        self.stop(1)
+        shutil.rmtree(os.path.join(self.nodes[2].devices_dir, 'sda'))
+        stats = self.run_pass(0)
+        self.assertEqual(
+            {'127.0.0.3': {'sda': 1}, '127.0.0.4': {'sda': 1}},
+            {ip: dict(failed) for ip, failed in stats.failure_nodes.items()})
+        self.assertEqual(2, stats.failure)
+        self.assertEqual(self.nodes[0].objects(), self.nodes[3].objects())
+
+    def test_a_neighbour_that_cannot_store_does_not_stop_the_round(self):
+        self.start(3)
+        self.put_everywhere()
+        self.nodes[0].put('new')
+        self.nodes[1].broken['SSYNC'] = 507
+        stats = self.run_pass(0)
+        self.assertEqual((1, 1), (stats.attempted, stats.failure))
+        self.assertEqual(self.nodes[0].objects(), self.nodes[2].objects())
+
+    def test_if_all_others_are_dead_the_pass_ends(self):
+        self.start(3)
+        self.put_everywhere()
+        self.stop(1)
+        self.stop(2)
+        for _ in range(12):
+            stats = self.run_pass(0)
+            self.assertEqual((1, 0, 2), (stats.attempted, stats.success,
+                                         stats.failure))
+
+
+if __name__ == '__main__':
+    unittest.main()

@@ -1,0 +1,185 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""sync_round: what a device does in a round, answer by answer."""
+
+import unittest
+from itertools import product
+
+from hypothesis import given, strategies as st
+
+from swift_lightsync.sync.sync_round import NEXT, Answer, Check, Exchange, \
+    Next, full_exchange_due, sync_round
+
+DEVICES = [{'id': 1}, {'id': 2}, {'id': 3}]
+ENDS = (Answer.MATCH,)
+ASKS_FOR_EXCHANGE = (Answer.DIFFER, Answer.UNSUPPORTED, Answer.INVALID)
+PASSED_OVER = (Answer.REFUSED, Answer.TIMEOUT)
+
+
+def play(devices, answers, pushes, failed=lambda device: False):
+    """
+    Play a round.
+
+    :param answers: a dict, device id to Answer
+    :param pushes: a dict, device id to whether an exchange with it goes well
+    :returns: a list of ('check', id) and ('exchange', ids)
+    """
+    actions = sync_round(devices, failed)
+    seen, outcome = [], None
+    try:
+        while True:
+            action = actions.send(outcome)
+            if isinstance(action, Check):
+                seen.append(('check', action.device['id']))
+                outcome = answers[action.device['id']]
+            else:
+                ids = [device['id'] for device in action.devices]
+                seen.append(('exchange', ids))
+                outcome = all(pushes[number] for number in ids)
+    except StopIteration:
+        return seen
+
+
+def expected(answers, pushes):
+    """The rules of PROTOCOL.md, "A sync round", for three devices."""
+    seen, reachable = [], [1, 2, 3]
+    for device in DEVICES:
+        number = device['id']
+        seen.append(('check', number))
+        if answers[number] in ENDS:
+            return seen
+        if answers[number] is Answer.UNMOUNTED:
+            return seen + [('exchange', reachable)]
+        if answers[number] in PASSED_OVER:
+            reachable.remove(number)
+        if answers[number] in ASKS_FOR_EXCHANGE:
+            seen.append(('exchange', [number]))
+            if pushes[number]:
+                return seen
+    return seen
+
+
+class TestSyncRound(unittest.TestCase):
+
+    def test_every_answer_has_its_place_in_the_table(self):
+        self.assertEqual(set(Answer), set(NEXT))
+        self.assertEqual(set(Next), set(NEXT.values()))
+
+    def test_every_sequence_of_answers_and_pushes(self):
+        for answers in product(Answer, repeat=3):
+            for pushes in product((True, False), repeat=3):
+                answers_of = dict(zip((1, 2, 3), answers))
+                pushes_of = dict(zip((1, 2, 3), pushes))
+                self.assertEqual(expected(answers_of, pushes_of),
+                                 play(DEVICES, answers_of, pushes_of),
+                                 (answers, pushes))
+
+    def test_a_single_replica_has_nothing_to_do(self):
+        self.assertEqual([], play([], {}, {}))
+
+    def test_if_all_have_failed_nobody_is_asked(self):
+        self.assertEqual([], play(DEVICES, {}, {}, lambda device: True))
+
+    def test_a_507_leaves_failed_devices_out_of_the_exchange(self):
+        self.assertEqual(
+            [('check', 1), ('exchange', [1, 3])],
+            play(DEVICES, {1: Answer.UNMOUNTED}, {1: True, 3: True},
+                 lambda device: device['id'] == 2))
+
+    def test_a_device_that_fails_during_the_round_is_not_asked(self):
+        failed = set()
+        actions = sync_round(DEVICES, lambda device: device['id'] in failed)
+        self.assertEqual(Check(DEVICES[0]), next(actions))
+        failed.add(2)
+        self.assertEqual(Check(DEVICES[2]), actions.send(Answer.TIMEOUT))
+
+    def test_what_is_no_answer_is_an_error(self):
+        actions = sync_round(DEVICES, lambda device: False)
+        next(actions)
+        with self.assertRaises(KeyError):
+            actions.send(None)
+
+    def test_the_value_of_an_answer_can_name_a_metric(self):
+        for answer in Answer:
+            self.assertRegex(answer.value, '^[a-z]+$')
+
+    @given(st.integers(0, 9), st.data())
+    def test_it_ends_and_checks_each_live_device_once_at_most(self, r, data):
+        devices = [{'id': number} for number in range(r)]
+        failed = data.draw(st.sets(st.integers(0, 9)))
+        seen = play(
+            devices,
+            [data.draw(st.sampled_from(Answer)) for _ in devices],
+            [data.draw(st.booleans()) for _ in devices],
+            lambda device: device['id'] in failed)
+        checked = [what for kind, what in seen if kind == 'check']
+        self.assertEqual(sorted(set(checked)), checked)
+        self.assertFalse(failed.intersection(checked))
+        for kind, what in seen:
+            if kind == 'exchange':
+                self.assertFalse(failed.intersection(what))
+                self.assertTrue(what)
+
+    def test_an_exchange_names_devices_in_ring_order(self):
+        actions = sync_round(DEVICES, lambda device: False)
+        next(actions)
+        self.assertEqual(Exchange(tuple(DEVICES)),
+                         actions.send(Answer.UNMOUNTED))
+
+
+class TestFullExchangeDue(unittest.TestCase):
+
+    def test_an_interval_of_nothing_is_always_due(self):
+        self.assertTrue(full_exchange_due(1, 1e9, 1e9, 0))
+
+    def test_just_exchanged_is_not_due(self):
+        self.assertFalse(full_exchange_due(5, 1e9, 1e9, 3600))
+
+    @given(st.integers(0, 2 ** 32), st.floats(0, 4e9),
+           st.floats(0.001, 1e6))
+    def test_it_is_due_after_one_interval_at_most(self, part, last, every):
+        self.assertTrue(full_exchange_due(part, last,
+                                          last + every * 1.001 + 1e-5, every))
+
+    @given(st.integers(0, 2 ** 20), st.floats(1e9, 2e9))
+    def test_it_is_due_once_in_each_interval(self, partition, start):
+        last, exchanges = start, 0
+        for minute in range(1, 10 * 60 + 1):
+            now = start + 60 * minute
+            if full_exchange_due(partition, last, now, 3600):
+                last, exchanges = now, exchanges + 1
+        self.assertEqual(10, exchanges)
+
+    def test_partitions_are_spread_over_the_interval(self):
+        turns = [0] * 60
+        for partition in range(6000):
+            for minute in range(60):
+                turns[minute] += full_exchange_due(
+                    partition, 1e9 + 60 * minute, 1e9 + 60 * minute + 60,
+                    3600)
+        self.assertEqual(6000, sum(turns))
+        self.assertLess(max(turns), 110)
+        self.assertGreater(min(turns), 90)
+
+    def test_a_time_in_the_future_puts_nothing_off(self):
+        self.assertTrue(full_exchange_due(3, 4e9, 1e9, 3600))
+
+    def test_any_time_and_interval_that_is_let_through_will_do(self):
+        for last in (0.0, 1.0, 9.9e10):
+            for every in (1e-9, 0.5, 3600, 1.7e308):
+                self.assertIn(full_exchange_due(3, last, 1e9, every),
+                              (True, False))
+
+
+if __name__ == '__main__':
+    unittest.main()

@@ -1,0 +1,48 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""
+A process that writes to a partition as an object-server does.
+
+Arguments: devices directory, seed of the object names, number of writes. A
+line on standard output says that it is ready, one on standard input that it
+is to start.
+"""
+
+import sys
+
+from swift.common import utils
+from swift.obj.diskfile import consolidate_hashes
+
+from tests.unit.sync.fixtures import PARTITION, SwiftTestCase
+
+
+def main(devices_dir, seed, count):
+    case = SwiftTestCase()
+    case.setUp()
+    case.conf['devices'] = case.devices_dir = devices_dir
+    manager = case.manager()
+    print('ready', flush=True)
+    sys.stdin.readline()
+    for number in range(count):
+        case.put(manager, 'sda', 'o%d' % (number % 10),
+                 stamp=1 + 2 * number + seed)
+        if number % 3 == seed:
+            consolidate_hashes(case.part_path())
+        if number % 5 == seed:
+            manager._get_hashes('sda', PARTITION, case.policy)
+    case.doCleanups()
+
+
+if __name__ == '__main__':
+    utils.validate_hash_conf = lambda: None
+    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))

@@ -1,0 +1,77 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Processes are told apart by the cluster's paths on their command line."""
+
+import unittest
+from unittest import mock
+
+from tools.cluster import ClusterSpec
+from tools.cluster.daemons import LOG_SINK, Daemons
+from tools.cluster.layout import Layout
+from tools.cluster.network import LoopbackNetwork
+from tools.cluster.processes import Process
+
+SERVER = ('python3', '/c/bin/swift-object-server',
+          '/c/etc/object-server/1.conf')
+TENTH = ('python3', '/c/bin/swift-object-server',
+         '/c/etc/object-server/10.conf')
+PROXY = ('python3', '/c/bin/swift-proxy-server', '/c/etc/proxy-server.conf')
+RSYNCD = ('rsync', '--daemon', '--no-detach', '--config=/c/etc/rsyncd-1.conf')
+PUSH = ('rsync', '-r', '/c/srv/node1/n1d1/objects/3/abc',
+        'rsync://127.0.0.2:7004/object/n2d1/objects/3')
+SINK = ('python3', '-m', LOG_SINK, '/c/log.sock', '127.0.0.1', '7007',
+        '/c/logs')
+STRANGERS = (
+    ('python3', '/c2/bin/swift-object-server', '/c2/etc/object-server/1.conf'),
+    ('tail', '-f', '/c/logs/object-server.1.log'),
+    ('python3', '-m', 'tools.cluster', '--dir', '/c', 'down'),
+    ('rsync', '--daemon', '--config=/etc/rsyncd.conf'))
+
+
+class TestDaemons(unittest.TestCase):
+
+    def setUp(self):
+        argvs = (SERVER, TENTH, PROXY, RSYNCD, PUSH, SINK) + STRANGERS
+        patcher = mock.patch(
+            'tools.cluster.processes.all_processes', lambda: [
+                Process(number, argv)
+                for number, argv in enumerate(argvs, 2 ** 30)])
+        patcher.start()
+        self.addCleanup(patcher.stop)
+        spec = ClusterSpec(root='/c', nodes=10)
+        self.daemons = Daemons(spec, Layout('/c'), LoopbackNetwork(spec), {})
+
+    def argvs(self, processes):
+        return [process.argv for process in processes]
+
+    def test_a_cluster_has_what_names_its_paths_and_no_stranger(self):
+        self.assertEqual([SERVER, TENTH, PROXY, RSYNCD, PUSH, SINK],
+                         self.argvs(self.daemons.all()))
+
+    def test_a_node_has_its_daemons_and_what_they_run(self):
+        self.assertEqual([SERVER, RSYNCD, PUSH],
+                         self.argvs(self.daemons.of_node(1)))
+        self.assertEqual([TENTH], self.argvs(self.daemons.of_node(10)))
+        self.assertEqual([], self.daemons.of_node(2))
+
+    def test_a_daemon_has_the_name_that_swift_init_gives_it(self):
+        self.assertEqual(
+            ['object-server', 'object-server', 'proxy-server', 'rsync',
+             'rsync', 'logsink'],
+            [self.daemons.name(process) for process in self.daemons.all()])
+
+    def test_the_cluster_is_up_while_its_log_sink_runs(self):
+        self.assertTrue(self.daemons.log_sink_runs())
+        spec = ClusterSpec(root='/c2')
+        self.assertFalse(Daemons(spec, Layout('/c2'), LoopbackNetwork(spec),
+                                 {}).log_sink_runs())

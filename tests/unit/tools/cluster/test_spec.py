@@ -1,0 +1,73 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""A cluster's spec takes what can work, names what cannot, and persists."""
+
+import unittest
+
+from tools.cluster import ClusterError, ClusterSpec, Policy
+
+
+class TestClusterSpec(unittest.TestCase):
+
+    def test_a_spec_survives_json(self):
+        spec = ClusterSpec(
+            root='/c', nodes=4, policies=(Policy('one', 0, 4, 5),),
+            services=('object',), options={
+                'object-server': {'object-replicator': {'interval': 1}}})
+        self.assertEqual(spec, ClusterSpec.from_json(spec.to_json()))
+
+    def test_defaults_are_five_nodes_with_gold_and_platinum(self):
+        spec = ClusterSpec(root='/c')
+        self.assertEqual(5, spec.nodes)
+        self.assertEqual([('gold', 0, 3), ('platinum', 1, 5)], [
+            (each.name, each.index, each.replicas)
+            for each in spec.policies])
+
+    def test_a_wrong_value_is_named_with_what_is_allowed(self):
+        two_of_index_0 = (Policy('a', 0, 1), Policy('b', 0, 1))
+        for values, error in (
+                ({'nodes': 0}, 'nodes is 0; allowed: .* from 1 to'),
+                ({'nodes': '5'}, "nodes is '5'"),
+                ({'network': 'wifi'}, "'wifi'; allowed: loopback, names"),
+                ({'replicator': 'x'}, "'x'; allowed: lightsync, stock"),
+                ({'sync_method': 'scp'}, "'scp'; allowed: rsync, ssync"),
+                ({'disk_size': 2 ** 20}, 'disk_size is 1048576; .*at least'),
+                ({'base_port': 80}, 'base_port is 80; .* from 1024 to'),
+                ({'services': ()}, 'services is .*at least one'),
+                ({'services': ('proxy',)}, 'proxy needs account'),
+                ({'services': ('web',)}, "service is 'web'; allowed: proxy"),
+                ({'options': {'proxy': {}}}, "is 'proxy'; allowed: swift"),
+                ({'nodes': 4}, 'replicas of policy platinum .* is 5'),
+                ({'policies': ()}, 'one of them index 0'),
+                ({'policies': two_of_index_0}, 'different names and indexes'),
+                ({'regions': 6}, 'regions is 6; allowed: .* from 1 to 5')):
+            with self.subTest(values=values):
+                with self.assertRaisesRegex(ClusterError, error):
+                    ClusterSpec(root='/c', **values)
+
+    def test_a_policy_is_found_by_itself_its_name_and_its_index(self):
+        spec = ClusterSpec(root='/c')
+        gold, platinum = spec.policies
+        self.assertEqual([gold, platinum, platinum], [
+            spec.policy(which) for which in (gold, 'platinum', 1)])
+        with self.assertRaisesRegex(ClusterError, r"'tin'.*gold \(0\)"):
+            spec.policy('tin')
+
+    def test_policy_0_has_the_ring_without_a_number(self):
+        self.assertEqual('object', Policy('a', 0, 1).ring_name)
+        self.assertEqual('object-2', Policy('b', 2, 1).ring_name)
+
+    def test_differences_are_the_fields_that_differ(self):
+        spec = ClusterSpec(root='/c')
+        self.assertEqual(['nodes', 'base_port'], spec.differences(
+            spec.changed(nodes=7, base_port=7000)))

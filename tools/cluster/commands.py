@@ -1,0 +1,73 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Runs the system's tools, and turns their failures into ClusterErrors."""
+
+import os
+import shlex
+import shutil
+import subprocess
+
+from tools.cluster.errors import ClusterError
+
+#: tool -> the Debian package that has it
+PACKAGES = {
+    'memcached': 'memcached', 'rsync': 'rsync', 'mkfs.xfs': 'xfsprogs',
+    'mount': 'mount', 'umount': 'mount', 'ip': 'iproute2',
+    'ss': 'iproute2', 'iptables': 'iptables', 'nsenter': 'util-linux'}
+
+
+def is_root():
+    return os.geteuid() == 0
+
+
+def need(*tools):
+    """
+    :param tools: commands that must be on PATH
+    :raises ClusterError: which names the packages to install
+    """
+    missing = [tool for tool in tools if shutil.which(tool) is None]
+    if missing:
+        packages = sorted({PACKAGES[tool] for tool in missing})
+        raise ClusterError('%s not found; as root: apt-get install %s' % (
+            ', '.join(missing), ' '.join(packages)))
+
+
+def need_root(what):
+    """
+    :param what: what is wanted
+    :raises ClusterError: unless this is root
+    """
+    if not is_root():
+        raise ClusterError('%s: only root can do this; run it as root'
+                           % what)
+
+
+def run(argv, check=True, **kwargs):
+    """
+    Run a command and capture its output as text.
+
+    :param argv: the command line
+    :param check: whether a failure is an error
+    :returns: the CompletedProcess
+    :raises ClusterError: with what the command said, when it failed
+    """
+    try:
+        done = subprocess.run(argv, stdin=kwargs.pop('stdin', None),
+                              capture_output=True, text=True,
+                              errors='backslashreplace', **kwargs)
+    except FileNotFoundError as err:
+        raise ClusterError('cannot run %s: %s' % (argv[0], err)) from err
+    if check and done.returncode:
+        raise ClusterError('%s: exit status %d\n%s%s' % (
+            shlex.join(argv), done.returncode, done.stdout, done.stderr))
+    return done

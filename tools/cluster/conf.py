@@ -1,0 +1,234 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Renders every conf file of a cluster from its spec."""
+
+from configparser import RawConfigParser
+import os
+import pwd
+
+PIPELINE = (
+    'catch_errors gatekeeper healthcheck proxy-logging cache listing_formats '
+    'container_sync bulk tempurl s3api tempauth copy container-quotas '
+    'account-quotas slo dlo versioned_writes symlink proxy-logging '
+    'proxy-server')
+#: filter in a pipeline -> its entry point, where the two differ
+ENTRY_POINTS = {
+    'proxy-logging': 'proxy_logging', 'cache': 'memcache',
+    'container-quotas': 'container_quotas', 'account-quotas':
+    'account_quotas'}
+APPS = {'object-server': 'object', 'replication-server': 'object',
+        'container-server': 'container', 'account-server': 'account'}
+DAEMONS = {
+    'object-server': (
+        'object-replicator', 'object-reconstructor', 'object-updater',
+        'object-auditor', 'object-expirer', 'object-relinker'),
+    'replication-server': (),
+    'container-server': (
+        'container-replicator', 'container-updater', 'container-auditor',
+        'container-sync', 'container-sharder'),
+    'account-server': (
+        'account-replicator', 'account-auditor', 'account-reaper'),
+}
+
+
+class ConfRenderer:
+    """
+    Renders the conf files of one cluster.
+
+    :param spec: a ClusterSpec
+    :param layout: its Layout
+    :param network: its network, which knows the addresses
+    :param mount_check: whether devices are mounts
+    """
+
+    def __init__(self, spec, layout, network, mount_check):
+        self.spec = spec
+        self.layout = layout
+        self.network = network
+        self.mount_check = mount_check
+        self.user = pwd.getpwuid(os.geteuid()).pw_name
+
+    def render(self):
+        """:returns: a dict of path -> text"""
+        files = {self.layout.swift_conf: self._text('swift', self._swift())}
+        if 'object' in self.spec.services:
+            files.update(self._rsyncds())
+        if 'proxy' in self.spec.services:
+            for name in self._proxies():
+                files[self.layout.conf(name)] = self._text(
+                    name, self._proxy(name))
+        for server, kind in APPS.items():
+            if kind in self.spec.services and (
+                    server != 'replication-server'
+                    or self.spec.replication_ports):
+                for node in self.spec.node_numbers():
+                    files[self.layout.conf(server, node)] = self._text(
+                        server, self._node_server(server, node))
+        return files
+
+    def _proxies(self):
+        """The confs that have a proxy's pipeline."""
+        yield from ('proxy-server', 'internal-client', 'container-reconciler')
+        if 'object-expirer' in self.spec.options:
+            yield 'object-expirer'
+
+    def _text(self, conf, sections):
+        parser = RawConfigParser()
+        parser.optionxform = str
+        for extra in (sections, self.spec.options.get(conf, {})):
+            for section, options in extra.items():
+                if options is None:
+                    parser.remove_section(section)
+                    continue
+                if section != 'DEFAULT' and not parser.has_section(section):
+                    parser.add_section(section)
+                for option, value in options.items():
+                    parser.set(section, option, str(value))
+        lines = _Lines()
+        parser.write(lines)
+        return ''.join(lines)
+
+    def _swift(self):
+        sections = {'swift-hash': {'swift_hash_path_prefix': 'saio',
+                                   'swift_hash_path_suffix': 'saio'}}
+        for policy in self.spec.policies:
+            sections['storage-policy:%d' % policy.index] = {
+                'name': policy.name, **self._policy_type(policy),
+                'default': 'yes' if policy.index == 0 else 'no'}
+        return sections
+
+    @staticmethod
+    def _policy_type(policy):
+        if not policy.parity:
+            return {'policy_type': 'replication'}
+        return {'policy_type': 'erasure_coding',
+                'ec_type': 'liberasurecode_rs_vand',
+                'ec_num_data_fragments': policy.replicas - policy.parity,
+                'ec_num_parity_fragments': policy.parity}
+
+    def _defaults(self, port, ip):
+        return {
+            'swift_dir': self.layout.etc,
+            'user': self.user,
+            'bind_ip': ip,
+            'bind_port': port,
+            'bind_timeout': 5,
+            'workers': 0,
+            'log_address': self.layout.log_socket,
+            'fallocate_reserve': 0,
+        }
+
+    def _node_server(self, server, node):
+        defaults = self._defaults(self.spec.port(server, node),
+                                  self.network.node_ip(node))
+        defaults.update({
+            'devices': self.layout.node_dir(node),
+            'mount_check': self.mount_check,
+            'recon_cache_path': self.layout.cache_dir(node)})
+        app = 'object-server' if APPS[server] == 'object' else server
+        sections = {
+            'DEFAULT': defaults,
+            'pipeline:main': {
+                'pipeline': 'healthcheck recon %s' % app},
+            'app:' + app: {'use': self._app(server),
+                           'log_name': '%s.%d' % (server, node)},
+            'filter:healthcheck': {'use': 'egg:swift#healthcheck'},
+            'filter:recon': {'use': 'egg:swift#recon'}}
+        if server == 'object-server' and self.spec.replication_ports:
+            sections['app:' + app]['replication_server'] = False
+        for daemon in DAEMONS[server]:
+            sections[daemon] = dict(
+                self._daemon(daemon, node),
+                log_name='%s.%d' % (daemon, node))
+        return sections
+
+    def _app(self, server):
+        if APPS[server] == 'object' and self.spec.replicator == 'lightsync':
+            return 'egg:swift-lightsync#object'
+        return 'egg:swift#' + APPS[server]
+
+    def _daemon(self, daemon, node):
+        kind, _, task = daemon.partition('-')
+        options = {}
+        if task in ('replicator', 'sharder'):
+            options['rsync_module'] = 'rsync://{replication_ip}:%d/%s' % (
+                self.spec.port('rsync'), kind)
+        if daemon in ('object-replicator', 'object-reconstructor'):
+            options['bind_port'] = self.spec.port('replication-server', node)
+        if daemon == 'object-replicator':
+            options['sync_method'] = self.spec.sync_method
+            if self.spec.replicator == 'lightsync':
+                options['replicator_class'] = 'egg:swift-lightsync#lightsync'
+        if task in ('sync', 'sharder', 'expirer'):
+            options['internal_client_conf_path'] = \
+                self.layout.internal_client_conf
+        if task == 'expirer':
+            options.update(processes=self.spec.nodes, process=node - 1,
+                           dequeue_from_legacy=True)
+        return options
+
+    def _proxy(self, name):
+        pipeline = PIPELINE if name == 'proxy-server' else (
+            'catch_errors cache symlink proxy-server')
+        sections = {
+            'DEFAULT': self._defaults(self.spec.port('proxy-server'),
+                                      self.network.client_ip),
+            'pipeline:main': {'pipeline': pipeline},
+            'app:proxy-server': {
+                'use': 'egg:swift#proxy', 'log_name': name,
+                'account_autocreate': True,
+                'allow_account_management': True}}
+        for each in dict.fromkeys(pipeline.split()[:-1]):
+            sections['filter:' + each] = {
+                'use': 'egg:swift#' + ENTRY_POINTS.get(each, each)}
+        sections['filter:cache']['memcache_servers'] = '%s:%d' % (
+            self.network.client_ip, self.spec.port('memcached'))
+        if name in ('container-reconciler', 'object-expirer'):
+            sections[name] = {'log_name': name}
+        if name == 'proxy-server':
+            sections['filter:proxy-logging'].update(
+                access_log_name='proxy-access',
+                access_log_udp_host=self.network.client_ip,
+                access_log_udp_port=self.spec.port('log-sink'))
+            sections['filter:versioned_writes'].update(
+                allow_versioned_writes=True, allow_object_versioning=True)
+            sections['filter:tempauth'].update(
+                user_admin_admin='admin .admin .reseller_admin',
+                user_test_tester='testing .admin',
+                user_test_tester2='testing2 .admin',
+                user_test_tester3='testing3',
+                user_test2_tester2='testing2 .admin')
+        return sections
+
+    def _rsyncds(self):
+        return {self.layout.rsyncd_conf(node): self._rsyncd(node)
+                for node in self.spec.node_numbers()}
+
+    def _rsyncd(self, node):
+        lines = ['address = %s' % self.network.node_ip(node),
+                 'port = %d' % self.spec.port('rsync'),
+                 'log file = %s' % self.layout.log('rsyncd.%d' % node),
+                 'use chroot = no', 'reverse lookup = no']
+        if os.geteuid() == 0:
+            lines += ['uid = root', 'gid = root']
+        for module in ('account', 'container', 'object'):
+            lines += ['[%s]' % module,
+                      'path = %s' % self.layout.node_dir(node),
+                      'read only = no', 'max connections = 0']
+        return '\n'.join(lines) + '\n'
+
+
+class _Lines(list):
+    """A list that RawConfigParser can write to."""
+
+    write = list.append

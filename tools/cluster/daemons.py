@@ -1,0 +1,213 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""
+The processes of one cluster: which are ours, which node's, how they start.
+
+swift-init starts and stops Swift's; the log sink, memcached and the rsync
+daemons, of which it knows nothing, are started here.
+"""
+
+import os
+import re
+import signal
+import sys
+
+import tools
+from tools.cluster import commands, ports, processes
+from tools.cluster.errors import ClusterError
+from tools.cluster.layout import NODE_SERVERS
+
+LOG_SINK = 'tools.cluster.logsink'
+MEMCACHED = 'memcached'
+RSYNC = 'rsync'
+START_TIMEOUT = 60
+
+
+class Daemons:
+    """
+    The daemons of one cluster.
+
+    :param spec: the ClusterSpec
+    :param layout: its Layout
+    :param network: its network
+    :param environment: the environment they start in
+    """
+
+    def __init__(self, spec, layout, network, environment):
+        self.spec = spec
+        self.layout = layout
+        self.network = network
+        self.environment = environment
+
+    def _is_ours(self, process):
+        argv = process.argv
+        if len(argv) > 1 and argv[1].startswith(self.layout.bin + '/'):
+            return True
+        return ((LOG_SINK in argv
+                 or os.path.basename(argv[0]) in (MEMCACHED, RSYNC))
+                and any(self.layout.root + '/' in arg for arg in argv))
+
+    def all(self):
+        """:returns: every Process of this cluster, but this one"""
+        return [process for process in processes.all_processes()
+                if process.pid != os.getpid() and self._is_ours(process)]
+
+    def of_node(self, node, found=None):
+        """:returns: every Process of a node, also those run once"""
+        name = re.compile(r'(.*=)?%s/(etc/[a-z]+-server/%d\.conf$|'
+                          r'etc/rsyncd-%d\.conf$|srv/node%d/)' % (
+                              re.escape(self.layout.root), node, node, node))
+        return [process for process in (found or self.all())
+                if any(name.match(arg) for arg in process.argv)]
+
+    def name(self, process):
+        """:returns: the name of a Process: its launcher's without swift-"""
+        argv = process.argv
+        if len(argv) > 1 and argv[1].startswith(self.layout.bin + '/'):
+            return os.path.basename(argv[1]).partition('-')[2]
+        return (LOG_SINK.rpartition('.')[2] if LOG_SINK in argv
+                else os.path.basename(argv[0]))
+
+    def log_sink_runs(self):
+        """The sink runs exactly while the cluster is up."""
+        return any(LOG_SINK in process.argv for process in self.all())
+
+    def servers(self):
+        """:returns: swift-init's names of the servers of a node"""
+        return [server for server, service in NODE_SERVERS.items()
+                if service in self.spec.services and (
+                    server != 'replication-server'
+                    or self.spec.replication_ports)]
+
+    def ports(self):
+        """:returns: the (ip, port, daemon) that the cluster listens on"""
+        names = self.servers()
+        if 'object' in self.spec.services:
+            names.append(RSYNC)
+        found = [(self.network.node_ip(node), self.spec.port(name, node),
+                  name)
+                 for node in self.spec.node_numbers() for name in names]
+        if 'proxy' in self.spec.services:
+            found += [(self.network.client_ip, self.spec.port(name), name)
+                      for name in ('proxy-server', MEMCACHED)]
+        return found
+
+    def check_ports(self):
+        """:raises ClusterError: if a port of the cluster is in use"""
+        if self.network.namespaces:
+            return
+        for ip, number, name in self.ports():
+            error = ports.bind_error(ip, number)
+            if error:
+                by = ports.owner(ip, number)
+                raise ClusterError(
+                    'port %d of %s, for %s: %s%s; end that process or '
+                    'choose another --base-port' % (
+                        number, ip, name, error, by and ' by ' + by))
+
+    def start_log_sink(self):
+        repo = os.path.dirname(os.path.dirname(tools.__file__))
+        log = self.layout.log('logsink')
+        argv = [sys.executable, '-m', LOG_SINK, self.layout.log_socket,
+                self.network.client_ip,
+                str(self.spec.port('log-sink')), self.layout.logs]
+        process = processes.start_background(
+            self.network.command(None, argv), log, cwd=repo)
+        self._wait(process, log, 'the log socket %s'
+                   % self.layout.log_socket,
+                   lambda: os.path.exists(self.layout.log_socket))
+
+    def start_memcached(self):
+        ip = self.network.client_ip
+        user = ['-u', 'root'] if commands.is_root() else []
+        self._start_listener(None, ip, MEMCACHED, [
+            MEMCACHED, *user, '-l', ip, '-U', '0', '-m', '64',
+            '-p', str(self.spec.port(MEMCACHED)),
+            '-P', self.layout.pid_file(MEMCACHED)], self.layout.log(MEMCACHED))
+
+    def start_rsyncd(self, node):
+        self._start_listener(node, self.network.node_ip(node), RSYNC, [
+            RSYNC, '--daemon', '--no-detach',
+            '--config=' + self.layout.rsyncd_conf(node)],
+            self.layout.log('rsyncd.%d' % node))
+
+    def _start_listener(self, node, ip, name, argv, log):
+        number = self.spec.port(name)
+        process = processes.start_background(
+            self.network.command(node, argv), log)
+        self._wait(process, log, '%s listens on %s:%d' % (name, ip, number),
+                   lambda: ports.listens(process.pid, ip, number))
+
+    @staticmethod
+    def _wait(process, log, what, ready):
+        def ready_or_dead():
+            return process.poll() is not None or ready()
+        processes.wait_until(ready_or_dead, START_TIMEOUT, what)
+        if process.returncode is not None:
+            with open(log, errors='backslashreplace') as text:
+                raise ClusterError('%s: it exited with status %d; %s says: %s'
+                                   % (what, process.returncode, log,
+                                      ''.join(text.readlines()[-5:])))
+
+    def swift_init(self, *args, check=True):
+        """:returns: the CompletedProcess of swift-init with these args"""
+        return commands.run(
+            self.network.command(
+                None, [self.layout.launcher('swift-init'), *args]),
+            check=check, env=self.environment)
+
+    def start_node(self, node):
+        """Start the rsync daemon and the servers of one node."""
+        if 'object' in self.spec.services:
+            self.start_rsyncd(node)
+        self.swift_init(*('%s.%d' % (server, node)
+                          for server in self.servers()), 'start')
+
+    def start_infrastructure(self):
+        """Start what Swift's servers need: log sink, rsync, memcached."""
+        self.start_log_sink()
+        if 'object' in self.spec.services:
+            for node in self.spec.node_numbers():
+                self.start_rsyncd(node)
+        if 'proxy' in self.spec.services:
+            self.start_memcached()
+
+    def start_servers(self):
+        """Start every server of Swift, all at the same time."""
+        proxy = ['proxy-server'] if 'proxy' in self.spec.services else []
+        self.swift_init(*self.servers(), *proxy, 'start')
+
+    def kill_node(self, node):
+        """:returns: the pids that were killed"""
+        pids = processes.end(lambda: self.of_node(node), signal.SIGKILL)
+        self.drop_pid_files(str(node))
+        return pids
+
+    def stop_all(self):
+        """Kill the servers, then let the log sink end."""
+        processes.end(lambda: [process for process in self.all()
+                               if LOG_SINK not in process.argv],
+                      signal.SIGKILL)
+        processes.end(self.all)
+        self.drop_pid_files()
+
+    def drop_pid_files(self, conf=None):
+        """
+        Remove the pid files of ended daemons, whose numbers may be reused.
+
+        :param conf: only those of this conf, such as '3' of 3.conf
+        """
+        for directory, _, files in os.walk(self.layout.run):
+            for name in files:
+                if conf in (None, name.rpartition('.')[0]):
+                    os.unlink(os.path.join(directory, name))

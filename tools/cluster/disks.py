@@ -1,0 +1,147 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""
+The devices of a cluster: mounted XFS images, or plain directories.
+
+An image can be unmounted to stand for a lost disk. A directory lies on
+whatever filesystem holds the cluster; on ext4, metadata above 4 KiB fails.
+"""
+
+from concurrent.futures import ThreadPoolExecutor
+import os
+import shutil
+
+from tools.cluster import commands
+from tools.cluster.errors import ClusterError
+from tools.cluster.layout import device_name
+
+#: what an image needs at least when it is made: the log of its filesystem
+IMAGE_COST = 80 * 2 ** 20
+DIRECTORY_COST = 2 ** 20
+DIRECTORY_NOTE = (
+    'devices are plain directories (XFS images need root): mount_check is '
+    'off, a disk cannot be lost, and on ext4 metadata above 4 KiB fails')
+
+
+class Devices:
+    """
+    Every device of a cluster.
+
+    :param spec: the ClusterSpec
+    :param layout: its Layout
+    """
+
+    def __init__(self, spec, layout):
+        self.spec = spec
+        self.layout = layout
+        self.images = spec.disks == 'xfs' or (
+            spec.disks == 'auto' and commands.is_root())
+
+    def tools(self):
+        """:returns: the commands that they need"""
+        return ('mkfs.xfs', 'mount', 'umount') if self.images else ()
+
+    def names(self, node):
+        """:returns: the names of node's devices"""
+        return [device_name(node, k)
+                for k in range(1, self.spec.devices + 1)]
+
+    def _all(self):
+        return [(node, device) for node in self.spec.node_numbers()
+                for device in self.names(node)]
+
+    def check_space(self):
+        """:raises ClusterError: if the disk is too full to make them"""
+        new = [device for node, device in self._all()
+               if not os.path.exists(self._made(node, device))]
+        wanted = len(new) * (IMAGE_COST if self.images else DIRECTORY_COST)
+        free = shutil.disk_usage(self.spec.root).free
+        if free < wanted:
+            raise ClusterError(
+                '%s: %d MiB free, %d devices need %d MiB; free some space '
+                'or choose another directory (--dir)' % (
+                    self.spec.root, free >> 20, len(new), wanted >> 20))
+
+    def _made(self, node, device):
+        return (self.layout.image(device) if self.images
+                else self.layout.device_path(node, device))
+
+    def create(self):
+        """Make those that are not there, and mount all."""
+        if self.images:
+            commands.need_root("disks='xfs'")
+            os.makedirs(self.layout.disks, exist_ok=True)
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(lambda each: self._create_one(*each), self._all()))
+
+    def _create_one(self, node, device):
+        if not self.images:
+            os.makedirs(self.layout.device_path(node, device), exist_ok=True)
+            return
+        image = self.layout.image(device)
+        if not os.path.exists(image):
+            fresh = image + '.new'
+            with open(fresh, 'wb') as sparse:
+                sparse.truncate(self.spec.disk_size)
+            commands.run(['mkfs.xfs', '-q', '-f', fresh])
+            os.rename(fresh, image)
+        self.mount(node, device)
+
+    def mounted(self, node, device):
+        return os.path.ismount(self.layout.device_path(node, device))
+
+    def mount(self, node, device):
+        """Give a node its device (back)."""
+        self._check(node, device)
+        path = self.layout.device_path(node, device)
+        os.makedirs(path, exist_ok=True)
+        if self.images and not self.mounted(node, device):
+            commands.run(['mount', '-o', 'loop,noatime,nouuid',
+                          self.layout.image(device), path])
+
+    def unmount(self, node, device, lazy=False):
+        """
+        Take a device from its node.
+
+        :param lazy: even while files on it are open
+        """
+        self._check(node, device)
+        if not self.images:
+            raise ClusterError('%s is a directory and cannot be unmounted; '
+                               "make the cluster as root with disks='xfs'"
+                               % device)
+        path = self.layout.device_path(node, device)
+        if not self.mounted(node, device):
+            return
+        done = commands.run(['umount', *(['--lazy'] if lazy else []), path],
+                            check=False)
+        if done.returncode:
+            raise ClusterError('%s; end what uses it (a shell inside it?) '
+                               'and repeat' % done.stderr.strip())
+
+    def _check(self, node, device):
+        if device not in self.names(node):
+            raise ClusterError('node %s has no device %r, only %s' % (
+                node, device, ', '.join(self.names(node))))
+
+    def unmount_all(self):
+        for node, device in self._all():
+            if self.images:
+                self.unmount(node, device)
+
+    def wipe(self):
+        """Unmount all and delete their data."""
+        self.unmount_all()
+        for path in (self.layout.srv, self.layout.disks):
+            if os.path.exists(path):
+                shutil.rmtree(path)

@@ -1,0 +1,45 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Writes the files of a cluster: confs, rings, launchers, its spec."""
+
+import os
+import shutil
+
+from tools.cluster import launchers, rings
+from tools.cluster.conf import ConfRenderer
+
+
+def write(spec, layout, network, mount_check):
+    """
+    Write all of them anew; they follow from the spec alone.
+
+    :param spec: the ClusterSpec
+    :param layout: its Layout
+    :param network: its network
+    :param mount_check: whether devices are mounts
+    """
+    for path in (layout.run, layout.logs):
+        os.makedirs(path, exist_ok=True)
+    for node in spec.node_numbers():
+        os.makedirs(layout.cache_dir(node), exist_ok=True)
+        os.makedirs(layout.node_dir(node), exist_ok=True)
+    shutil.rmtree(layout.etc, ignore_errors=True)
+    renderer = ConfRenderer(spec, layout, network, mount_check)
+    for path, text in renderer.render().items():
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, 'w') as conf:
+            conf.write(text)
+    rings.build(spec, layout, network)
+    launchers.write(layout, network.namespaces)
+    with open(layout.spec, 'w') as out:
+        out.write(spec.to_json())

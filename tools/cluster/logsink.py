@@ -1,0 +1,97 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""
+A syslog of the cluster's own: datagrams in, a file for each program out.
+
+``python -m tools.cluster.logsink SOCKET IP PORT DIRECTORY`` appends the
+message ``<134>object-server.2: text`` to DIRECTORY/object-server.2.log, with
+the time in front, at once. It listens on a unix socket, which also reaches
+it from another network namespace, and on a UDP port, since Swift's proxy
+can send its access log nowhere else.
+"""
+
+import os
+import re
+import selectors
+import signal
+import socket
+import sys
+import time
+
+MESSAGE = re.compile(r'(?:<\d+>)?(?:([A-Za-z0-9._-]+): )?(.*)', re.DOTALL)
+UNNAMED = 'other'
+MAX_MESSAGE = 2 ** 20
+
+
+def parse(datagram):
+    """
+    :param datagram: the bytes of one syslog message
+    :returns: the program's name and the text
+    """
+    message = datagram.decode('utf8', 'backslashreplace').rstrip('\0\n')
+    name, text = MESSAGE.fullmatch(message).groups()
+    return name or UNNAMED, text
+
+
+class LogSink:
+    """
+    Writes messages to files, which it keeps open.
+
+    :param directory: where the files are
+    """
+
+    def __init__(self, directory):
+        self.directory = directory
+        self.files = {}
+
+    def write(self, datagram):
+        name, text = parse(datagram)
+        if name not in self.files:
+            path = os.path.join(self.directory, name + '.log')
+            self.files[name] = open(path, 'a', buffering=1)
+        stamp = time.strftime('%Y-%m-%d %H:%M:%S')
+        self.files[name].write('%s %s\n' % (stamp, text))
+
+
+def serve(sockets, sink):
+    """
+    Write what arrives, for ever.
+
+    :param sockets: bound datagram sockets
+    :param sink: the LogSink
+    """
+    with selectors.DefaultSelector() as selector:
+        for sock in sockets:
+            selector.register(sock, selectors.EVENT_READ)
+        while True:
+            for key, _ in selector.select():
+                sink.write(key.fileobj.recv(MAX_MESSAGE))
+
+
+def main():
+    path, ip, port, directory = sys.argv[1:]
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit())
+    if os.path.exists(path):
+        os.unlink(path)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp, \
+            socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as unix:
+        udp.bind((ip, int(port)))
+        unix.bind(path)
+        try:
+            serve([udp, unix], LogSink(directory))
+        finally:
+            os.unlink(path)
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,82 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""TCP ports: which are free, who listens, whether a daemon does already."""
+
+import random
+import re
+import socket
+
+from tools.cluster import commands
+from tools.cluster.errors import ClusterError
+from tools.cluster.layout import CLUSTER_PORTS, NODE_PORTS, port
+
+#: the state of a listening socket in /proc/net/tcp
+LISTENING = '0A'
+#: below the range from which the kernel takes ports for outgoing connections
+SEARCHED = range(21000, 32000, 10)
+
+
+def bind_error(ip, number):
+    """:returns: why nothing can listen there, '' if something could"""
+    with socket.socket() as sock:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            sock.bind((ip, number))
+        except OSError as err:
+            return err.strerror
+    return ''
+
+
+def free_base_port(nodes=5):
+    """
+    :param nodes: the number of nodes of the cluster
+    :returns: a base port whose ports are free now on every address
+    :raises ClusterError: if there is none
+    """
+    # in no order, so that two who search at once do not find the same
+    for base in random.sample(SEARCHED, len(SEARCHED)):
+        wanted = [port(base, name) for name in CLUSTER_PORTS] + [
+            port(base, name, node) for name in NODE_PORTS
+            for node in range(1, nodes + 1)]
+        if not any(bind_error('0.0.0.0', each) for each in wanted):
+            return base
+    raise ClusterError('no free ports for a cluster from %d to %d; end what '
+                       'uses them' % (SEARCHED[0], SEARCHED[-1]))
+
+
+def owner(ip, number):
+    """
+    :returns: 'pid 12 (memcached)' for the process that listens there,
+        '' if it cannot be told
+    """
+    listing = commands.run(['ss', '-Hltnp', 'sport = :%d' % number]).stdout
+    for line in listing.splitlines():
+        address = line.split()[3].rpartition(':')[0]
+        found = re.search(r'\(\("([^"]*)",pid=(\d+)', line)
+        if address in (ip, '0.0.0.0', '*', '[::]') and found:
+            return 'pid %s (%s)' % (found.group(2), found.group(1))
+    return ''
+
+
+def listens(pid, ip, number):
+    """
+    :param pid: a process
+    :returns: whether anything in the network of that process listens there
+    """
+    local = '%s:%04X' % (socket.inet_aton(ip)[::-1].hex().upper(), number)
+    try:
+        with open('/proc/%d/net/tcp' % pid) as table:
+            rows = [line.split() for line in table]
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return any(row[1] == local and row[3] == LISTENING for row in rows)

@@ -1,0 +1,209 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""What a development cluster consists of: one frozen, checked value."""
+
+from dataclasses import asdict, dataclass, field, fields, replace
+import json
+import os
+
+from tools.cluster import layout
+from tools.cluster.errors import ClusterError
+
+NETWORKS = ('loopback', 'namespaces')
+REPLICATORS = ('lightsync', 'stock')
+SYNC_METHODS = ('rsync', 'ssync')
+SERVICES = ('proxy', 'account', 'container', 'object')
+DISKS = ('auto', 'xfs', 'directory')
+CONFS = ('swift', 'object-server', 'replication-server', 'container-server',
+         'account-server', 'proxy-server', 'internal-client',
+         'container-reconciler', 'object-expirer')
+MIN_DISK_SIZE = 300 * 2 ** 20  # mkfs.xfs refuses less
+MAX_NODES = 99
+
+
+def _require(name, value, allowed, good):
+    if not good:
+        raise ClusterError('%s is %r; allowed: %s' % (name, value, allowed))
+
+
+def _require_int(name, value, low, high):
+    _require(name, value, 'an integer from %d to %d' % (low, high),
+             isinstance(value, int) and low <= value <= high)
+
+
+def _require_one_of(name, value, choices):
+    _require(name, value, ', '.join(choices), value in choices)
+
+
+@dataclass(frozen=True)
+class Policy:
+    """
+    A storage policy; the one with index 0 is the default.
+
+    :param replicas: rows of its ring
+    :param parity: 0 for replication; how many of the rows are parity
+        fragments, for erasure coding
+    :param devices: how many devices of each node it uses; 0 means all
+    """
+
+    name: str
+    index: int
+    replicas: int
+    part_power: int = 8
+    parity: int = 0
+    devices: int = 0
+
+    @property
+    def ring_name(self):
+        return 'object-%d' % self.index if self.index else 'object'
+
+
+GOLD = Policy('gold', 0, 3)
+PLATINUM = Policy('platinum', 1, 5)
+
+
+@dataclass(frozen=True)
+class ClusterSpec:
+    """
+    The whole description of a cluster.
+
+    :param root: its directory, which holds everything it writes
+    :param nodes: number of storage nodes
+    :param devices: devices of each node
+    :param regions: number of regions, to which the nodes belong in turn
+    :param policies: a tuple of Policy, one of them with index 0
+    :param network: one of NETWORKS
+    :param base_port: its ports follow, ten for the cluster and for each node
+    :param replication_ports: an object-server more for replication, with a
+        port of its own
+    :param replicator: one of REPLICATORS
+    :param sync_method: one of SYNC_METHODS
+    :param services: a tuple of SERVICES
+    :param disks: one of DISKS
+    :param disk_size: bytes of one disk image
+    :param ports: exceptions from what base_port says, as daemon -> port,
+        for the daemons of layout.CLUSTER_PORTS
+    :param options: further options, as conf -> section -> option -> value;
+        None for a section leaves it out. An 'object-expirer' makes the
+        stand-alone conf, which counts if no object-server.conf has the section
+    :raises ClusterError: for a value that is not allowed
+    """
+
+    root: str
+    nodes: int = 5
+    devices: int = 1
+    regions: int = 1
+    policies: tuple = (GOLD, PLATINUM)
+    network: str = 'loopback'
+    base_port: int = 6200
+    replication_ports: bool = True
+    replicator: str = 'lightsync'
+    sync_method: str = 'rsync'
+    services: tuple = SERVICES
+    disks: str = 'auto'
+    disk_size: int = 2 ** 30
+    options: dict = field(default_factory=dict)
+    ports: dict = field(default_factory=dict)
+
+    def __post_init__(self):
+        object.__setattr__(self, 'root',
+                           os.path.realpath(os.fspath(self.root)))
+        object.__setattr__(self, 'policies', tuple(self.policies))
+        object.__setattr__(self, 'services', tuple(self.services))
+        _require_int('nodes', self.nodes, 1, MAX_NODES)
+        _require_int('devices', self.devices, 1, 99)
+        _require_int('regions', self.regions, 1, self.nodes)
+        _require_int('base_port', self.base_port, 1024,
+                     65535 - 10 * (MAX_NODES + 1))
+        _require_one_of('network', self.network, NETWORKS)
+        _require_one_of('replicator', self.replicator, REPLICATORS)
+        _require_one_of('sync_method', self.sync_method, SYNC_METHODS)
+        _require_one_of('disks', self.disks, DISKS)
+        _require('disk_size', self.disk_size,
+                 'at least %d bytes' % MIN_DISK_SIZE,
+                 isinstance(self.disk_size, int)
+                 and self.disk_size >= MIN_DISK_SIZE)
+        for service in self.services:
+            _require_one_of('service', service, SERVICES)
+        _require('services', self.services,
+                 'at least one; proxy needs account, container and object',
+                 self.services and ('proxy' not in self.services
+                                    or set(SERVICES) <= set(self.services)))
+        for conf in self.options:
+            _require_one_of('conf of an option', conf, CONFS)
+        for daemon, number in self.ports.items():
+            _require_one_of('daemon of a port', daemon, layout.CLUSTER_PORTS)
+            _require_int('port of %s' % daemon, number, 1, 65535)
+        self._check_policies()
+
+    def _check_policies(self):
+        indexes = [policy.index for policy in self.policies]
+        _require('policies', [policy.name for policy in self.policies],
+                 'different names and indexes, one of them index 0',
+                 0 in indexes and len(set(indexes)) == len(indexes)
+                 == len({policy.name for policy in self.policies}))
+        for policy in self.policies:
+            _require_int('index of policy %s' % policy.name,
+                         policy.index, 0, 999)
+            _require_int('part_power of policy %s' % policy.name,
+                         policy.part_power, 1, 32)
+            _require_int('devices of policy %s' % policy.name,
+                         policy.devices, 0, self.devices)
+            _require_int('replicas of policy %s (one a device)' % policy.name,
+                         policy.replicas, 1,
+                         self.nodes * (policy.devices or self.devices))
+            _require_int('parity of policy %s' % policy.name,
+                         policy.parity, 0, policy.replicas - 1)
+
+    def node_numbers(self):
+        """:returns: the nodes' numbers, from 1"""
+        return range(1, self.nodes + 1)
+
+    def port(self, daemon, node=None):
+        """:returns: the port of a daemon, of a node if each has its own"""
+        if daemon == 'replication-server' and not self.replication_ports:
+            daemon = 'object-server'
+        return self.ports.get(daemon) or layout.port(self.base_port, daemon,
+                                                     node)
+
+    def policy(self, which):
+        """
+        :param which: a Policy of this cluster, its name or its index
+        :returns: the Policy
+        :raises ClusterError: if the cluster has no such policy
+        """
+        for policy in self.policies:
+            if which in (policy, policy.name, policy.index):
+                return policy
+        raise ClusterError('no policy %r; this cluster has %s' % (
+            which, ', '.join('%s (%d)' % (policy.name, policy.index)
+                             for policy in self.policies)))
+
+    def differences(self, other):
+        """:returns: names of the fields in which two specs differ"""
+        return [each.name for each in fields(self)
+                if getattr(self, each.name) != getattr(other, each.name)]
+
+    def changed(self, **values):
+        """:returns: a copy with the named fields replaced"""
+        return replace(self, **values)
+
+    def to_json(self):
+        return json.dumps(asdict(self), indent=2, sort_keys=True) + '\n'
+
+    @classmethod
+    def from_json(cls, text):
+        values = json.loads(text)
+        values['policies'] = tuple(Policy(**each)
+                                   for each in values['policies'])
+        return cls(**values)
