@@ -1,0 +1,56 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""The command line: ``tools/bench BENCHMARK [options]``."""
+
+import argparse
+import signal
+import sys
+
+from tools.benchmarks.errors import BenchError
+from tools.benchmarks.sync import command as sync
+from tools.cluster import ClusterError
+
+#: benchmark -> its module: HELP, add_arguments(parser), run(args) -> status
+BENCHMARKS = {'sync': sync}
+
+
+def _parser():
+    parser = argparse.ArgumentParser(
+        prog='bench', description='Measures this project against stock '
+        'Swift, side by side, on clusters that it makes and removes.')
+    benchmarks = parser.add_subparsers(dest='benchmark', required=True,
+                                       metavar='BENCHMARK')
+    for name, module in BENCHMARKS.items():
+        benchmark = benchmarks.add_parser(
+            name, help=module.HELP, description=module.HELP,
+            formatter_class=argparse.ArgumentDefaultsHelpFormatter)
+        module.add_arguments(benchmark)
+    return parser
+
+
+def main(argv=None):
+    """
+    :param argv: the arguments, without the program's name
+    :returns: the exit status: 0; 1 if something could not be measured; 2
+        for an argument that is not allowed or a cluster that does not run
+    """
+    args = _parser().parse_args(argv)
+    # So that the clusters are removed on the way out.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    try:
+        return BENCHMARKS[args.benchmark].run(args)
+    except (BenchError, ClusterError) as err:
+        print('bench %s: %s' % (args.benchmark, err), file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        return 130

@@ -1,0 +1,47 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""What several runs of one measurement come to."""
+
+from dataclasses import dataclass
+from statistics import median
+
+
+@dataclass(frozen=True)
+class Spread:
+    """
+    :param median: of the runs
+    :param low: their least
+    :param high: their greatest
+    """
+    median: float
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, values):
+        """:param values: one or more numbers"""
+        values = list(values)
+        return cls(median(values), min(values), max(values))
+
+
+def ratios(values, references):
+    """
+    Divide run by run, which keeps what befell both sides of one run out.
+
+    :param values: a dict, run to number
+    :param references: such a dict of what they are compared with
+    :returns: the Spread of the ratios, or None if no run has one
+    """
+    found = [values[run] / references[run] for run in values
+             if references.get(run)]
+    return Spread.of(found) if found else None
