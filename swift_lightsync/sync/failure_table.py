@@ -23,6 +23,8 @@ from dataclasses import dataclass
 ERROR_SUPPRESSION_LIMIT = 10
 #: Seconds for which it is then left alone (the paper's ESI).
 ERROR_SUPPRESSION_INTERVAL = 60.0
+#: Most rows of a table; who meets more failures than that forgets the oldest.
+MAX_ROWS = 4096
 
 
 @dataclass(frozen=True)
@@ -41,26 +43,45 @@ NO_EXCEPTION = Row(0, float('-inf'))
 
 class FailureTable:
     """
-    The exceptions that one node has met with the others.
+    The exceptions that one node has met with the others, and who of them has
+    come back. Keys are tuples.
 
     :param limit: the number of exceptions at which a key has failed
-    :param interval: how long it is then suppressed, and how long an exception
-        is remembered at all, in seconds
+    :param interval: how long it is then suppressed, and how long anything is
+        remembered at all, in seconds
     """
 
     def __init__(self, limit=ERROR_SUPPRESSION_LIMIT,
                  interval=ERROR_SUPPRESSION_INTERVAL):
         self.limit = limit
         self.interval = interval
-        self._rows = {}
+        #: key -> Row
+        self.rows = {}
+        #: key -> when there was a sign that it may be about to fail
+        self.hints = {}
+        #: key -> when it came back
+        self.rejoined = {}
+        #: (reporter, key) -> when the reporter said that the key has failed
+        self.reports = {}
+
+    def _is_past(self, then, now):
+        # A time to come is one of a clock that was wrong.
+        return not 0 <= now - then < self.interval
 
     def row(self, key, now):
         """The row of a key: without exceptions once ESI has passed."""
-        row = self._rows.get(key, NO_EXCEPTION)
-        if now - row.t_exception < self.interval:
+        row = self.rows.get(key, NO_EXCEPTION)
+        if self._is_past(row.t_exception, now):
+            row = NO_EXCEPTION
+        hint = self.hints.get(key)
+        if hint is None or self._is_past(hint, now):
             return row
-        self._rows.pop(key, None)
-        return NO_EXCEPTION
+        return Row(max(row.n_exception, self.limit - 1),
+                   max(row.t_exception, hint))
+
+    def has_failed(self, key, now):
+        """Whether the key is to be skipped at this time."""
+        return self.row(key, now).n_exception >= self.limit
 
     def record(self, key, now, weight=1):
         """
@@ -72,18 +93,59 @@ class FailureTable:
             costs the caller more than a refusal
         :returns: True if the key has failed by this exception
         """
+        self.forget(now)
         before = self.row(key, now).n_exception
-        self._rows[key] = Row(before + weight, now)
+        self.rows[key] = Row(before + weight, now)
+        self.hints.pop(key, None)
+        self.rejoined.pop(key, None)
         return before < self.limit <= before + weight
 
-    def contact(self, key):
+    def contact(self, key, now):
         """
-        Note that the key answered.
+        Note that the key answered. If it had failed, it is rejoining.
 
         :returns: True if the key was in the table
         """
-        return self._rows.pop(key, None) is not None
+        row = self.rows.pop(key, None)
+        hint = self.hints.pop(key, None)
+        if row and row.n_exception >= self.limit:
+            self.rejoined[key] = now
+        return bool(row or hint)
 
-    def has_failed(self, key, now):
-        """Whether the key is to be skipped at this time."""
-        return self.row(key, now).n_exception >= self.limit
+    def hint(self, key, now):
+        """
+        Note a sign that a key may have failed, or that one that failed has
+        come back: the next exception decides. Whoever forges hints stops
+        nothing.
+        """
+        self.forget(now)
+        if self.has_failed(key, now):
+            self.rejoined[key] = now
+        self.rows.pop(key, None)
+        self.hints[key] = now
+
+    def report(self, reporter, key, now):
+        """Note that a reporter says that it cannot reach a key (§5.4.2)."""
+        self.reports[reporter, key] = now
+        if not self.has_failed(key, now):
+            self.hint(key, now)
+
+    def is_reported(self, reporter, key, now):
+        """Whether a reporter cannot reach a key, by what it said."""
+        then = self.reports.get((reporter, key))
+        return then is not None and not self._is_past(then, now)
+
+    def forget(self, now):
+        """Drop what is past, and the oldest of what is too much."""
+        self.rows = self._recent(
+            self.rows, now, lambda row: row.t_exception)
+        self.hints = self._recent(self.hints, now, float)
+        self.rejoined = self._recent(self.rejoined, now, float)
+        self.reports = self._recent(self.reports, now, float)
+
+    def _recent(self, entries, now, when):
+        kept = [(key, value) for key, value in entries.items()
+                if not self._is_past(when(value), now)]
+        if len(kept) >= MAX_ROWS:
+            kept = sorted(kept, key=lambda entry: when(entry[1]))
+        return dict(kept[-MAX_ROWS + 1:])

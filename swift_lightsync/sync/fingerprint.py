@@ -27,6 +27,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from tempfile import mkstemp
 
+from swift.common.concurrency import Timeout
 from swift.common.exceptions import DiskFileDeviceUnavailable
 from swift.common.utils import mkdirs
 from swift.common.utils.pickle import unpickle
@@ -226,15 +227,23 @@ class Fingerprints:
         :param device: name of the device
         :param partitions: an iterable of partitions
         :returns: a tuple of the number of suffixes that had to be hashed,
-            and a dict, partition to :class:`Fingerprint`; one of no suffixes
-            for a partition that is not on the device
+            and a dict, partition to :class:`Fingerprint`: ABSENT for a
+            partition that is not on the device; one that could not be read
+            is left out
         :raises DiskFileDeviceUnavailable: if the device is not mounted
         """
         dev_path = self._dev_path(device)
         hashed, found = 0, {}
         for partition in partitions:
-            more, found[partition] = self._get(dev_path, device, partition)
-            hashed += more
+            try:
+                more, found[partition] = self._get(dev_path, device,
+                                                   partition)
+                hashed += more
+            except (Exception, Timeout) as err:
+                # Locked, or on a bad sector: no matter of the others.
+                self.logger.error(
+                    'Unable to take the fingerprint of partition %s on %s: '
+                    '%s: %s', partition, device, type(err).__name__, err)
         return hashed, found
 
     def get(self, device, partition):

@@ -69,27 +69,40 @@ class PartitionRound:
                              self.begin, self.daemon.full_exchange_interval):
             yield FullExchange()
             return
-        clockwise = self._clockwise()
+        clockwise = self.clockwise(self.job)
         if clockwise is None:
             yield Exchange(tuple(self.job['nodes']))
             return
-        yield from sync_round(clockwise, self._has_failed)
+        yield from sync_round(clockwise, self._has_failed,
+                              self.daemon.neighbours.cannot_reach,
+                              self._hand_offs(len(clockwise)))
 
-    def _clockwise(self):
+    @staticmethod
+    def clockwise(job):
         """
-        The other devices of the replica ring, nearest first, or None if the
-        object ring has changed since the job was made. (A device that was
+        The other devices of a job's replica ring, nearest first, or None if
+        the object ring has changed since the job was made. (A device that was
         replaced by one other meanwhile plays that one's part.)
         """
-        part_nodes = self.policy.object_ring.get_part_nodes(self.partition)
-        others = {node['id'] for node in self.job['nodes']}
+        part_nodes = job['policy'].object_ring.get_part_nodes(
+            int(job['partition']))
+        others = {node['id'] for node in job['nodes']}
         here = [node['id'] for node in part_nodes if node['id'] not in others]
         if len(here) != 1:
             return None
         return replica_ring.clockwise(part_nodes, here[0])
 
+    def _hand_offs(self, mounted):
+        """
+        Those that replace a device that is not mounted; none, if the operator
+        is content with fewer replicas (handoff_delete).
+        """
+        if 0 < self.daemon.handoff_delete <= mounted:
+            return
+        yield from self.policy.object_ring.get_more_nodes(self.partition)
+
     def _has_failed(self, node):
-        failed = self.daemon.has_failed(node)
+        failed = self.daemon.neighbours.has_failed(node)
         if failed:
             self.passed_over.add(_stats_key(node))
         return failed
@@ -108,7 +121,7 @@ class PartitionRound:
         """
         if answer is Answer.MATCH:
             self.matched += 1
-        elif NEXT[answer] is Next.PASS_OVER:
+        elif NEXT[answer] in (Next.PASS_OVER, Next.REPLACE):
             self.passed_over.add(_stats_key(self.pending.device))
         self._go_on(answer)
 
@@ -116,7 +129,7 @@ class PartitionRound:
         """Go on to the end, and count what came of it."""
         while self.pending:
             if isinstance(self.pending, Check):
-                answer, _ = self.daemon.ask(
+                answer, _ = self.daemon.neighbours.ask(
                     self.job['device'], self.pending.device, self.policy,
                     {self.partition: self.fingerprint.root})
                 self.answer(answer)

@@ -19,39 +19,25 @@ Here :meth:`LightSyncReplicator.update` first goes round the replica ring
 Hand-offs, rsync and ssync, statistics and options are Swift's.
 """
 
-import math
-import time
 from optparse import OptionParser
 
-from swift.common.concurrency import Timeout, green_http_client, tpool
+from swift.common.concurrency import Timeout, sleep, spawn, tpool
 from swift.common.daemon import run_daemon
-from swift.common.utils import config_positive_int_value, node_to_string, \
-    non_negative_float, parse_options
+from swift.common.utils import config_positive_int_value, parse_options
 from swift.obj import replicator
 
-from swift_lightsync.sync import failure_table
 from swift_lightsync.sync.fingerprint import Fingerprints
+from swift_lightsync.sync.neighbours import Neighbours, device_key
+from swift_lightsync.sync.options import finite_float, option
 from swift_lightsync.sync.partition_round import PartitionRound
 from swift_lightsync.sync.partition_set import MAX_PARTITIONS
 from swift_lightsync.sync.sync_batch import SyncBatch
-from swift_lightsync.sync.sync_client import ConnectFailure, SyncClient
-from swift_lightsync.sync.sync_message import SyncMessageError
-from swift_lightsync.sync.sync_round import Answer
+from swift_lightsync.sync.sync_queue import SyncQueue
 
 #: Partitions in one sync message.
 DEFAULT_BATCH = 1 << 16
-
-
-def _option(conf, name, default, parse):
-    value = conf.get(name, default)
-    try:
-        parsed = parse(value)
-        if not math.isfinite(parsed):
-            raise ValueError('must be finite')
-        return parsed
-    except (TypeError, ValueError) as err:
-        raise ValueError('[object-replicator] %s = %s: %s'
-                         % (name, value, err))
+#: Seconds between two looks for devices that have come back.
+WATCH = 1
 
 
 def _batch_size(value):
@@ -65,10 +51,6 @@ def _place(job):
     return job['device'], int(job['policy']), job['partition']
 
 
-def _endpoint(node):
-    return node['replication_ip'], node['replication_port']
-
-
 class LightSyncReplicator(replicator.ObjectReplicator):
     """
     Replicate objects as Swift does, but find the differences by LightSync.
@@ -80,48 +62,78 @@ class LightSyncReplicator(replicator.ObjectReplicator):
 
     def __init__(self, conf, logger=None):
         super().__init__(conf, logger=logger)
-        self.full_exchange_interval = _option(
-            conf, 'full_exchange_interval', 3600, non_negative_float)
-        self.failure_table = failure_table.FailureTable(
-            _option(conf, 'error_suppression_limit',
-                    failure_table.ERROR_SUPPRESSION_LIMIT,
-                    config_positive_int_value),
-            _option(conf, 'error_suppression_interval',
-                    failure_table.ERROR_SUPPRESSION_INTERVAL,
-                    non_negative_float))
-        self.sync_batch_partitions = _option(
+        self.full_exchange_interval = option(
+            conf, 'full_exchange_interval', 3600, finite_float)
+        self.sync_batch_partitions = option(
             conf, 'sync_batch_partitions', DEFAULT_BATCH, _batch_size)
-        self.sync_client = SyncClient(self.conn_timeout, self.http_timeout)
-        #: Endpoints that answered like stock Swift in this pass.
-        self.without_verb = set()
+        self.neighbours = Neighbours(conf, self)
+        self.queue = SyncQueue()
+        self._primary = []
         self._fingerprints = {}
         self._rounds = {}
 
     def replicate(self, *args, **kwargs):
         """Run a replication pass"""
-        self.without_verb.clear()
-        self._rounds.clear()
+        watch = spawn(self._watch_for_rejoining)
         try:
             return super().replicate(*args, **kwargs)
         finally:
-            self.sync_client.close()
+            watch.kill()
+            self.neighbours.end_pass()
 
     def collect_jobs(self, *args, **kwargs):
         """
         Make the jobs of a pass as Swift does, check them all with their
         neighbours, and leave out those that need nothing done.
 
-        :returns: a list of jobs, dicts
+        :returns: a SyncQueue of jobs, dicts
         """
         jobs = super().collect_jobs(*args, **kwargs)
-        primary = [job for job in jobs if not job['delete']]
-        if self.sync_batch_partitions == 1 or (
-                self.handoffs_first and len(primary) < len(jobs)):
-            return jobs
-        self._rounds = {_place(job): partition_round for job, partition_round
-                        in SyncBatch(self, primary).run()}
-        return [job for job in jobs
-                if job['delete'] or _place(job) in self._rounds]
+        self._primary = [job for job in jobs if not job['delete']]
+        self._rounds = {}
+        self.neighbours.begin_pass(self._primary)
+        if self.sync_batch_partitions > 1 and not (
+                self.handoffs_first and len(self._primary) < len(jobs)):
+            batch = SyncBatch(self, self._primary)
+            self._rounds = batch.run()
+            batch.count_done()
+            jobs = [job for job in jobs
+                    if job['delete'] or _place(job) in self._rounds]
+        self.queue = SyncQueue(jobs)
+        return self.queue
+
+    def _watch_for_rejoining(self):
+        """
+        While a pass runs, see to the partitions first whose clockwise
+        neighbour has come back (§5.4.3, Fig. 24).
+        """
+        while True:
+            sleep(WATCH)
+            try:
+                self._see_to_rejoined()
+            except (Exception, Timeout):
+                self.logger.exception('Error while looking for rejoining '
+                                      'devices; their turn comes later')
+
+    def _see_to_rejoined(self):
+        rejoined = [device_key(node) for node in
+                    self.neighbours.newly_rejoined(
+                        self.neighbours.sharing.values())]
+        if not rejoined:
+            return
+        jobs = [job for job in self._primary
+                if self._clockwise_neighbour(job) in rejoined]
+        rounds = SyncBatch(self, jobs).run()
+        self._rounds.update(rounds)
+        self.queue.move_to_head([job for job in jobs
+                                 if _place(job) in rounds])
+        self.logger.info('%d partitions of rejoining devices go first',
+                         len(rounds))
+
+    def _clockwise_neighbour(self, job):
+        """The neighbour in the whole ring, whether it has failed or not."""
+        others = PartitionRound.clockwise(job)
+        return device_key(others[0]) if others else None
 
     def fingerprints(self, policy):
         """
@@ -137,13 +149,6 @@ class LightSyncReplicator(replicator.ObjectReplicator):
         """Count suffixes that had to be hashed on a device."""
         self.stats_for_dev[device].suffix_hash += hashed
         self.logger.update_stats('suffix.hashes', hashed)
-
-    def has_failed(self, node):
-        """Whether a device is to be left alone for now (§5.4.1)."""
-        now = time.time()
-        return (self.failure_table.has_failed(_endpoint(node), now)
-                or self.failure_table.has_failed(
-                    _endpoint(node) + (node['device'],), now))
 
     def update(self, job):
         """
@@ -186,69 +191,6 @@ class LightSyncReplicator(replicator.ObjectReplicator):
         before = count()
         super().update(dict(job, nodes=list(nodes)))
         return count() == before
-
-    def ask(self, device, node, policy, roots):
-        """
-        Send the roots of partitions to a neighbour, and keep the failure
-        table.
-
-        :param device: name of the local device that holds them
-        :param node: the neighbour, a dict as in the ring
-        :param policy: the StoragePolicy of the partitions
-        :param roots: a dict, partition number to root
-        :returns: a tuple of an :class:`Answer` and, if that is DIFFER, the
-            set of partitions that differ
-        """
-        answer, differing = self._ask(node, policy, roots)
-        counts = {answer: len(roots)}
-        if answer is Answer.DIFFER:
-            counts = {Answer.DIFFER: len(differing),
-                      Answer.MATCH: len(roots) - len(differing)}
-        for each, count in counts.items():
-            self.logger.update_stats('partition.check.%s.%s' % (
-                each.value, device), count)
-        return answer, differing
-
-    def _ask(self, node, policy, roots):
-        endpoint = _endpoint(node)
-        if endpoint in self.without_verb:
-            return Answer.UNSUPPORTED, set()
-        device = endpoint + (node['device'],)
-        differing = set()
-        try:
-            answer, differing = self.sync_client.ask(node, policy, roots)
-        except ConnectFailure as err:
-            return self._failed(node, endpoint, err.answer, err), differing
-        except Timeout as err:
-            # It has held up the pass for http_timeout: once is enough.
-            return self._failed(node, device, Answer.TIMEOUT, err,
-                                self.failure_table.limit), differing
-        except SyncMessageError as err:
-            self.logger.error('%s: %s', node_to_string(
-                node, replication=True), err)
-            answer = Answer.INVALID
-        except (OSError, green_http_client.HTTPException) as err:
-            return self._failed(node, device, Answer.REFUSED, err), differing
-        self.failure_table.contact(endpoint)
-        self.failure_table.contact(device)
-        if answer is Answer.UNSUPPORTED:
-            self.without_verb.add(endpoint)
-        return answer, differing
-
-    def _failed(self, node, key, answer, err, weight=None):
-        if weight is None:
-            # A refusal costs next to nothing, a time-out holds up the pass.
-            weight = (1 if answer is Answer.REFUSED
-                      else (self.failure_table.limit + 1) // 2)
-        node_str = node_to_string(node, replication=True)
-        self.logger.error('No answer to the sync message to %s: %s',
-                          node_str, err)
-        if self.failure_table.record(key, time.time(), weight):
-            self.logger.warning(
-                'Closing the replica rings over %s for %s seconds',
-                node_str if len(key) == 3 else '%s:%s' % key,
-                self.failure_table.interval)
-        return answer
 
 
 def main():

@@ -43,41 +43,51 @@ class SyncBatch:
         self.daemon = daemon
         self.jobs = jobs
         self.begin = time.time()
+        self.done = []
 
     def run(self):
         """
         Check all partitions with their neighbours.
 
-        :returns: a list of tuples of the jobs that have an exchange left to
-            do, and their :class:`PartitionRound`; None for one whose
-            fingerprint could not be had
+        :returns: a dict, (device, policy index, partition) of each that has
+            something left to do to its :class:`PartitionRound`, or to None if
+            its fingerprint could not be had
         """
-        rounds, left = self._start()
-        waiting = list(rounds)
+        rounds = self._start()
+        waiting = [each for each in rounds.values() if each]
         while waiting:
             waiting = self._ask(waiting)
-        done = [each for each in rounds if each.pending is None]
-        self._count(done)
-        return left + [(each.job, each) for each in rounds if each.pending]
+        self.done = [each for each in rounds.values()
+                     if each and not each.pending]
+        return {place: each for place, each in rounds.items()
+                if not each or each.pending}
 
     def _start(self):
         """Take the fingerprints, device by device."""
         places = defaultdict(list)
         for job in self.jobs:
             places[job['policy'], job['device']].append(job)
-        rounds, left = [], []
+        rounds = {}
         for (policy, device), jobs in places.items():
             for portion in in_portions(jobs):
                 found = self._fingerprints(policy, device, portion)
                 for job in portion:
-                    fingerprint = found.get(job['partition'], ABSENT)
-                    if fingerprint is ABSENT:
-                        left.append((job, None))
-                    else:
-                        rounds.append(PartitionRound(self.daemon, job,
-                                                     fingerprint))
+                    place = device, int(policy), job['partition']
+                    rounds[place] = self._round(
+                        job, found.get(job['partition'], ABSENT))
                 sleep()
-        return rounds, left
+        return rounds
+
+    def _round(self, job, fingerprint):
+        if fingerprint is ABSENT:
+            return None
+        try:
+            return PartitionRound(self.daemon, job, fingerprint)
+        except Exception:
+            self.daemon.logger.exception(
+                'Error in the sync round of partition %s on %s',
+                job['partition'], job['device'])
+            return None
 
     def _fingerprints(self, policy, device, jobs):
         try:
@@ -115,7 +125,7 @@ class SyncBatch:
     def _ask_one(self, group):
         first = group[0]
         try:
-            answer, differing = self.daemon.ask(
+            answer, differing = self.daemon.neighbours.ask(
                 first.job['device'], first.pending.device, first.policy,
                 {each.partition: each.fingerprint.root for each in group})
         except (Exception, Timeout):
@@ -129,13 +139,13 @@ class SyncBatch:
             else:
                 each.answer(answer)
 
-    def _count(self, rounds):
-        """Count the partitions that needed no exchange."""
-        if not rounds:
+    def count_done(self):
+        """Count the partitions that needed nothing done."""
+        if not self.done:
             return
-        share = (time.time() - self.begin) / len(rounds)
+        share = (time.time() - self.begin) / len(self.done)
         counts = defaultdict(int)
-        for each in rounds:
+        for each in self.done:
             each.count_matched()
             counts[each.job['device']] += 1
             self.daemon.partition_times.append(share)

@@ -29,7 +29,7 @@ from swift_lightsync.sync.comparison import compare
 from swift_lightsync.sync.sync_message import DIGEST_BYTES, MAX_BYTES, \
     SyncMessageError, Verdict, decode_reply, encode_roots
 from swift_lightsync.sync.sync_round import Answer
-from swift_lightsync.sync.verb import ROOTS
+from swift_lightsync.sync.verb import NOTICE, ROOTS, SENDER_HEADER
 
 #: What a status other than 200 means; 400, 405 and 501 are the answers of an
 #: object-server that does not know the verb.
@@ -73,10 +73,12 @@ class SyncClient:
         self.http_timeout = http_timeout
         self._idle = defaultdict(list)
 
-    def ask(self, node, policy, roots):
+    def ask(self, sender, node, policy, roots):
         """
         Compare the roots of partitions with those of a device.
 
+        :param sender: (IP, port) of the local device's replication server,
+            or None
         :param node: the device, a dict as in the ring
         :param policy: the StoragePolicy of the partitions
         :param roots: a dict, partition number to root
@@ -87,23 +89,26 @@ class SyncClient:
         :raises Timeout: if no answer comes in time
         :raises OSError, HTTPException: if the connection broke
         """
+        headers = {'X-Backend-Storage-Policy-Index': int(policy)}
+        if sender:
+            headers[SENDER_HEADER] = '%s:%d' % sender
         comparison = compare(roots)
         differing = None
         try:
             while True:
                 asked = comparison.send(differing)
-                differing = self._differing(node, policy, asked)
+                differing = self._differing(node, asked, headers)
         except StopIteration as end:
             return (Answer.DIFFER if end.value else Answer.MATCH), end.value
         except _Refusal as refusal:
             return refusal.answer, set()
 
-    def _differing(self, node, policy, asked):
+    def _differing(self, node, asked, headers):
         """The indices of the slices that differ."""
         partitions, roots = asked.partitions, asked.roots
         for with_list in ((True,) if len(partitions.encoded) <= DIGEST_BYTES
                           else (False, True)):
-            status, body = self._request(node, policy, encode_roots(
+            status, body = self._request(node, ROOTS, headers, encode_roots(
                 partitions, roots, with_list=with_list))
             if status in REFUSALS:
                 raise _Refusal(REFUSALS[status])
@@ -114,13 +119,24 @@ class SyncClient:
                 return differing
         raise SyncMessageError('the set is unknown where it was just sent')
 
+    def notify(self, node, data):
+        """
+        Send a notice to a node.
+
+        :param node: a device of it, a dict as in the ring
+        :param data: the bytes of the notice
+        :raises: as :meth:`ask`, but for SyncMessageError
+        """
+        self._request(node, NOTICE, {}, data)
+
     def close(self):
         """Close the connections that are not in use."""
         while self._idle:
             for conn in self._idle.popitem()[1]:
                 conn.close()
 
-    def _request(self, node, policy, message):
+    def _request(self, node, what, headers, message):
+        path = '/%s/%s' % (node['device'], what)
         idle = self._idle[node['replication_ip'], node['replication_port']]
         while idle:
             conn = idle.pop()
@@ -128,14 +144,14 @@ class SyncClient:
                 conn.close()
                 continue
             try:
-                return self._converse(conn, idle, node, policy, message)
+                return self._converse(conn, idle, path, headers, message)
             except (green_http_client.RemoteDisconnected, BrokenPipeError,
                     ConnectionResetError):
                 # The server gave up the idle connection; asking twice does
                 # no harm.
                 continue
         conn = self._connect(node)
-        return self._converse(conn, idle, node, policy, message)
+        return self._converse(conn, idle, path, headers, message)
 
     def _connect(self, node):
         conn = BufferedHTTPConnection('%s:%s' % (
@@ -156,12 +172,11 @@ class SyncClient:
                 int(SILENCE * self.conn_timeout * 1000))
         return conn
 
-    def _converse(self, conn, idle, node, policy, message):
+    def _converse(self, conn, idle, path, headers, message):
         keep = False
         try:
             with Timeout(self.http_timeout):
-                _send(conn, '/%s/%s' % (node['device'], ROOTS), policy,
-                      message)
+                _send(conn, path, headers, message)
                 resp = conn.getresponse()
                 body = resp.read(MAX_BYTES)
                 keep = not resp.will_close and resp.isclosed()
@@ -189,14 +204,15 @@ def _is_quiet(conn):
     return False
 
 
-def _send(conn, path, policy, message):
+def _send(conn, path, headers, message):
     """Send a request; its headers and its body in one packet if they fit."""
     cork = getattr(socket, 'TCP_CORK', None)
     if cork is not None:
         conn.sock.setsockopt(socket.IPPROTO_TCP, cork, 1)
     conn.putrequest('LIGHTSYNC', path, skip_accept_encoding=True)
     conn.putheader('Content-Length', str(len(message)))
-    conn.putheader('X-Backend-Storage-Policy-Index', str(int(policy)))
+    for name, value in headers.items():
+        conn.putheader(name, str(value))
     # Logged like the other replication verbs, at debug level.
     conn.putheader('X-Backend-Replication', 'true')
     conn.putheader('User-Agent', 'object-replicator %d' % os.getpid())

@@ -56,7 +56,7 @@ class Next(Enum):
     """How a round goes on after an answer."""
     DONE = 1
     EXCHANGE = 2
-    EXCHANGE_WITH_ALL = 3
+    REPLACE = 3
     PASS_OVER = 4
 
 
@@ -65,41 +65,60 @@ NEXT = {
     Answer.DIFFER: Next.EXCHANGE,
     Answer.UNSUPPORTED: Next.EXCHANGE,
     Answer.INVALID: Next.EXCHANGE,
-    # A missing disk is a matter for all replicas: hand-offs take over.
-    Answer.UNMOUNTED: Next.EXCHANGE_WITH_ALL,
+    # A hand-off takes the place of a missing disk.
+    Answer.UNMOUNTED: Next.REPLACE,
     Answer.REFUSED: Next.PASS_OVER,
     Answer.TIMEOUT: Next.PASS_OVER,
 }
 
 
-def sync_round(clockwise, has_failed):
+def _nobody(*devices):
+    return False
+
+
+def sync_round(clockwise, has_failed, cannot_reach=_nobody, hand_offs=()):
     """
     Go round the replica ring until a neighbour holds what we hold.
 
     Mostly that takes one sync message, to the clockwise neighbour. A device
     that cannot be reached, or cannot take what we push, is passed over, so
-    that what we hold travels on by the next one.
+    that what we hold travels on by the next one. For one that is not mounted
+    a hand-off has to hold it as well. Where a neighbour says that it cannot
+    reach the device after it, we see to that one in its place.
 
     :param clockwise: the other devices of the ring, as from
         ``replica_ring.clockwise``
     :param has_failed: a function of a device: is it to be skipped?
+    :param cannot_reach: a function of two devices: has the first said that
+        it cannot reach the second?
+    :param hand_offs: an iterable of the devices that stand in for devices
+        that are not mounted, in order
     :returns: a generator of :class:`Check` and :class:`Exchange`
     """
-    reachable = list(clockwise)
+    to_replace = 0
+    agreed = None
     for device in clockwise:
+        if agreed and not cannot_reach(agreed, device):
+            break
         if has_failed(device):
             continue
         following = NEXT[(yield Check(device))]
-        if following is Next.DONE:
+        if following is Next.REPLACE:
+            to_replace += 1
+        elif following is Next.DONE or (
+                following is Next.EXCHANGE and (yield Exchange((device,)))):
+            agreed = device
+    hand_offs = iter(hand_offs if to_replace else ())
+    while to_replace:
+        device = next(hand_offs, None)
+        if device is None:
             return
-        if following is Next.EXCHANGE and (yield Exchange((device,))):
-            return
-        if following is Next.PASS_OVER:
-            reachable.remove(device)
-        if following is Next.EXCHANGE_WITH_ALL:
-            yield Exchange(tuple(other for other in reachable
-                                 if not has_failed(other)))
-            return
+        if has_failed(device):
+            continue
+        following = NEXT[(yield Check(device))]
+        if following is Next.DONE or (
+                following is Next.EXCHANGE and (yield Exchange((device,)))):
+            to_replace -= 1
 
 
 def full_exchange_due(partition, last, now, interval):

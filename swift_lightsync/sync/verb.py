@@ -24,14 +24,17 @@ from swift.common.base_storage_server import timing_stats
 from swift.common.concurrency import tpool
 from swift.common.exceptions import ChunkReadTimeout, \
     DiskFileDeviceUnavailable
-from swift.common.request_helpers import get_name_and_placement
+from swift.common.request_helpers import get_name_and_placement, \
+    split_and_validate_path
+from swift.common.storage_policy import POLICIES
 from swift.common.swob import HTTPBadRequest, HTTPInsufficientStorage, \
-    HTTPLengthRequired, HTTPRequestEntityTooLarge, HTTPRequestTimeout, \
-    Response
+    HTTPLengthRequired, HTTPNoContent, HTTPRequestEntityTooLarge, \
+    HTTPRequestTimeout, Response
 from swift.common.utils import public, replication
 
-from swift_lightsync.sync import sync_message
+from swift_lightsync.sync import notice, sync_message
 from swift_lightsync.sync.comparison import differing_slices
+from swift_lightsync.sync.failure_store import FailureStore
 from swift_lightsync.sync.fingerprint import Fingerprints, in_portions
 from swift_lightsync.sync.known_sets import KnownSets
 from swift_lightsync.sync.partition_set import PartitionSetError
@@ -39,6 +42,10 @@ from swift_lightsync.sync.sync_message import Verdict
 
 #: What of a device a sync message is about: the end of its path.
 ROOTS = 'roots'
+#: What a notice is sent to: the end of its path.
+NOTICE = 'notice'
+#: Who sends a sync message: IP:port of its replication server.
+SENDER_HEADER = 'X-Backend-Lightsync-Sender'
 #: Seconds after which no further partition is looked at: many may have to be
 #: hashed first, and the peer waits. Those not looked at count as differing.
 PATIENCE = 10
@@ -52,42 +59,55 @@ class LightSyncVerb:
         super().setup(conf)
         self._known_sets = KnownSets()
         self._fingerprints = {}
+        self._failures = FailureStore(conf, self.logger)
 
     @public
     @replication
     @timing_stats(sample_rate=0.1)
     def LIGHTSYNC(self, request):
         """
-        Compare the roots that a peer sent with those of a local device.
+        Compare the roots that a peer sent with those of a local device, or
+        take a notice.
 
-        :param request: a swob.Request; its path names the device, its
-            ``X-Backend-Storage-Policy-Index`` the policy
-        :returns: 200 with the slices that differ; 400 for what is no sync
-            message, 408 for one that does not come in time, 411 and 413 for
-            a length that is missing or too large, 507 if the device is not
-            mounted
+        :param request: a swob.Request; its path names the device, and what
+            is sent: roots or a notice
+        :returns: 200 with the slices that differ, or 204 for a notice; 400
+            for what is neither, 408 for a body that does not come in time,
+            411 and 413 for a length that is missing or too large, 507 if the
+            device is not mounted
         """
-        device, what, more, policy = get_name_and_placement(
-            request, 2, 3, True)
-        if not self._diskfile_router[policy].get_dev_path(device):
+        handle = {ROOTS: self._take_roots, NOTICE: self._take_notice}
+        device, what, more = split_and_validate_path(request, 2, 3, True)
+        if not self._diskfile_router[POLICIES.default].get_dev_path(device):
             return HTTPInsufficientStorage(drive=device, request=request)
-        if what != ROOTS or more:
+        if what not in handle or more:
             return HTTPBadRequest(
                 request=request, body='LIGHTSYNC of %s, must be of /%s/%s'
-                % (request.path, device, ROOTS))
+                % (request.path, device, ' or '.join(handle)))
         try:
-            message = sync_message.decode_roots(
-                _read_body(request, self.client_timeout))
-        except sync_message.SyncMessageError as err:
-            return HTTPBadRequest(request=request, body=str(err))
-        try:
-            reply = self._reply(device, policy, message)
-        except PartitionSetError as err:
+            return handle[what](request)
+        except (sync_message.SyncMessageError, PartitionSetError,
+                notice.NoticeError) as err:
             return HTTPBadRequest(request=request, body=str(err))
         except DiskFileDeviceUnavailable:
             return HTTPInsufficientStorage(drive=device, request=request)
-        return Response(request=request, body=reply,
+
+    def _take_roots(self, request):
+        device, _, policy = get_name_and_placement(request, 2, 2)
+        sender = notice.parse_endpoint(request.headers.get(SENDER_HEADER))
+        if sender and self._failures.has_failed(sender):
+            self._failures.hint(sender)
+        message = sync_message.decode_roots(_read_body(
+            request, sync_message.MAX_BYTES, self.client_timeout))
+        return Response(request=request,
+                        body=self._reply(device, policy, message),
                         content_type='application/octet-stream')
+
+    def _take_notice(self, request):
+        taken = notice.decode(_read_body(
+            request, notice.MAX_BYTES, self.client_timeout))
+        self._failures.report(taken.reporter, taken.failed)
+        return HTTPNoContent(request=request)
 
     def _reply(self, device, policy, message):
         partitions = self._known_sets.find(message)
@@ -109,7 +129,7 @@ class LightSyncVerb:
             differing_slices, partitions, message.roots, roots))
 
 
-def _read_body(request, timeout):
+def _read_body(request, most, timeout):
     try:
         length = request.message_length()
     except (ValueError, AttributeError) as err:
@@ -119,10 +139,9 @@ def _read_body(request, timeout):
     if length < 0:
         raise HTTPBadRequest(request=request,
                              body='Invalid Content-Length: %d' % length)
-    if length > sync_message.MAX_BYTES:
+    if length > most:
         raise HTTPRequestEntityTooLarge(
-            request=request, body='Sync message: %d bytes, at most %d'
-            % (length, sync_message.MAX_BYTES))
+            request=request, body='%d bytes, at most %d' % (length, most))
     try:
         with ChunkReadTimeout(timeout):
             return request.environ['wsgi.input'].read(length)

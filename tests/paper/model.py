@@ -51,10 +51,10 @@ class Replicas:
         return merkle.root({suffix: str(version) for suffix, version
                             in self.contents[device_id].items()})
 
-    def play(self, device_id, has_failed=lambda device: False):
+    def play(self, device_id, has_failed=lambda device: False, **kwargs):
         """Let one device play its part of a round."""
         clockwise = replica_ring.clockwise(self.devices, device_id)
-        actions = sync_round(clockwise, has_failed)
+        actions = sync_round(clockwise, has_failed, **kwargs)
         outcome = None
         try:
             while True:
@@ -67,11 +67,11 @@ class Replicas:
         except StopIteration:
             pass
 
-    def round(self, order):
+    def round(self, order, **kwargs):
         """Let each device play its part, one after the other."""
         for device_id in order:
             if device_id not in self.silent:
-                self.play(device_id)
+                self.play(device_id, **kwargs)
 
     def rounds_until_equal(self, order, most):
         for number in range(most + 1):

@@ -16,6 +16,7 @@ import unittest
 from itertools import combinations, permutations
 
 from swift_lightsync.sync.failure_table import FailureTable
+from swift_lightsync.sync.sync_round import Answer
 from tests.paper.model import Replicas
 
 
@@ -47,9 +48,9 @@ class TestFailureDetection(unittest.TestCase):
     def test_table_2(self):
         table = FailureTable()
         noon = 12 * 3600
-        exceptions = {'r3': (10, noon + 12 * 60 + 30),
+        exceptions = {'r5': (10, noon + 11 * 60),
                       'r4': (9, noon + 12 * 60 + 29),
-                      'r5': (10, noon + 11 * 60)}
+                      'r3': (10, noon + 12 * 60 + 30)}
         for node, (count, second) in exceptions.items():
             for _ in range(count):
                 table.record(node, second)
@@ -65,10 +66,26 @@ class TestFailureDetection(unittest.TestCase):
         table = FailureTable()
         for _ in range(9):
             table.record('r3', 0)
-        self.assertTrue(table.contact('r3'))
+        self.assertTrue(table.contact('r3', 1))
         table.record('r3', 1)
         self.assertFalse(table.has_failed('r3', 1))
-        self.assertFalse(table.contact('r1'))
+        self.assertFalse(table.contact('r1', 1))
+
+    def test_5_4_2_a_notice_makes_the_next_exception_decide(self):
+        table = FailureTable()
+        table.report(('r2',), ('r3',), 100)
+        self.assertFalse(table.has_failed(('r3',), 100))
+        self.assertTrue(table.record(('r3',), 101))
+        self.assertTrue(table.is_reported(('r2',), ('r3',), 159))
+        self.assertFalse(table.is_reported(('r2',), ('r3',), 160))
+
+    def test_5_4_3_a_failed_node_that_answers_is_rejoining(self):
+        table = FailureTable()
+        table.record(('r3',), 100, 10)
+        table.record(('r4',), 100, 9)
+        table.contact(('r3',), 110)
+        table.contact(('r4',), 110)
+        self.assertEqual({('r3',): 110}, table.rejoined)
 
 
 class TestFailureHandling(unittest.TestCase):
@@ -93,6 +110,21 @@ class TestFailureHandling(unittest.TestCase):
                         replicas = Replicas([1] * 5, silent)
                         replicas.write('abc', 1, [holder])
                         replicas.rounds_until_equal(order, len(live) - 1)
+
+    def test_5_4_2_a_device_that_one_node_cannot_reach_is_seen_to(self):
+        # r2 cannot reach r3; the others can.
+        class Split(Replicas):
+            def _check(self, sender, receiver):
+                if (sender, receiver) == (1, 2):
+                    return Answer.TIMEOUT
+                return super()._check(sender, receiver)
+
+        replicas = Split([1] * 5)
+        replicas.write('abc', 1, [1])
+        for _ in range(4):
+            replicas.round(range(5), cannot_reach=lambda a, b: (
+                a['id'], b['id']) == (1, 2))
+        self.assertTrue(replicas.are_equal())
 
     def test_a_neighbour_that_cannot_store_does_not_stop_the_rest(self):
         replicas = Replicas([1] * 5)

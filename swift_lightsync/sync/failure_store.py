@@ -1,0 +1,176 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""
+The failure table of a node, in a file that its processes share.
+
+The replicator, its workers and the object-servers of a node read and write
+one table (LightSync §5.4); it survives their restarts. PROTOCOL.md, "Failed
+neighbours".
+"""
+
+import fcntl
+import json
+import os
+import time
+from tempfile import NamedTemporaryFile
+
+from swift.common.recon import DEFAULT_RECON_CACHE_PATH
+from swift.common.utils import config_positive_int_value
+
+from swift_lightsync.sync.failure_table import ERROR_SUPPRESSION_INTERVAL, \
+    ERROR_SUPPRESSION_LIMIT, FailureTable, Row
+from swift_lightsync.sync.options import finite_float, option
+
+FILE = 'lightsync-failures.json'
+VERSION = 1
+#: Longest file that is read, bytes; a full table has about a tenth.
+MAX_BYTES = 4 << 20
+#: Seconds between two looks at the file.
+REFRESH = 0.5
+
+
+def _key(fields):
+    """A key of the table: (ip, port) of a node, and a device's name."""
+    ip, port, *device = fields
+    if not (isinstance(ip, str) and type(port) is int and len(device) < 2
+            and all(isinstance(name, str) for name in device)):
+        raise ValueError('not a node or device: %r' % (fields,))
+    return tuple(fields)
+
+
+def _to_json(table):
+    return json.dumps({
+        'version': VERSION,
+        'rows': [[key, row.n_exception, row.t_exception]
+                 for key, row in table.rows.items()],
+        'hints': list(table.hints.items()),
+        'rejoined': list(table.rejoined.items()),
+        'reports': [[reporter, key, when] for (reporter, key), when
+                    in table.reports.items()]})
+
+
+def _from_json(data, table):
+    state = json.loads(data)
+    if state['version'] != VERSION:
+        raise ValueError('version is %r, must be %d'
+                         % (state['version'], VERSION))
+    rows = {_key(key): Row(int(count), float(when))
+            for key, count, when in state['rows']}
+    hints = {_key(key): float(when) for key, when in state['hints']}
+    rejoined = {_key(key): float(when) for key, when in state['rejoined']}
+    reports = {(_key(reporter), _key(key)): float(when)
+               for reporter, key, when in state['reports']}
+    table.rows, table.hints = rows, hints
+    table.rejoined, table.reports = rejoined, reports
+
+
+class FailureStore:
+    """
+    A :class:`FailureTable` on disk. Its methods are those of the table, at
+    the present time.
+
+    :param conf: a dict: ``recon_cache_path`` is the directory of the file,
+        ``error_suppression_limit`` and ``error_suppression_interval`` are the
+        table's; for a node's processes to share it they belong in [DEFAULT]
+    :param logger: a logger
+    :raises ValueError: if an option has a value that is not allowed
+    """
+
+    def __init__(self, conf, logger):
+        self.table = FailureTable(
+            option(conf, 'error_suppression_limit', ERROR_SUPPRESSION_LIMIT,
+                   config_positive_int_value),
+            option(conf, 'error_suppression_interval',
+                   ERROR_SUPPRESSION_INTERVAL, finite_float))
+        self.path = os.path.join(conf.get(
+            'recon_cache_path', DEFAULT_RECON_CACHE_PATH), FILE)
+        self.logger = logger
+        self._looked = float('-inf')
+        self._version = None
+
+    def has_failed(self, key):
+        self._refresh()
+        return self.table.has_failed(key, time.time())
+
+    def is_reported(self, reporter, key):
+        self._refresh()
+        return self.table.is_reported(reporter, key, time.time())
+
+    def rejoined(self):
+        """:returns: a dict, key to when it came back"""
+        self._refresh()
+        return dict(self.table.rejoined)
+
+    def record(self, key, weight):
+        return self._change(self.table.record, key, time.time(), weight)
+
+    def contact(self, key):
+        self._refresh()
+        if key in self.table.rows or key in self.table.hints:
+            self._change(self.table.contact, key, time.time())
+
+    def hint(self, key):
+        return self._change(self.table.hint, key, time.time())
+
+    def report(self, reporter, key):
+        return self._change(self.table.report, reporter, key, time.time())
+
+    def _refresh(self):
+        """Take over what other processes wrote, if some time has passed."""
+        if time.monotonic() - self._looked >= REFRESH:
+            self._load()
+
+    def _load(self):
+        self._looked = time.monotonic()
+        try:
+            with open(self.path, 'rb') as state:
+                stat = os.fstat(state.fileno())
+                version = stat.st_ino, stat.st_mtime_ns
+                if version == self._version:
+                    return
+                self._version = version
+                _from_json(state.read(MAX_BYTES), self.table)
+        except FileNotFoundError:
+            pass
+        except (OSError, LookupError, TypeError, ValueError,
+                RecursionError) as err:
+            self.logger.warning('Unable to read the failure table %s: %s',
+                                self.path, err)
+
+    def _change(self, method, *args):
+        """Change the table, here and in the file."""
+        try:
+            with open(self.path + '.lock', 'w') as lock:
+                # Held for the time that it takes to write a small file.
+                fcntl.flock(lock, fcntl.LOCK_EX)
+                self._load()
+                result = method(*args)
+                self._store()
+                return result
+        except OSError as err:
+            self.logger.warning('Unable to write the failure table %s: %s',
+                                self.path, err)
+            return method(*args)
+
+    def _store(self):
+        with NamedTemporaryFile('w', dir=os.path.dirname(self.path),
+                                prefix=FILE, delete=False) as state:
+            try:
+                state.write(_to_json(self.table))
+                state.flush()
+                os.rename(state.name, self.path)
+            except OSError:
+                os.unlink(state.name)
+                raise
+            stat = os.fstat(state.fileno())
+            self._version = stat.st_ino, stat.st_mtime_ns

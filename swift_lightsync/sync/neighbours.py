@@ -1,0 +1,192 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""
+What a replicator knows of the other nodes, and how it talks to them.
+
+It sends sync messages and notices, and keeps the failure table by what comes
+of them (LightSync §5.4). PROTOCOL.md, "Failed neighbours", "Notices".
+"""
+
+import random
+
+from swift.common.concurrency import GreenPool, Timeout, green_http_client
+from swift.common.ring.utils import is_local_device
+from swift.common.utils import node_to_string, whataremyips
+
+from swift_lightsync.sync.failure_store import FailureStore
+from swift_lightsync.sync.notice import Notice
+from swift_lightsync.sync.sync_client import ConnectFailure, SyncClient
+from swift_lightsync.sync.sync_message import SyncMessageError
+from swift_lightsync.sync.sync_round import Answer
+
+#: Most nodes that one notice goes to.
+MAX_NOTIFIED = 128
+
+
+def endpoint(node):
+    """The failure table's key of a node: what fails if no device answers."""
+    return node['replication_ip'], node['replication_port']
+
+
+def device_key(node):
+    """The failure table's key of a device alone."""
+    return endpoint(node) + (node['device'],)
+
+
+class Neighbours:
+    """
+    :param conf: the ``[object-replicator]`` section, a dict
+    :param daemon: the replicator, for its ``logger``, ``ring_ip``, ``port``
+        and time-outs
+    :raises ValueError: if an option has a value that is not allowed
+    """
+
+    def __init__(self, conf, daemon):
+        self.daemon = daemon
+        self.logger = daemon.logger
+        self.failures = FailureStore(conf, daemon.logger)
+        self.client = SyncClient(daemon.conn_timeout, daemon.http_timeout)
+        #: Endpoints that answered like stock Swift in this pass.
+        self.without_verb = set()
+        #: Key -> device, of those that share partitions with us.
+        self.sharing = {}
+        self._own = {}
+        self._rejoined = {}
+
+    def begin_pass(self, jobs):
+        """
+        :param jobs: the jobs of the pass that belong here
+        """
+        self.without_verb.clear()
+        self._rejoined = self.failures.rejoined()
+        self.sharing = {device_key(node): node
+                        for job in jobs for node in job['nodes']}
+
+    def end_pass(self):
+        self.client.close()
+
+    def has_failed(self, node):
+        """Whether a device is to be left alone for now (§5.4.1)."""
+        return (self.failures.has_failed(endpoint(node))
+                or self.failures.has_failed(device_key(node)))
+
+    def cannot_reach(self, node, other):
+        """Whether a device's node has said that it cannot reach another."""
+        reporter = endpoint(node)
+        return (self.failures.is_reported(reporter, endpoint(other))
+                or self.failures.is_reported(reporter, device_key(other)))
+
+    def newly_rejoined(self, nodes):
+        """
+        :returns: those of the devices that have come back since the pass
+            began, or since this was last asked
+        """
+        rejoined = self.failures.rejoined()
+        new = rejoined.items() - self._rejoined.items()
+        self._rejoined = rejoined
+        keys = {key for key, _ in new}
+        return [node for node in nodes
+                if keys & {endpoint(node), device_key(node)}]
+
+    def own_endpoint(self, policy, device):
+        """The endpoint of a local device, or None if the ring has none."""
+        if (policy, device) not in self._own:
+            ips = whataremyips(self.daemon.ring_ip)
+            self._own[policy, device] = next(
+                (endpoint(dev) for dev in policy.object_ring.devs
+                 if dev and dev['device'] == device and is_local_device(
+                     ips, self.daemon.port, dev['replication_ip'],
+                     dev['replication_port'])), None)
+        return self._own[policy, device]
+
+    def ask(self, device, node, policy, roots):
+        """
+        Send the roots of partitions to a neighbour.
+
+        :param device: name of the local device that holds them
+        :param node: the neighbour, a dict as in the ring
+        :param policy: the StoragePolicy of the partitions
+        :param roots: a dict, partition number to root
+        :returns: a tuple of an :class:`Answer` and, if that is DIFFER, the
+            set of partitions that differ
+        """
+        sender = self.own_endpoint(policy, device)
+        answer, differing = self._ask(sender, node, policy, roots)
+        counts = {answer: len(roots)}
+        if answer is Answer.DIFFER:
+            counts = {Answer.DIFFER: len(differing),
+                      Answer.MATCH: len(roots) - len(differing)}
+        for each, count in counts.items():
+            self.logger.update_stats('partition.check.%s.%s' % (
+                each.value, device), count)
+        return answer, differing
+
+    def _ask(self, sender, node, policy, roots):
+        if endpoint(node) in self.without_verb:
+            return Answer.UNSUPPORTED, set()
+        differing = set()
+        limit = self.failures.table.limit
+        try:
+            answer, differing = self.client.ask(sender, node, policy, roots)
+        except ConnectFailure as err:
+            # A refusal costs next to nothing, a time-out holds up the pass.
+            weight = 1 if err.answer is Answer.REFUSED else (limit + 1) // 2
+            self._failed(sender, node, endpoint(node), weight, err)
+            return err.answer, differing
+        except Timeout as err:
+            # It has held up the pass for http_timeout: once is enough.
+            self._failed(sender, node, device_key(node), limit, err)
+            return Answer.TIMEOUT, differing
+        except SyncMessageError as err:
+            self.logger.error('%s: %s', node_to_string(
+                node, replication=True), err)
+            answer = Answer.INVALID
+        except (OSError, green_http_client.HTTPException) as err:
+            self._failed(sender, node, device_key(node), 1, err)
+            return Answer.REFUSED, differing
+        self.failures.contact(endpoint(node))
+        self.failures.contact(device_key(node))
+        if answer is Answer.UNSUPPORTED:
+            self.without_verb.add(endpoint(node))
+        return answer, differing
+
+    def _failed(self, sender, node, key, weight, err):
+        node_str = node_to_string(node, replication=True)
+        self.logger.error('No answer to the sync message to %s: %s',
+                          node_str, err)
+        if not self.failures.record(key, weight):
+            return
+        self.logger.warning(
+            'Closing the replica rings over %s for %s seconds',
+            node_str if len(key) == 3 else '%s:%s' % key,
+            self.failures.table.interval)
+        if sender:
+            self._notify(Notice(sender, key))
+
+    def _notify(self, notice):
+        """Tell the nodes of the closed rings (§5.4.2)."""
+        others = {endpoint(node): node for node in self.sharing.values()
+                  if not self.has_failed(node)}
+        others = [node for where, node in others.items()
+                  if where not in (notice.reporter, notice.failed[:2])]
+        pool = GreenPool(MAX_NOTIFIED)
+        for node in random.sample(others, min(len(others), MAX_NOTIFIED)):
+            pool.spawn_n(self._notify_one, node, notice.encode())
+
+    def _notify_one(self, node, data):
+        try:
+            self.client.notify(node, data)
+        except (ConnectFailure, Timeout, OSError,
+                green_http_client.HTTPException) as err:
+            self.logger.debug('Notice to %s not delivered: %s',
+                              node_to_string(node, replication=True), err)

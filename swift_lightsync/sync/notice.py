@@ -1,0 +1,86 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""
+A notice: one node tells the others of a ring that another has failed.
+
+LightSync §5.4.2. PROTOCOL.md, "Notices", is the format. A notice is a hint.
+"""
+
+import json
+from dataclasses import dataclass
+
+VERSION = 1
+#: Longest notice that is read, bytes.
+MAX_BYTES = 1024
+MAX_NAME = 255
+
+
+class NoticeError(ValueError):
+    """Bytes that are no notice, with the reason."""
+
+    def __init__(self, reason):
+        super().__init__('notice: %s' % reason)
+
+
+@dataclass(frozen=True)
+class Notice:
+    """
+    :param reporter: who cannot reach the other: (replication IP, port)
+    :param failed: whom: (IP, port), or (IP, port, device)
+    """
+    reporter: tuple
+    failed: tuple
+
+    def encode(self):
+        """:returns: the bytes of the notice"""
+        return json.dumps({'version': VERSION, 'reporter': self.reporter,
+                           'failed': self.failed}).encode('ascii')
+
+
+def _place(what, value, lengths):
+    sound = (isinstance(value, list) and len(value) in lengths
+             and all(isinstance(name, str) and 0 < len(name) <= MAX_NAME
+                     for name in value[:1] + value[2:])
+             and type(value[1]) is int and 0 < value[1] < 65536)
+    if not sound:
+        raise NoticeError('%s must be [IP, port%s]' % (
+            what, ', device' if 3 in lengths else ''))
+    return tuple(value)
+
+
+def decode(data):
+    """
+    :param data: the bytes of a notice
+    :returns: a :class:`Notice`
+    :raises NoticeError: if they are none
+    """
+    try:
+        fields = json.loads(data)
+    except (ValueError, RecursionError) as err:
+        raise NoticeError(err)
+    if not isinstance(fields, dict) or fields.get('version') != VERSION:
+        raise NoticeError('must be an object of version %d' % VERSION)
+    return Notice(_place('reporter', fields.get('reporter'), (2,)),
+                  _place('failed', fields.get('failed'), (2, 3)))
+
+
+def parse_endpoint(value):
+    """
+    :param value: ``IP:port``, or None
+    :returns: (IP, port), or None if it is none
+    """
+    ip, colon, port = (value or '').rpartition(':')
+    if not (ip and len(ip) <= MAX_NAME and port.isascii()
+            and port.isdigit() and len(port) <= 5):
+        return None
+    return ip, int(port)

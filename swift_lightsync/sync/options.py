@@ -1,0 +1,45 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Options of conf files: parsed, or refused with their names."""
+
+import math
+
+from swift.common.utils import non_negative_float
+
+
+def option(conf, name, default, parse):
+    """
+    :param conf: a dict of a section's options
+    :param name: the option's name
+    :param default: its value if it is not set
+    :param parse: a function of the value that raises ValueError
+    :returns: the parsed value
+    :raises ValueError: if the value is not allowed, saying which and why
+    """
+    value = conf.get(name, default)
+    try:
+        return parse(value)
+    except (TypeError, ValueError) as err:
+        raise ValueError('%s = %s: %s' % (name, value, err))
+
+
+def finite_float(value):
+    """
+    :param value: an option's value
+    :returns: it as a float
+    :raises ValueError: if it is not a number from 0
+    """
+    number = non_negative_float(value)
+    if not math.isfinite(number):
+        raise ValueError('must be finite')
+    return number
