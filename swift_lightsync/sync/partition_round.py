@@ -84,13 +84,13 @@ class PartitionRound:
         the object ring has changed since the job was made. (A device that was
         replaced by one other meanwhile plays that one's part.)
         """
-        part_nodes = job['policy'].object_ring.get_part_nodes(
-            int(job['partition']))
+        partition = int(job['partition'])
+        part_nodes = job['policy'].object_ring.get_part_nodes(partition)
         others = {node['id'] for node in job['nodes']}
         here = [node['id'] for node in part_nodes if node['id'] not in others]
         if len(here) != 1:
             return None
-        return replica_ring.clockwise(part_nodes, here[0])
+        return replica_ring.clockwise(part_nodes, partition, here[0])
 
     def _hand_offs(self, mounted):
         """

@@ -22,6 +22,15 @@ from swift_lightsync.sync import merkle, replica_ring
 from swift_lightsync.sync.sync_round import Answer, Check, sync_round
 
 
+#: The number of the one partition: one for which a ring of five devices of one
+#: region stands in the order of their ids, as the paper draws it.
+PARTITION = next(
+    partition for partition in range(10000)
+    if [node['id'] for node in replica_ring.replica_ring(
+        [{'id': number, 'region': 1} for number in range(5)], partition)]
+    == list(range(5)))
+
+
 def devices(regions):
     """Ring devices, one a region given."""
     return [{'id': number, 'region': region}
@@ -53,7 +62,7 @@ class Replicas:
 
     def play(self, device_id, has_failed=lambda device: False, **kwargs):
         """Let one device play its part of a round."""
-        clockwise = replica_ring.clockwise(self.devices, device_id)
+        clockwise = replica_ring.clockwise(self.devices, PARTITION, device_id)
         actions = sync_round(clockwise, has_failed, **kwargs)
         outcome = None
         try:

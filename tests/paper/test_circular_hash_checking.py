@@ -13,12 +13,13 @@
 """LightSync §5.3, Algorithm 1, §6.1: Circular Hash Checking."""
 
 import unittest
+from collections import Counter
 from itertools import combinations, permutations
 
 from hypothesis import given, strategies as st
 
 from swift_lightsync.sync import replica_ring
-from tests.paper.model import Replicas, devices
+from tests.paper.model import PARTITION, Replicas, devices
 
 
 class TestCircularHashChecking(unittest.TestCase):
@@ -78,16 +79,29 @@ class TestCircularHashChecking(unittest.TestCase):
 
     @given(st.lists(st.integers(1, 4), min_size=2, max_size=9))
     def test_the_ring_crosses_each_region_boundary_once(self, regions):
-        ring = replica_ring.replica_ring(devices(regions))
+        ring = replica_ring.replica_ring(devices(regions), PARTITION)
         around = [device['region'] for device in ring + ring[:1]]
         crossings = sum(a != b for a, b in zip(around, around[1:]))
         distinct = len(set(regions))
         self.assertEqual(distinct if distinct > 1 else 0, crossings)
 
+    def test_every_device_is_the_neighbour_of_a_device_somewhere(self):
+        # The work of bringing one device up to date falls to all others.
+        part_nodes = devices([1] * 5)
+        for node in part_nodes:
+            before = Counter(
+                other['id'] for partition in range(1000)
+                for other in part_nodes if other is not node
+                and replica_ring.clockwise(
+                    part_nodes, partition, other['id'])[0] is node)
+            self.assertEqual(4, len(before))
+            self.assertLess(max(before.values()), 1.3 * 1000 / 4)
+
     @given(st.lists(st.integers(1, 3), min_size=1, max_size=9))
     def test_each_device_is_the_clockwise_neighbour_of_one(self, regions):
         part_nodes = devices(regions)
-        neighbours = [replica_ring.clockwise(part_nodes, node['id'])[:1]
+        neighbours = [replica_ring.clockwise(part_nodes, PARTITION,
+                                             node['id'])[:1]
                       for node in part_nodes]
         if len(regions) == 1:
             self.assertEqual([[]], neighbours)

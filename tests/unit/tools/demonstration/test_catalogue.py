@@ -1,0 +1,79 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""The catalogue chooses real files, evenly and always the same."""
+
+import os
+import tempfile
+import unittest
+
+from tools.demonstration import catalogue
+from tools.demonstration.errors import DemoError
+
+
+class TestChoose(unittest.TestCase):
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.top = directory.name
+
+    def write(self, name, size=1):
+        path = os.path.join(self.top, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, 'wb') as new:
+            new.write(b'x' * size)
+
+    def names(self, count):
+        return [each.name for each in catalogue.choose(
+            count, {'tree': self.top})]
+
+    def test_files_come_evenly_from_all(self):
+        for number in range(10):
+            self.write('%d' % number)
+        self.assertEqual(['tree/0', 'tree/2', 'tree/4', 'tree/6', 'tree/8'],
+                         self.names(5))
+
+    def test_a_file_is_read_from_where_it_is(self):
+        self.write('a/b', size=7)
+        chosen, = catalogue.choose(1, {'tree': self.top})
+        self.assertEqual('tree/a/b', chosen.name)
+        self.assertEqual(b'x' * 7, chosen.read())
+
+    def test_a_file_that_has_gone_meanwhile_is_an_error(self):
+        self.write('a')
+        chosen, = catalogue.choose(1, {'tree': self.top})
+        os.unlink(chosen.path)
+        with self.assertRaisesRegex(DemoError, chosen.path):
+            chosen.read()
+
+    def test_what_is_no_proper_file_is_left_out(self):
+        self.write('good')
+        self.write('compiled.pyc')
+        self.write('large', catalogue.MAX_SIZE + 1)
+        self.write('__pycache__/cached')
+        self.write('.git/config')
+        os.symlink('good', os.path.join(self.top, 'link'))
+        os.mkfifo(os.path.join(self.top, 'fifo'))
+        with open(os.path.join(self.top.encode(), b'\xff'), 'wb'):
+            pass
+        self.assertEqual(['tree/good'], self.names(1))
+        with self.assertRaises(DemoError):
+            self.names(2)
+
+    def test_too_few_files_are_an_error_that_says_how_many_there_are(self):
+        self.write('one')
+        with self.assertRaisesRegex(DemoError, '^2 files are wanted.* 1 of'):
+            self.names(2)
+
+    def test_no_name_occurs_twice_among_the_default_trees(self):
+        names = [each.name for each in catalogue.choose(500)]
+        self.assertEqual(500, len(set(names)))

@@ -1,0 +1,46 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""What is wrong with the command line is said before anything is done."""
+
+from contextlib import redirect_stderr
+import io
+import os
+import tempfile
+import unittest
+
+from tools.demonstration import cli
+
+
+class TestMain(unittest.TestCase):
+    def run_main(self, *argv):
+        errors = io.StringIO()
+        with redirect_stderr(errors):
+            try:
+                status = cli.main(list(argv))
+            except SystemExit as err:
+                status = err.code
+        return status, errors.getvalue()
+
+    def test_too_few_files_are_refused(self):
+        for value in ('19', '-5', 'many'):
+            status, errors = self.run_main('--files', value)
+            self.assertEqual(2, status)
+            self.assertIn('allowed: an integer from 20', errors)
+
+    def test_a_directory_of_someone_else_is_refused_untouched(self):
+        with tempfile.TemporaryDirectory() as directory:
+            os.mkdir(os.path.join(directory, 'precious'))
+            status, errors = self.run_main('--dir', directory)
+            self.assertEqual(2, status)
+            self.assertIn(directory, errors)
+            self.assertEqual(['precious'], os.listdir(directory))

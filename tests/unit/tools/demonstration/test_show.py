@@ -1,0 +1,66 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""What is printed looks right on a terminal and in a pipe."""
+
+import io
+import unittest
+from unittest import mock
+
+from tools.demonstration import show
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+class TestProgress(unittest.TestCase):
+    def progress(self, stream):
+        with mock.patch.object(show, 'time') as time:
+            time.monotonic.side_effect = range(100)
+            shown = show.Show(stream)
+            with shown.progress('things', 25) as count:
+                for _ in range(25):
+                    count()
+        return stream.getvalue()
+
+    def test_a_terminal_gets_one_line_that_is_rewritten(self):
+        text = self.progress(Terminal())
+        self.assertEqual(1, text.count('\n'))
+        self.assertTrue(text.endswith('\n'))
+        self.assertIn('25 of 25 things', text.rpartition('\r')[2])
+
+    def test_a_pipe_gets_few_lines_and_no_carriage_return(self):
+        text = self.progress(io.StringIO())
+        self.assertNotIn('\r', text)
+        self.assertIn(text.count('\n'), (2, 3))
+        self.assertIn('25 of 25 things', text.splitlines()[-1])
+
+
+class TestTable(unittest.TestCase):
+    def test_columns_are_aligned(self):
+        stream = io.StringIO()
+        show.Show(stream).table(['', 'one'], [['messages', '5'],
+                                              ['x', '12345']])
+        self.assertEqual(['              one',
+                          '  --------  -----',
+                          '  messages      5',
+                          '  x         12345'],
+                         stream.getvalue().splitlines())
+
+
+class TestByteCount(unittest.TestCase):
+    def test_a_number_of_bytes_is_readable(self):
+        for number, text in ((0, '0 B'), (999, '999 B'), (1000, '1 kB'),
+                             (1234567, '1.23 MB'), (5e9, '5 GB')):
+            self.assertEqual(text, show.byte_count(number))

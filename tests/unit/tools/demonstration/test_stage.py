@@ -1,0 +1,76 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""The stage takes only a directory that is its own."""
+
+import os
+import tempfile
+import unittest
+
+from tools.cluster import ClusterError
+from tools.demonstration.errors import DemoError
+from tools.demonstration.stage import MARKER, Stage
+
+
+class TestStage(unittest.TestCase):
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.top = directory.name
+
+    def stage(self, directory=None, **kwargs):
+        values = dict(base_port=23900, sync_method='rsync')
+        stage = Stage(directory or self.top, **dict(values, **kwargs))
+        self.addCleanup(stage.lock.close)
+        return stage
+
+    def test_a_directory_is_made(self):
+        directory = os.path.join(self.top, 'a', 'b')
+        self.stage(directory)
+        self.assertEqual([MARKER], os.listdir(directory))
+
+    def test_an_empty_directory_is_taken(self):
+        self.stage()
+        self.assertEqual([MARKER], os.listdir(self.top))
+
+    def test_a_directory_with_anything_else_in_it_is_refused(self):
+        os.mkdir(os.path.join(self.top, 'lightsync'))
+        with self.assertRaisesRegex(DemoError, 'choose another --dir'):
+            self.stage()
+        self.assertEqual(['lightsync'], os.listdir(self.top))
+
+    def test_an_earlier_stage_is_taken_again(self):
+        self.stage().lock.close()
+        self.assertFalse(self.stage().clear())
+
+    def test_two_demonstrations_cannot_have_one_directory(self):
+        self.stage()
+        with self.assertRaisesRegex(DemoError, 'another demonstration'):
+            self.stage()
+
+    def test_a_file_is_no_directory(self):
+        path = os.path.join(self.top, 'file')
+        with open(path, 'w'):
+            pass
+        with self.assertRaisesRegex(DemoError, 'choose another --dir'):
+            self.stage(path)
+
+    def test_a_wrong_value_touches_nothing(self):
+        with self.assertRaises(ClusterError):
+            self.stage(base_port=80)
+        self.assertEqual([], os.listdir(self.top))
+
+    def test_the_clusters_differ_in_directory_ports_and_replicator(self):
+        stage = self.stage()
+        self.assertEqual({'root', 'base_port', 'replicator', 'services'},
+                         set(stage.lightsync.spec.differences(
+                             stage.stock.spec)))

@@ -1,0 +1,105 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""
+The local files that become objects: real ones, of many sizes.
+
+They come from this project's tree, the installed packages and Python's
+standard library, in an order that depends on their names alone.
+"""
+
+from dataclasses import dataclass
+import os
+import sysconfig
+
+import tools
+from tools.demonstration.errors import DemoError
+
+MAX_SIZE = 256 * 1024
+SKIPPED_DIRECTORIES = ('__pycache__', 'site-packages', 'dist-packages')
+
+
+@dataclass(frozen=True)
+class LocalFile:
+    """
+    A file and the name that its object gets.
+
+    :param path: where it is
+    :param name: its path relative to the tree it belongs to, after the
+        tree's name
+    """
+
+    path: str
+    name: str
+
+    def read(self):
+        """
+        :returns: the content
+        :raises DemoError: if the file can no longer be read
+        """
+        try:
+            with open(self.path, 'rb') as local:
+                return local.read()
+        except OSError as err:
+            raise DemoError('%s was chosen for an upload and cannot be read: '
+                            '%s' % (self.path, err.strerror)) from err
+
+
+def default_trees():
+    """:returns: a dict of tree's name -> directory"""
+    repo = os.path.dirname(os.path.dirname(os.path.abspath(tools.__file__)))
+    return {'project': repo,
+            'packages': sysconfig.get_path('purelib'),
+            'python': sysconfig.get_path('stdlib')}
+
+
+def _suitable(path):
+    if os.path.islink(path) or path.endswith('.pyc'):
+        return False
+    try:
+        path.encode('utf8')
+        return os.path.isfile(path) and os.path.getsize(path) <= MAX_SIZE \
+            and os.access(path, os.R_OK)
+    except (UnicodeEncodeError, FileNotFoundError):
+        return False
+
+
+def _files(tree, top):
+    for directory, subdirectories, names in os.walk(top):
+        subdirectories[:] = sorted(
+            each for each in subdirectories if not each.startswith('.')
+            and each not in SKIPPED_DIRECTORIES)
+        for name in sorted(names):
+            path = os.path.join(directory, name)
+            if _suitable(path):
+                yield LocalFile(path, os.path.join(
+                    tree, os.path.relpath(path, top)))
+
+
+def choose(count, trees=None):
+    """
+    Choose files, evenly from all that there are.
+
+    :param count: how many
+    :param trees: a dict of name -> directory; default_trees() if None
+    :returns: a list of LocalFile with different names
+    :raises DemoError: if there are fewer files
+    """
+    trees = default_trees() if trees is None else trees
+    found = [each for tree, top in trees.items() for each in
+             _files(tree, top)]
+    if len(found) < count:
+        raise DemoError('%d files are wanted, but %s hold only %d of at most '
+                        '%d KiB; choose a smaller --files' % (
+                            count, ', '.join(trees.values()), len(found),
+                            MAX_SIZE // 1024))
+    return [found[i * len(found) // count] for i in range(count)]

@@ -1,0 +1,129 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""
+What the demonstration prints: plain text, which also looks right in a pipe.
+
+On a terminal a progress line is rewritten in place; elsewhere there is a new
+one every few seconds.
+"""
+
+from contextlib import contextmanager
+import sys
+import textwrap
+import threading
+import time
+
+WIDTH = 79
+INDENT = '  '
+#: seconds between two progress lines, on a terminal and elsewhere
+REDRAW_INTERVAL = 0.2
+REPEAT_INTERVAL = 10
+
+
+def byte_count(number):
+    """:returns: a number of bytes, readable: 12.3 MB"""
+    for unit in ('B', 'kB', 'MB'):
+        if number < 1000:
+            return '%.3g %s' % (number, unit)
+        number /= 1000
+    return '%.3g GB' % number
+
+
+class Show:
+    """
+    Prints scenes, and counts them.
+
+    :param stream: where to
+    """
+
+    def __init__(self, stream=sys.stdout):
+        self.stream = stream
+        self.scenes = 0
+        self.begin = time.monotonic()
+
+    def _print(self, text, end='\n'):
+        print(text, end=end, file=self.stream, flush=True)
+
+    def scene(self, title):
+        """Begin the next scene."""
+        self.scenes += 1
+        self._print('\n%d. %s  [%d s]' % (
+            self.scenes, title, time.monotonic() - self.begin))
+
+    def say(self, text):
+        self._print(textwrap.fill(
+            text, WIDTH, initial_indent=INDENT, subsequent_indent=INDENT,
+            break_long_words=False, break_on_hyphens=False))
+
+    def lines(self, *lines):
+        """Print lines as they are."""
+        for line in lines:
+            self._print((INDENT + line).rstrip())
+
+    @contextmanager
+    def progress(self, what, total):
+        """
+        :param what: what is counted, such as 'files uploaded'
+        :param total: how many there will be
+        :returns: a context that gives a callable to count one more
+        """
+        counter = _Progress(self._print, self.stream.isatty(), what, total)
+        yield counter.count
+        counter.end()
+
+    def table(self, heads, rows):
+        """
+        Print a table; all columns but the first are aligned right.
+
+        :param heads: a list of strings
+        :param rows: a list of lists of strings
+        """
+        widths = [max(map(len, column)) for column in zip(heads, *rows)]
+        rule = ['-' * width for width in widths]
+        for row in (heads, rule, *rows):
+            cells = [row[0].ljust(widths[0])]
+            cells += [cell.rjust(width)
+                      for cell, width in zip(row[1:], widths[1:])]
+            self._print((INDENT + '  '.join(cells)).rstrip())
+
+
+class _Progress:
+
+    def __init__(self, write, in_place, what, total):
+        self.write = write
+        self.before, self.after, self.interval = (
+            ('\r', '', REDRAW_INTERVAL) if in_place
+            else ('', '\n', REPEAT_INTERVAL))
+        self.what = what
+        self.total = total
+        self.done = 0
+        self.begin = time.monotonic()
+        self.next_line = self.begin + self.interval
+        self.lock = threading.Lock()
+
+    def count(self):
+        with self.lock:
+            self.done += 1
+            now = time.monotonic()
+            if now >= self.next_line and self.done < self.total:
+                self.next_line = now + self.interval
+                self.write(self.before + self._line(), end=self.after)
+
+    def end(self):
+        self.write(self.before + self._line())
+
+    def _line(self):
+        seconds = time.monotonic() - self.begin
+        return '%s%d of %d %s, %.0f s (%.0f a second)' % (
+            INDENT, self.done, self.total, self.what, seconds,
+            self.done / max(seconds, 0.001))

@@ -1,0 +1,144 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""
+The stage: a directory that is the demonstration's own, and two clusters.
+
+``lightsync`` is the cluster that users talk to. ``stock`` gets a copy of its
+object data: the same rings but for the ports, so the same placement, and
+Swift's own object-server and replicator.
+"""
+
+import fcntl
+import os
+
+from tools.benchmarks.sync.site import OPTIONS
+from tools.cluster import Cluster, ClusterSpec, commands
+from tools.cluster.disks import DIRECTORY_NOTE
+from tools.demonstration.errors import DemoError
+
+MARKER = '.lightsync-demo'
+MARKER_TEXT = 'This directory belongs to tools/demo, which empties it.\n'
+#: from the base port of one cluster to that of the other
+PORTS = 100
+
+
+class Stage:
+    """
+    The directory and its clusters.
+
+    :param directory: made if it is not there; if it is, it must be empty or
+        an earlier stage
+    :param base_port: the ports are from here to 200 above
+    :param sync_method: how both clusters push, 'rsync' or 'ssync'
+    :raises DemoError: if the directory is used by anything else
+    :raises ClusterError: for a value that a cluster cannot have
+    """
+
+    def __init__(self, directory, base_port, sync_method):
+        self.directory = os.path.realpath(directory)
+        self.lightsync = Cluster(ClusterSpec(
+            root=os.path.join(self.directory, 'lightsync'),
+            base_port=base_port, sync_method=sync_method, options=OPTIONS))
+        self.stock = Cluster(ClusterSpec(
+            root=os.path.join(self.directory, 'stock'),
+            base_port=base_port + PORTS, sync_method=sync_method,
+            replicator='stock', services=('object',), options=OPTIONS))
+        self.lock = self._take()
+
+    @property
+    def note(self):
+        """What to know about the devices, if anything."""
+        return '' if self.lightsync.disks.images else DIRECTORY_NOTE
+
+    def _take(self):
+        marker = os.path.join(self.directory, MARKER)
+        try:
+            os.makedirs(self.directory, exist_ok=True)
+            names = os.listdir(self.directory)
+            if names and MARKER not in names:
+                raise DemoError(
+                    '%s is neither empty nor of an earlier demonstration '
+                    '(it has no %s); choose another --dir' % (
+                        self.directory, MARKER))
+            lock = open(marker, 'a')
+        except OSError as err:
+            raise DemoError('%s: %s; choose another --dir' % (
+                self.directory, err.strerror)) from err
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as err:
+            raise DemoError('another demonstration is at work in %s; wait '
+                            'for it or choose another --dir'
+                            % self.directory) from err
+        if not names:
+            lock.write(MARKER_TEXT)
+            lock.flush()
+        return lock
+
+    def clusters(self):
+        """:returns: those of the two Clusters that are there"""
+        return [cluster for cluster in (self.lightsync, self.stock)
+                if os.path.isdir(cluster.spec.root)]
+
+    def clear(self):
+        """
+        End and delete the clusters of an earlier demonstration.
+
+        :returns: whether there was any
+        """
+        there = self.clusters()
+        for cluster in there:
+            cluster.destroy()
+        return bool(there)
+
+    def check_xattrs(self):
+        """
+        :raises DemoError: if files here cannot have Swift's metadata, and
+            the devices are directories here
+        """
+        if self.lightsync.disks.images:
+            return
+        marker = os.path.join(self.directory, MARKER)
+        try:
+            os.setxattr(marker, 'user.swift.metadata', b'x')
+        except OSError as err:
+            raise DemoError(
+                'the filesystem of %s has no extended attributes (%s); '
+                'choose a --dir on XFS, ext4 or a newer tmpfs' % (
+                    self.directory, err.strerror)) from err
+
+    def copy_objects(self):
+        """Copy each device's objects to the stock cluster's device."""
+        for node in self.lightsync.spec.node_numbers():
+            for device in self.lightsync.devices(node):
+                source = self.lightsync.device_path(node, device)
+                names = [name for name in os.listdir(source)
+                         if name.split('-')[0] == 'objects']
+                commands.run([
+                    'cp', '-R', '--no-dereference',
+                    '--preserve=mode,ownership,timestamps,xattr',
+                    *(os.path.join(source, name) for name in names),
+                    self.stock.device_path(node, device)])
+
+    def end(self, keep_lightsync, keep_stock):
+        """
+        End what is not to stay.
+
+        :param keep_lightsync: leave the lightsync cluster up
+        :param keep_stock: leave the stock cluster up; else delete it
+        """
+        there = self.clusters()
+        if not keep_lightsync and self.lightsync in there:
+            self.lightsync.down()
+        if not keep_stock and self.stock in there:
+            self.stock.destroy()
