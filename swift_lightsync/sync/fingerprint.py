@@ -234,17 +234,69 @@ class Fingerprints:
         """
         dev_path = self._dev_path(device)
         hashed, found = 0, {}
+        for partition, (more, fingerprint) in self._of_each(
+                partitions, lambda partition: self._get(
+                    dev_path, device, partition), device):
+            hashed += more
+            found[partition] = fingerprint
+        return hashed, found
+
+    def roots(self, device, partitions):
+        """
+        The roots of partitions as they are now; as :meth:`get_many`.
+
+        :returns: a dict, partition to root
+        """
+        _, found = self.get_many(device, partitions)
+        return {partition: fingerprint.root
+                for partition, fingerprint in found.items()}
+
+    def suffix_hashes(self, device, partitions):
+        """
+        The suffix hashes of partitions as they are now.
+
+        :returns: a dict, partition to a dict, suffix to hash: an empty one
+            for a partition that is not on the device; one that could not be
+            read is left out
+        :raises DiskFileDeviceUnavailable: if the device is not mounted
+        """
+        dev_path = self._dev_path(device)
+        return dict(self._of_each(
+            partitions, lambda partition: self.df_mgr._get_hashes(
+                device, partition, self.policy)[1]
+            if os.path.isdir(get_part_path(dev_path, self.policy, partition))
+            else {}, device))
+
+    def invalidate(self, device, suffixes):
+        """
+        Queue suffixes for hashing.
+
+        :param device: name of the device
+        :param suffixes: a dict, partition to a list of suffixes; a partition
+            that is not on the device is passed over
+        :raises DiskFileDeviceUnavailable: if the device is not mounted
+        """
+        dev_path = self._dev_path(device)
+
+        def invalidate_partition(partition):
+            path = get_part_path(dev_path, self.policy, partition)
+            if os.path.isdir(path):
+                for suffix in suffixes[partition]:
+                    self.df_mgr.invalidate_hash(os.path.join(path, suffix))
+
+        for _ in self._of_each(suffixes, invalidate_partition, device):
+            pass
+
+    def _of_each(self, partitions, method, device):
+        """Yield (partition, result of the method), errors being logged."""
         for partition in partitions:
             try:
-                more, found[partition] = self._get(dev_path, device,
-                                                   partition)
-                hashed += more
+                yield partition, method(partition)
             except (Exception, Timeout) as err:
                 # Locked, or on a bad sector: no matter of the others.
                 self.logger.error(
-                    'Unable to take the fingerprint of partition %s on %s: '
-                    '%s: %s', partition, device, type(err).__name__, err)
-        return hashed, found
+                    'Unable to hash partition %s on %s: %s: %s',
+                    partition, device, type(err).__name__, err)
 
     def get(self, device, partition):
         """

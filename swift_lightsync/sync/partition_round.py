@@ -19,7 +19,7 @@ partition; the daemon knows the other nodes. What it wants next is in
 """
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from swift.common.concurrency import tpool
 
@@ -124,6 +124,22 @@ class PartitionRound:
         elif NEXT[answer] in (Next.PASS_OVER, Next.REPLACE):
             self.passed_over.add(_stats_key(self.pending.device))
         self._go_on(answer)
+
+    def exchanged(self, pushed, suffixes):
+        """
+        Take the success of the pending Exchange, done together with others.
+
+        :param pushed: how many suffixes were pushed
+        :param suffixes: how many there are
+        """
+        self.fingerprint = replace(self.fingerprint, suffixes=suffixes)
+        stats = self.stats
+        stats.success += 1
+        stats.rsync += bool(pushed)
+        stats.hashmatch += not pushed
+        stats.suffix_sync += pushed
+        self.daemon.logger.update_stats('suffix.syncs', pushed)
+        self._go_on(True)
 
     def run(self):
         """Go on to the end, and count what came of it."""

@@ -26,6 +26,8 @@ from swift_lightsync.sync import merkle
 MAX_PARTITIONS = 1 << 18
 #: Bits of a partition number.
 MAX_BITS = 32
+#: Most bytes of one.
+LONGEST = 5
 
 
 class PartitionSetError(ValueError):
@@ -72,6 +74,9 @@ class PartitionSet(tuple):
         if count > MAX_PARTITIONS:
             raise PartitionSetError('%d partitions, at most %d'
                                     % (count, MAX_PARTITIONS))
+        if not count <= len(data) <= count * LONGEST:
+            raise PartitionSetError('%d bytes for %d partitions'
+                                    % (len(data), count))
         gaps = _gaps(data)
         if len(gaps) != count:
             raise PartitionSetError('%d partitions, said to be %d'

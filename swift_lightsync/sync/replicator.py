@@ -19,6 +19,7 @@ Here :meth:`LightSyncReplicator.update` first goes round the replica ring
 Hand-offs, rsync and ssync, statistics and options are Swift's.
 """
 
+import copy
 from optparse import OptionParser
 
 from swift.common.concurrency import Timeout, sleep, spawn, tpool
@@ -49,6 +50,13 @@ def _batch_size(value):
 
 def _place(job):
     return job['device'], int(job['policy']), job['partition']
+
+
+class _Argv(Exception):
+
+    def __init__(self, argv):
+        super().__init__(argv)
+        self.argv = argv
 
 
 class LightSyncReplicator(replicator.ObjectReplicator):
@@ -191,6 +199,25 @@ class LightSyncReplicator(replicator.ObjectReplicator):
         before = count()
         super().update(dict(job, nodes=list(nodes)))
         return count() == before
+
+    def rsync_argv(self, node, job, suffixes):
+        """
+        :param node: the device to push to
+        :param job: a dict, as from ``collect_jobs``
+        :param suffixes: the suffixes to push
+        :returns: the command by which stock Swift pushes them, or None if
+            there is nothing to push
+        """
+        def stop(argv):
+            raise _Argv(argv)
+
+        shadow = copy.copy(self)
+        shadow._rsync = stop
+        try:
+            replicator.ObjectReplicator.rsync(shadow, node, job, suffixes)
+        except _Argv as found:
+            return found.argv
+        return None
 
 
 def main():

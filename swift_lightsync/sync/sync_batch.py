@@ -11,7 +11,7 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 """
-The rounds of many partitions, their messages sent together.
+The rounds of many partitions, played together.
 
 All partitions of a local device whose next message goes to the same neighbour
 go into one. PROTOCOL.md, "Batches".
@@ -23,7 +23,9 @@ from collections import defaultdict
 from swift.common.concurrency import GreenPool, Timeout, sleep, tpool
 from swift.common.exceptions import DiskFileDeviceUnavailable
 
+from swift_lightsync.sync.exchange_batch import ExchangeBatch
 from swift_lightsync.sync.fingerprint import ABSENT, in_portions
+from swift_lightsync.sync.neighbours import device_key
 from swift_lightsync.sync.partition_round import PartitionRound
 from swift_lightsync.sync.sync_round import Answer, Check
 
@@ -33,7 +35,7 @@ MESSAGES = 16
 
 class SyncBatch:
     """
-    Plays the rounds of partitions up to their first exchange.
+    Plays the rounds of partitions, as far as they can be played together.
 
     :param daemon: the :class:`LightSyncReplicator`
     :param jobs: jobs, as from ``collect_jobs``, none of them for a hand-off
@@ -47,7 +49,8 @@ class SyncBatch:
 
     def run(self):
         """
-        Check all partitions with their neighbours.
+        Check all partitions with their neighbours, and exchange those that
+        differ, as far as that can be done together.
 
         :returns: a dict, (device, policy index, partition) of each that has
             something left to do to its :class:`PartitionRound`, or to None if
@@ -56,7 +59,10 @@ class SyncBatch:
         rounds = self._start()
         waiting = [each for each in rounds.values() if each]
         while waiting:
-            waiting = self._ask(waiting)
+            self._ask(waiting)
+            ExchangeBatch(self.daemon, waiting).run()
+            waiting = [each for each in waiting
+                       if isinstance(each.pending, Check)]
         self.done = [each for each in rounds.values()
                      if each and not each.pending]
         return {place: each for place, each in rounds.items()
@@ -102,32 +108,36 @@ class SyncBatch:
         return found
 
     def _ask(self, waiting):
-        """
-        Answer the pending Check of each round.
+        """Answer the Checks of rounds, until none is pending."""
+        groups = self._groups(waiting)
+        while groups:
+            limit = self.daemon.sync_batch_partitions
+            pool = GreenPool(MESSAGES)
+            for group in groups:
+                for start in range(0, len(group), limit):
+                    pool.spawn_n(self._ask_one, group[start:start + limit])
+            pool.waitall()
+            groups = self._groups(waiting)
 
-        :returns: the rounds that have another
-        """
+    def _groups(self, waiting):
         groups = defaultdict(list)
         for each in waiting:
             if isinstance(each.pending, Check):
-                node = each.pending.device
-                groups[each.policy, each.job['device'], node['id']].append(
-                    each)
-        limit = self.daemon.sync_batch_partitions
-        pool = GreenPool(MESSAGES)
-        for group in groups.values():
-            for start in range(0, len(group), limit):
-                pool.spawn_n(self._ask_one, group[start:start + limit])
-        pool.waitall()
-        return [each for group in groups.values() for each in group
-                if isinstance(each.pending, Check)]
+                groups[each.policy, each.job['device'],
+                       device_key(each.pending.device)].append(each)
+        return list(groups.values())
 
     def _ask_one(self, group):
         first = group[0]
+        node = first.pending.device
         try:
-            answer, differing = self.daemon.neighbours.ask(
-                first.job['device'], first.pending.device, first.policy,
-                {each.partition: each.fingerprint.root for each in group})
+            if self.daemon.neighbours.has_failed(node):
+                # It has since its turn was chosen.
+                answer, differing = Answer.REFUSED, ()
+            else:
+                answer, differing = self.daemon.neighbours.ask(
+                    first.job['device'], node, first.policy,
+                    {each.partition: each.fingerprint.root for each in group})
         except (Exception, Timeout):
             self.daemon.logger.exception(
                 'Error in a sync message about %d partitions of %s; comparing '

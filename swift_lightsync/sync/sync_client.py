@@ -23,13 +23,16 @@ from collections import defaultdict
 
 from swift.common.bufferedhttp import BufferedHTTPConnection
 from swift.common.concurrency import Timeout, green_http_client
-from swift.common.http import HTTP_INSUFFICIENT_STORAGE, HTTP_OK
+from swift.common.http import HTTP_INSUFFICIENT_STORAGE, \
+    HTTP_NO_CONTENT, HTTP_OK
 
+from swift_lightsync.sync import exchange_message
 from swift_lightsync.sync.comparison import compare
 from swift_lightsync.sync.sync_message import DIGEST_BYTES, MAX_BYTES, \
     SyncMessageError, Verdict, decode_reply, encode_roots
 from swift_lightsync.sync.sync_round import Answer
-from swift_lightsync.sync.verb import NOTICE, ROOTS, SENDER_HEADER
+from swift_lightsync.sync.verb import NOTICE, POLICY_HEADER, REHASH, \
+    ROOTS, SENDER_HEADER, SUFFIXES
 
 #: What a status other than 200 means; 400, 405 and 501 are the answers of an
 #: object-server that does not know the verb.
@@ -52,7 +55,12 @@ class ConnectFailure(Exception):
         self.answer = answer
 
 
-class _Refusal(Exception):
+class Refusal(Exception):
+    """
+    The device was reached, and answered with an error.
+
+    :param answer: an :class:`Answer`
+    """
 
     def __init__(self, answer):
         super().__init__(answer)
@@ -89,7 +97,7 @@ class SyncClient:
         :raises Timeout: if no answer comes in time
         :raises OSError, HTTPException: if the connection broke
         """
-        headers = {'X-Backend-Storage-Policy-Index': int(policy)}
+        headers = {POLICY_HEADER: int(policy)}
         if sender:
             headers[SENDER_HEADER] = '%s:%d' % sender
         comparison = compare(roots)
@@ -100,7 +108,7 @@ class SyncClient:
                 differing = self._differing(node, asked, headers)
         except StopIteration as end:
             return (Answer.DIFFER if end.value else Answer.MATCH), end.value
-        except _Refusal as refusal:
+        except Refusal as refusal:
             return refusal.answer, set()
 
     def _differing(self, node, asked, headers):
@@ -108,16 +116,39 @@ class SyncClient:
         partitions, roots = asked.partitions, asked.roots
         for with_list in ((True,) if len(partitions.encoded) <= DIGEST_BYTES
                           else (False, True)):
-            status, body = self._request(node, ROOTS, headers, encode_roots(
+            body = self._answer(node, ROOTS, headers, encode_roots(
                 partitions, roots, with_list=with_list))
-            if status in REFUSALS:
-                raise _Refusal(REFUSALS[status])
-            if status != HTTP_OK:
-                raise SyncMessageError('answered with status %d' % status)
             verdict, differing = decode_reply(body, len(roots))
             if verdict is Verdict.COMPARED:
                 return differing
         raise SyncMessageError('the set is unknown where it was just sent')
+
+    def suffix_hashes(self, node, policy, partitions):
+        """
+        :param node: the device, a dict as in the ring
+        :param policy: the StoragePolicy of the partitions
+        :param partitions: their numbers
+        :returns: a dict, partition number to a dict, suffix to hash;
+            partitions that could not be hashed are left out
+        :raises Refusal: if the device answers with an error; otherwise as
+            :meth:`ask`
+        """
+        body = self._answer(
+            node, SUFFIXES, {POLICY_HEADER: int(policy)},
+            exchange_message.encode_suffixes(partitions))
+        return exchange_message.decode_suffix_hashes(body, partitions)
+
+    def rehash(self, node, policy, suffixes):
+        """
+        Have suffixes hashed anew that were written to past the server.
+
+        :param node: the device, a dict as in the ring
+        :param policy: the StoragePolicy of the partitions
+        :param suffixes: a dict, partition number to a list of suffixes
+        :raises: as :meth:`suffix_hashes`
+        """
+        self._answer(node, REHASH, {POLICY_HEADER: int(policy)},
+                     exchange_message.encode_rehash(suffixes))
 
     def notify(self, node, data):
         """
@@ -134,6 +165,14 @@ class SyncClient:
         while self._idle:
             for conn in self._idle.popitem()[1]:
                 conn.close()
+
+    def _answer(self, node, what, headers, message):
+        status, body = self._request(node, what, headers, message)
+        if status in REFUSALS:
+            raise Refusal(REFUSALS[status])
+        if status not in (HTTP_OK, HTTP_NO_CONTENT):
+            raise SyncMessageError('answered with status %d' % status)
+        return body
 
     def _request(self, node, what, headers, message):
         path = '/%s/%s' % (node['device'], what)

@@ -84,12 +84,24 @@ def _require(what, found, allowed):
                                % (what, found, allowed))
 
 
-def _pack(kind, *parts):
+def pack(kind, *parts):
+    """
+    :param kind: of the message
+    :param parts: the bytes of its fields
+    :returns: the bytes of the message, with head and trailer
+    """
     body = b''.join((HEAD.pack(MAGIC, VERSION, kind),) + parts)
     return body + NUMBER.pack(crc32(body))
 
 
-def _unpack(kind, fields, data):
+def unpack(kind, fields, data):
+    """
+    :param kind: of the message
+    :param fields: a Struct, the fields that each message of its kind has
+    :param data: the bytes of the message
+    :returns: a tuple of those fields and of the bytes that follow them
+    :raises SyncMessageError: if it is no message of that kind
+    """
     shortest = HEAD.size + fields.size + NUMBER.size
     if not shortest <= len(data) <= MAX_BYTES:
         raise SyncMessageError('%d bytes, must be %d to %d'
@@ -113,7 +125,7 @@ def encode_roots(partitions, roots, with_list=True):
     """
     form, name = ((Form.LIST, partitions.encoded) if with_list
                   else (Form.DIGEST, partitions.digest))
-    return _pack(
+    return pack(
         ROOTS, ROOTS_FIELDS.pack(form, len(partitions), len(name),
                                  len(roots)),
         name, bytes.fromhex(''.join(roots)))
@@ -125,7 +137,7 @@ def decode_roots(data):
     :returns: :class:`Roots`
     :raises SyncMessageError: if it is none
     """
-    (form, count, length, slices), rest = _unpack(ROOTS, ROOTS_FIELDS, data)
+    (form, count, length, slices), rest = unpack(ROOTS, ROOTS_FIELDS, data)
     if slices != slices_of(count, slices):
         raise SyncMessageError('%d roots of %d partitions, which cannot be '
                                'cut so' % (slices, count))
@@ -149,8 +161,8 @@ def encode_reply(verdict, differing=()):
     :param differing: indices of the slices whose roots differ, ascending
     :returns: the bytes of a reply
     """
-    return _pack(REPLY, REPLY_FIELDS.pack(verdict, len(differing)),
-                 struct.pack('<%dI' % len(differing), *differing))
+    return pack(REPLY, REPLY_FIELDS.pack(verdict, len(differing)),
+                struct.pack('<%dI' % len(differing), *differing))
 
 
 def decode_reply(data, slices):
@@ -161,7 +173,7 @@ def decode_reply(data, slices):
         slices that differ
     :raises SyncMessageError: if it is no reply to such a message
     """
-    (verdict, count), rest = _unpack(REPLY, REPLY_FIELDS, data)
+    (verdict, count), rest = unpack(REPLY, REPLY_FIELDS, data)
     _require('length', len(rest), count * NUMBER.size)
     if verdict not in list(Verdict):
         raise SyncMessageError('verdict is %d' % verdict)

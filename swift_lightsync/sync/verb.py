@@ -32,7 +32,7 @@ from swift.common.swob import HTTPBadRequest, HTTPInsufficientStorage, \
     HTTPRequestTimeout, Response
 from swift.common.utils import public, replication
 
-from swift_lightsync.sync import notice, sync_message
+from swift_lightsync.sync import exchange_message, notice, sync_message
 from swift_lightsync.sync.comparison import differing_slices
 from swift_lightsync.sync.failure_store import FailureStore
 from swift_lightsync.sync.fingerprint import Fingerprints, in_portions
@@ -42,8 +42,13 @@ from swift_lightsync.sync.sync_message import Verdict
 
 #: What of a device a sync message is about: the end of its path.
 ROOTS = 'roots'
+#: … for the suffix hashes of partitions.
+SUFFIXES = 'suffixes'
+#: … for suffixes that were written to past the server, by rsync.
+REHASH = 'rehash'
 #: What a notice is sent to: the end of its path.
 NOTICE = 'notice'
+POLICY_HEADER = 'X-Backend-Storage-Policy-Index'
 #: Who sends a sync message: IP:port of its replication server.
 SENDER_HEADER = 'X-Backend-Lightsync-Sender'
 #: Seconds after which no further partition is looked at: many may have to be
@@ -76,7 +81,8 @@ class LightSyncVerb:
             411 and 413 for a length that is missing or too large, 507 if the
             device is not mounted
         """
-        handle = {ROOTS: self._take_roots, NOTICE: self._take_notice}
+        handle = {ROOTS: self._take_roots, SUFFIXES: self._take_suffixes,
+                  REHASH: self._take_rehash, NOTICE: self._take_notice}
         device, what, more = split_and_validate_path(request, 2, 3, True)
         if not self._diskfile_router[POLICIES.default].get_dev_path(device):
             return HTTPInsufficientStorage(drive=device, request=request)
@@ -97,15 +103,31 @@ class LightSyncVerb:
         sender = notice.parse_endpoint(request.headers.get(SENDER_HEADER))
         if sender and self._failures.has_failed(sender):
             self._failures.hint(sender)
-        message = sync_message.decode_roots(_read_body(
-            request, sync_message.MAX_BYTES, self.client_timeout))
+        message = sync_message.decode_roots(self._body(request))
         return Response(request=request,
                         body=self._reply(device, policy, message),
                         content_type='application/octet-stream')
 
+    def _take_suffixes(self, request):
+        device, _, policy = get_name_and_placement(request, 2, 2)
+        partitions = exchange_message.decode_suffixes(self._body(request))
+        hashes = self._in_portions(
+            self._prints(policy).suffix_hashes, device, partitions)
+        return Response(request=request,
+                        body=exchange_message.encode_suffix_hashes(hashes),
+                        content_type='application/octet-stream')
+
+    def _take_rehash(self, request):
+        device, _, policy = get_name_and_placement(request, 2, 2)
+        suffixes = exchange_message.decode_rehash(self._body(request))
+        fingerprints = self._prints(policy)
+        tpool.execute(fingerprints.invalidate, device, suffixes)
+        # Hashing is what removes the files that newer ones superseded.
+        self._in_portions(fingerprints.roots, device, suffixes)
+        return HTTPNoContent(request=request)
+
     def _take_notice(self, request):
-        taken = notice.decode(_read_body(
-            request, notice.MAX_BYTES, self.client_timeout))
+        taken = notice.decode(self._body(request, notice.MAX_BYTES))
         self._failures.report(taken.reporter, taken.failed)
         return HTTPNoContent(request=request)
 
@@ -113,20 +135,34 @@ class LightSyncVerb:
         partitions = self._known_sets.find(message)
         if partitions is None:
             return sync_message.encode_reply(Verdict.UNKNOWN_SET)
+        roots = self._in_portions(self._prints(policy).roots, device,
+                                  partitions)
+        return sync_message.encode_reply(Verdict.COMPARED, tpool.execute(
+            differing_slices, partitions, message.roots, roots))
+
+    def _prints(self, policy):
         if policy not in self._fingerprints:
             self._fingerprints[policy] = Fingerprints(
                 self._diskfile_router[policy], policy, self.logger)
-        roots = {}
+        return self._fingerprints[policy]
+
+    def _in_portions(self, method, device, partitions):
+        """
+        Call a method with portions of partitions, off the hub, for as long
+        as the peer may wait.
+
+        :returns: the dicts that it returns, united
+        """
+        found = {}
         deadline = time.monotonic() + PATIENCE
         for portion in in_portions(partitions):
             if time.monotonic() > deadline:
                 break
-            _, found = tpool.execute(self._fingerprints[policy].get_many,
-                                     device, portion)
-            roots.update((partition, fingerprint.root)
-                         for partition, fingerprint in found.items())
-        return sync_message.encode_reply(Verdict.COMPARED, tpool.execute(
-            differing_slices, partitions, message.roots, roots))
+            found.update(tpool.execute(method, device, portion))
+        return found
+
+    def _body(self, request, most=sync_message.MAX_BYTES):
+        return _read_body(request, most, self.client_timeout)
 
 
 def _read_body(request, most, timeout):

@@ -1,0 +1,121 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""
+What a node answers to ``GET /recon/lightsync``: made by it, and read by the
+report.
+"""
+
+import json
+from dataclasses import asdict, dataclass
+from enum import Enum
+
+from swift_lightsync.report.records import PairRecord, PassRecord, \
+    ReconError, count, fields_of, number, parsed_by, place
+
+PATH = '/recon/lightsync'
+
+
+class State(Enum):
+    """How a node sees another node or device that once did not answer."""
+    FAILED = 'failed'
+    REJOINING = 'rejoining'
+    #: There was a notice about it; the next exception decides.
+    HINTED = 'hinted'
+    #: Exceptions, but fewer than it takes.
+    COUNTING = 'counting'
+
+
+def _node_or_device(value):
+    return place(value, (2, 3))
+
+
+@dataclass(frozen=True)
+class Suspect:
+    """A row of a node's failure table. See RECON.md."""
+    key: tuple = parsed_by(_node_or_device)
+    state: State = parsed_by(State)
+    exceptions: int = parsed_by(count)
+    until: float = parsed_by(number)
+
+    def to_fields(self):
+        return dict(asdict(self), state=self.state.value)
+
+
+def suspects(table, now):
+    """
+    :param table: a FailureTable
+    :param now: the time, seconds
+    :returns: a list of :class:`Suspect`
+    """
+    table.forget(now)
+    found = []
+    for key in sorted({*table.rows, *table.hints, *table.rejoined}, key=str):
+        row = table.row(key, now)
+        if row.n_exception >= table.limit:
+            state = State.FAILED
+        elif key in table.rejoined:
+            state = State.REJOINING
+        else:
+            state = State.HINTED if key in table.hints else State.COUNTING
+        last = max(row.t_exception, table.rejoined.get(key, 0))
+        found.append(Suspect(key, state, row.n_exception,
+                             last + table.interval))
+    return found
+
+
+@dataclass(frozen=True)
+class NodeAnswer:
+    """
+    :param time: the node's clock, Unix time; all its times are of it
+    :param source: the directory of its recon files: processes of a host that
+        have it in common tell of the same
+    :param pairs: a tuple of PairRecords
+    :param devices: a tuple of PassRecords
+    :param suspects: a tuple of Suspects
+    """
+    time: float
+    source: str
+    pairs: tuple
+    devices: tuple
+    suspects: tuple
+
+    def encode(self):
+        """:returns: the bytes of the answer"""
+        return json.dumps(dict(asdict(self), **{
+            name: [each.to_fields() for each in getattr(self, name)]
+            for name in ('pairs', 'devices', 'suspects')})).encode('ascii')
+
+
+def decode(data):
+    """
+    :param data: bytes
+    :returns: a :class:`NodeAnswer`
+    :raises ReconError: if they are none
+    """
+    try:
+        answer = json.loads(data)
+    except (ValueError, RecursionError) as err:
+        raise ReconError('no JSON: %s' % err)
+    if not isinstance(answer, dict):
+        raise ReconError('%.80r must be an object' % (answer,))
+    try:
+        return NodeAnswer(
+            number(answer['time']), str(answer['source']),
+            *(tuple(fields_of(kind, each) for each in answer[name])
+              for kind, name in ((PairRecord, 'pairs'),
+                                 (PassRecord, 'devices'),
+                                 (Suspect, 'suspects'))))
+    except KeyError as err:
+        raise ReconError('%s is missing' % err)
+    except TypeError as err:
+        raise ReconError('no list of records: %s' % err)

@@ -1,0 +1,95 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Asking the object-servers of a cluster, all at once."""
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Optional
+
+from swift.common.concurrency import GreenPool, Timeout, \
+    green_http_client, socket
+
+from swift_lightsync.report.answer import PATH, NodeAnswer, decode
+from swift_lightsync.report.records import MAX_BYTES, ReconError
+
+#: Nodes asked at the same time.
+CONCURRENCY = 64
+#: What a server says that has no such filter: Swift's recon filter, the
+#: object-server itself, and one of another kind.
+WITHOUT_STATUSES = (400, 404, 405, 501)
+
+
+class Outcome(Enum):
+    """What came of asking a node."""
+    ANSWERED = 'answered'
+    WITHOUT = 'without LightSync'
+    UNREACHABLE = 'unreachable'
+    #: An answer that cannot be used.
+    INVALID = 'invalid'
+
+
+@dataclass(frozen=True)
+class Reply:
+    """
+    :param host: who was asked: (IP, port)
+    :param outcome: an Outcome
+    :param problem: what went wrong, '' if nothing
+    :param answer: a NodeAnswer if the node has answered
+    """
+    host: tuple
+    outcome: Outcome
+    problem: str = ''
+    answer: Optional[NodeAnswer] = None
+
+
+def ask_all(hosts, timeout):
+    """
+    :param hosts: an iterable of (IP, port)
+    :param timeout: seconds that a node has for its whole answer
+    :returns: a list of a :class:`Reply` of each, in the order of the hosts
+    """
+    pool = GreenPool(CONCURRENCY)
+    return list(pool.imap(lambda host: _ask(host, timeout), sorted(hosts)))
+
+
+def _ask(host, timeout):
+    try:
+        with Timeout(timeout):
+            status, body = _get(host)
+    except Timeout:
+        return Reply(host, Outcome.UNREACHABLE,
+                     'no answer in %g seconds' % timeout)
+    except (OSError, socket.error) as err:
+        return Reply(host, Outcome.UNREACHABLE, str(err))
+    except green_http_client.HTTPException as err:
+        return Reply(host, Outcome.INVALID, 'no HTTP: %r' % err)
+    if status in WITHOUT_STATUSES:
+        return Reply(host, Outcome.WITHOUT, 'status %d' % status)
+    try:
+        if status != 200:
+            raise ReconError('status %d: %.200s' % (
+                status, body.decode('utf8', 'replace')))
+        return Reply(host, Outcome.ANSWERED, answer=decode(body))
+    except ReconError as err:
+        return Reply(host, Outcome.INVALID, str(err))
+
+
+def _get(host):
+    connection = green_http_client.HTTPConnection(*host)
+    try:
+        connection.request('GET', PATH)
+        response = connection.getresponse()
+        # No node has as much to say; more than that is no answer.
+        return response.status, response.read(2 * MAX_BYTES)
+    finally:
+        connection.close()

@@ -1,0 +1,178 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""
+The records of the file ``lightsync.recon``, which RECON.md describes.
+
+They are read from files and from other nodes: whatever is not as described
+is refused, with the reason.
+"""
+
+import json
+from dataclasses import asdict, dataclass, field
+from typing import Optional
+
+from swift_lightsync.sync.sync_round import Answer
+
+FILE = 'lightsync.recon'
+VERSION = 1
+#: Longest file that is read, bytes: some 200,000 pairs of devices.
+MAX_BYTES = 64 << 20
+#: Beyond any number that we write.
+LIMIT = 1e15
+MAX_NAME = 255
+
+
+class ReconError(ValueError):
+    """Recon data that cannot be used, with the reason."""
+
+
+def number(value):
+    """:raises ReconError: if a value of JSON is no finite number from 0"""
+    if (isinstance(value, bool) or not isinstance(value, (int, float))
+            or not 0 <= value < LIMIT):
+        raise ReconError('%.80r must be a number from 0' % (value,))
+    return value
+
+
+def count(value):
+    """:raises ReconError: if a value of JSON is no integer from 0"""
+    if type(value) is not int or not 0 <= value < LIMIT:
+        raise ReconError('%.80r must be an integer from 0' % (value,))
+    return value
+
+
+def _is_name(value):
+    return isinstance(value, str) and 0 < len(value) <= MAX_NAME
+
+
+def place(value, lengths=(3,)):
+    """
+    :returns: a tuple of IP and port, and a device's name
+    :raises ReconError: if a value of JSON is none, of one of these lengths
+    """
+    sound = (isinstance(value, list) and len(value) in lengths
+             and all(map(_is_name, value[::2]))
+             and type(value[1]) is int and 0 < value[1] < 65536)
+    if not sound:
+        raise ReconError('%.80r must be [IP, port%s]' % (
+            value, ', device' if 3 in lengths else ''))
+    return tuple(value)
+
+
+def place_name(where):
+    """
+    :returns: ``IP:port/device`` of a device, ``IP:port`` of a node; what
+        could upset a terminal is replaced
+    """
+    name = '/'.join(['%s:%d' % where[:2], *where[2:]])
+    return ''.join(each if each.isprintable() else '?' for each in name)
+
+
+def fields_of(kind, values):
+    """
+    Make a record of a JSON object.
+
+    :param kind: a dataclass whose fields say how they are parsed
+    :param values: the object; fields that we do not know are ignored
+    :raises ReconError: if it is none, or lacks a field, or has a bad one
+    """
+    if not isinstance(values, dict):
+        raise ReconError('%.80r must be an object' % (values,))
+    parsed = {}
+    for each in kind.__dataclass_fields__.values():
+        if each.name not in values:
+            raise ReconError('%s is missing' % each.name)
+        try:
+            parsed[each.name] = each.metadata['parse'](values[each.name])
+        except ValueError as err:
+            raise ReconError('%s: %s' % (each.name, err))
+    return kind(**parsed)
+
+
+def parsed_by(parse):
+    """A dataclass field that comes from JSON by a function."""
+    return field(metadata={'parse': parse})
+
+
+@dataclass(frozen=True)
+class PairRecord:
+    """What is known of a device and a neighbour. See RECON.md."""
+    policy: int = parsed_by(count)
+    device: tuple = parsed_by(place)
+    neighbour: tuple = parsed_by(place)
+    checked: float = parsed_by(number)
+    agreed: Optional[float] = parsed_by(
+        lambda value: None if value is None else number(value))
+    partitions: int = parsed_by(count)
+    differed: int = parsed_by(count)
+    differing: int = parsed_by(count)
+    answer: Answer = parsed_by(Answer)
+
+    @property
+    def name(self):
+        return '%d %s %s' % (self.policy, place_name(self.device),
+                             place_name(self.neighbour))
+
+    def to_fields(self):
+        return dict(asdict(self), answer=self.answer.value)
+
+
+@dataclass(frozen=True)
+class PassRecord:
+    """The last pass over a device. See RECON.md."""
+    device: tuple = parsed_by(place)
+    ended: float = parsed_by(number)
+    duration: float = parsed_by(number)
+    partitions: int = parsed_by(count)
+    exchanges: int = parsed_by(count)
+    full_exchanges: int = parsed_by(count)
+
+    @property
+    def name(self):
+        return place_name(self.device)
+
+    def to_fields(self):
+        return asdict(self)
+
+
+def read(path):
+    """
+    :param path: of a lightsync.recon
+    :returns: a tuple of two dicts: of PairRecords and of PassRecords, by
+        their names; both are empty if there is no file
+    :raises ReconError: if it is no such file
+    :raises OSError: if it cannot be read
+    """
+    try:
+        with open(path, 'rb') as recon:
+            data = recon.read(MAX_BYTES + 1)
+    except FileNotFoundError:
+        return {}, {}
+    try:
+        if len(data) > MAX_BYTES:
+            raise ReconError('longer than %d bytes' % MAX_BYTES)
+        # Made, but not written yet.
+        state = json.loads(data) if data else {'version': VERSION}
+        if not isinstance(state, dict) or state.get('version') != VERSION:
+            raise ReconError('must be an object of version %d' % VERSION)
+        return tuple(_records(kind, state.get(key, {})) for kind, key in (
+            (PairRecord, 'pairs'), (PassRecord, 'devices')))
+    except (ValueError, RecursionError) as err:
+        raise ReconError('%s: %s' % (path, err))
+
+
+def _records(kind, entries):
+    if not isinstance(entries, dict):
+        raise ReconError('%.80r must be an object' % (entries,))
+    records = [fields_of(kind, values) for values in entries.values()]
+    return {record.name: record for record in records}

@@ -1,0 +1,149 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""
+The bytes of the messages by which partitions that differ are exchanged.
+
+PROTOCOL.md, "Exchanges in batches", is the format; nothing else encodes it.
+"""
+
+import re
+import struct
+
+from swift_lightsync.sync.sync_message import NUMBER, SyncMessageError, \
+    pack, unpack
+
+SUFFIXES, SUFFIX_HASHES, REHASH = 3, 4, 5
+#: Most partitions of one message.
+MAX_PARTITIONS = 4096
+
+COUNT = struct.Struct('<I')
+#: partition, its suffixes
+PARTITION = struct.Struct('<IH')
+SUFFIX = struct.Struct('<H')
+SUFFIX_HASH = struct.Struct('<H16s')
+IS_HASH = re.compile('[0-9a-f]{32}').fullmatch
+IS_SUFFIX = re.compile('[0-9a-f]{3}').fullmatch
+
+
+def _encode(kind, entries):
+    """:param entries: a list of (partition, [bytes of each suffix])"""
+    parts = [COUNT.pack(len(entries))]
+    for partition, suffixes in entries:
+        parts.append(PARTITION.pack(partition, len(suffixes)))
+        parts += suffixes
+    return pack(kind, *parts)
+
+
+def _decode(kind, entry, data):
+    """:returns: a list of (partition, [fields of each suffix])"""
+    (count,), rest = unpack(kind, COUNT, data)
+    if count > MAX_PARTITIONS:
+        raise SyncMessageError('%d partitions, at most %d'
+                               % (count, MAX_PARTITIONS))
+    entries, at = [], 0
+    try:
+        for _ in range(count):
+            partition, suffixes = PARTITION.unpack_from(rest, at)
+            at += PARTITION.size
+            end = at + suffixes * entry.size
+            entries.append((partition, list(entry.iter_unpack(
+                rest[at:end]))))
+            if end > len(rest):
+                raise SyncMessageError('ends within a partition')
+            at = end
+    except struct.error:
+        raise SyncMessageError('ends within a partition')
+    if at != len(rest):
+        raise SyncMessageError('%d bytes too many' % (len(rest) - at))
+    numbers = [partition for partition, _ in entries]
+    if any(a >= b for a, b in zip(numbers, numbers[1:])):
+        raise SyncMessageError('partitions do not ascend')
+    return entries
+
+
+def _suffix(number):
+    if number > 0xfff:
+        raise SyncMessageError('suffix is %d, at most %d' % (number, 0xfff))
+    return '%03x' % number
+
+
+def encode_suffixes(partitions):
+    """
+    :param partitions: numbers of those whose suffix hashes are wanted
+    :returns: the bytes of the message
+    """
+    return pack(SUFFIXES, COUNT.pack(len(partitions)),
+                *map(NUMBER.pack, sorted(partitions)))
+
+
+def decode_suffixes(data):
+    """
+    :returns: a list of partition numbers
+    :raises SyncMessageError: if the bytes are no such message
+    """
+    (count,), rest = unpack(SUFFIXES, COUNT, data)
+    if count > MAX_PARTITIONS or len(rest) != count * NUMBER.size:
+        raise SyncMessageError('%d partitions in %d bytes, at most %d'
+                               % (count, len(rest), MAX_PARTITIONS))
+    return [partition for partition, in NUMBER.iter_unpack(rest)]
+
+
+def encode_suffix_hashes(hashes):
+    """
+    :param hashes: a dict, partition number to a dict, suffix to hash; a
+        partition with a hash that is none is left out
+    :returns: the bytes of the message
+    """
+    return _encode(SUFFIX_HASHES, [
+        (partition, [SUFFIX_HASH.pack(int(suffix, 16), bytes.fromhex(digest))
+                     for suffix, digest in sorted(of_partition.items())])
+        for partition, of_partition in sorted(hashes.items())
+        if all(isinstance(digest, str) and IS_HASH(digest)
+               and IS_SUFFIX(suffix)
+               for suffix, digest in of_partition.items())])
+
+
+def decode_suffix_hashes(data, asked):
+    """
+    :param asked: the partitions that were asked for
+    :returns: a dict, partition number to a dict, suffix to hash
+    :raises SyncMessageError: if the bytes are no answer to that
+    """
+    entries = _decode(SUFFIX_HASHES, SUFFIX_HASH, data)
+    strange = {partition for partition, _ in entries}.difference(asked)
+    if strange:
+        raise SyncMessageError('partition %d was not asked for'
+                               % min(strange))
+    return {partition: {_suffix(number): digest.hex()
+                        for number, digest in suffixes}
+            for partition, suffixes in entries}
+
+
+def encode_rehash(suffixes):
+    """
+    :param suffixes: a dict, partition number to a list of suffixes
+    :returns: the bytes of the message
+    """
+    return _encode(REHASH, [
+        (partition, [SUFFIX.pack(int(suffix, 16))
+                     for suffix in sorted(of_partition)])
+        for partition, of_partition in sorted(suffixes.items())])
+
+
+def decode_rehash(data):
+    """
+    :returns: a dict, partition number to a list of suffixes
+    :raises SyncMessageError: if the bytes are no such message
+    """
+    return {partition: [_suffix(number) for number, in suffixes]
+            for partition, suffixes in _decode(REHASH, SUFFIX, data)}
