@@ -210,7 +210,8 @@ def _pair(record, now, begun, failed, stale_after):
         state = PairState.IDLE
     elif is_failed or NEXT[record.answer] in (Next.PASS_OVER, Next.REPLACE):
         state = PairState.UNREACHABLE
-    elif age is None or age > stale_after:
+    elif now - (record.since if age is None
+                else record.agreed) > stale_after:
         state = PairState.STALE
     elif record.differing:
         state = PairState.DIFFERING

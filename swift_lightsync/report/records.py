@@ -110,6 +110,7 @@ class PairRecord:
     policy: int = parsed_by(count)
     device: tuple = parsed_by(place)
     neighbour: tuple = parsed_by(place)
+    since: float = parsed_by(number)
     checked: float = parsed_by(number)
     agreed: Optional[float] = parsed_by(
         lambda value: None if value is None else number(value))

@@ -62,9 +62,11 @@ class ExchangeBatch:
         self.daemon = daemon
         self.groups = defaultdict(list)
         for each in rounds:
-            if isinstance(each.pending, Exchange) \
-                    and len(each.pending.devices) == 1:
-                node, = each.pending.devices
+            if not isinstance(each.pending, Exchange) \
+                    or len(each.pending.devices) != 1:
+                continue
+            node, = each.pending.devices
+            if daemon.neighbours.has_verb(node):
                 self.groups[each.job['device'], each.policy,
                             device_key(node)].append(each)
 

@@ -56,8 +56,7 @@ class Neighbours:
         self.logger = daemon.logger
         self.failures = FailureStore(conf, daemon.logger)
         self.client = SyncClient(daemon.conn_timeout, daemon.http_timeout)
-        #: Endpoints that answered like stock Swift in this pass.
-        self.without_verb = set()
+        self._without_verb = set()
         #: Key -> device, of those that share partitions with us.
         self.sharing = {}
         self._own = {}
@@ -67,13 +66,17 @@ class Neighbours:
         """
         :param jobs: the jobs of the pass that belong here
         """
-        self.without_verb.clear()
+        self._without_verb.clear()
         self._rejoined = self.failures.rejoined()
         self.sharing = {device_key(node): node
                         for job in jobs for node in job['nodes']}
 
     def end_pass(self):
         self.client.close()
+
+    def has_verb(self, node):
+        """False if a node answered like stock Swift in this pass."""
+        return endpoint(node) not in self._without_verb
 
     def has_failed(self, node):
         """Whether a device is to be left alone for now (§5.4.1)."""
@@ -132,7 +135,7 @@ class Neighbours:
         return answer, differing
 
     def _ask(self, sender, node, policy, roots):
-        if endpoint(node) in self.without_verb:
+        if not self.has_verb(node):
             return Answer.UNSUPPORTED, set()
         differing = set()
         limit = self.failures.table.limit
@@ -157,7 +160,7 @@ class Neighbours:
         self.failures.contact(endpoint(node))
         self.failures.contact(device_key(node))
         if answer is Answer.UNSUPPORTED:
-            self.without_verb.add(endpoint(node))
+            self._without_verb.add(endpoint(node))
         return answer, differing
 
     def _failed(self, sender, node, key, weight, err):

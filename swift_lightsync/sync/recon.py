@@ -141,13 +141,14 @@ class PassRecorder:
         own = self.daemon.neighbours.own_endpoint(policy, device)
         if self._begin is None or own is None:
             return
+        now = time.time()
         key = int(policy), device, device_key(node)
         if key not in self._comparisons:
-            record = PairRecord(int(policy), own + (device,), key[2], 0, None,
-                                0, 0, 0, found[0])
+            record = PairRecord(int(policy), own + (device,), key[2], now,
+                                now, None, 0, 0, 0, found[0])
             self._comparisons[key] = _Comparison(
                 self._before.get(record.name, record))
-        self._comparisons[key].add(set(partitions), *found, time.time())
+        self._comparisons[key].add(set(partitions), *found, now)
         self._note_change(key)
 
     def note_exchange(self, job, nodes, done):
