@@ -20,7 +20,7 @@ from dataclasses import asdict, dataclass
 from enum import Enum
 
 from swift_lightsync.report.records import PairRecord, PassRecord, \
-    ReconError, count, fields_of, number, parsed_by, place
+    ReconError, count, fields_of, number, parsed_by, place, text
 
 PATH = '/recon/lightsync'
 
@@ -110,7 +110,7 @@ def decode(data):
         raise ReconError('%.80r must be an object' % (answer,))
     try:
         return NodeAnswer(
-            number(answer['time']), str(answer['source']),
+            number(answer['time']), text(answer['source']),
             *(tuple(fields_of(kind, each) for each in answer[name])
               for kind, name in ((PairRecord, 'pairs'),
                                  (PassRecord, 'devices'),

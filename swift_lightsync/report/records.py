@@ -51,6 +51,13 @@ def count(value):
     return value
 
 
+def text(value):
+    """:raises ReconError: if a value of JSON is no string"""
+    if not isinstance(value, str):
+        raise ReconError('%.80r must be a string' % (value,))
+    return value
+
+
 def _is_name(value):
     return isinstance(value, str) and 0 < len(value) <= MAX_NAME
 

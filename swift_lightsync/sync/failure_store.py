@@ -29,9 +29,9 @@ from swift.common.utils import config_positive_int_value
 
 from swift_lightsync.sync.failure_table import ERROR_SUPPRESSION_INTERVAL, \
     ERROR_SUPPRESSION_LIMIT, FailureTable, Row
+from swift_lightsync.sync.names import FAILURES_FILE
 from swift_lightsync.sync.options import finite_float, option
 
-FILE = 'lightsync-failures.json'
 VERSION = 1
 #: Longest file that is read, bytes; a full table has about a tenth.
 MAX_BYTES = 4 << 20
@@ -93,7 +93,7 @@ class FailureStore:
             option(conf, 'error_suppression_interval',
                    ERROR_SUPPRESSION_INTERVAL, finite_float))
         self.path = os.path.join(conf.get(
-            'recon_cache_path', DEFAULT_RECON_CACHE_PATH), FILE)
+            'recon_cache_path', DEFAULT_RECON_CACHE_PATH), FAILURES_FILE)
         self.logger = logger
         self._looked = float('-inf')
         self._version = None
@@ -164,7 +164,7 @@ class FailureStore:
 
     def _store(self):
         with NamedTemporaryFile('w', dir=os.path.dirname(self.path),
-                                prefix=FILE, delete=False) as state:
+                                prefix=FAILURES_FILE, delete=False) as state:
             try:
                 state.write(_to_json(self.table))
                 state.flush()

@@ -110,7 +110,7 @@ class FailureTable:
         hint = self.hints.pop(key, None)
         if row and row.n_exception >= self.limit:
             self.rejoined[key] = now
-        return bool(row or hint)
+        return row is not None or hint is not None
 
     def hint(self, key, now):
         """

@@ -35,8 +35,8 @@ from swift.obj.diskfile import HASH_FILE, HASH_INVALIDATIONS_FILE, \
     get_part_path, get_tmp_dir
 
 from swift_lightsync.sync import merkle
+from swift_lightsync.sync.names import CHANGED_FILE
 
-CHANGED_FILE = 'changed.pkl'
 VERSION = 1
 #: Longest file that is read at all; a valid one has about 150 bytes.
 MAX_BYTES = 4096

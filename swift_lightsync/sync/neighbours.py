@@ -56,7 +56,7 @@ class Neighbours:
         self.logger = daemon.logger
         self.failures = FailureStore(conf, daemon.logger)
         self.client = SyncClient(daemon.conn_timeout, daemon.http_timeout)
-        self._without_verb = set()
+        self.without_verb = set()
         #: Key -> device, of those that share partitions with us.
         self.sharing = {}
         self._own = {}
@@ -66,7 +66,7 @@ class Neighbours:
         """
         :param jobs: the jobs of the pass that belong here
         """
-        self._without_verb.clear()
+        self.without_verb.clear()
         self._rejoined = self.failures.rejoined()
         self.sharing = {device_key(node): node
                         for job in jobs for node in job['nodes']}
@@ -76,7 +76,7 @@ class Neighbours:
 
     def has_verb(self, node):
         """False if a node answered like stock Swift in this pass."""
-        return endpoint(node) not in self._without_verb
+        return endpoint(node) not in self.without_verb
 
     def has_failed(self, node):
         """Whether a device is to be left alone for now (§5.4.1)."""
@@ -160,7 +160,7 @@ class Neighbours:
         self.failures.contact(endpoint(node))
         self.failures.contact(device_key(node))
         if answer is Answer.UNSUPPORTED:
-            self._without_verb.add(endpoint(node))
+            self.without_verb.add(endpoint(node))
         return answer, differing
 
     def _failed(self, sender, node, key, weight, err):

@@ -28,11 +28,11 @@ from swift.common.http import HTTP_INSUFFICIENT_STORAGE, \
 
 from swift_lightsync.sync import exchange_message
 from swift_lightsync.sync.comparison import compare
+from swift_lightsync.sync.names import NOTICE, POLICY_HEADER, REHASH, \
+    ROOTS, SENDER_HEADER, SUFFIXES
 from swift_lightsync.sync.sync_message import DIGEST_BYTES, MAX_BYTES, \
     SyncMessageError, Verdict, decode_reply, encode_roots
 from swift_lightsync.sync.sync_round import Answer
-from swift_lightsync.sync.verb import NOTICE, POLICY_HEADER, REHASH, \
-    ROOTS, SENDER_HEADER, SUFFIXES
 
 #: What a status other than 200 means; 400, 405 and 501 are the answers of an
 #: object-server that does not know the verb.
@@ -217,7 +217,8 @@ class SyncClient:
             with Timeout(self.http_timeout):
                 _send(conn, path, headers, message)
                 resp = conn.getresponse()
-                body = resp.read(MAX_BYTES)
+                # http.client makes a buffer of the size that is asked for.
+                body = resp.read(min(resp.length or 0, MAX_BYTES))
                 keep = not resp.will_close and resp.isclosed()
                 return resp.status, body
         except TimeoutError as err:

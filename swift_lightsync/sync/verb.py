@@ -37,20 +37,11 @@ from swift_lightsync.sync.comparison import differing_slices
 from swift_lightsync.sync.failure_store import FailureStore
 from swift_lightsync.sync.fingerprint import Fingerprints, in_portions
 from swift_lightsync.sync.known_sets import KnownSets
+from swift_lightsync.sync.names import NOTICE, REHASH, ROOTS, \
+    SENDER_HEADER, SUFFIXES
 from swift_lightsync.sync.partition_set import PartitionSetError
 from swift_lightsync.sync.sync_message import Verdict
 
-#: What of a device a sync message is about: the end of its path.
-ROOTS = 'roots'
-#: … for the suffix hashes of partitions.
-SUFFIXES = 'suffixes'
-#: … for suffixes that were written to past the server, by rsync.
-REHASH = 'rehash'
-#: What a notice is sent to: the end of its path.
-NOTICE = 'notice'
-POLICY_HEADER = 'X-Backend-Storage-Policy-Index'
-#: Who sends a sync message: IP:port of its replication server.
-SENDER_HEADER = 'X-Backend-Lightsync-Sender'
 #: Seconds after which no further partition is looked at: many may have to be
 #: hashed first, and the peer waits. Those not looked at count as differing.
 PATIENCE = 10

@@ -18,6 +18,10 @@ from tempfile import TemporaryDirectory
 
 from tools.cluster import Cluster, ClusterSpec, Policy, free_base_port
 
+#: Requests are logged, and no partition's turn for a full exchange comes.
+OPTIONS = {
+    'object-server': {'object-replicator': {'full_exchange_interval': 1e9}},
+    'replication-server': {'DEFAULT': {'log_level': 'DEBUG'}}}
 R3 = Policy('gold', 0, 3, part_power=5)
 R5 = Policy('platinum', 1, 5, part_power=5)
 
@@ -33,8 +37,7 @@ def object_servers(**fields):
         cluster = Cluster(ClusterSpec(**dict({
             'root': root, 'base_port': free_base_port(),
             'services': ('object',), 'policies': (R3, R5),
-            'options': {'replication-server': {
-                'DEFAULT': {'log_level': 'DEBUG'}}}}, **fields)))
+            'options': OPTIONS}, **fields)))
         try:
             cluster.up()
             yield cluster

@@ -24,7 +24,8 @@ from glob import glob
 from itertools import combinations
 
 from swift_lightsync.sync.fingerprint import CHANGED_FILE
-from tests.functional.clusters import R3, R5, object_servers, play_round
+from tests.functional.clusters import OPTIONS, R3, R5, object_servers, \
+    play_round
 from tests.functional.objects import ClusterObjects
 
 #: Timestamps of versions: old enough, and not old enough to be reclaimed.
@@ -289,9 +290,9 @@ class TestSsync(Convergence, ClusterCase):
 
 
 class TestThePapersProtocol(Convergence, MessagesUnbatched, ClusterCase):
-    fields = {'sync_method': 'rsync', 'options': {
-        'object-server': {'object-replicator': {'sync_batch_partitions': 1}},
-        'replication-server': {'DEFAULT': {'log_level': 'DEBUG'}}}}
+    fields = {'sync_method': 'rsync', 'options': dict(OPTIONS, **{
+        'object-server': {'object-replicator': {
+            'full_exchange_interval': 1e9, 'sync_batch_partitions': 1}}})}
 
 
 if __name__ == '__main__':
