@@ -25,6 +25,8 @@ from swift_lightsync.sync.sync_message import NUMBER, SyncMessageError, \
 SUFFIXES, SUFFIX_HASHES, REHASH = 3, 4, 5
 #: Most partitions of one message.
 MAX_PARTITIONS = 4096
+#: Longest message that asks for hashing: some 60,000 suffixes.
+MAX_REHASH_BYTES = 1 << 17
 
 COUNT = struct.Struct('<I')
 #: partition, its suffixes
@@ -45,7 +47,8 @@ def _encode(kind, entries):
 
 
 def _decode(kind, entry, data):
-    """:returns: a list of (partition, [fields of each suffix])"""
+    """:returns: a list of (partition, [fields of each suffix, first its
+        number])"""
     (count,), rest = unpack(kind, COUNT, data)
     if count > MAX_PARTITIONS:
         raise SyncMessageError('%d partitions, at most %d'
@@ -56,19 +59,23 @@ def _decode(kind, entry, data):
             partition, suffixes = PARTITION.unpack_from(rest, at)
             at += PARTITION.size
             end = at + suffixes * entry.size
-            entries.append((partition, list(entry.iter_unpack(
-                rest[at:end]))))
             if end > len(rest):
                 raise SyncMessageError('ends within a partition')
+            fields = list(entry.iter_unpack(rest[at:end]))
+            _require_ascent('suffixes', [number for number, *_ in fields])
+            entries.append((partition, fields))
             at = end
     except struct.error:
         raise SyncMessageError('ends within a partition')
     if at != len(rest):
         raise SyncMessageError('%d bytes too many' % (len(rest) - at))
-    numbers = [partition for partition, _ in entries]
-    if any(a >= b for a, b in zip(numbers, numbers[1:])):
-        raise SyncMessageError('partitions do not ascend')
+    _require_ascent('partitions', [partition for partition, _ in entries])
     return entries
+
+
+def _require_ascent(what, numbers):
+    if any(a >= b for a, b in zip(numbers, numbers[1:])):
+        raise SyncMessageError('%s do not ascend' % what)
 
 
 def _suffix(number):
@@ -95,7 +102,9 @@ def decode_suffixes(data):
     if count > MAX_PARTITIONS or len(rest) != count * NUMBER.size:
         raise SyncMessageError('%d partitions in %d bytes, at most %d'
                                % (count, len(rest), MAX_PARTITIONS))
-    return [partition for partition, in NUMBER.iter_unpack(rest)]
+    partitions = [partition for partition, in NUMBER.iter_unpack(rest)]
+    _require_ascent('partitions', partitions)
+    return partitions
 
 
 def encode_suffix_hashes(hashes):
@@ -145,5 +154,8 @@ def decode_rehash(data):
     :returns: a dict, partition number to a list of suffixes
     :raises SyncMessageError: if the bytes are no such message
     """
+    if len(data) > MAX_REHASH_BYTES:
+        raise SyncMessageError('%d bytes, at most %d'
+                               % (len(data), MAX_REHASH_BYTES))
     return {partition: [_suffix(number) for number, in suffixes]
             for partition, suffixes in _decode(REHASH, SUFFIX, data)}

@@ -130,13 +130,13 @@ class FailureStore:
         if time.monotonic() - self._looked >= REFRESH:
             self._load()
 
-    def _load(self):
+    def _load(self, changed_only=True):
         self._looked = time.monotonic()
         try:
             with open(self.path, 'rb') as state:
                 stat = os.fstat(state.fileno())
                 version = stat.st_ino, stat.st_mtime_ns
-                if version == self._version:
+                if changed_only and version == self._version:
                     return
                 self._version = version
                 _from_json(state.read(MAX_BYTES), self.table)
@@ -153,7 +153,7 @@ class FailureStore:
             with open(self.path + '.lock', 'w') as lock:
                 # Held for the time that it takes to write a small file.
                 fcntl.flock(lock, fcntl.LOCK_EX)
-                self._load()
+                self._load(changed_only=False)
                 result = method(*args)
                 self._store()
                 return result

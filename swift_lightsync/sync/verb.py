@@ -110,7 +110,8 @@ class LightSyncVerb:
 
     def _take_rehash(self, request):
         device, _, policy = get_name_and_placement(request, 2, 2)
-        suffixes = exchange_message.decode_rehash(self._body(request))
+        suffixes = exchange_message.decode_rehash(self._body(
+            request, exchange_message.MAX_REHASH_BYTES))
         fingerprints = self._prints(policy)
         tpool.execute(fingerprints.invalidate, device, suffixes)
         # Hashing is what removes the files that newer ones superseded.
