@@ -12,6 +12,7 @@
 # limitations under the License.
 """Asking the object-servers of a cluster, all at once."""
 
+import os
 from dataclasses import dataclass
 from enum import Enum
 from typing import Optional
@@ -69,8 +70,11 @@ def _ask(host, timeout):
     except Timeout:
         return Reply(host, Outcome.UNREACHABLE,
                      'no answer in %g seconds' % timeout)
-    except (OSError, socket.error) as err:
-        return Reply(host, Outcome.UNREACHABLE, str(err))
+    except socket.gaierror as err:
+        return Reply(host, Outcome.UNREACHABLE, err.strerror)
+    except OSError as err:
+        return Reply(host, Outcome.UNREACHABLE,
+                     os.strerror(err.errno) if err.errno else str(err))
     except green_http_client.HTTPException as err:
         return Reply(host, Outcome.INVALID, 'no HTTP: %r' % err)
     if status in WITHOUT_STATUSES:

@@ -24,7 +24,7 @@ from swift_lightsync.sync.sync_message import NUMBER, SyncMessageError, \
 
 SUFFIXES, SUFFIX_HASHES, REHASH = 3, 4, 5
 #: Most partitions of one message.
-MAX_PARTITIONS = 4096
+MAX_PARTITIONS = 256
 #: Longest message that asks for hashing: some 60,000 suffixes.
 MAX_REHASH_BYTES = 1 << 17
 

@@ -91,19 +91,18 @@ class PassRecorder:
         self._forget_pass()
 
     def _forget_pass(self):
-        self._begin = None
-        self._devices = ()
+        #: Names of the devices of the pass; None while none is recorded.
+        self._devices = None
         self._before = {}
         self._comparisons = {}
         self._changed = set()
         self._exchanges = defaultdict(int)
         self._full_exchanges = defaultdict(int)
 
-    def begin_pass(self, begin, devices, partial):
+    def begin_pass(self, devices, partial):
         """
-        :param begin: when it began, Unix time
-        :param devices: names of the local devices that it goes over; None:
-            all of them
+        :param devices: names of the local devices that the pass goes over;
+            None: all of them
         :param partial: whether it leaves out some of their partitions, so
             that it tells nothing of the pairs; it is not recorded
         """
@@ -112,7 +111,6 @@ class PassRecorder:
             return
         self._devices = devices or self.daemon.get_local_devices()
         self._before, _ = self._read()
-        self._begin = begin
 
     def _read(self):
         try:
@@ -139,7 +137,7 @@ class PassRecorder:
         :param found: a tuple of the Answer and the partitions that differ
         """
         own = self.daemon.neighbours.own_endpoint(policy, device)
-        if self._begin is None or own is None:
+        if self._devices is None or own is None:
             return
         now = time.time()
         key = int(policy), device, device_key(node)
@@ -175,17 +173,22 @@ class PassRecorder:
         if time.monotonic() - self._dumped >= DUMP_INTERVAL:
             self._dump({}, {})
 
-    def end_pass(self):
-        """Note that the pass is over, and drop what is out of date."""
-        if self._begin is None:
+    def end_pass(self, begin):
+        """
+        Note that the pass is over, and drop what is out of date.
+
+        :param begin: when it began, Unix time
+        """
+        if self._devices is None:
             return
-        pairs, devices = self._out_of_date(time.time())
+        now = time.time()
+        pairs, devices = self._out_of_date(now)
         self._changed.update(self._comparisons)
-        devices.update(self._passes(time.time()))
+        devices.update(self._passes(begin, now))
         self._dump(pairs, devices)
         self._forget_pass()
 
-    def _passes(self, now):
+    def _passes(self, begin, now):
         checked = defaultdict(set)
         for (policy, device, _), each in self._comparisons.items():
             checked[device].update((policy, partition)
@@ -196,7 +199,7 @@ class PassRecorder:
                 for policy in self.daemon.policies)), None)
             if own:
                 record = PassRecord(
-                    own + (device,), now, max(0, now - self._begin),
+                    own + (device,), now, max(0, now - begin),
                     len(checked[device]), self._exchanges[device],
                     self._full_exchanges[device])
                 yield record.name, record.to_fields()

@@ -218,7 +218,8 @@ class SyncClient:
                 _send(conn, path, headers, message)
                 resp = conn.getresponse()
                 # http.client makes a buffer of the size that is asked for.
-                body = resp.read(min(resp.length or 0, MAX_BYTES))
+                body = resp.read(MAX_BYTES if resp.length is None
+                                 else min(resp.length, MAX_BYTES))
                 keep = not resp.will_close and resp.isclosed()
                 return resp.status, body
         except TimeoutError as err:

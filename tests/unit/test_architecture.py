@@ -21,7 +21,8 @@ import swift_lightsync
 PACKAGE = os.path.dirname(swift_lightsync.__file__)
 ROOT = os.path.dirname(PACKAGE)
 CORE = ['swift_lightsync.sync.' + name for name in (
-    'merkle', 'replica_ring', 'failure_table', 'sync_round', 'sync_message')]
+    'merkle', 'replica_ring', 'failure_table', 'sync_round', 'sync_message',
+    'partition_set', 'comparison', 'known_sets')]
 #: What of the standard library computes, and does nothing else.
 PURE = {'bisect', 'collections', 'dataclasses', 'enum', 'functools',
         'hashlib', 'heapq', 'itertools', 'math', 'operator', 'struct',

@@ -19,10 +19,11 @@ from swift.common.swob import Request
 from swift.obj import server
 
 from swift_lightsync import object_server
+from swift_lightsync.sync.partition_set import PartitionSet
 from swift_lightsync.sync.sync_message import encode_roots
 from tests.unit.sync.fixtures import SwiftTestCase
 
-MESSAGE = encode_roots({0: 'ab' * 16})
+MESSAGE = encode_roots(PartitionSet((0,)), ('ab' * 16,))
 
 
 class TestObjectServer(SwiftTestCase):

@@ -18,14 +18,17 @@ from unittest import mock
 
 from swift.obj import server
 from swift.obj.diskfile import get_part_path, read_hashes
+from swift.obj.replicator import ObjectReplicator
 
 from swift_lightsync.object_server import ObjectController
-from swift_lightsync.sync import partition_round
+from swift_lightsync.sync import verb
+from swift_lightsync.sync.fingerprint import Fingerprints
 from swift_lightsync.sync.replicator import LightSyncReplicator
 from tests.unit.sync.fixtures import CapturingLogger, PARTITION, \
     SwiftTestCase, node, ring_of, served
 
 VERBS = ('LIGHTSYNC', 'REPLICATE', 'SSYNC')
+ROOTS = '/' + verb.ROOTS
 
 
 class Node:
@@ -43,16 +46,27 @@ class Node:
         self.devices_dir = os.path.join(case.root, 'n%d' % number)
         os.makedirs(os.path.join(self.devices_dir, 'sda'))
         self.logger = CapturingLogger()
+        #: Verbs; of LIGHTSYNC, sync messages only.
         self.requests = []
+        #: What else LIGHTSYNC was sent for.
+        self.others = []
         self.broken = {}
+        # What the processes of one node share, no other node knows of.
+        self.conf = dict(case.conf, devices=self.devices_dir,
+                         recon_cache_path=os.path.join(
+                             case.root, 'recon%d' % number))
+        os.makedirs(self.conf['recon_cache_path'])
         self.app = (server.ObjectController if stock else ObjectController)(
-            dict(case.conf, devices=self.devices_dir), logger=self.logger)
+            self.conf, logger=self.logger)
         self.disk = case.manager(self.devices_dir)
 
     def __call__(self, env, start_response):
-        verb = env['REQUEST_METHOD']
-        self.requests.append(verb)
-        status = self.broken.get(verb)
+        method = env['REQUEST_METHOD']
+        if method != 'LIGHTSYNC' or env['PATH_INFO'].endswith(ROOTS):
+            self.requests.append(method)
+        else:
+            self.others.append(env['PATH_INFO'].rpartition('/')[2])
+        status = self.broken.get(method)
         if status:
             start_response('%d Broken' % status, [('Content-Length', '0')])
             return [b'']
@@ -79,7 +93,7 @@ class Node:
                 in read_hashes(self.part_path).items() if len(suffix) == 3}
 
     def exchanged(self):
-        return partition_round.Fingerprints(
+        return Fingerprints(
             self.disk, self.case.policy, self.logger).get(
                 'sda', PARTITION)[1].exchanged
 
@@ -115,8 +129,8 @@ class ClusterTestCase(SwiftTestCase):
 
     def replicator(self, number, **conf):
         daemon = LightSyncReplicator(dict(
-            self.conf, devices=self.nodes[number].devices_dir,
-            sync_method='ssync', ring_ip=self.nodes[number].ip,
+            self.nodes[number].conf, sync_method='ssync',
+            ring_ip=self.nodes[number].ip,
             bind_port=str(self.ring_nodes[number]['replication_port']),
             conn_timeout='0.5', http_timeout='5', node_timeout='5',
             rsync_module='x', **conf), logger=CapturingLogger())
@@ -150,10 +164,10 @@ class ClusterTestCase(SwiftTestCase):
             self.nodes[number].put(name, stamp)
 
     def job(self, number=0):
-        """The job that the replicator of a node makes of the partition."""
+        """The job that stock Swift makes of the partition on a node."""
         daemon = self.daemons[number]
         daemon.all_devs_info = set()
         with mock.patch('swift.obj.replicator.whataremyips',
                         return_value=[self.nodes[number].ip]):
-            job, = daemon.collect_jobs()
+            job, = ObjectReplicator.collect_jobs(daemon)
         return job

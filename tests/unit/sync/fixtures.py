@@ -107,10 +107,10 @@ class SwiftTestCase(unittest.TestCase):
         return DiskFileManager(conf, self.logger)
 
     def put(self, manager, device, name, stamp=1, body=b'x',
-            partition=PARTITION):
+            partition=PARTITION, policy=None):
         """Write an object as an object-server does; return its suffix."""
         diskfile = manager.get_diskfile(device, partition, 'a', 'c', name,
-                                        self.policy)
+                                        policy or self.policy)
         metadata = {'X-Timestamp': Timestamp(stamp).internal,
                     'Content-Type': 'text/plain', 'name': '/a/c/' + name,
                     'Content-Length': str(len(body)),
@@ -174,6 +174,19 @@ def ring_of(directory, nodes, rows=None):
     spare = (ids[::-1] * len(rows))[:len(rows)]
     RingData([array('H', pair) for pair in zip(rows, spare)], nodes,
              31).save(os.path.join(directory, 'object.ring.gz'))
+    return Ring(directory, ring_name='object', reload_time=15)
+
+
+def ring_of_parts(directory, nodes, parts):
+    """
+    A real ring, as :func:`ring_of`, of any number of partitions.
+
+    :param parts: for each partition the device ids of its rows; as many as a
+        power of two
+    """
+    power = len(parts).bit_length() - 1
+    RingData([array('H', row) for row in zip(*parts)], nodes,
+             32 - power).save(os.path.join(directory, 'object.ring.gz'))
     return Ring(directory, ring_name='object', reload_time=15)
 
 

@@ -17,8 +17,8 @@ import unittest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from swift_lightsync.sync.failure_table import FailureTable, NO_EXCEPTION, \
-    Row
+from swift_lightsync.sync.failure_table import FailureTable, MAX_ROWS, \
+    NO_EXCEPTION, Row
 
 
 class TestFailureTable(unittest.TestCase):
@@ -27,7 +27,7 @@ class TestFailureTable(unittest.TestCase):
         table = FailureTable()
         self.assertEqual(NO_EXCEPTION, table.row('a', 0))
         self.assertFalse(table.has_failed('a', 0))
-        self.assertFalse(table.contact('a'))
+        self.assertFalse(table.contact('a', 0))
 
     def test_an_exception_counts_by_its_weight(self):
         table = FailureTable(limit=10)
@@ -59,13 +59,14 @@ class TestFailureTable(unittest.TestCase):
         table = FailureTable(limit=1, interval=10)
         table.record('a', 0)
         self.assertEqual(Row(1, 0), table.row('a', 9))
-        table.row('a', 10)
-        self.assertFalse(table.contact('a'))
+        self.assertEqual(NO_EXCEPTION, table.row('a', 10))
+        table.forget(10)
+        self.assertFalse(table.contact('a', 10))
 
     def test_a_contact_ends_the_suppression(self):
         table = FailureTable(limit=1)
         table.record('a', 0)
-        self.assertTrue(table.contact('a'))
+        self.assertTrue(table.contact('a', 0))
         self.assertFalse(table.has_failed('a', 0))
 
     def test_keys_are_independent(self):
@@ -79,11 +80,99 @@ class TestFailureTable(unittest.TestCase):
         table.record('a', 5)
         self.assertFalse(table.has_failed('a', 5))
 
-    def test_a_clock_set_back_keeps_the_row_until_it_has_caught_up(self):
+    def test_a_clock_set_back_leaves_nobody_out_until_it_has_caught_up(self):
         table = FailureTable(limit=1, interval=10)
         table.record('a', 1000)
-        self.assertTrue(table.has_failed('a', 0))
-        self.assertTrue(table.contact('a'))
+        self.assertFalse(table.has_failed('a', 0))
+
+    def test_who_had_failed_and_answers_is_rejoining(self):
+        table = FailureTable(limit=2, interval=10)
+        table.record('a', 0, weight=2)
+        table.record('b', 0)
+        for key in 'abc':
+            table.contact(key, 5)
+        self.assertEqual({'a': 5}, table.rejoined)
+        table.record('a', 6)
+        self.assertEqual({}, table.rejoined)
+
+
+class TestHints(unittest.TestCase):
+
+    def setUp(self):
+        self.table = FailureTable(limit=3, interval=10)
+
+    def test_a_hint_stops_nothing_and_the_next_exception_decides(self):
+        self.table.hint('a', 0)
+        self.assertFalse(self.table.has_failed('a', 0))
+        self.assertTrue(self.table.record('a', 1))
+        self.assertTrue(self.table.has_failed('a', 1))
+
+    def test_any_number_of_hints_is_one(self):
+        for now in range(100):
+            self.table.hint('a', now)
+            self.assertFalse(self.table.has_failed('a', now))
+
+    def test_a_hint_is_believed_for_an_interval(self):
+        self.table.hint('a', 0)
+        self.assertFalse(self.table.record('a', 10))
+        self.assertEqual(Row(1, 10), self.table.row('a', 10))
+
+    def test_an_answer_is_better_than_a_hint(self):
+        self.table.hint('a', 1)
+        self.assertTrue(self.table.contact('a', 2))
+        self.assertFalse(self.table.record('a', 3))
+
+    def test_a_sign_of_life_of_who_failed_makes_it_rejoin(self):
+        self.table.record('a', 0, weight=3)
+        self.table.hint('a', 1)
+        self.assertFalse(self.table.has_failed('a', 1))
+        self.assertEqual({'a': 1}, self.table.rejoined)
+        self.assertTrue(self.table.record('a', 2))
+
+    def test_a_report_is_of_one_reporter_and_a_hint_for_us(self):
+        self.table.report('r', 'a', 0)
+        self.assertTrue(self.table.is_reported('r', 'a', 9))
+        self.assertFalse(self.table.is_reported('r', 'a', 10))
+        self.assertFalse(self.table.is_reported('s', 'a', 0))
+        self.assertFalse(self.table.is_reported('r', 'b', 0))
+        self.assertFalse(self.table.has_failed('a', 0))
+        self.assertTrue(self.table.record('a', 1))
+
+    def test_a_report_does_not_revive_who_has_failed_for_us(self):
+        self.table.record('a', 0, weight=3)
+        self.table.report('r', 'a', 1)
+        self.assertTrue(self.table.has_failed('a', 1))
+        self.assertEqual({}, self.table.rejoined)
+
+    def test_what_is_past_is_forgotten(self):
+        self.table.record('a', 0)
+        self.table.hint('b', 0)
+        self.table.report('r', 'c', 0)
+        self.table.record('d', 0, weight=3)
+        self.table.contact('d', 0)
+        self.table.forget(9)
+        for entries in (self.table.rows, self.table.hints,
+                        self.table.rejoined, self.table.reports):
+            self.assertTrue(entries)
+        self.table.forget(10)
+        for entries in (self.table.rows, self.table.hints,
+                        self.table.rejoined, self.table.reports):
+            self.assertFalse(entries)
+
+    def test_nobody_can_make_it_grow_without_end(self):
+        count = 2 * MAX_ROWS
+        for number in range(count):
+            self.table.reports['r', number] = number / count
+            self.table.rows[number] = Row(1, number / count)
+            self.table.hints[number] = number / count
+        self.table.record('last', 1)
+        self.table.report('r', 'last', 1)
+        for entries in (self.table.rows, self.table.hints,
+                        self.table.reports):
+            self.assertLessEqual(len(entries), MAX_ROWS)
+        # The newest stay.
+        self.assertIn(count - 1, self.table.rows)
+        self.assertTrue(self.table.is_reported('r', 'last', 1))
 
 
 class AgainstADumbTable(RuleBasedStateMachine):
@@ -114,7 +203,7 @@ class AgainstADumbTable(RuleBasedStateMachine):
     def contact(self, key):
         known = bool(self.count(key))
         self.history[key].clear()
-        assert known == self.table.contact(key) or not known
+        assert self.table.contact(key, self.now) or not known
 
     @rule(seconds=st.sampled_from([0.5, 5, 10]))
     def wait(self, seconds):

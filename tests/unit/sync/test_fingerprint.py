@@ -25,20 +25,21 @@ import subprocess
 import sys
 import threading
 import time
+import tracemalloc
 import unittest
 from dataclasses import asdict, replace
 from unittest import mock
 
 from swift.common.exceptions import DiskFileDeviceUnavailable, \
-    DiskFileQuarantined
+    DiskFileQuarantined, LockTimeout
 from swift.common.utils import Timestamp, lock_path
 from swift.obj.diskfile import consolidate_hashes, invalidate_hash, \
     read_hashes, write_hashes
 
 import swift_lightsync
 from swift_lightsync.sync import fingerprint, merkle
-from swift_lightsync.sync.fingerprint import Fingerprint, FingerprintError, \
-    Fingerprints, is_current, load, store
+from swift_lightsync.sync.fingerprint import ABSENT, Fingerprint, \
+    FingerprintError, Fingerprints, in_portions, is_current, load, store
 from tests.unit.sync import documented
 from tests.unit.sync.fixtures import PARTITION, SwiftTestCase, wait_for
 
@@ -53,8 +54,11 @@ class FingerprintTestCase(SwiftTestCase):
         self.manager = self.manager()
         self.path = self.part_path()
         self.tmp = os.path.join(self.devices_dir, 'sda', 'tmp')
-        self.fingerprints = Fingerprints(self.manager, self.policy,
-                                         self.logger)
+        self.fingerprints = self.other_process()
+
+    def other_process(self):
+        """What is remembered in memory only is not known to it."""
+        return Fingerprints(self.manager, self.policy, self.logger)
 
     def put_object(self, name='o', stamp=1):
         return self.put(self.manager, 'sda', name, stamp)
@@ -480,11 +484,13 @@ class TestGet(FingerprintTestCase):
             with self.subTest(data=data[:20]):
                 self.logger.lines.clear()
                 self.write_changed(data)
+                self.fingerprints = self.other_process()
                 self.assertEqual(expected, self.get()[1].root)
                 warning, = self.logger.at('WARNING')
                 self.assertIn(self.file('changed.pkl'), warning)
                 self.logger.lines.clear()
-                self.get()
+                self.assertEqual(self.get(), self.other_process().get(
+                    'sda', PARTITION))
                 self.assertEqual([], self.logger.lines)
 
     def test_no_room_or_a_read_only_disk_still_gives_the_root(self):
@@ -547,6 +553,80 @@ class TestGet(FingerprintTestCase):
 
         with mock.patch.object(fingerprint, 'is_current', vanish):
             self.assertEqual(merkle.root({}), self.get()[1].root)
+
+
+class TestMany(FingerprintTestCase):
+
+    def test_each_partition_is_as_if_it_was_asked_for_alone(self):
+        for partition in (1, 4, 5):
+            self.put(self.manager, 'sda', 'o%d' % partition,
+                     partition=partition)
+        hashed, found = self.fingerprints.get_many('sda', range(7))
+        self.assertEqual((3, list(range(7))), (hashed, list(found)))
+        for partition, known in found.items():
+            self.assertEqual((0, known), self.other_process().get(
+                'sda', partition))
+            self.assertEqual(partition not in (1, 4, 5), known is ABSENT)
+
+    def test_a_string_names_the_same_partition(self):
+        # As the jobs of a pass have them.
+        self.put_object()
+        _, known = self.get()
+        self.assertEqual((0, {'0': known}),
+                         self.fingerprints.get_many('sda', ['0']))
+
+    def test_one_that_cannot_be_read_is_left_out_and_told(self):
+        for partition in range(3):
+            self.put(self.manager, 'sda', 'o', partition=partition)
+        for error in (OSError(errno.EIO, ''), LockTimeout(None, 'lock'),
+                      PermissionError()):
+            def failing(path):
+                if path == self.part_path(partition=1):
+                    raise error
+                return load(path)
+
+            with mock.patch.object(fingerprint, 'load', failing):
+                _, found = self.other_process().get_many('sda', range(3))
+            self.assertEqual({0, 2}, set(found))
+            self.assertIn('partition 1 on sda', self.logger.at('ERROR')[-1])
+
+    def test_of_an_unmounted_device_is_an_error(self):
+        with self.assertRaises(DiskFileDeviceUnavailable):
+            self.fingerprints.get_many('sdz', [0])
+
+    def test_a_write_is_seen_over_what_is_remembered(self):
+        self.put_object()
+        before = self.fingerprints.get_many('sda', [0])
+        self.put_object(stamp=2)
+        after = self.fingerprints.get_many('sda', [0])
+        self.assertNotEqual(before[1][0].root, after[1][0].root)
+        shutil.rmtree(self.path)
+        self.assertIs(ABSENT, self.fingerprints.get_many('sda', [0])[1][0])
+
+    def test_what_is_remembered_is_not_read_again(self):
+        self.put_object()
+        _, known = self.get()
+        with mock.patch.object(fingerprint, 'load') as loading:
+            self.assertEqual((0, known), self.get())
+        self.assertFalse(loading.called)
+
+    def test_partitions_that_are_not_there_take_no_memory(self):
+        self.fingerprints.get_many('sda', range(100))
+        tracemalloc.start()
+        try:
+            for start in range(0, 20000, 1000):
+                self.fingerprints.get_many('sda', range(start, start + 1000))
+            held = tracemalloc.get_traced_memory()[0]
+        finally:
+            tracemalloc.stop()
+        self.assertLess(held, 1 << 16)
+
+    def test_portions_are_all_in_order(self):
+        for count in (0, 1, 63, 64, 65, 1000):
+            portions = in_portions(range(count))
+            self.assertEqual(list(range(count)), sum(portions, []))
+            self.assertTrue(all(0 < len(portion) <= fingerprint.PORTION
+                                for portion in portions))
 
 
 class TestExchanged(FingerprintTestCase):
@@ -661,6 +741,8 @@ class TestRaces(FingerprintTestCase):
                             (number,) * 3, float(number)), known)
             self.assertFalse(is_current(self.path, known))
             self.assertEqual(expected, self.get()[1].root)
+            self.assertEqual(expected, self.other_process().get(
+                'sda', PARTITION)[1].root)
             self.assertTrue(is_current(self.path, load(self.path)))
         self.assertEqual([], self.logger.at('WARNING'))
         # What was never renamed is left to the clean-up of tmp.

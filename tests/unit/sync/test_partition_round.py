@@ -23,9 +23,11 @@ from unittest import mock
 from swift.common.concurrency import Timeout
 from swift.common.utils import lock_path
 
-from swift_lightsync.sync import fingerprint, partition_round, replicator
+from swift_lightsync.sync import fingerprint, partition_round
+from swift_lightsync.sync.fingerprint import Fingerprints
+from swift_lightsync.sync.sync_client import SyncClient
 from tests.unit.sync.cluster import ClusterTestCase
-from tests.unit.sync.fixtures import CapturingLogger, PARTITION
+from tests.unit.sync.fixtures import PARTITION
 
 
 class TestPass(ClusterTestCase):
@@ -121,7 +123,7 @@ class TestPass(ClusterTestCase):
         self.start(2)
         self.put_everywhere()
         self.run_pass(0)
-        self.assertFalse(self.daemons[0].sync_client._idle)
+        self.assertFalse(self.daemons[0].neighbours.client._idle)
 
     def test_a_hand_off_is_reverted_as_by_stock_swift(self):
         self.start(4, rows=[0, 1, 2])
@@ -158,9 +160,8 @@ class TestFullExchange(ClusterTestCase):
                              self.requests())
 
     def make_due(self, number=0):
-        partition_round.Fingerprints(
-            self.nodes[number].disk, self.policy,
-            CapturingLogger()).note_exchange('sda', PARTITION, 1.0)
+        self.daemons[number].fingerprints(self.policy).note_exchange(
+            'sda', PARTITION, 1.0)
 
     def test_when_due_all_are_compared_and_it_is_noted(self):
         self.start(3)
@@ -193,7 +194,7 @@ class TestFullExchange(ClusterTestCase):
         self.put_everywhere()
         self.make_due()
         peer = self.ring_nodes[1]
-        self.daemons[0].failure_table.record(
+        self.daemons[0].neighbours.failures.table.record(
             (peer['replication_ip'], peer['replication_port']),
             time.time(), 10)
         stats = self.run_pass(0)
@@ -247,25 +248,51 @@ class TestRing(ClusterTestCase):
 
 class TestFallBack(ClusterTestCase):
 
-    def fails(self, target, name, error):
+    def fails(self, target, name, error, **conf):
+        """A pass of node 0, which alone has an object, with an error."""
         self.start(3)
         self.put_everywhere(numbers=[0])
+        daemon = self.replicator(0, **conf)
         with mock.patch.object(target, name, side_effect=error):
-            stats = self.run_pass(0)
+            stats = self.run_pass(0, daemon)
         self.assertEqual(1, stats.attempted)
-        self.assertTrue(any('Error in the sync round of partition 0' in line
-                            for line in self.daemons[0].logger.at('ERROR')))
+        return daemon.logger.at('ERROR')
+
+    def leads_to_the_stock_exchange(self, target, name, error):
+        for batch in ('1', '65536'):
+            errors = self.fails(target, name, error,
+                                sync_batch_partitions=batch)
+            self.assertTrue(any('Error in the sync round of partition 0'
+                                in line for line in errors), errors)
+            for each in self.nodes[1:]:
+                self.assertEqual(self.nodes[0].objects(), each.objects())
+            self.doCleanups()
+            self.setUp()
+
+    def test_an_error_before_the_round_leads_to_the_stock_exchange(self):
+        self.leads_to_the_stock_exchange(fingerprint, 'load',
+                                         OSError(5, 'EIO'))
+
+    def test_a_lock_time_out_leads_to_the_stock_exchange(self):
+        self.leads_to_the_stock_exchange(fingerprint, 'load', Timeout())
+
+    def test_an_error_in_the_plan_leads_to_the_stock_exchange(self):
+        self.leads_to_the_stock_exchange(partition_round, 'sync_round',
+                                         RuntimeError())
+
+    def test_an_error_in_the_round_leads_to_the_stock_exchange(self):
+        errors = self.fails(SyncClient, 'ask',
+                            ZeroDivisionError(), sync_batch_partitions='1')
+        self.assertIn('Error in the sync round of partition 0', errors[0])
         for each in self.nodes[1:]:
             self.assertEqual(self.nodes[0].objects(), each.objects())
 
-    def test_an_error_before_the_round_leads_to_the_stock_exchange(self):
-        self.fails(partition_round.Fingerprints, 'get', OSError(5, 'EIO'))
-
-    def test_an_error_in_the_round_leads_to_the_stock_exchange(self):
-        self.fails(replicator.SyncClient, 'ask', ZeroDivisionError())
-
-    def test_a_lock_time_out_leads_to_the_stock_exchange(self):
-        self.fails(partition_round.Fingerprints, 'get', Timeout())
+    def test_an_error_in_a_message_leads_to_an_exchange(self):
+        errors = self.fails(SyncClient, 'ask',
+                            ZeroDivisionError())
+        self.assertIn('Error in a sync message about 1 partitions of sda',
+                      errors[0])
+        self.assertEqual(self.nodes[0].objects(), self.nodes[1].objects())
 
     def test_an_error_in_one_partition_does_not_end_the_pass(self):
         self.start(2)
@@ -304,16 +331,15 @@ class TestFallBack(ClusterTestCase):
     def test_writes_during_every_pass_arrive_once_they_end(self):
         self.start(3)
         self.put_everywhere()
-        genuine = partition_round.Fingerprints.get
+        genuine = Fingerprints.get_many
         written = itertools.count(2)
 
-        def overtaken(fingerprints, device, partition):
+        def overtaken(fingerprints, device, partitions):
             number = next(written)
             self.nodes[number % 3].put('w%d' % (number % 4), stamp=number)
-            return genuine(fingerprints, device, partition)
+            return genuine(fingerprints, device, partitions)
 
-        with mock.patch.object(partition_round.Fingerprints, 'get',
-                               overtaken):
+        with mock.patch.object(Fingerprints, 'get_many', overtaken):
             for number in (0, 1, 2) * 2:
                 self.run_pass(number)
         for number in (0, 1, 2) * 2:

@@ -20,8 +20,9 @@ from unittest import mock
 
 from swift.common.concurrency import Timeout
 
-from swift_lightsync.sync import replicator
+from swift_lightsync.sync.replica_ring import clockwise
 from swift_lightsync.sync.replicator import LightSyncReplicator
+from swift_lightsync.sync.sync_client import ConnectFailure
 from swift_lightsync.sync.sync_round import Answer
 from tests.unit.sync.cluster import ClusterTestCase
 from tests.unit.sync.fixtures import PARTITION, SwiftTestCase, node, ring_of
@@ -37,27 +38,32 @@ class TestOptions(SwiftTestCase):
     def test_defaults(self):
         daemon = self.daemon()
         self.assertEqual(3600, daemon.full_exchange_interval)
-        self.assertEqual(10, daemon.failure_table.limit)
-        self.assertEqual(60, daemon.failure_table.interval)
+        self.assertEqual(10, daemon.neighbours.failures.table.limit)
+        self.assertEqual(60, daemon.neighbours.failures.table.interval)
+        self.assertEqual(65536, daemon.sync_batch_partitions)
 
     def test_values(self):
         daemon = self.daemon(full_exchange_interval='0',
                              error_suppression_limit='3',
-                             error_suppression_interval='1.5')
+                             error_suppression_interval='1.5',
+                             sync_batch_partitions='262144')
         self.assertEqual(0, daemon.full_exchange_interval)
-        self.assertEqual(3, daemon.failure_table.limit)
-        self.assertEqual(1.5, daemon.failure_table.interval)
+        self.assertEqual(3, daemon.neighbours.failures.table.limit)
+        self.assertEqual(1.5, daemon.neighbours.failures.table.interval)
+        self.assertEqual(262144, daemon.sync_batch_partitions)
 
     def test_a_bad_value_is_refused_by_name(self):
         bad = {'full_exchange_interval': ('x', '-1', 'nan', 'inf', '', None),
                'error_suppression_limit': ('0', '-1', '1.5', 'x', ''),
-               'error_suppression_interval': ('x', '-1', 'nan', 'inf')}
+               'error_suppression_interval': ('x', '-1', 'nan', 'inf'),
+               'sync_batch_partitions': ('0', '-1', '262145', 'x', '', '1.5',
+                                         'inf')}
         for option, values in bad.items():
             for value in values:
                 with self.subTest(option=option, value=value):
                     with self.assertRaises(ValueError) as caught:
                         self.daemon(**{option: value})
-                    self.assertIn('[object-replicator] %s = %s: '
+                    self.assertIn('%s = %s: '
                                   % (option, value), str(caught.exception))
 
 
@@ -80,6 +86,21 @@ class TestManyPartitions(ClusterTestCase):
         patcher.start()
         self.addCleanup(patcher.stop)
 
+    def neighbour_of(self, count):
+        """Of how many partitions node 1 is the clockwise neighbour of 0."""
+        firsts = [clockwise(self.ring_nodes, partition, 0)[0]['id']
+                  for partition in range(count)]
+        self.assertIn(1, firsts)
+        self.assertIn(2, firsts)
+        return firsts.count(1)
+
+    def fresh_replicator(self, batch):
+        """One that no other has told of its failures."""
+        recon = self.nodes[0].conf['recon_cache_path']
+        shutil.rmtree(recon)
+        os.mkdir(recon)
+        return self.replicator(0, sync_batch_partitions=str(batch))
+
     def test_side_by_side_each_is_counted_once(self):
         self.put_partitions(12, [0])
         self.nodes[1].broken['SSYNC'] = 507
@@ -87,49 +108,62 @@ class TestManyPartitions(ClusterTestCase):
         with mock.patch.object(self.policy.object_ring, 'get_more_nodes',
                                return_value=iter(())):
             stats = self.run_pass(0, daemon)
+        first = self.neighbour_of(12)
         self.assertEqual(12, stats.attempted)
-        self.assertEqual(12, stats.failure_nodes['127.0.0.3']['sda'])
-        self.assertEqual(12, daemon.logger.counters[
-            'partition.check.differ.sda'] // 2)
+        self.assertEqual(first, stats.failure_nodes['127.0.0.3']['sda'])
+        self.assertEqual(12 + first, daemon.logger.counters[
+            'partition.check.differ.sda'])
         for partition in range(12):
             self.assertTrue(os.path.exists(self.part_path(
                 partition=partition, devices_dir=self.nodes[2].devices_dir)))
 
     def test_a_silent_node_costs_two_time_outs_and_no_more(self):
         self.put_partitions(12, [0, 2])
-        daemon = self.replicator(0)
+        for batch, expected in ((1, 2), (2, 2), (12, 1)):
+            with self.subTest(batch=batch):
+                self.silent_node_costs(expected, batch)
+
+    def silent_node_costs(self, expected, batch):
+        daemon = self.fresh_replicator(batch)
         asked = []
-        genuine = daemon.sync_client._connect
+        genuine = daemon.neighbours.client._connect
 
         def connect(peer):
             if peer['replication_ip'] == self.nodes[1].ip:
                 asked.append(peer)
-                raise replicator.ConnectFailure(Answer.TIMEOUT, 'silent')
+                raise ConnectFailure(Answer.TIMEOUT, 'silent')
             return genuine(peer)
 
-        with mock.patch.object(daemon.sync_client, '_connect', connect):
+        with mock.patch.object(daemon.neighbours.client, '_connect', connect):
             stats = self.run_pass(0, daemon)
-        self.assertEqual(2, len(asked))
-        self.assertEqual((12, 12, 12), (stats.attempted, stats.success,
-                                        stats.failure))
+        self.assertEqual(expected, len(asked))
+        self.assertEqual(
+            (12, 12, self.neighbour_of(12)),
+            (stats.attempted, stats.success, stats.failure))
 
     def test_a_hanging_device_costs_one_time_out_and_no_more(self):
         self.put_partitions(12, [0, 2])
-        daemon = self.replicator(0)
-        asked = []
-        genuine = daemon.sync_client.ask
+        for batch in (1, 2, 12):
+            with self.subTest(batch=batch):
+                self.hanging_device_costs_one(batch)
 
-        def ask(peer, *args):
+    def hanging_device_costs_one(self, batch):
+        daemon = self.fresh_replicator(batch)
+        asked = []
+        genuine = daemon.neighbours.client.ask
+
+        def ask(sender, peer, *args):
             if peer['replication_ip'] == self.nodes[1].ip:
                 asked.append(peer)
                 raise Timeout()
-            return genuine(peer, *args)
+            return genuine(sender, peer, *args)
 
-        with mock.patch.object(daemon.sync_client, 'ask', ask):
+        with mock.patch.object(daemon.neighbours.client, 'ask', ask):
             stats = self.run_pass(0, daemon)
         self.assertEqual(1, len(asked))
-        self.assertEqual((12, 12, 12), (stats.attempted, stats.success,
-                                        stats.failure))
+        self.assertEqual(
+            (12, 12, self.neighbour_of(12)),
+            (stats.attempted, stats.success, stats.failure))
 
 
 class TestMixed(ClusterTestCase):
@@ -153,9 +187,9 @@ class TestMixed(ClusterTestCase):
                          self.requests()[1])
         self.assertEqual({('127.0.0.3',
                            self.ring_nodes[1]['replication_port'])},
-                         daemon.without_verb)
-        self.assertEqual(Answer.UNSUPPORTED, daemon.ask(
-            self.ring_nodes[1], self.policy, 0, 'ab' * 16))
+                         daemon.neighbours.without_verb)
+        self.assertEqual((Answer.UNSUPPORTED, set()), daemon.neighbours.ask(
+            'sda', self.ring_nodes[1], self.policy, {0: 'ab' * 16}))
         self.assertEqual({}, self.requests()[1])
         # It may have been upgraded by the next pass.
         self.run_pass(0)
@@ -167,7 +201,7 @@ class TestMixed(ClusterTestCase):
         self.nodes[0].put('o')
         self.run_pass(0)
         self.assertEqual(self.nodes[0].objects(), self.nodes[1].objects())
-        self.assertTrue(self.daemons[0].without_verb)
+        self.assertTrue(self.daemons[0].neighbours.without_verb)
 
     def test_an_answer_of_500_leads_to_an_exchange(self):
         self.start(2)
@@ -177,10 +211,15 @@ class TestMixed(ClusterTestCase):
         self.assertEqual((1, 0), (stats.attempted, stats.failure))
         self.assertEqual(self.nodes[0].objects(), self.nodes[1].objects())
         self.assertIn('status 500', self.daemons[0].logger.at('ERROR')[0])
-        self.assertFalse(self.daemons[0].without_verb)
+        self.assertFalse(self.daemons[0].neighbours.without_verb)
 
 
 class TestFailures(ClusterTestCase):
+
+    @staticmethod
+    def exceptions(daemon, key):
+        table = daemon.neighbours.failures.table
+        return table.row(key, time.time()).n_exception
 
     def stop(self, number):
         self.servers[number].close()
@@ -207,9 +246,9 @@ class TestFailures(ClusterTestCase):
         self.stop(1)
         daemon, dead = self.daemons[0], self.ring_nodes[1]
         for number in range(10):
-            self.assertFalse(daemon.has_failed(dead))
+            self.assertFalse(daemon.neighbours.has_failed(dead))
             self.run_pass(0)
-        self.assertTrue(daemon.has_failed(dead))
+        self.assertTrue(daemon.neighbours.has_failed(dead))
         warning, = daemon.logger.at('WARNING')[-1:]
         self.assertIn('Closing the replica rings over 127.0.0.3:', warning)
         logged = len(daemon.logger.at('ERROR'))
@@ -223,13 +262,13 @@ class TestFailures(ClusterTestCase):
         self.put_everywhere()
         daemon, peer = self.daemons[0], self.ring_nodes[1]
         endpoint = peer['replication_ip'], peer['replication_port']
-        daemon.failure_table.record(endpoint, time.time(), 10)
+        daemon.neighbours.failures.table.record(endpoint, time.time(), 10)
         self.run_pass(0)
         self.assertEqual({}, self.requests()[1])
-        daemon.failure_table.record(endpoint, time.time() - 61, 10)
+        daemon.neighbours.failures.table.record(endpoint, time.time() - 61, 10)
         self.run_pass(0)
         self.assertEqual({'LIGHTSYNC': 1}, self.requests()[1])
-        self.assertFalse(daemon.failure_table.contact(endpoint))
+        self.assertEqual(0, self.exceptions(daemon, endpoint))
 
     def test_an_answer_ends_the_count(self):
         self.start(2)
@@ -237,22 +276,23 @@ class TestFailures(ClusterTestCase):
         daemon, peer = self.daemons[0], self.ring_nodes[1]
         endpoint = peer['replication_ip'], peer['replication_port']
         for key in (endpoint, endpoint + ('sda',)):
-            daemon.failure_table.record(key, time.time(), 9)
+            daemon.neighbours.failures.table.record(key, time.time(), 9)
         self.run_pass(0)
         for key in (endpoint, endpoint + ('sda',)):
-            self.assertFalse(daemon.failure_table.contact(key))
+            self.assertEqual(0, self.exceptions(daemon, key))
 
     def test_a_device_that_never_answers_fails_by_its_first_time_out(self):
         # With http_timeout as long as the suppression, a second time-out
         # comes too late to be added to the first.
         self.start(3)
         daemon, peer = self.daemons[0], self.ring_nodes[1]
-        with mock.patch.object(daemon.sync_client, 'ask',
+        with mock.patch.object(daemon.neighbours.client, 'ask',
                                side_effect=Timeout()):
-            self.assertIs(Answer.TIMEOUT, daemon.ask(
-                peer, self.policy, 0, 'ab' * 16))
-        self.assertTrue(daemon.has_failed(peer))
-        self.assertFalse(daemon.has_failed(dict(peer, device='sdb')))
+            self.assertEqual((Answer.TIMEOUT, set()), daemon.neighbours.ask(
+                'sda', peer, self.policy, {0: 'ab' * 16}))
+        self.assertTrue(daemon.neighbours.has_failed(peer))
+        self.assertFalse(daemon.neighbours.has_failed(
+            dict(peer, device='sdb')))
 
     def test_garbage_is_charged_to_the_device(self):
         self.start(3)
@@ -271,7 +311,7 @@ class TestFailures(ClusterTestCase):
                                      stats.failure))
         key = (self.nodes[1].ip, self.ring_nodes[1]['replication_port'],
                'sda')
-        self.assertTrue(self.daemons[0].failure_table.contact(key))
+        self.assertEqual(1, self.exceptions(self.daemons[0], key))
         self.assertNotIn('Error in the sync round',
                          str(self.daemons[0].logger.lines))
 

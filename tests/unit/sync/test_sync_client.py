@@ -15,10 +15,13 @@
 import contextlib
 import gc
 import http.client
+import io
+import itertools
 import os
 import select
 import socket
 import unittest
+from unittest import mock
 
 from swift.common.concurrency import GreenPool, Timeout, green_http_client, \
     listen, sleep, socket as green_socket, spawn, \
@@ -27,16 +30,22 @@ from swift.obj import server
 
 from swift_lightsync.object_server import ObjectController
 from swift_lightsync.sync import merkle, sync_message
+from swift_lightsync.sync.comparison import slice_roots
+from swift_lightsync.sync.fingerprint import ABSENT, Fingerprints
+from swift_lightsync.sync.known_sets import KnownSets
+from swift_lightsync.sync.partition_set import PartitionSet
 from swift_lightsync.sync.sync_client import ConnectFailure, SyncClient
-from swift_lightsync.sync.sync_message import SyncMessageError, \
-    decode_roots, encode_differing
+from swift_lightsync.sync.sync_message import SyncMessageError, Verdict, \
+    decode_roots, encode_reply, encode_roots
 from swift_lightsync.sync.sync_round import Answer
 from tests.unit.sync.fixtures import SwiftTestCase, node, open_sockets, \
     pending_timers, served, wait_for
 
 EMPTY = merkle.root({})
 OTHER = 'ab' * 16
-EQUAL = encode_differing([])
+SENDER = ('127.0.0.9', 6209)
+EQUAL = encode_reply(Verdict.COMPARED)
+UNKNOWN = encode_reply(Verdict.UNKNOWN_SET)
 
 
 def answer(body=EQUAL, status=b'200 OK', length=None, headers=b''):
@@ -121,7 +130,8 @@ class ClientTestCase(SwiftTestCase):
         return self.scripted(script)
 
     def ask(self, peer, roots=None):
-        return self.client.ask(peer, self.policy, roots or {0: EMPTY})
+        return self.client.ask(SENDER, peer, self.policy,
+                               roots or {0: EMPTY})
 
     def assert_not_kept(self):
         self.assertFalse(any(self.client._idle.values()))
@@ -245,8 +255,119 @@ class TestRequest(ClientTestCase):
         headers = {line.split(b':')[0].lower(): line.split(b': ')[1]
                    for line in lines[1:]}
         self.assertEqual(b'0', headers[b'x-backend-storage-policy-index'])
+        self.assertEqual(b'true', headers[b'x-backend-replication'])
+        self.assertEqual(b'127.0.0.9:6209',
+                         headers[b'x-backend-lightsync-sender'])
         self.assertEqual(b'%d' % len(body), headers[b'content-length'])
-        self.assertEqual({4660: OTHER}, decode_roots(body))
+        partitions = PartitionSet((4660,))
+        self.assertEqual(body, encode_roots(partitions, slice_roots(
+            partitions, 1, {4660: OTHER})))
+
+
+class TestManyPartitions(ClientTestCase):
+    """Comparisons that take more than one message."""
+
+    roots = dict.fromkeys(range(0, 400, 2), EMPTY)
+
+    def setUp(self):
+        super().setUp()
+        self.sent = []
+
+    def server(self, app):
+        """The node of a server that keeps what it is sent."""
+        def recorded(env, start_response):
+            body = env['wsgi.input'].read(int(env['CONTENT_LENGTH']))
+            self.sent.append(decode_roots(body))
+            env['wsgi.input'] = io.BytesIO(body)
+            return app(env, start_response)
+
+        return node(1, self.stack.enter_context(served(recorded)))
+
+    def controller(self):
+        return ObjectController(self.conf, logger=self.logger)
+
+    def messages(self):
+        """Of each message since the last call: partitions, slices, form."""
+        found = [(message.count, len(message.roots),
+                  'list' if message.partitions is not None else 'digest')
+                 for message in self.sent]
+        self.sent.clear()
+        return found
+
+    def test_the_digest_goes_first_and_the_list_when_it_is_unknown(self):
+        peer = self.server(self.controller())
+        self.assertEqual((Answer.MATCH, set()), self.ask(peer, self.roots))
+        self.assertEqual([(200, 1, 'digest'), (200, 1, 'list')],
+                         self.messages())
+        for _ in range(2):
+            self.ask(peer, self.roots)
+            self.assertEqual([(200, 1, 'digest')], self.messages())
+
+    def test_a_set_that_is_shorter_than_a_digest_is_sent_at_once(self):
+        peer = self.server(self.controller())
+        for size in (1, sync_message.DIGEST_BYTES):
+            self.ask(peer, dict.fromkeys(range(size), EMPTY))
+            self.assertEqual([(size, size, 'list')], self.messages())
+
+    def test_differences_are_narrowed_down_over_a_real_server(self):
+        peer = self.server(self.controller())
+        manager = self.manager()
+        self.put(manager, 'sda', 'o', partition=14)
+        changed = {0: OTHER, 14: EMPTY, 398: OTHER}
+        self.assertEqual((Answer.DIFFER, {0, 14, 398}),
+                         self.ask(peer, {**self.roots, **changed}))
+        self.assertEqual(
+            [(200, 1, 'digest'), (200, 1, 'list'), (200, 14, 'digest'),
+             (20, 20, 'digest'), (20, 20, 'list')], self.messages())
+        _, hashes = manager._get_hashes('sda', 14, self.policy)
+        changed = {0: EMPTY, 14: merkle.root(hashes), 398: EMPTY}
+        self.assertEqual((Answer.MATCH, set()),
+                         self.ask(peer, {**self.roots, **changed}))
+
+    def test_a_server_of_several_processes_is_told_process_by_process(self):
+        turns = itertools.cycle([self.controller() for _ in range(3)])
+        peer = self.server(lambda *args: next(turns)(*args))
+        for _ in range(4):
+            self.assertEqual((Answer.DIFFER, {200}),
+                             self.ask(peer, {**self.roots, 200: OTHER}))
+
+    def test_a_peer_that_never_knows_the_set_is_an_error(self):
+        with mock.patch.object(KnownSets, 'find', return_value=None):
+            peer = self.server(self.controller())
+            with self.assertRaisesRegex(SyncMessageError, 'unknown'):
+                self.ask(peer, self.roots)
+        self.assertEqual(['digest', 'list'],
+                         [form for _, _, form in self.messages()])
+
+    def test_a_peer_that_does_not_know_what_was_listed_is_an_error(self):
+        with self.assertRaisesRegex(SyncMessageError, 'unknown'):
+            self.ask(self.answering(answer(UNKNOWN)))
+
+    def test_a_peer_that_gives_up_half_way(self):
+        differs = answer(encode_reply(Verdict.COMPARED, [0]))
+        for reply, expected in ((answer(b'', b'507 X'), Answer.UNMOUNTED),
+                                (answer(b'', b'405 X'), Answer.UNSUPPORTED)):
+            self.assertEqual((expected, set()), self.ask(
+                self.answering(differs, reply), self.roots))
+        with self.assertRaisesRegex(SyncMessageError, 'status 503'):
+            self.ask(self.answering(differs, answer(b'', b'503 X')),
+                     self.roots)
+        with self.assertRaisesRegex(SyncMessageError, 'slice 14 '):
+            self.ask(self.answering(differs, answer(
+                encode_reply(Verdict.COMPARED, [14]))), self.roots)
+
+    def test_nothing_is_asked_of_no_partitions(self):
+        self.assertEqual((Answer.MATCH, set()), self.client.ask(
+            SENDER, node(1, 1), self.policy, {}))
+
+    def test_as_many_partitions_as_allowed(self):
+        peer = self.server(self.controller())
+        with mock.patch.object(Fingerprints, 'get_many',
+                               lambda self, device, partitions: (
+                                   0, dict.fromkeys(partitions, ABSENT))):
+            roots = dict.fromkeys(range(0, 2 ** 32, 2 ** 14), EMPTY)
+            self.client.http_timeout = 20
+            self.assertEqual((Answer.MATCH, set()), self.ask(peer, roots))
 
 
 class TestUnreachable(ClientTestCase):
@@ -379,13 +500,14 @@ class TestBadPeer(ClientTestCase):
         size = sync_message.MAX_BYTES + 1
         self.raises(SyncMessageError, answer(b'x' * size))
 
-    def test_an_answer_about_another_partition(self):
+    def test_an_answer_about_another_slice(self):
         self.raises(SyncMessageError, answer(
-            encode_differing([7]), headers=b'Connection: close\r\n'))
+            encode_reply(Verdict.COMPARED, [1]),
+            headers=b'Connection: close\r\n'))
 
     def test_an_answer_that_is_a_message(self):
         self.raises(SyncMessageError, answer(
-            sync_message.encode_roots({0: OTHER}),
+            encode_roots(PartitionSet((0,)), (OTHER,)),
             headers=b'Connection: close\r\n'))
 
     def test_each_status(self):
@@ -396,7 +518,7 @@ class TestBadPeer(ClientTestCase):
             reply = answer(b'no', b'%d X' % status)
             self.assertEqual((expected, set()),
                              self.ask(self.answering(reply)))
-        for status in (201, 204, 301, 404, 408, 411, 413, 429, 500, 503, 529):
+        for status in (201, 301, 404, 408, 411, 413, 429, 500, 503, 529):
             with self.subTest(status=status):
                 with self.assertRaisesRegex(SyncMessageError,
                                             'status %d' % status):
@@ -463,12 +585,13 @@ class TestBadPeer(ClientTestCase):
         self.assertEqual(2, len(self.accepted))
 
     def test_an_answer_that_nobody_asked_for_is_not_taken_for_the_next(self):
-        replies = {(0,): answer(), (5,): answer(encode_differing([5]))}
+        differs = answer(encode_reply(Verdict.COMPARED, [0]))
+        replies = {(0,): answer(), (5,): differs}
         sent = []
 
         def script(sock):
             while request := read_request(sock):
-                sock.sendall(replies[tuple(decode_roots(request[1]))])
+                sock.sendall(replies[decode_roots(request[1]).partitions])
                 if not sent:
                     wait_for(lambda: told, 'the client has its answer')
                     sock.sendall(answer())

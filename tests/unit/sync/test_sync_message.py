@@ -14,94 +14,150 @@
 
 import re
 import struct
+import tracemalloc
 import unittest
 from zlib import crc32
 
 from hypothesis import given, strategies as st
 
 from swift_lightsync.sync import sync_message
-from swift_lightsync.sync.sync_message import MAX_BYTES, MAX_PARTITIONS, \
-    SyncMessageError, decode_differing, decode_roots, encode_differing, \
+from swift_lightsync.sync.comparison import slice_roots
+from swift_lightsync.sync.partition_set import MAX_PARTITIONS, PartitionSet
+from swift_lightsync.sync.sync_message import MAX_BYTES, Form, Roots, \
+    SyncMessageError, Verdict, decode_reply, decode_roots, encode_reply, \
     encode_roots
 from tests.unit.sync import documented
 
-PARTITIONS = st.integers(0, 2 ** 32 - 1)
-ROOTS = st.dictionaries(
-    PARTITIONS, st.binary(min_size=16, max_size=16).map(bytes.hex),
-    max_size=30)
-EXAMPLE = {4660: '0453ca733495ca919803e8a00f71ddfb', 9: 'ab' * 16}
+ROOT = st.binary(min_size=16, max_size=16).map(bytes.hex)
+SETS = st.sets(st.integers(0, 2 ** 32 - 1), max_size=30).map(PartitionSet)
+EXAMPLE = PartitionSet((9, 300, 4660))
+ROOTS = ('0453ca733495ca919803e8a00f71ddfb', 'ab' * 16, 'cd' * 16)
+HUGE = 2 ** 32 - 1
 
 
-def message(magic=b'LSYN', version=1, kind=1, reserved=0, count=None,
-            entries=(), crc=None, extra=b''):
+def crc(body, value=None):
+    return body + struct.pack('<I', crc32(body) if value is None else value)
+
+
+def message(magic=b'LSYN', version=1, kind=1, form=1, count=1, name=b'\x05',
+            length=None, slices=1, roots=bytes(16), extra=b'', value=None):
     """A message with whatever is wrong with it."""
-    body = struct.pack('<4sBBHI', magic, version, kind, reserved,
-                       len(entries) if count is None else count)
-    body += b''.join(struct.pack('<I', entry[0]) + b''.join(entry[1:])
-                     for entry in entries) + extra
-    return body + struct.pack('<I', crc32(body) if crc is None else crc)
+    return crc(struct.pack('<4sBBHIII', magic, version, kind, form, count,
+                           len(name) if length is None else length, slices)
+               + name + roots + extra, value)
+
+
+def reply(verdict=1, count=None, slices=(), kind=2, extra=b''):
+    return crc(struct.pack('<4sBBHI', b'LSYN', 1, kind, verdict,
+                           len(slices) if count is None else count)
+               + struct.pack('<%dI' % len(slices), *slices) + extra)
 
 
 class TestTheDocument(unittest.TestCase):
 
     def test_the_example_is_what_is_sent_and_answered(self):
         asked, differs, equal = documented.example_messages()
-        partition = int(documented.found(
-            r'^For partition (\d+) with the root of the example'))
+        partitions = PartitionSet([int(documented.found(
+            r'^A message about partition (\d+) with the root of'))])
         root = documented.found(r'^    root .*= ([0-9a-f]{32})$')
-        self.assertEqual(asked, encode_roots({partition: root}))
-        self.assertEqual({partition: root}, decode_roots(asked))
-        self.assertEqual(differs, encode_differing([partition]))
-        self.assertEqual({partition}, decode_differing(differs, [partition]))
-        self.assertEqual(equal, encode_differing([]))
-        self.assertEqual(set(), decode_differing(equal, [partition]))
+        roots = slice_roots(partitions, 1, {partitions[0]: root})
+        self.assertEqual(asked, encode_roots(partitions, roots))
+        self.assertEqual(Roots(roots, 1, partitions), decode_roots(asked))
+        self.assertEqual(differs, encode_reply(Verdict.COMPARED, [0]))
+        self.assertEqual((Verdict.COMPARED, [0]), decode_reply(differs, 1))
+        self.assertEqual(equal, encode_reply(Verdict.COMPARED))
+        self.assertEqual((Verdict.COMPARED, []), decode_reply(equal, 1))
 
-    def test_the_limits_are_the_documented_ones(self):
-        self.assertEqual(
-            documented.found(r'^\| 4 \| count \| 0 to ([\d,]+) \|'),
-            format(MAX_PARTITIONS, ','))
+    def test_the_limit_is_the_documented_one(self):
         self.assertEqual(
             documented.found(r'one above ([\d,]+) bytes'),
             format(MAX_BYTES, ','))
 
     def test_the_fields_are_the_documented_ones(self):
-        sizes = re.findall(
-            r'^\| (\d)(?: × count)? \| (?:magic|version|kind|reserved|count'
-            r'|crc) \|', documented.protocol(), re.M)
-        self.assertEqual(len(encode_roots({})), sum(map(int, sizes)))
+        sent, answered = re.findall(
+            r'^\| bytes \| field \| value \|\n\|---\|---\|---\|\n'
+            r'((?:\|.*\n)+)', documented.protocol(), re.M)
+
+        def size(table):
+            # Rows of one size, or of several with one size each; what is
+            # counted by another field is not there.
+            return sum(int(number) for row in table.splitlines()
+                       for number in re.findall(
+                           r'\d+(?! ×)', row.split('|')[1])
+                       if '×' not in row.split('|')[1])
+
+        nothing = PartitionSet(())
+        self.assertEqual(len(encode_roots(nothing, ())), size(sent))
+        self.assertEqual(len(encode_reply(Verdict.COMPARED)), size(answered))
+
+    def test_forms_and_verdicts_are_the_documented_ones(self):
+        form = documented.found(r'^\| 2 \| form \| (.*) \|$')
+        self.assertEqual('1: the set itself follows; 2: its digest', form)
+        self.assertEqual((1, 2), (Form.LIST, Form.DIGEST))
+        verdict = documented.found(r'^\| 2 \| verdict \| (.*) \|$')
+        self.assertEqual(
+            '1: compared; 2: the digest is unknown, send the set', verdict)
+        self.assertEqual((1, 2), (Verdict.COMPARED, Verdict.UNKNOWN_SET))
+
+    def test_a_stable_cluster_needs_some_60_bytes(self):
+        data = encode_roots(PartitionSet(range(MAX_PARTITIONS)), ROOTS[:1],
+                            with_list=False)
+        self.assertEqual(60, round(len(data), -1))
 
 
 class TestRoundTrip(unittest.TestCase):
 
-    @given(ROOTS)
-    def test_roots(self, roots):
-        self.assertEqual(roots, decode_roots(encode_roots(roots)))
+    @given(SETS, st.data())
+    def test_roots_with_the_set(self, partitions, data):
+        asked = data.draw(st.integers(0, len(partitions)))
+        count = len(partitions.slices(asked))
+        roots = tuple(data.draw(st.lists(ROOT, min_size=count,
+                                         max_size=count)))
+        found = decode_roots(encode_roots(partitions, roots))
+        self.assertEqual(Roots(roots, len(partitions), partitions), found)
 
-    @given(ROOTS, st.data())
-    def test_differing(self, roots, data):
-        differing = (data.draw(st.sets(st.sampled_from(sorted(roots))))
-                     if roots else set())
-        self.assertEqual(differing, decode_differing(
-            encode_differing(differing), roots))
+    def test_roots_with_the_digest_only(self):
+        self.assertEqual(
+            Roots(ROOTS, 3, digest=EXAMPLE.digest),
+            decode_roots(encode_roots(EXAMPLE, ROOTS, with_list=False)))
 
-    @given(ROOTS)
-    def test_one_set_of_roots_has_one_encoding(self, roots):
-        backwards = dict(reversed(list(roots.items())))
-        self.assertEqual(encode_roots(roots), encode_roots(backwards))
+    @given(st.sets(st.integers(0, 999)).map(sorted), st.integers(0, 99))
+    def test_replies(self, differing, more):
+        slices = (differing[-1] + 1 if differing else 0) + more
+        self.assertEqual(
+            (Verdict.COMPARED, differing),
+            decode_reply(encode_reply(Verdict.COMPARED, differing), slices))
 
-    @given(st.binary(max_size=200))
-    def test_what_is_let_through_encodes_to_the_same_bytes(self, data):
+    def test_a_reply_that_the_set_is_unknown(self):
+        self.assertEqual(
+            (Verdict.UNKNOWN_SET, []),
+            decode_reply(encode_reply(Verdict.UNKNOWN_SET), 3))
+
+    @given(st.binary(max_size=60), st.integers(0, 4), st.integers(0, 4),
+           st.sampled_from((1, 2)))
+    def test_what_is_let_through_encodes_to_the_same_bytes(
+            self, name, count, slices, form):
+        data = message(form=form, name=name, count=count, slices=slices,
+                       roots=bytes(16 * slices))
         try:
-            roots = decode_roots(data)
+            found = decode_roots(data)
         except SyncMessageError:
             return
-        self.assertEqual(data, encode_roots(roots))
+        if found.partitions is not None:
+            self.assertEqual(data, encode_roots(found.partitions,
+                                                found.roots))
+        else:
+            self.assertEqual(name, found.digest)
 
-    def test_as_many_partitions_as_allowed(self):
-        roots = {partition: 'cd' * 16 for partition in range(MAX_PARTITIONS)}
-        data = encode_roots(roots)
-        self.assertEqual(MAX_BYTES, len(data))
-        self.assertEqual(roots, decode_roots(data))
+    def test_as_many_partitions_as_allowed_in_the_longest_form(self):
+        step = 2 ** 32 // MAX_PARTITIONS
+        partitions = PartitionSet(range(0, 2 ** 32, step))
+        roots = ('cd' * 16,) * MAX_PARTITIONS
+        data = encode_roots(partitions, roots)
+        self.assertLessEqual(len(data), MAX_BYTES)
+        found = decode_roots(data)
+        self.assertEqual((partitions, roots),
+                         (found.partitions, found.roots))
 
 
 class TestRefused(unittest.TestCase):
@@ -110,66 +166,121 @@ class TestRefused(unittest.TestCase):
         with self.assertRaisesRegex(SyncMessageError, reason):
             decode_roots(data)
 
+    def reply_refused(self, data, reason, slices=3):
+        with self.assertRaisesRegex(SyncMessageError, reason):
+            decode_reply(data, slices)
+
+    def samples(self):
+        for with_list in (True, False):
+            yield encode_roots(EXAMPLE, ROOTS, with_list), decode_roots
+        for verdict, differing in ((1, [0, 2]), (1, []), (2, [])):
+            yield (encode_reply(verdict, differing),
+                   lambda data: decode_reply(data, HUGE))
+
     def test_every_truncation(self):
-        data = encode_roots(EXAMPLE)
-        for length in range(len(data)):
-            self.refused(data[:length])
+        for data, decode in self.samples():
+            for length in range(len(data)):
+                with self.assertRaises(SyncMessageError):
+                    decode(data[:length])
 
     def test_every_single_bit_flip(self):
-        for data, decode in (
-                (encode_roots(EXAMPLE), decode_roots),
-                (encode_differing(EXAMPLE),
-                 lambda data: decode_differing(data, range(70000)))):
+        for data, decode in self.samples():
             for bit in range(8 * len(data)):
                 flipped = bytearray(data)
                 flipped[bit // 8] ^= 1 << bit % 8
                 with self.assertRaises(SyncMessageError):
                     decode(bytes(flipped))
 
-    def test_what_follows_the_message(self):
-        self.refused(encode_roots(EXAMPLE) + b'\0', 'length')
+    def test_what_follows(self):
+        for data, decode in self.samples():
+            with self.assertRaises(SyncMessageError):
+                decode(data + b'\0')
         self.refused(message(extra=b'\0'), 'length')
+        self.reply_refused(reply(slices=(1,), extra=b'\0'), 'length')
 
     def test_each_field_is_named_with_its_value(self):
+        self.assertEqual((5,), decode_roots(message()).partitions)
         self.refused(message(magic=b'LSYM'), 'magic .*LSYM.*LSYN')
         self.refused(message(version=2), 'version is 2, must be 1')
         self.refused(message(kind=2), 'kind is 2, must be 1')
-        self.refused(message(reserved=7), 'reserved field is 7, must be 0')
-        self.refused(message(count=1), 'length')
-        self.refused(message(crc=0), 'CRC32')
+        self.refused(message(form=0), 'form is 0, must be 1')
+        self.refused(message(form=3), 'form is 3, must be 1')
+        self.refused(message(value=0), 'CRC-32')
+        self.refused(b'', r'0 bytes, must be \d+ to %d' % MAX_BYTES)
+        self.refused(bytes(MAX_BYTES + 1), '%d bytes' % (MAX_BYTES + 1))
+        self.reply_refused(reply(verdict=3), 'verdict is 3')
+        self.reply_refused(reply(verdict=0), 'verdict is 0')
 
-    def test_a_count_beyond_the_limit(self):
-        for count in (MAX_PARTITIONS + 1, 2 ** 32 - 1):
-            self.refused(message(count=count), '%d partitions, at most %d'
-                         % (count, MAX_PARTITIONS))
-        entries = [(partition, b'\0' * 16)
-                   for partition in range(MAX_PARTITIONS + 1)]
-        self.refused(message(entries=entries), 'at most')
+    def test_lengths_that_do_not_fit(self):
+        for length in (0, 2, 17, HUGE):
+            self.refused(message(length=length), 'length')
+        for count in (0, 2, HUGE):
+            self.reply_refused(reply(count=count, slices=(1,)), 'length')
 
-    def test_partitions_that_descend_or_repeat(self):
-        for partitions in ((2, 1), (1, 1), (1, 3, 2)):
-            self.refused(message(entries=[(partition, b'\0' * 16)
-                                          for partition in partitions]),
-                         'ascend')
+    def test_a_digest_of_another_length(self):
+        for length in (0, 15, 17):
+            self.refused(message(form=2, name=bytes(length)),
+                         'length of the digest is %d, must be 16' % length)
+
+    def test_a_set_that_is_none(self):
+        self.refused(message(name=b'\x80'), 'set of partitions: .*ends')
+        self.refused(message(name=b'\x80\x00'), 'shortest form')
+        self.refused(message(count=1, name=b'\0\0'),
+                     '2 partitions, said to be 1')
+
+    def test_slices_that_cannot_be(self):
+        for count, slices in ((1, 0), (0, 1), (5, 0), (5, 6), (10, 6),
+                              (10, 9), (17, 12), (1, HUGE), (HUGE, 0)):
+            self.refused(
+                message(form=2, name=bytes(16), count=count, slices=slices,
+                        roots=b''),
+                '%d roots of %d partitions' % (slices, count))
+
+    def test_counts_that_are_huge_allocate_nothing(self):
+        def hostile():
+            for count in (MAX_PARTITIONS + 1, HUGE):
+                for slices in (1, count):
+                    for form in (1, 2):
+                        for length in (None, HUGE):
+                            yield decode_roots, message(
+                                form=form, count=count, slices=slices,
+                                length=length)
+            for verdict in (1, 2):
+                yield (lambda data: decode_reply(data, HUGE),
+                       reply(verdict=verdict, count=HUGE))
+
+        for decode, data in hostile():
+            tracemalloc.start()
+            try:
+                with self.assertRaises(SyncMessageError):
+                    decode(data)
+                self.assertLess(tracemalloc.get_traced_memory()[1], 1 << 17)
+            finally:
+                tracemalloc.stop()
+
+    def test_a_set_of_too_many_is_refused(self):
+        self.refused(message(count=MAX_PARTITIONS + 1,
+                             name=bytes(MAX_PARTITIONS + 1)),
+                     '%d partitions, at most %d'
+                     % (MAX_PARTITIONS + 1, MAX_PARTITIONS))
 
     def test_a_reply_is_no_message_and_a_message_no_reply(self):
-        self.refused(encode_differing([1]), 'kind')
-        with self.assertRaisesRegex(SyncMessageError, 'kind'):
-            decode_differing(encode_roots({1: 'ab' * 16}), [1])
+        self.refused(reply(slices=range(9)), 'kind')
+        self.reply_refused(encode_roots(EXAMPLE, ROOTS), 'kind')
 
-    def test_a_reply_with_a_partition_that_was_not_asked_for(self):
-        with self.assertRaisesRegex(SyncMessageError, 'partition 7'):
-            decode_differing(encode_differing([1, 7]), [1])
+    def test_a_reply_with_a_slice_that_was_not_asked_for(self):
+        self.assertEqual([0, 2], decode_reply(reply(slices=(0, 2)), 3)[1])
+        for slices in ((3,), (0, 7), (HUGE,)):
+            self.reply_refused(reply(slices=slices), 'slice %d differs'
+                               % slices[-1])
+        self.reply_refused(reply(slices=(0,)), 'slice 0', slices=0)
 
     def test_a_reply_that_descends_or_repeats(self):
-        for entries in ([(2,), (1,)], [(1,), (1,)]):
-            with self.assertRaisesRegex(SyncMessageError, 'ascend'):
-                decode_differing(message(kind=2, entries=entries), [1, 2])
+        for slices in ((2, 1), (1, 1), (0, 2, 1)):
+            self.reply_refused(reply(slices=slices), 'ascend')
 
-    def test_a_partition_that_has_no_number_is_not_encoded(self):
-        for partition in (-1, 2 ** 32):
-            with self.assertRaises(struct.error):
-                encode_roots({partition: 'ab' * 16})
+    def test_a_reply_that_compared_nothing_and_names_slices(self):
+        self.reply_refused(reply(verdict=2, slices=(1,)), 'slice 1')
 
     def test_the_error_is_a_value_error(self):
         self.assertTrue(issubclass(sync_message.SyncMessageError,

@@ -21,12 +21,17 @@ from swift_lightsync.sync.sync_round import NEXT, Answer, Check, Exchange, \
     Next, full_exchange_due, sync_round
 
 DEVICES = [{'id': 1}, {'id': 2}, {'id': 3}]
+HAND_OFFS = [{'id': 11}, {'id': 12}, {'id': 13}]
 ENDS = (Answer.MATCH,)
 ASKS_FOR_EXCHANGE = (Answer.DIFFER, Answer.UNSUPPORTED, Answer.INVALID)
-PASSED_OVER = (Answer.REFUSED, Answer.TIMEOUT)
 
 
-def play(devices, answers, pushes, failed=lambda device: False):
+def nobody(*devices):
+    return False
+
+
+def play(devices, answers, pushes, failed=nobody, cannot_reach=nobody,
+         hand_offs=()):
     """
     Play a round.
 
@@ -34,7 +39,7 @@ def play(devices, answers, pushes, failed=lambda device: False):
     :param pushes: a dict, device id to whether an exchange with it goes well
     :returns: a list of ('check', id) and ('exchange', ids)
     """
-    actions = sync_round(devices, failed)
+    actions = sync_round(devices, failed, cannot_reach, hand_offs)
     seen, outcome = [], None
     try:
         while True:
@@ -52,20 +57,22 @@ def play(devices, answers, pushes, failed=lambda device: False):
 
 def expected(answers, pushes):
     """The rules of PROTOCOL.md, "A sync round", for three devices."""
-    seen, reachable = [], [1, 2, 3]
-    for device in DEVICES:
-        number = device['id']
+    seen, missing = [], 0
+
+    def holds(number):
         seen.append(('check', number))
-        if answers[number] in ENDS:
-            return seen
-        if answers[number] is Answer.UNMOUNTED:
-            return seen + [('exchange', reachable)]
-        if answers[number] in PASSED_OVER:
-            reachable.remove(number)
         if answers[number] in ASKS_FOR_EXCHANGE:
             seen.append(('exchange', [number]))
-            if pushes[number]:
-                return seen
+            return pushes[number]
+        return answers[number] in ENDS
+
+    for device in DEVICES:
+        if holds(device['id']):
+            break
+        missing += answers[device['id']] is Answer.UNMOUNTED
+    for device in HAND_OFFS:
+        if missing:
+            missing -= holds(device['id'])
     return seen
 
 
@@ -80,9 +87,13 @@ class TestSyncRound(unittest.TestCase):
             for pushes in product((True, False), repeat=3):
                 answers_of = dict(zip((1, 2, 3), answers))
                 pushes_of = dict(zip((1, 2, 3), pushes))
-                self.assertEqual(expected(answers_of, pushes_of),
-                                 play(DEVICES, answers_of, pushes_of),
-                                 (answers, pushes))
+                # The hand-offs answer in another order.
+                answers_of.update(zip((11, 12, 13), answers[::-1]))
+                pushes_of.update(zip((11, 12, 13), pushes))
+                self.assertEqual(
+                    expected(answers_of, pushes_of),
+                    play(DEVICES, answers_of, pushes_of,
+                         hand_offs=HAND_OFFS), (answers, pushes))
 
     def test_a_single_replica_has_nothing_to_do(self):
         self.assertEqual([], play([], {}, {}))
@@ -90,11 +101,38 @@ class TestSyncRound(unittest.TestCase):
     def test_if_all_have_failed_nobody_is_asked(self):
         self.assertEqual([], play(DEVICES, {}, {}, lambda device: True))
 
-    def test_a_507_leaves_failed_devices_out_of_the_exchange(self):
+    def test_a_hand_off_that_has_failed_replaces_nobody(self):
         self.assertEqual(
-            [('check', 1), ('exchange', [1, 3])],
-            play(DEVICES, {1: Answer.UNMOUNTED}, {1: True, 3: True},
-                 lambda device: device['id'] == 2))
+            [('check', 1), ('check', 2), ('check', 12), ('exchange', [12])],
+            play(DEVICES, {1: Answer.UNMOUNTED, 2: Answer.MATCH,
+                           12: Answer.DIFFER}, {12: True},
+                 lambda device: device['id'] == 11, hand_offs=HAND_OFFS))
+
+    def test_each_device_that_is_missing_is_replaced_by_one(self):
+        self.assertEqual(
+            [('check', 1), ('check', 2), ('check', 3), ('check', 11),
+             ('check', 12)],
+            play(DEVICES, {1: Answer.UNMOUNTED, 2: Answer.UNMOUNTED,
+                           3: Answer.MATCH, 11: Answer.MATCH,
+                           12: Answer.MATCH}, {}, hand_offs=HAND_OFFS))
+
+    def test_hand_offs_are_looked_for_only_if_one_is_needed(self):
+        def none():
+            raise AssertionError('hand-offs were looked for')
+            yield
+
+        self.assertEqual([('check', 1)], play(
+            DEVICES, {1: Answer.MATCH}, {}, hand_offs=none()))
+
+    def test_whom_the_neighbour_cannot_reach_we_see_to(self):
+        answers = dict.fromkeys((1, 2, 3), Answer.MATCH)
+        for reports, checked in (({(1, 2)}, [1, 2]), ({(2, 3)}, [1]),
+                                 ({(1, 2), (2, 3)}, [1, 2, 3]),
+                                 ({(1, 3)}, [1])):
+            self.assertEqual(
+                [('check', number) for number in checked],
+                play(DEVICES, answers, {}, cannot_reach=lambda one, other: (
+                    one['id'], other['id']) in reports))
 
     def test_a_device_that_fails_during_the_round_is_not_asked(self):
         failed = set()
@@ -130,11 +168,11 @@ class TestSyncRound(unittest.TestCase):
                 self.assertFalse(failed.intersection(what))
                 self.assertTrue(what)
 
-    def test_an_exchange_names_devices_in_ring_order(self):
-        actions = sync_round(DEVICES, lambda device: False)
+    def test_an_exchange_is_with_the_device_that_differs(self):
+        actions = sync_round(DEVICES, nobody)
         next(actions)
-        self.assertEqual(Exchange(tuple(DEVICES)),
-                         actions.send(Answer.UNMOUNTED))
+        self.assertEqual(Exchange((DEVICES[0],)),
+                         actions.send(Answer.DIFFER))
 
 
 class TestFullExchangeDue(unittest.TestCase):

@@ -17,12 +17,16 @@ import io
 import os
 import shutil
 import socket
+import struct
+import threading
 import time
 import unittest
 from unittest import mock
+from zlib import crc32
 
 from swift.common import storage_policy
 from swift.common.concurrency import sleep, socket as green_socket, spawn
+from swift.common.exceptions import LockTimeout
 from swift.common.storage_policy import StoragePolicy, \
     StoragePolicyCollection
 from swift.common.swob import Request
@@ -30,13 +34,33 @@ from swift.common.utils import lock_path
 from swift.obj.diskfile import invalidate_hash
 
 from swift_lightsync.object_server import ObjectController
-from swift_lightsync.sync import fingerprint, merkle, sync_message
+from swift_lightsync.sync import fingerprint, merkle, sync_message, verb
+from swift_lightsync.sync.comparison import compare, slice_roots
+from swift_lightsync.sync.failure_store import FailureStore
 from swift_lightsync.sync.fingerprint import Fingerprints
-from swift_lightsync.sync.sync_message import decode_differing, encode_roots
+from swift_lightsync.sync.notice import Notice
+from swift_lightsync.sync.partition_set import PartitionSet
+from swift_lightsync.sync.sync_message import Verdict, decode_reply, \
+    encode_roots
+from tests.unit.sync import documented
 from tests.unit.sync.fixtures import SwiftTestCase, served, wait_for
 
 EMPTY = merkle.root({})
 OTHER = 'ab' * 16
+
+
+def message(roots, slices=None, with_list=True):
+    """
+    :param roots: a dict, partition to root
+    :param slices: how many; default: one for each partition
+    """
+    partitions = PartitionSet(roots)
+    return encode_roots(
+        partitions, slice_roots(partitions, slices or len(roots), roots),
+        with_list)
+
+
+ONE = message({0: OTHER})
 
 
 class VerbTestCase(SwiftTestCase):
@@ -69,11 +93,17 @@ class VerbTestCase(SwiftTestCase):
                 request.headers['Content-Length'] = headers['Content-Length']
         return request.get_response(app or self.app)
 
-    def differing(self, roots, **kwargs):
-        response = self.request(encode_roots(roots), **kwargs)
+    def reply(self, body, slices, **kwargs):
+        response = self.request(body, **kwargs)
         self.assertEqual(200, response.status_int, response.body)
         self.assertEqual('application/octet-stream', response.content_type)
-        return decode_differing(response.body, roots)
+        return decode_reply(response.body, slices)
+
+    def differing(self, roots, **kwargs):
+        """The partitions that differ, asked of in one message."""
+        verdict, found = self.reply(message(roots), len(roots), **kwargs)
+        self.assertIs(Verdict.COMPARED, verdict)
+        return {PartitionSet(roots)[index] for index in found}
 
     def refused(self, status, body, reason='^', **kwargs):
         response = self.request(body, **kwargs)
@@ -129,21 +159,23 @@ class TestAnswer(VerbTestCase):
 
     def test_as_many_partitions_as_allowed(self):
         roots = dict.fromkeys(range(sync_message.MAX_PARTITIONS), EMPTY)
-        roots[65535] = OTHER
-        self.assertEqual({65535}, self.differing(roots))
+        roots[65536] = OTHER
+        with mock.patch.object(verb, 'PATIENCE', 60):
+            self.assertEqual((Verdict.COMPARED, [1]), self.reply(
+                message(roots, slices=4), 4))
 
     def test_the_hub_runs_while_it_works(self):
         self.put(self.disk, 'sda', 'o')
         ticks = []
 
-        def slow(fingerprints, device, partition):
+        def slow(fingerprints, device, partitions):
             deadline = time.monotonic() + 5
             while not ticks and time.monotonic() < deadline:
                 time.sleep(0.001)
-            return genuine(fingerprints, device, partition)
+            return genuine(fingerprints, device, partitions)
 
-        genuine = Fingerprints.get
-        with mock.patch.object(Fingerprints, 'get', slow):
+        genuine = Fingerprints.get_many
+        with mock.patch.object(Fingerprints, 'get_many', slow):
             spawn(lambda: ticks.append(1))
             self.assertEqual({0}, self.differing({0: OTHER}))
         self.assertEqual([1], ticks)
@@ -159,13 +191,39 @@ class TestAnswer(VerbTestCase):
             self.assertEqual({0}, self.differing(
                 {0: root}, app=app, X_Backend_Storage_Policy_Index='1'))
 
-    def test_an_error_in_one_partition_is_a_500_and_no_answer(self):
-        self.put(self.disk, 'sda', 'o')
-        with mock.patch('swift_lightsync.sync.fingerprint.is_current',
-                        side_effect=OSError(5, 'EIO')):
-            self.differing({0: OTHER})
-            response = self.request(encode_roots({0: OTHER}))
-        self.assertEqual(500, response.status_int)
+    def test_a_partition_that_cannot_be_read_counts_as_differing(self):
+        roots = {}
+        for partition in range(3):
+            self.put(self.disk, 'sda', 'o', partition=partition)
+            roots[partition] = self.root_of(partition)
+        genuine = fingerprint.load
+        for error in (OSError(5, 'EIO'), LockTimeout(None, 'lock')):
+            def load(path):
+                if path == self.part_path(partition=1):
+                    raise error
+                return genuine(path)
+
+            with mock.patch.object(fingerprint, 'load', load):
+                self.assertEqual({1}, self.differing(
+                    roots, app=self.controller()))
+            self.assertIn('partition 1 on sda',
+                          self.logger.at('ERROR')[-1])
+        self.assertEqual(set(), self.differing(roots))
+
+    def test_partition_after_partition_is_found_as_a_sender_does(self):
+        ours = {}
+        for partition in range(0, 400, 5):
+            self.put(self.disk, 'sda', 'o', partition=partition)
+            ours[partition] = self.root_of(partition)
+        ours.update({5: OTHER, 200: OTHER, 3: OTHER})
+        comparing, answer, asked = compare(ours), None, 0
+        with self.assertRaises(StopIteration) as end:
+            while True:
+                ask = comparing.send(answer)
+                answer = self.reply(encode_roots(ask.partitions, ask.roots),
+                                    len(ask.roots))[1]
+                asked += 1
+        self.assertEqual(({5, 200, 3}, 3), (end.exception.value, asked))
 
     def test_a_damaged_fingerprint_is_logged_and_answered(self):
         self.put(self.disk, 'sda', 'o')
@@ -181,46 +239,168 @@ class TestAnswer(VerbTestCase):
         self.assertEqual(set(), self.differing({0: root}))
 
 
+class TestSets(VerbTestCase):
+
+    roots = dict.fromkeys(range(0, 300, 3), EMPTY)
+
+    def ask(self, with_list, app=None, roots=None):
+        return self.reply(message(roots or self.roots, 1, with_list), 1,
+                          app=app)
+
+    def test_a_set_is_named_once_its_list_was_sent(self):
+        self.assertEqual((Verdict.UNKNOWN_SET, []), self.ask(False))
+        self.assertEqual((Verdict.COMPARED, []), self.ask(True))
+        for _ in range(3):
+            self.assertEqual((Verdict.COMPARED, []), self.ask(False))
+        self.assertEqual((Verdict.COMPARED, [0]), self.ask(
+            False, roots={**self.roots, 3: OTHER}))
+
+    def test_another_process_has_to_be_told_itself(self):
+        self.ask(True)
+        self.assertIs(Verdict.UNKNOWN_SET,
+                      self.ask(False, self.controller())[0])
+
+    def test_devices_and_policies_share_the_sets(self):
+        policies = StoragePolicyCollection([
+            self.policy, StoragePolicy(1, 'one')])
+        with mock.patch.object(storage_policy, '_POLICIES', policies):
+            app = self.controller()
+            self.ask(True, app)
+            for device in ('sda', 'sdb'):
+                for policy in ('0', '1'):
+                    self.assertIs(Verdict.COMPARED, self.reply(
+                        message(self.roots, 1, False), 1, app=app,
+                        path='/%s/roots' % device,
+                        X_Backend_Storage_Policy_Index=policy)[0])
+
+    def test_an_unknown_set_costs_no_look_at_the_disk(self):
+        with mock.patch.object(Fingerprints, 'get_many') as get_many:
+            self.ask(False)
+        self.assertFalse(get_many.called)
+
+    def test_a_name_with_another_count_is_a_400(self):
+        self.ask(True)
+        data = bytearray(message(self.roots, 1, False)[:-4])
+        data[8] += 1
+        self.refused(400, bytes(data) + struct.pack('<I', crc32(data)),
+                     'for 101 partitions')
+
+
+class TestPatience(VerbTestCase):
+
+    def test_what_was_not_looked_at_differs_and_later_messages_go_on(self):
+        count = 5 * fingerprint.PORTION
+        roots = dict.fromkeys(range(count), EMPTY)
+        genuine, seen = Fingerprints.get_many, set()
+
+        def get_many(fingerprints, device, partitions):
+            seen.update(partitions)
+            return genuine(fingerprints, device, partitions)
+
+        def clock():
+            # What is seen for the first time takes 7 seconds a portion.
+            return len(seen) / fingerprint.PORTION * 7
+
+        with mock.patch.object(Fingerprints, 'get_many', get_many), \
+                mock.patch.object(verb, 'time', mock.Mock(monotonic=clock)):
+            self.assertEqual(
+                [3, 1, 0, 0],
+                [len(self.differing(roots)) // fingerprint.PORTION
+                 for _ in range(4)])
+
+    def test_it_is_the_documented_one(self):
+        self.assertEqual(verb.PATIENCE, int(documented.found(
+            r'did not find within (\d+) seconds')))
+
+
+class TestNotice(VerbTestCase):
+
+    reporter, failed = ('10.0.0.1', 6200), ('10.0.0.2', 6200, 'sda')
+
+    def failures(self):
+        """The failure table as the node's replicator sees it."""
+        return FailureStore(self.conf, self.logger)
+
+    def notify(self, data, **kwargs):
+        return self.request(data, path='/sda/notice', **kwargs)
+
+    def test_it_is_noted_for_all_processes_and_stops_nothing(self):
+        response = self.notify(Notice(self.reporter, self.failed).encode())
+        self.assertEqual((204, b''), (response.status_int, response.body))
+        found = self.failures()
+        self.assertTrue(found.is_reported(self.reporter, self.failed))
+        self.assertFalse(found.has_failed(self.failed))
+        self.assertTrue(found.record(self.failed, 1))
+
+    def test_it_needs_no_policy(self):
+        response = self.notify(Notice(self.reporter, self.failed).encode(),
+                               X_Backend_Storage_Policy_Index='7')
+        self.assertEqual(204, response.status_int)
+
+    def test_what_is_none_is_refused_and_not_noted(self):
+        for body, reason in ((b'', 'notice'), (b'x', 'notice'),
+                             (b'{"version": 1}', 'reporter')):
+            self.refused(400, body, reason, path='/sda/notice')
+        self.refused(413, b' ' * 1025, '1025 bytes, at most 1024',
+                     path='/sda/notice')
+        self.refused(507, b'x', path='/sdz/notice')
+        self.assertFalse(os.path.exists(self.failures().path))
+
+    def test_a_message_of_who_had_failed_lets_the_next_exception_decide(self):
+        self.failures().record(self.reporter, 10)
+        self.differing({0: EMPTY}, app=self.controller(),
+                       X_Backend_Lightsync_Sender='10.0.0.1:6200')
+        found = self.failures()
+        self.assertFalse(found.has_failed(self.reporter))
+        self.assertEqual({self.reporter}, set(found.rejoined()))
+        self.assertTrue(found.record(self.reporter, 1))
+
+    def test_a_sender_that_is_none_is_passed_over(self):
+        for sender in ('', 'x', ':', 'a:b', '1.2.3.4:99999999'):
+            self.assertEqual(set(), self.differing(
+                {0: EMPTY}, X_Backend_Lightsync_Sender=sender))
+
+
 class TestRefusal(VerbTestCase):
 
     def test_an_unmounted_device_is_a_507(self):
-        self.refused(507, encode_roots({0: OTHER}), path='/sdz/roots')
+        self.refused(507, ONE, path='/sdz/roots')
         app = self.controller(mount_check='true')
-        self.refused(507, encode_roots({0: OTHER}), app=app)
+        self.refused(507, ONE, app=app)
 
     def test_a_device_that_goes_during_the_work_is_a_507(self):
-        message = encode_roots(dict.fromkeys(range(100), EMPTY))
+        many = message(dict.fromkeys(range(100), EMPTY))
         manager = self.app._diskfile_router[self.policy]
-        looks = iter([True] * 70)
+        looks = iter([True] * 2)
 
         def get_dev_path(device, mount_check=None):
             return next(looks, None) and os.path.join(self.devices_dir,
                                                       device)
 
         with mock.patch.object(manager, 'get_dev_path', get_dev_path):
-            self.refused(507, message)
+            self.refused(507, many)
 
     def test_a_device_that_is_a_path_is_a_400(self):
         for device in ('..', '.'):
-            self.refused(400, encode_roots({0: OTHER}),
+            self.refused(400, ONE,
                          path='/%s/roots' % device)
-        self.refused(507, encode_roots({0: OTHER}), path='/%2e%2ex/roots')
+        self.refused(507, ONE, path='/%2e%2ex/roots')
 
     def test_a_path_of_another_shape_is_refused(self):
-        message = encode_roots({0: OTHER})
+        body = ONE
         for path in ('/sda', '/sda/', '/sda/roots/0', '/', '/sda/0'):
-            self.refused(400, message, path=path)
-        self.refused(400, message, path='/sda/leaves',
+            self.refused(400, body, path=path)
+        self.refused(400, body, path='/sda/leaves',
                      reason='LIGHTSYNC of .*leaves.* must be .*roots')
 
     def test_an_unknown_policy_is_a_503(self):
         for index in ('7', 'x', '-1'):
-            self.refused(503, encode_roots({0: OTHER}),
+            self.refused(503, ONE,
                          reason='No policy with index',
                          X_Backend_Storage_Policy_Index=index)
 
     def test_no_length_is_a_411(self):
-        self.refused(411, io.BytesIO(encode_roots({0: OTHER})))
+        self.refused(411, io.BytesIO(ONE))
         self.refused(411, io.BytesIO(b''), Transfer_Encoding='chunked')
 
     def test_too_long_is_a_413_and_not_read(self):
@@ -240,17 +420,18 @@ class TestRefusal(VerbTestCase):
         self.refused(400, io.BytesIO(b''), Transfer_Encoding='gzip')
 
     def test_a_short_body_is_a_400(self):
-        message = encode_roots({0: OTHER})
-        self.refused(400, io.BytesIO(message[:-1]),
-                     Content_Length=str(len(message)))
-        self.refused(400, b'', 'at least')
+        body = ONE
+        self.refused(400, io.BytesIO(body[:-1]),
+                     Content_Length=str(len(body)))
+        self.refused(400, b'', '0 bytes, must be')
 
     def test_garbage_is_a_400_that_says_why(self):
         self.refused(400, b'x' * 100, 'magic')
-        self.refused(400, sync_message.encode_differing([1]), 'kind')
-        flipped = bytearray(encode_roots({0: OTHER}))
-        flipped[20] ^= 1
-        self.refused(400, bytes(flipped), 'CRC32')
+        self.refused(400, sync_message.encode_reply(
+            Verdict.COMPARED, range(9)), 'kind')
+        flipped = bytearray(ONE)
+        flipped[-20] ^= 1
+        self.refused(400, bytes(flipped), 'CRC-32')
 
     def test_what_is_refused_creates_nothing(self):
         self.refused(400, b'x' * 100)
@@ -283,7 +464,7 @@ class TestOnTheWire(VerbTestCase):
 
     def test_a_body_that_stops_arriving_is_a_408(self):
         sock = self.connect()
-        self.send(sock, encode_roots({0: OTHER})[:9], 36)
+        self.send(sock, ONE[:9], len(ONE))
         self.assertEqual(408, self.status(sock))
 
     def test_a_negative_length_does_not_wait_for_the_end(self):
@@ -293,7 +474,7 @@ class TestOnTheWire(VerbTestCase):
 
     def test_a_client_that_leaves_half_way_leaves_no_trace(self):
         sock = self.connect()
-        self.send(sock, encode_roots({0: OTHER})[:9], 36)
+        self.send(sock, ONE[:9], len(ONE))
         sock.shutdown(socket.SHUT_WR)
         self.assertEqual(400, self.status(sock))
         self.assertEqual([], self.logger.at('ERROR'))
@@ -302,11 +483,36 @@ class TestOnTheWire(VerbTestCase):
         sock = self.connect()
         answers = sock.makefile('rb')
         for _ in range(3):
-            self.send(sock, encode_roots({0: EMPTY}), 36)
+            self.send(sock, message({0: EMPTY}), len(ONE))
             self.assertIn(b'200', answers.readline())
             while answers.readline() not in (b'\r\n', b''):
                 pass
-            self.assertEqual(set(), decode_differing(answers.read(16), [0]))
+            self.assertEqual((Verdict.COMPARED, []), decode_reply(
+                answers.read(16), 1))
+
+    def test_others_are_answered_while_a_set_is_hashed(self):
+        answered = threading.Event()
+        genuine = Fingerprints.get_many
+
+        def get_many(fingerprints, device, partitions):
+            if device == 'sda':
+                # It blocks a thread, not the server.
+                waited.append(answered.wait(5))
+            return genuine(fingerprints, device, partitions)
+
+        waited = []
+        roots = dict.fromkeys(range(3 * fingerprint.PORTION), EMPTY)
+        first, second = self.connect(), self.connect()
+        with mock.patch.object(Fingerprints, 'get_many', get_many):
+            body = message(roots)
+            self.send(first, body, len(body))
+            second.sendall(b'LIGHTSYNC /sdb/roots HTTP/1.1\r\nHost: x\r\n'
+                           b'Content-Length: %d\r\n\r\n' % len(ONE) + ONE)
+            self.assertEqual(200, self.status(second))
+            self.assertEqual([], waited)
+            answered.set()
+            self.assertEqual(200, self.status(first))
+        self.assertEqual([True] * 3, waited)
 
     def test_chunked_is_a_411(self):
         sock = self.connect()
@@ -320,7 +526,6 @@ class TestPartitionThatGoes(VerbTestCase):
 
     def test_a_partition_that_is_removed_meanwhile_is_empty(self):
         self.put(self.disk, 'sda', 'o')
-        self.differing({0: OTHER})
         genuine = fingerprint.load
 
         def removed(path):
