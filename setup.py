@@ -70,7 +70,11 @@ setup(
     entry_points={
         'console_scripts': [
             'swift-lightsync-patch = swift_lightsync.patcher:main',
+            'swift-lightsync-report = swift_lightsync.report.cli:main',
             'swift-object-lightsync = swift_lightsync.sync.replicator:main',
+        ],
+        'paste.filter_factory': [
+            'recon = swift_lightsync.report.recon_filter:filter_factory',
         ],
         'paste.app_factory': [
             'object = swift_lightsync.object_server:app_factory',

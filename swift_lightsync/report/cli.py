@@ -18,9 +18,12 @@ was called wrongly.
 """
 
 import argparse
+import configparser
 import math
+import struct
 import sys
 import time
+import zlib
 
 from swift.common.exceptions import RingLoadError
 from swift.common.ring import Ring as SwiftRing
@@ -34,6 +37,9 @@ from swift_lightsync.report.nodes import ask_all
 from swift_lightsync.sync.notice import parse_endpoint
 
 STALE_AFTER = 3600
+#: What Swift raises when it reads a ring that is damaged or missing.
+RING_ERRORS = (OSError, EOFError, LookupError, ValueError, struct.error,
+               zlib.error, RingLoadError)
 
 
 class UsageError(Exception):
@@ -92,7 +98,8 @@ def _policies(swift_dir, wanted):
     try:
         if set_swift_dir(swift_dir):
             reload_storage_policies()
-    except SystemExit as err:
+    except (OSError, LookupError, ValueError, configparser.Error,
+            SystemExit) as err:
         raise UsageError('--swift-dir %s: %s' % (swift_dir, err))
     found = [policy for policy in POLICIES
              if policy.policy_type == REPL_POLICY and (
@@ -109,8 +116,10 @@ def _policies(swift_dir, wanted):
 def _ring(swift_dir, policy):
     try:
         ring = SwiftRing(swift_dir, ring_name=policy.ring_name)
-    except (OSError, RingLoadError, ValueError) as err:
-        raise UsageError('the ring of policy %s: %s' % (policy.name, err))
+    except RING_ERRORS as err:
+        raise UsageError('the ring of policy %s, %s in %s: %s: %s' % (
+            policy.name, policy.ring_name, swift_dir, type(err).__name__,
+            err))
     return Ring(int(policy), policy.name, {
         (dev['replication_ip'], dev['replication_port'], dev['device']):
         (dev['ip'], dev['port']) for dev in ring.devs if dev})

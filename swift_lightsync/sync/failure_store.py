@@ -112,18 +112,19 @@ class FailureStore:
         return dict(self.table.rejoined)
 
     def record(self, key, weight):
-        return self._change(self.table.record, key, time.time(), weight)
+        return self._change(lambda now: self.table.record(key, now, weight))
 
     def contact(self, key):
         self._refresh()
         if key in self.table.rows or key in self.table.hints:
-            self._change(self.table.contact, key, time.time())
+            self._change(lambda now: self.table.contact(key, now))
 
     def hint(self, key):
-        return self._change(self.table.hint, key, time.time())
+        return self._change(lambda now: self.table.hint(key, now))
 
     def report(self, reporter, key):
-        return self._change(self.table.report, reporter, key, time.time())
+        return self._change(
+            lambda now: self.table.report(reporter, key, now))
 
     def _refresh(self):
         """Take over what other processes wrote, if some time has passed."""
@@ -147,20 +148,25 @@ class FailureStore:
             self.logger.warning('Unable to read the failure table %s: %s',
                                 self.path, err)
 
-    def _change(self, method, *args):
-        """Change the table, here and in the file."""
+    def _change(self, change):
+        """
+        Change the table, here and in the file.
+
+        :param change: a function of the time
+        :returns: what it returns
+        """
         try:
             with open(self.path + '.lock', 'w') as lock:
                 # Held for the time that it takes to write a small file.
                 fcntl.flock(lock, fcntl.LOCK_EX)
                 self._load(changed_only=False)
-                result = method(*args)
+                result = change(time.time())
                 self._store()
                 return result
         except OSError as err:
             self.logger.warning('Unable to write the failure table %s: %s',
                                 self.path, err)
-            return method(*args)
+            return change(time.time())
 
     def _store(self):
         with NamedTemporaryFile('w', dir=os.path.dirname(self.path),

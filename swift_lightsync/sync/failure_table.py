@@ -65,8 +65,8 @@ class FailureTable:
         self.reports = {}
 
     def _is_past(self, then, now):
-        # A time to come is one of a clock that was wrong.
-        return not 0 <= now - then < self.interval
+        # A time far ahead is that of a clock that was wrong.
+        return abs(now - then) >= self.interval
 
     def row(self, key, now):
         """The row of a key: without exceptions once ESI has passed."""

@@ -1,0 +1,182 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""comparison: which of many partitions differ, in few messages."""
+
+import random
+import re
+import unittest
+from math import isqrt
+
+from hypothesis import given, strategies as st
+
+from swift_lightsync.sync import comparison
+from swift_lightsync.sync.comparison import Ask, compare, \
+    differing_slices, slice_roots
+from swift_lightsync.sync.partition_set import PartitionSet
+from tests.unit.sync import documented
+
+SAME, OTHER = 'ab' * 16, 'cd' * 16
+MESSAGES = 3
+
+
+def narrow(ours, theirs):
+    """
+    Play a comparison to its end.
+
+    :param ours: the sender's roots
+    :param theirs: the receiver's
+    :returns: the partitions that differ, and the list of what was asked
+    """
+    asked, answer = [], None
+    comparing = compare(ours)
+    while True:
+        try:
+            ask = comparing.send(answer)
+        except StopIteration as end:
+            return end.value, asked
+        asked.append(ask)
+        answer = differing_slices(ask.partitions, ask.roots, theirs)
+
+
+def roots(size, changed=(), start=0):
+    return {partition: OTHER if partition in changed else SAME
+            for partition in range(start, start + size)}
+
+
+@st.composite
+def both_sides(draw):
+    """Roots of many partitions, and which of them differ."""
+    size = draw(st.integers(0, 40) | st.integers(0, 700))
+    step = draw(st.sampled_from((1, 3, 1000)))
+    generator = random.Random(draw(st.integers(0, 1 << 30)))
+    share = draw(st.sampled_from((0, 0, 0.01, 0.2, 1)))
+    partitions = [step * number for number in range(size)]
+    differing = {partition for partition in partitions
+                 if generator.random() < share}
+    return partitions, differing
+
+
+class TestNarrowing(unittest.TestCase):
+
+    @given(both_sides())
+    def test_exactly_the_differing_are_found_in_three_messages(self, sides):
+        partitions, differing = sides
+        ours = dict.fromkeys(partitions, SAME)
+        theirs = {partition: OTHER if partition in differing else SAME
+                  for partition in partitions}
+        found, asked = narrow(ours, theirs)
+        self.assertEqual(differing, found)
+        self.assertLessEqual(len(asked), MESSAGES)
+
+    @given(both_sides())
+    def test_what_the_other_side_leaves_out_differs(self, sides):
+        partitions, missing = sides
+        ours = dict.fromkeys(partitions, SAME)
+        theirs = {partition: SAME for partition in partitions
+                  if partition not in missing}
+        self.assertEqual(missing, narrow(ours, theirs)[0])
+
+    def test_what_only_the_other_side_has_does_not_matter(self):
+        self.assertEqual(set(), narrow(roots(40), roots(400))[0])
+
+    def test_each_single_difference_is_found_in_every_size(self):
+        for size in (1, 2, 15, 16, 17, 18, 99, 100, 101):
+            for changed in range(size):
+                self.assertEqual({changed}, narrow(
+                    roots(size), roots(size, {changed}))[0])
+
+    def test_roots_that_swapped_places_differ(self):
+        ours = roots(40, {3})
+        theirs = roots(40, {4})
+        self.assertEqual({3, 4}, narrow(ours, theirs)[0])
+
+
+class TestMessages(unittest.TestCase):
+
+    def counts(self, size, changed=()):
+        """Of each message: partitions and slices."""
+        _, asked = narrow(roots(size), roots(size, changed))
+        return [(len(ask.partitions), len(ask.roots)) for ask in asked]
+
+    def test_nothing_is_asked_of_nothing(self):
+        self.assertEqual([], self.counts(0))
+
+    def test_small_sets_are_asked_of_partition_by_partition(self):
+        small = comparison.SMALL
+        self.assertEqual(small, int(documented.found(
+            r'^1\. N ≤ (\d+): one message with N slices')))
+        for size in (1, small):
+            for changed in ((), (0,)):
+                self.assertEqual([(size, size)], self.counts(size, changed))
+
+    def test_a_large_set_that_is_equal_is_one_message_of_one_root(self):
+        for size in (comparison.SMALL + 1, 100, 10000):
+            self.assertEqual([(size, 1)], self.counts(size))
+
+    def test_a_large_set_that_differs_is_narrowed_down(self):
+        self.assertEqual([(10000, 1), (10000, 100), (100, 100)],
+                         self.counts(10000, {77}))
+        self.assertEqual([(10000, 1), (10000, 100), (200, 200)],
+                         self.counts(10000, {77, 9999}))
+        # Of 1,001 partitions, 31 slices of 33, the last one of 11.
+        self.assertEqual([(1001, 1), (1001, isqrt(1001)), (11, 11)],
+                         self.counts(1001, {1000}))
+
+    def test_it_ends_once_the_difference_is_gone(self):
+        for after in (1, 2):
+            comparing = compare(roots(100))
+            ask = next(comparing)
+            for _ in range(after):
+                ask = comparing.send(list(range(len(ask.roots))))
+            with self.assertRaises(StopIteration) as end:
+                comparing.send([])
+            self.assertEqual(set(), end.exception.value)
+
+    def test_the_documented_numbers_of_slices(self):
+        self.assertRegex(re.sub(r'\s+', ' ', documented.protocol()),
+                         '⌊√N⌋ slices; then, for the set of the partitions '
+                         'in those that differ, as many slices as partitions')
+
+
+class TestSlices(unittest.TestCase):
+
+    def test_an_answer_names_slices_by_their_index(self):
+        partitions = PartitionSet(range(100, 110))
+        theirs = slice_roots(partitions, 4, roots(10, start=100))
+        self.assertEqual(4, len(theirs))
+        for changed, index in ((100, 0), (102, 0), (103, 1), (109, 3)):
+            self.assertEqual([index], differing_slices(
+                partitions, theirs, roots(10, {changed}, start=100)))
+        self.assertEqual([], differing_slices(
+            partitions, theirs, roots(10, start=100)))
+
+    def test_a_slice_with_an_unknown_partition_differs(self):
+        partitions = PartitionSet(range(10))
+        theirs = slice_roots(partitions, 2, roots(10))
+        ours = roots(10)
+        del ours[7]
+        self.assertEqual([1], differing_slices(partitions, theirs, ours))
+        self.assertEqual([0, 1], differing_slices(partitions, theirs, {}))
+
+    def test_no_slices_of_nothing(self):
+        nothing = PartitionSet(())
+        self.assertEqual((), slice_roots(nothing, 0, {}))
+        self.assertEqual([], differing_slices(nothing, (), {}))
+
+    def test_what_is_asked_cannot_be_changed(self):
+        with self.assertRaises(AttributeError):
+            Ask(PartitionSet(()), ()).roots = (SAME,)
+
+
+if __name__ == '__main__':
+    unittest.main()

@@ -1,0 +1,193 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""failure_store: one failure table for the processes of a node."""
+
+import json
+import os
+import shutil
+import stat
+import tempfile
+import threading
+import unittest
+from unittest import mock
+
+from swift_lightsync.sync import failure_store
+from swift_lightsync.sync.failure_store import FailureStore
+from tests.unit.sync import documented
+from tests.unit.sync.fixtures import CapturingLogger
+
+NODE = ('10.0.0.1', 6200)
+DEVICE = NODE + ('sda',)
+REPORTER = ('10.0.0.9', 6200)
+
+
+class StoreTestCase(unittest.TestCase):
+
+    def setUp(self):
+        self.root = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.root, ignore_errors=True)
+        self.logger = CapturingLogger()
+        patcher = mock.patch.object(failure_store, 'REFRESH', 0)
+        patcher.start()
+        self.addCleanup(patcher.stop)
+
+    def store(self, **conf):
+        """The table as another process has it."""
+        return FailureStore(dict(recon_cache_path=self.root, **conf),
+                            self.logger)
+
+    @property
+    def path(self):
+        return self.store().path
+
+
+class TestShared(StoreTestCase):
+
+    def test_what_one_process_records_another_knows(self):
+        one, other = self.store(), self.store()
+        self.assertFalse(other.has_failed(NODE))
+        self.assertTrue(one.record(NODE, 10))
+        self.assertTrue(other.has_failed(NODE))
+        self.assertFalse(other.has_failed(DEVICE))
+        other.contact(NODE)
+        self.assertFalse(one.has_failed(NODE))
+        self.assertEqual({NODE}, set(one.rejoined()))
+
+    def test_their_exceptions_add_up(self):
+        stores = [self.store(), self.store()]
+        found = [stores[turn % 2].record(NODE, 1) for turn in range(10)]
+        self.assertEqual([False] * 9 + [True], found)
+
+    def test_it_outlives_a_restart(self):
+        self.store().record(DEVICE, 10)
+        self.store().report(REPORTER, NODE)
+        later = self.store()
+        self.assertTrue(later.has_failed(DEVICE))
+        self.assertTrue(later.is_reported(REPORTER, NODE))
+        self.assertFalse(later.is_reported(REPORTER, DEVICE))
+
+    def test_a_hint_of_one_decides_with_an_exception_of_another(self):
+        self.store().hint(NODE)
+        self.assertFalse(self.store().has_failed(NODE))
+        self.assertTrue(self.store().record(NODE, 1))
+
+    def test_records_of_many_at_once_are_all_counted(self):
+        def record():
+            each = self.store(error_suppression_limit='1000')
+            for _ in range(10):
+                each.record(NODE, 1)
+
+        threads = [threading.Thread(target=record) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        found = self.store(error_suppression_limit='1000')
+        found.has_failed(NODE)
+        self.assertEqual(40, found.table.rows[NODE].n_exception)
+
+    def test_an_answer_of_who_did_not_fail_writes_nothing(self):
+        self.store().contact(NODE)
+        self.assertFalse(os.path.exists(self.path))
+
+    def test_others_than_its_user_cannot_write_it(self):
+        self.store().record(NODE, 1)
+        self.assertFalse(stat.S_IMODE(os.stat(self.path).st_mode) & 0o022)
+
+    def test_only_the_file_and_its_lock_are_left(self):
+        for _ in range(5):
+            self.store().record(NODE, 1)
+        self.assertLessEqual(len(os.listdir(self.root)), 2)
+
+    def test_it_is_looked_at_no_oftener_than_documented(self):
+        self.assertIn('read again at most every half second',
+                      ' '.join(documented.protocol().split()))
+        with mock.patch.object(failure_store, 'REFRESH', 0.5), \
+                mock.patch.object(failure_store.time, 'monotonic') as clock:
+            clock.return_value = 100
+            one = self.store()
+            self.assertFalse(one.has_failed(NODE))
+            self.store().record(NODE, 10)
+            clock.return_value = 100.4
+            self.assertFalse(one.has_failed(NODE))
+            clock.return_value = 100.5
+            self.assertTrue(one.has_failed(NODE))
+
+
+class TestDamage(StoreTestCase):
+
+    def write(self, data):
+        with open(self.path, 'wb') as state:
+            state.write(data)
+
+    def sound(self):
+        self.store().record(NODE, 3)
+        self.store().report(REPORTER, DEVICE)
+        with open(self.path, 'rb') as state:
+            return state.read()
+
+    def assert_counts_for_nothing(self, data):
+        self.write(data)
+        self.logger.lines.clear()
+        each = self.store()
+        self.assertFalse(each.has_failed(NODE))
+        self.assertIn(self.path, self.logger.at('WARNING')[0])
+        self.assertTrue(each.record(NODE, 10))
+        self.assertTrue(self.store().has_failed(NODE))
+
+    def test_a_file_truncated_at_any_byte_counts_for_nothing(self):
+        data = self.sound()
+        for length in range(0, len(data), 7):
+            self.assert_counts_for_nothing(data[:length])
+
+    def test_a_field_of_another_type_counts_for_nothing(self):
+        sound = json.loads(self.sound())
+        rows = sound['rows'][0]
+        for field, values in {
+                'version': (None, 2, '1'),
+                'rows': (None, 5, [5], [[]], [rows[:2]],
+                         [[['a'], 1, 1.0]], [[['a', 'b'], 1, 1.0]],
+                         [[['a', 1, 'b', 'c'], 1, 1.0]],
+                         [[rows[0], 'x', 1.0]], [[rows[0], 1, None]]),
+                'hints': (None, [[rows[0]]], [[5, 1.0]]),
+                'rejoined': (None, [[rows[0], 'x']]),
+                'reports': (None, [[rows[0], 1.0]],
+                            [[5, rows[0], 1.0]])}.items():
+            for value in values:
+                with self.subTest(field=field, value=value):
+                    self.assert_counts_for_nothing(json.dumps(
+                        dict(sound, **{field: value})).encode())
+
+    def test_what_is_no_json_object_counts_for_nothing(self):
+        for data in (b'\xff', b'[]', b'null', b'1', b'[' * 100000):
+            self.assert_counts_for_nothing(data)
+
+    def test_a_directory_that_cannot_be_written_to_is_no_end(self):
+        each = FailureStore({'recon_cache_path': os.path.join(
+            self.root, 'nowhere')}, self.logger)
+        self.assertTrue(each.record(NODE, 10))
+        self.assertTrue(each.has_failed(NODE))
+        self.assertIn('nowhere', self.logger.at('WARNING')[0])
+
+    def test_a_bad_option_is_refused_by_name(self):
+        for option, values in (
+                ('error_suppression_limit', ('0', 'x', '1.5', '')),
+                ('error_suppression_interval', ('-1', 'nan', 'inf', 'x'))):
+            for value in values:
+                with self.assertRaisesRegex(
+                        ValueError, '^%s = %s: ' % (option, value)):
+                    self.store(**{option: value})
+
+
+if __name__ == '__main__':
+    unittest.main()

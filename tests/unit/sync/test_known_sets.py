@@ -1,0 +1,138 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""known_sets: which sets a receiver remembers."""
+
+import re
+import tracemalloc
+import unittest
+
+from hypothesis import given, strategies as st
+
+from swift_lightsync.sync import known_sets
+from swift_lightsync.sync.known_sets import KnownSets
+from swift_lightsync.sync.partition_set import PartitionSet, \
+    PartitionSetError
+from swift_lightsync.sync.sync_message import Roots
+from tests.unit.sync import documented
+
+
+def listed(partitions):
+    return Roots((), len(partitions), partitions=partitions)
+
+
+def named(partitions, count=None):
+    return Roots((), len(partitions) if count is None else count,
+                 digest=partitions.digest)
+
+
+def some(number, size=10):
+    """The number-th of sets that have nothing in common; a byte each."""
+    return PartitionSet(range(number * size, (number + 1) * size - 1)
+                        if number else range(size - 1))
+
+
+class TestKnownSets(unittest.TestCase):
+
+    def test_a_digest_is_unknown_until_its_list_was_sent(self):
+        known = KnownSets()
+        self.assertIsNone(known.find(named(some(1))))
+        self.assertEqual(some(1), known.find(listed(some(1))))
+        self.assertEqual(some(1), known.find(named(some(1))))
+        self.assertIsNone(known.find(named(some(2))))
+
+    def test_a_digest_with_another_count_is_refused(self):
+        known = KnownSets()
+        known.find(listed(some(1)))
+        for count in (0, 8, 10, 2 ** 32 - 1):
+            with self.assertRaises(PartitionSetError):
+                known.find(named(some(1), count))
+        self.assertEqual(some(1), known.find(named(some(1))))
+
+    def test_the_empty_set_can_be_named(self):
+        known = KnownSets()
+        known.find(listed(PartitionSet(())))
+        self.assertEqual((), known.find(named(PartitionSet(()))))
+
+    def test_those_used_last_are_kept(self):
+        size = len(some(1).encoded)
+        known = KnownSets(capacity=3 * size)
+        for number in (1, 2, 3):
+            known.find(listed(some(number)))
+        known.find(named(some(1)))
+        known.find(listed(some(2)))
+        known.find(listed(some(4)))
+        self.assertIsNone(known.find(named(some(3))))
+        for number in (1, 2, 4):
+            self.assertEqual(some(number), known.find(named(some(number))))
+
+    def test_one_large_set_displaces_many_small_ones(self):
+        known = KnownSets(capacity=100)
+        for number in range(8):
+            known.find(listed(some(number)))
+        large = PartitionSet(range(95))
+        known.find(listed(large))
+        self.assertEqual(large, known.find(named(large)))
+        self.assertFalse(any(known.find(named(some(number)))
+                             for number in range(8)))
+
+    def test_one_that_is_too_large_is_used_and_not_kept(self):
+        known = KnownSets(capacity=10)
+        large = PartitionSet(range(11))
+        self.assertEqual(large, known.find(listed(large)))
+        self.assertIsNone(known.find(named(large)))
+        # What it displaced makes room, as if it had never been there.
+        known.find(listed(some(1)))
+        self.assertEqual(some(1), known.find(named(some(1))))
+
+    def test_one_that_is_sent_again_is_counted_once(self):
+        known = KnownSets(capacity=len(some(1).encoded) * 2)
+        known.find(listed(some(1)))
+        for _ in range(50):
+            known.find(listed(some(2)))
+        self.assertEqual(some(1), known.find(named(some(1))))
+
+    @given(st.lists(st.integers(0, 9), max_size=60), st.integers(0, 6))
+    def test_it_is_a_list_of_the_last_used(self, numbers, room):
+        size = len(some(1).encoded)
+        known = KnownSets(capacity=room * size)
+        model = []
+        for number in numbers:
+            if len(some(number).encoded) != size:
+                continue
+            expected = number in model
+            found = known.find(named(some(number)))
+            self.assertEqual(some(number) if expected else None, found)
+            known.find(listed(some(number)))
+            model = ([number] + [other for other in model
+                                 if other != number])[:room]
+
+    def test_its_memory_is_bounded(self):
+        known = KnownSets(capacity=1 << 18)
+        tracemalloc.start()
+        try:
+            for number in range(2000):
+                known.find(listed(PartitionSet(
+                    range(number, number + 1024))))
+            held = tracemalloc.get_traced_memory()[0]
+        finally:
+            tracemalloc.stop()
+        self.assertLess(held, 3 << 18)
+
+    def test_its_capacity_is_the_documented_one(self):
+        self.assertEqual('%d MiB' % (known_sets.CAPACITY >> 20), re.search(
+            r'by their digests \((\d+ MiB) a process\)',
+            documented.protocol())[1])
+
+
+if __name__ == '__main__':
+    unittest.main()

@@ -1,0 +1,98 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""notice: the bytes, and what is not let through."""
+
+import json
+import re
+import unittest
+
+from hypothesis import given, strategies as st
+
+from swift_lightsync.sync import notice
+from swift_lightsync.sync.notice import MAX_BYTES, Notice, NoticeError, \
+    decode, parse_endpoint
+from tests.unit.sync import documented
+
+NAMES = st.text(min_size=1, max_size=20)
+PORTS = st.integers(1, 65535)
+EXAMPLE = Notice(('10.0.0.1', 6200), ('10.0.0.2', 6201, 'sda'))
+
+
+class TestNotice(unittest.TestCase):
+
+    @given(st.tuples(NAMES, PORTS),
+           st.tuples(NAMES, PORTS) | st.tuples(NAMES, PORTS, NAMES))
+    def test_what_is_encoded_is_decoded(self, reporter, failed):
+        sent = Notice(reporter, failed)
+        self.assertEqual(sent, decode(sent.encode()))
+
+    def test_its_fields_are_the_documented_ones(self):
+        text = re.search(r'\{"version": 1.*?\}', documented.protocol(),
+                         re.S)[0]
+        self.assertEqual(re.findall(r'"(\w+)":', text),
+                         list(json.loads(EXAMPLE.encode())))
+        self.assertEqual(format(MAX_BYTES, ','), documented.found(
+            r'^at most ([\d,]+) bytes, answered with 204'))
+
+    def refused(self, data, reason='^notice: '):
+        with self.assertRaisesRegex(NoticeError, reason):
+            decode(data)
+
+    def test_what_is_no_json_object_of_the_version(self):
+        for data in (b'', b'x', b'[]', b'1', b'null', b'"a"', b'\xff',
+                     b'{}', b'[' * 1000, b'{"version": 2}'):
+            self.refused(data)
+
+    def test_every_truncation(self):
+        data = EXAMPLE.encode()
+        for length in range(len(data)):
+            self.refused(data[:length])
+
+    def test_each_field_of_a_wrong_type_or_value_is_refused_by_name(self):
+        sound = json.loads(EXAMPLE.encode())
+        places = (None, 'x', 1, [], ['a'], ['a', '1'], ['a', 1.0],
+                  ['a', True], ['a', 0], ['a', 65536], [1, 1], ['', 1],
+                  ['a' * 256, 1], ['a', 1, ''], ['a', 1, 2],
+                  ['a', 1, 'b', 'c'], {'a': 1})
+        for field in ('reporter', 'failed'):
+            for value in places:
+                with self.subTest(field=field, value=value):
+                    self.refused(json.dumps(
+                        dict(sound, **{field: value})).encode(), field)
+            self.refused(json.dumps({
+                name: value for name, value in sound.items()
+                if name != field}).encode(), field)
+        self.refused(json.dumps(dict(sound, reporter=['a', 1, 'b'])),
+                     'reporter')
+
+    def test_a_reporter_that_is_a_device_is_refused(self):
+        self.refused(Notice(('a', 1, 'b'), ('a', 1)).encode(), 'reporter')
+
+
+class TestEndpoint(unittest.TestCase):
+
+    def test_what_is_an_endpoint(self):
+        self.assertEqual(('10.0.0.1', 6200), parse_endpoint('10.0.0.1:6200'))
+        self.assertEqual(('::1', 6200), parse_endpoint('::1:6200'))
+
+    def test_what_is_none(self):
+        for value in (None, '', ':', 'a', 'a:', ':1', 'a:x', 'a:-1', 'a: 1',
+                      'a:123456', 'a:\u0661', 'a' * 256 + ':1'):
+            self.assertIsNone(parse_endpoint(value), value)
+
+    def test_a_notice_error_is_a_value_error(self):
+        self.assertTrue(issubclass(notice.NoticeError, ValueError))
+
+
+if __name__ == '__main__':
+    unittest.main()

@@ -1,0 +1,442 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""sync_batch: the rounds of all partitions, over real object-servers."""
+
+import contextlib
+import os
+import shutil
+from unittest import mock
+
+from swift.common import storage_policy
+from swift.common.storage_policy import StoragePolicy, \
+    StoragePolicyCollection
+from swift.common.utils import lock_path
+from swift.obj.diskfile import get_part_path
+from swift.obj.replicator import ObjectReplicator
+
+from swift_lightsync.sync import fingerprint, replica_ring
+from tests.unit.sync.cluster import ClusterTestCase
+from tests.unit.sync.fixtures import CapturingLogger, node, ring_of_parts
+
+PARTS = 64
+#: The partitions with an object in them.
+FULL = range(0, PARTS, 9)
+STATS = ('attempted', 'failure', 'hashmatch', 'remove', 'rsync', 'success',
+         'suffix_count', 'suffix_hash', 'suffix_sync')
+
+
+class BatchTestCase(ClusterTestCase):
+    """Three nodes with two devices each, two policies."""
+
+    names = ('sda', 'sdb')
+    hosts = 3
+    replicas = 3
+
+    def setUp(self):
+        super().setUp()
+        self.policies = [self.policy, StoragePolicy(1, 'one')]
+        patcher = mock.patch.object(
+            storage_policy, '_POLICIES',
+            StoragePolicyCollection(self.policies))
+        patcher.start()
+        self.addCleanup(patcher.stop)
+        self.start(self.hosts)
+        self.spread()
+
+    def replicator(self, number, **conf):
+        # A partition's turn for a full exchange would come at random.
+        return super().replicator(number, **{
+            'full_exchange_interval': '1e9', **conf})
+
+    def spread(self):
+        """Devices and partitions, evenly; device i is on node i mod 3."""
+        self.disks = []
+        for number in range(len(self.names) * self.hosts):
+            host = self.ring_nodes[number % self.hosts]
+            device = self.names[number // self.hosts]
+            self.disks.append(node(
+                number, host['replication_port'], device, host['ip']))
+            os.makedirs(os.path.join(
+                self.nodes[number % self.hosts].devices_dir, device),
+                exist_ok=True)
+        # Each device has neighbours on all other nodes.
+        self.parts = [[(part + row * (1 + part // 6 % (self.hosts - 1)))
+                       % len(self.disks) for row in range(self.replicas)]
+                      for part in range(PARTS)]
+        ring = ring_of_parts(self.root, self.disks, self.parts)
+        for policy in self.policies:
+            policy.object_ring = ring
+
+    def fill(self, policies=None, rows=None):
+        """Make all partitions, with an object in some of them."""
+        for policy in policies or self.policies:
+            for part in range(PARTS):
+                for row in rows or range(self.replicas):
+                    os.makedirs(self.path(part, row, policy))
+                    if part in FULL:
+                        self.put_one('o', part, row, policy)
+
+    def put_one(self, name, part, row, policy=None):
+        number = self.parts[part][row]
+        self.put(self.nodes[number % self.hosts].disk,
+                 self.disks[number]['device'], name, partition=part,
+                 policy=policy)
+
+    def path(self, part, row=0, policy=None):
+        number = self.parts[part][row]
+        return get_part_path(
+            os.path.join(self.nodes[number % self.hosts].devices_dir,
+                         self.disks[number]['device']),
+            policy or self.policy, part)
+
+    def row_of(self, part, host=0):
+        return [number % self.hosts for number
+                in self.parts[part]].index(host)
+
+    def suffixes(self, part, row):
+        return {name for name in os.listdir(self.path(part, row))
+                if len(name) == 3}
+
+    def pairs(self, host=0, parts=range(PARTS)):
+        """The pairs of a device of a node and its clockwise neighbours."""
+        found = set()
+        for part in parts:
+            rows = [self.disks[number] for number in self.parts[part]]
+            for here in self.parts[part]:
+                if here % self.hosts == host:
+                    found.add((here, replica_ring.clockwise(
+                        rows, part, here)[0]['id']))
+        return found
+
+    def held(self, host=0):
+        """How many partitions of a policy a node has."""
+        return sum(number % self.hosts == host
+                   for part in self.parts for number in part)
+
+    def one_pass(self, number=0, daemon=None):
+        self.requests()
+        daemon = daemon or self.daemons[number]
+        self.run_pass(number, daemon)
+        total = daemon.total_stats
+        return {name: getattr(total, name) for name in STATS}
+
+    @staticmethod
+    def asking(daemon):
+        """Notes the messages: device, neighbour, policy and roots."""
+        return mock.patch.object(daemon.neighbours, 'ask',
+                                 wraps=daemon.neighbours.ask)
+
+    def sent(self, verb='LIGHTSYNC'):
+        return sum(counts.get(verb, 0) for counts in self.requests())
+
+
+class TestStable(BatchTestCase):
+
+    def test_a_pass_costs_a_message_a_pair_of_devices_and_policy(self):
+        self.fill()
+        # The first pass tells the sets to the peers.
+        self.one_pass()
+        for _ in range(2):
+            stats = self.one_pass()
+            asked = [2 * sum(peer % self.hosts == host
+                             for _, peer in self.pairs())
+                     for host in range(self.hosts)]
+            self.assertTrue(all(asked[1:]))
+            self.assertEqual([{}, *[{'LIGHTSYNC': count}
+                                    for count in asked[1:]]],
+                             self.requests())
+            self.assertEqual(2 * self.held(), stats['hashmatch'])
+        self.assertGreaterEqual(len(self.pairs()), 6)
+
+    def test_each_partition_counts_as_if_it_had_been_asked_alone(self):
+        self.fill(policies=[self.policy])
+        alone = self.replicator(0, sync_batch_partitions='1')
+        self.one_pass(0, alone)
+        together = self.one_pass(0)
+        self.assertEqual(self.one_pass(0, alone), together)
+        self.assertEqual(alone.job_count, self.daemons[0].job_count)
+        self.assertEqual(len(alone.partition_times),
+                         len(self.daemons[0].partition_times))
+        self.assertEqual(
+            {name: count // 2 for name, count
+             in alone.logger.counters.items() if count
+             and not name.startswith('suffix')},
+            {name: count for name, count
+             in self.daemons[0].logger.counters.items() if count
+             and not name.startswith('suffix')})
+
+    def test_the_limit_of_a_message_is_kept(self):
+        self.fill(policies=[self.policy])
+        for limit in (1, 2, 5, PARTS):
+            daemon = self.replicator(0, sync_batch_partitions=str(limit))
+            self.one_pass(0, daemon)
+            with self.asking(daemon) as ask:
+                stats = self.one_pass(0, daemon)
+            sizes = [len(call.args[-1]) for call in ask.call_args_list]
+            self.assertEqual(self.held(), sum(sizes))
+            self.assertLessEqual(max(sizes), limit)
+            if limit == PARTS:
+                self.assertEqual(len(self.pairs()), len(sizes))
+            self.assertEqual(self.held(), stats['hashmatch'])
+
+    def test_no_partition_is_asked_about_twice(self):
+        self.fill(policies=[self.policy])
+        daemon = self.daemons[0]
+        with self.asking(daemon) as ask:
+            self.one_pass()
+        asked = [(call.args[0], call.args[2], part)
+                 for call in ask.call_args_list for part in call.args[3]]
+        self.assertEqual(self.held(), len(asked))
+        self.assertEqual(len(asked), len(set(asked)))
+
+    def test_nothing_of_a_pass_is_left_for_the_next(self):
+        self.fill(policies=[self.policy])
+        daemon = self.daemons[0]
+        self.one_pass()
+        self.put_one('new', 0, self.row_of(0))
+        self.one_pass()
+        shutil.rmtree(self.nodes[0].devices_dir)
+        for name in self.names:
+            os.makedirs(os.path.join(self.nodes[0].devices_dir, name))
+        self.assertEqual(0, self.one_pass()['attempted'])
+        self.assertEqual(0, daemon.job_count)
+
+    def test_the_lines_of_statistics_are_those_of_stock_swift(self):
+        self.fill()
+        self.one_pass()
+        lines = self.daemons[0].logger.at('INFO')
+        total = 2 * self.held()
+        self.assertTrue(any(line.startswith(
+            '%d/%d (100.00%%) partitions replicated' % (total, total))
+            for line in lines), lines)
+        self.assertIn('%d successes, 0 failures' % total, lines)
+        self.assertTrue(any(line.startswith('Partition times: max ')
+                            for line in lines))
+        for _ in range(2):
+            self.daemons[0].stats_line()
+
+
+class TestAsStock(BatchTestCase):
+    """With one other replica each there is one neighbour for both."""
+
+    hosts = replicas = 2
+
+    def test_a_stable_pass_has_the_statistics_of_stock_swift(self):
+        self.fill()
+        for number in range(2):
+            self.one_pass(number)
+        ours = self.one_pass()
+        stock = ObjectReplicator(
+            dict(self.conf, devices=self.nodes[0].devices_dir,
+                 sync_method='ssync', ring_ip=self.nodes[0].ip,
+                 bind_port=str(self.ring_nodes[0]['replication_port'])),
+            logger=CapturingLogger())
+        self.assertEqual(self.one_pass(0, stock), ours)
+        daemon = self.daemons[0]
+        self.assertEqual(stock.job_count, daemon.job_count)
+        self.assertEqual(len(stock.partition_times),
+                         len(daemon.partition_times))
+        for device in self.names:
+            self.assertEqual(stock.stats_for_dev[device].to_recon(),
+                             daemon.stats_for_dev[device].to_recon())
+
+
+class TestDifferences(BatchTestCase):
+
+    def test_what_differs_is_exchanged_and_only_that(self):
+        self.fill(policies=[self.policy])
+        for number in range(self.hosts):
+            self.one_pass(number)
+        changed = (6, 13, 40)
+        for part in changed:
+            self.put_one('new', part, self.row_of(part))
+        stats = self.one_pass()
+        self.assertEqual(self.held(), stats['attempted'])
+        self.assertEqual((len(changed), 0),
+                         (stats['rsync'], stats['failure']))
+        exchanged = self.requests()
+        self.assertEqual(len(changed), sum(
+            counts.get('SSYNC', 0) for counts in exchanged))
+        for _ in range(2):
+            for number in range(self.hosts):
+                self.one_pass(number)
+        self.assertEqual(0, self.one_pass()['rsync'])
+        self.assertEqual(len(self.pairs()), self.sent())
+
+    def test_a_new_device_gets_all(self):
+        self.fill(policies=[self.policy], rows=[0, 1])
+        for number in range(self.hosts):
+            self.assertEqual(0, self.one_pass(number)['failure'])
+        for part in FULL:
+            self.assertEqual(self.suffixes(part, 0), self.suffixes(part, 2))
+            self.assertEqual(1, len(self.suffixes(part, 2)))
+
+    def test_a_full_exchange_is_not_hidden_by_an_equal_root(self):
+        self.fill(policies=[self.policy])
+        self.one_pass()
+        self.daemons[0].fingerprints(self.policy).note_exchange(
+            'sda', 0, 1.0)
+        stats = self.one_pass()
+        self.assertEqual(2, sum(counts.get('REPLICATE', 0)
+                                for counts in self.requests()))
+        self.assertEqual(self.held() + 1, stats['hashmatch'])
+
+
+class TestTrouble(BatchTestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.fill(policies=[self.policy])
+
+    def errors(self):
+        return self.daemons[0].logger.at('ERROR')
+
+    def test_a_partition_that_is_a_file_is_removed_as_by_stock_swift(self):
+        path = self.path(0)
+        shutil.rmtree(path)
+        with open(path, 'w'):
+            pass
+        stats = self.one_pass()
+        self.assertFalse(os.path.exists(path))
+        self.assertEqual(self.held() - 1, stats['hashmatch'])
+        self.assertEqual([], self.errors())
+
+    def test_a_partition_that_vanishes_is_no_error(self):
+        genuine = fingerprint.load
+
+        def vanish(path):
+            if path == self.path(0):
+                shutil.rmtree(path, ignore_errors=True)
+            return genuine(path)
+
+        with mock.patch.object(fingerprint, 'load', vanish):
+            stats = self.one_pass()
+        self.assertEqual([], self.errors())
+        self.assertEqual((self.held(), 0),
+                         (stats['attempted'], stats['failure']))
+
+    def test_a_device_that_is_unmounted_meanwhile_fails_alone(self):
+        daemon = self.daemons[0]
+        manager = daemon._df_router[self.policy]
+        genuine = manager.get_dev_path
+        with mock.patch.object(
+                manager, 'get_dev_path', lambda device, mount_check=None:
+                None if device == 'sdb' else genuine(device)):
+            self.one_pass()
+        self.assertIn('Unable to take fingerprints on sdb', self.errors()[0])
+        sda = daemon.stats_for_dev['sda']
+        held = sum(0 in part for part in self.parts)
+        self.assertEqual((held, held, 0), (sda.attempted, sda.hashmatch,
+                                           sda.failure))
+        self.assertEqual(self.held() - held,
+                         daemon.stats_for_dev['sdb'].attempted)
+
+    def test_one_locked_partition_does_not_stop_the_others(self):
+        for host in (0, 1):
+            path = self.path(0, self.row_of(0, host))
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(os.path.join(path, 'hashes.pkl'))
+            with mock.patch('swift.common.utils.DEFAULT_LOCK_TIMEOUT', 0.2), \
+                    lock_path(path):
+                stats = self.one_pass()
+            self.assertEqual(self.held(), stats['attempted'])
+            self.assertGreaterEqual(stats['hashmatch'], self.held() - 1)
+            self.assertLessEqual(self.sent('REPLICATE'), 3)
+
+    def test_a_dead_neighbour_regroups_to_the_next(self):
+        for number in range(self.hosts):
+            self.one_pass(number)
+        self.servers[1].close()
+        stats = self.one_pass()
+        self.assertEqual((self.held(), 0), (stats['attempted'],
+                                            stats['rsync']))
+        # Each partition is settled by its one neighbour that is alive.
+        self.assertEqual(self.held(), stats['hashmatch'])
+        self.assertEqual(sum(first % self.hosts == 1
+                             for first in self.first_neighbours()),
+                         stats['failure'])
+        requests = self.requests()[2]
+        self.assertEqual({'LIGHTSYNC'}, set(requests))
+        # Twice as many pairs, and each of their messages at most thrice
+        # as long as its set is not known.
+        self.assertLessEqual(requests['LIGHTSYNC'], 3 * len(self.pairs()))
+
+    def first_neighbours(self, host=0):
+        for part in range(PARTS):
+            rows = [self.disks[number] for number in self.parts[part]]
+            for here in self.parts[part]:
+                if here % self.hosts == host:
+                    yield replica_ring.clockwise(rows, part, here)[0]['id']
+
+    def test_all_others_dead_ends_the_pass(self):
+        self.servers[1].close()
+        self.servers[2].close()
+        stats = self.one_pass()
+        self.assertEqual((self.held(), 0, 2 * self.held()), (
+            stats['attempted'], stats['success'], stats['failure']))
+
+    def test_a_neighbour_without_the_verb_is_exchanged_with(self):
+        self.nodes[1].broken['LIGHTSYNC'] = 405
+        stats = self.one_pass()
+        self.assertEqual((self.held(), self.held(), 0), (
+            stats['attempted'], stats['hashmatch'], stats['failure']))
+        firsts = [first for first in self.first_neighbours()
+                  if first % self.hosts == 1]
+        requests = self.requests()[1]
+        self.assertEqual(len(firsts), requests['REPLICATE'])
+        self.assertLessEqual(requests['LIGHTSYNC'], len(self.pairs()))
+
+    def test_an_answer_that_is_unusable_leads_to_exchanges(self):
+        self.nodes[1].broken['LIGHTSYNC'] = 503
+        self.nodes[2].broken['LIGHTSYNC'] = 503
+        stats = self.one_pass()
+        self.assertEqual((self.held(), self.held(), 0), (
+            stats['attempted'], stats['hashmatch'], stats['failure']))
+        self.assertEqual(self.held(), self.sent('REPLICATE'))
+
+    def test_while_there_are_hand_offs_handoffs_first_asks_nobody(self):
+        daemon = self.replicator(0, handoffs_first='yes')
+        for _ in range(2):
+            self.one_pass(0, daemon)
+        self.assertEqual(len(self.pairs()), self.sent())
+        part = next(part for part, row in enumerate(self.parts)
+                    if 0 not in row)
+        self.put(self.nodes[0].disk, 'sda', 'h', partition=part)
+        for each in self.nodes:
+            each.broken['REPLICATE'] = 507
+        with self.asking(daemon) as ask:
+            self.one_pass(0, daemon)
+            # Nothing was batched: at most what came before the hand-off.
+            self.assertTrue(all(len(call.args[-1]) == 1
+                                for call in ask.call_args_list))
+
+    def test_a_ring_that_changes_during_the_batch_ends_the_pass(self):
+        daemon = self.daemons[0]
+        with mock.patch.object(daemon, 'check_ring', return_value=False):
+            self.put_one('new', 0, self.row_of(0))
+            self.one_pass()
+        self.assertEqual(0, self.sent('SSYNC'))
+        self.assertIn('Ring change detected', str(daemon.logger.lines))
+
+    def test_overrides_are_those_of_stock_swift(self):
+        daemon = self.daemons[0]
+        daemon._zero_stats()
+        with mock.patch('swift.obj.replicator.whataremyips',
+                        return_value=[self.nodes[0].ip]):
+            daemon.replicate(override_devices=['sda'],
+                             override_partitions=[0, 4, 5])
+        self.assertEqual({'sda'}, {
+            device for device, stats in daemon.stats_for_dev.items()
+            if stats.attempted})
+        self.assertEqual(sum(0 in self.parts[part] for part in (0, 4, 5)),
+                         daemon.total_stats.hashmatch)

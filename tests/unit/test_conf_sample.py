@@ -1,0 +1,146 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""etc/object-server.conf-sample: what the code reads, and no more."""
+
+import os
+import re
+import unittest
+
+from swift.common.utils import load_pkg_resource
+from swift.obj.replicator import ObjectReplicator
+from swift.obj.server import ObjectController as StockController
+
+import swift_lightsync
+from swift_lightsync.object_server import ObjectController
+from swift_lightsync.sync.replicator import LightSyncReplicator
+from tests.unit.sync.fixtures import SwiftTestCase, node, ring_of
+
+SAMPLE = os.path.join(os.path.dirname(os.path.dirname(
+    swift_lightsync.__file__)), 'etc', 'object-server.conf-sample')
+
+
+class RecordingConf(dict):
+    """A conf that notes which options it was asked for, and with what."""
+
+    def __init__(self, *args):
+        super().__init__(*args)
+        self.defaults = {}
+
+    def get(self, name, default=None):
+        self.defaults.setdefault(name, default)
+        return super().get(name, default)
+
+    def __getitem__(self, name):
+        self.defaults.setdefault(name, None)
+        return super().__getitem__(name)
+
+    def __contains__(self, name):
+        self.defaults.setdefault(name, None)
+        return super().__contains__(name)
+
+
+def sample(pattern):
+    """
+    :param pattern: of a line, with groups of a name and a value
+    :returns: a dict, section to a dict, name to value
+    """
+    sections = {}
+    with open(SAMPLE, encoding='utf8') as lines:
+        for line in lines:
+            section = re.fullmatch(r'\[(.+)\]\n', line)
+            if section:
+                options = sections.setdefault(section[1], {})
+            option = re.fullmatch(pattern, line)
+            if option:
+                if option[1] in options:
+                    raise AssertionError('%s stands twice' % option[1])
+                options[option[1]] = option[2]
+    return sections
+
+
+class TestConfSample(SwiftTestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.policy.object_ring = ring_of(self.root, [node(0, 6200)])
+        self.shown = sample(r'#\s*(\w+) = (.*)\n')
+        self.set = sample(r'(\w+) = (.*)\n')
+
+    def read_by(self, cls):
+        """The options that a class asks the conf for, and their defaults."""
+        conf = RecordingConf(self.conf)
+        cls(conf, logger=self.logger)
+        return conf.defaults
+
+    def options_of(self, cls):
+        """What our class asks the conf for, and no stock one does."""
+        stock = {**self.read_by(ObjectReplicator),
+                 **self.read_by(StockController)}
+        return {name: default for name, default in self.read_by(cls).items()
+                if name not in stock}
+
+    def assert_shown(self, section, cls):
+        """The options are shown in the section or, where more, in DEFAULT."""
+        options = self.options_of(cls)
+        shown = {**self.shown['DEFAULT'], **self.shown[section]}
+        self.assertEqual(sorted(options), sorted(shown))
+        for name, default in options.items():
+            self.assertEqual(default, type(default)(shown[name]), name)
+
+    def test_the_walker_sees_what_stock_swift_reads(self):
+        self.assertEqual(1, self.read_by(ObjectReplicator)['concurrency'])
+
+    def test_the_replicator_has_the_options_and_defaults_that_are_shown(self):
+        self.assertIn('full_exchange_interval',
+                      self.options_of(LightSyncReplicator))
+        self.assert_shown('object-replicator', LightSyncReplicator)
+
+    def test_the_object_server_has_the_options_that_are_shown(self):
+        self.assert_shown('app:object-server', ObjectController)
+
+    def test_what_both_read_is_shown_for_both_and_nothing_else(self):
+        self.assertEqual(
+            sorted(set(self.options_of(LightSyncReplicator))
+                   & set(self.options_of(ObjectController))),
+            sorted(self.shown['DEFAULT']))
+
+    def test_all_that_is_shown_is_accepted(self):
+        LightSyncReplicator({
+            **self.conf, **self.shown['DEFAULT'],
+            **self.shown['object-replicator']}, logger=self.logger)
+
+    def test_each_option_is_explained_before_it_stands(self):
+        with open(SAMPLE, encoding='utf8') as lines:
+            paragraphs = re.split(r'\n#?\n', lines.read())
+        for options in self.shown.values():
+            for name in options:
+                text, = [text for text in paragraphs
+                         if re.search(r'^# %s = ' % name, text, re.M)]
+                self.assertRegex(text.splitlines()[0], r'^# \S+ \S+')
+                self.assertNotIn(' = ', text.splitlines()[0])
+
+    def test_what_is_set_names_our_classes(self):
+        self.assertEqual({'app:object-server': {'use'},
+                          'object-replicator': {'replicator_class'}},
+                         {section: set(options) for section, options
+                          in self.set.items() if options})
+        app_factory = load_pkg_resource(
+            'paste.app_factory', self.set['app:object-server']['use'])
+        self.assertIsInstance(app_factory(self.conf), ObjectController)
+        self.assertIs(LightSyncReplicator, load_pkg_resource(
+            'swift.object_replicator',
+            self.set['object-replicator']['replicator_class']))
+
+
+if __name__ == '__main__':
+    unittest.main()
