@@ -26,6 +26,7 @@ from collections import defaultdict
 from swift.common.concurrency import GreenPool, Timeout, \
     green_http_client, tpool
 from swift.common.utils import node_to_string
+from swift.obj.diskfile import valid_suffix
 
 from swift_lightsync.sync.neighbours import device_key
 from swift_lightsync.sync.sync_client import ConnectFailure, Refusal
@@ -81,6 +82,8 @@ class ExchangeBatch:
         for batch in _batches(group):
             node, = batch[0].pending.devices
             if not self.daemon.check_ring(batch[0].policy.object_ring):
+                # So that the pass finds out for itself, and ends.
+                self.daemon.next_check = 0
                 return
             try:
                 done = self._exchange(node, batch)
@@ -101,10 +104,12 @@ class ExchangeBatch:
             suffixes) of those that the node is in sync with now
         """
         begin = time.time()
-        client = self.daemon.neighbours.client
         policy = batch[0].policy
-        theirs = client.suffix_hashes(
-            node, policy, [each.partition for each in batch])
+        neighbours = self.daemon.neighbours
+        sender = neighbours.own_endpoint(policy, batch[0].job['device'])
+        theirs = neighbours.call(
+            sender, node, neighbours.client.suffix_hashes, node, policy,
+            [each.partition for each in batch])
         ours = tpool.execute(
             self._differing, [each for each in batch
                               if each.partition in theirs], theirs)
@@ -112,8 +117,9 @@ class ExchangeBatch:
                    if suffixes}
         pushed = self._push(node, to_push)
         if pushed and self.daemon.sync_method == self.daemon.rsync:
-            client.rehash(node, policy, {
-                each.partition: to_push[each] for each in pushed})
+            neighbours.call(
+                sender, node, neighbours.client.rehash, node, policy,
+                {each.partition: to_push[each] for each in pushed})
         self.daemon.logger.timing_since('partition.exchange.timing', begin)
         return [(each, len(suffixes), local)
                 for each, (suffixes, local) in ours.items()
@@ -141,7 +147,8 @@ class ExchangeBatch:
                         *place, recalculate=suffixes)
                     self.daemon.count_hashed(each.job['device'], hashed)
                     suffixes = differing(local)
-                found[each] = suffixes, len(local)
+                if all(map(valid_suffix, suffixes)):
+                    found[each] = suffixes, len(local)
             except (Exception, Timeout) as err:
                 # Locked, or on a bad sector: no matter of the others.
                 self.daemon.logger.error(

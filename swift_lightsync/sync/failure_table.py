@@ -23,6 +23,9 @@ from dataclasses import dataclass
 ERROR_SUPPRESSION_LIMIT = 10
 #: Seconds for which it is then left alone (the paper's ESI).
 ERROR_SUPPRESSION_INTERVAL = 60.0
+#: Seconds for which a report of who cannot reach whom holds. It stops nothing,
+#: and has to last from one pass to the next.
+REPORT_INTERVAL = 3600.0
 #: Most rows of a table; who meets more failures than that forgets the oldest.
 MAX_ROWS = 4096
 
@@ -64,9 +67,9 @@ class FailureTable:
         #: (reporter, key) -> when the reporter said that the key has failed
         self.reports = {}
 
-    def _is_past(self, then, now):
+    def _is_past(self, then, now, interval=None):
         # A time far ahead is that of a clock that was wrong.
-        return abs(now - then) >= self.interval
+        return abs(now - then) >= (interval or self.interval)
 
     def row(self, key, now):
         """The row of a key: without exceptions once ESI has passed."""
@@ -133,7 +136,8 @@ class FailureTable:
     def is_reported(self, reporter, key, now):
         """Whether a reporter cannot reach a key, by what it said."""
         then = self.reports.get((reporter, key))
-        return then is not None and not self._is_past(then, now)
+        return then is not None and not self._is_past(
+            then, now, REPORT_INTERVAL)
 
     def forget(self, now):
         """Drop what is past, and the oldest of what is too much."""
@@ -141,11 +145,12 @@ class FailureTable:
             self.rows, now, lambda row: row.t_exception)
         self.hints = self._recent(self.hints, now, float)
         self.rejoined = self._recent(self.rejoined, now, float)
-        self.reports = self._recent(self.reports, now, float)
+        self.reports = self._recent(self.reports, now, float,
+                                    REPORT_INTERVAL)
 
-    def _recent(self, entries, now, when):
+    def _recent(self, entries, now, when, interval=None):
         kept = [(key, value) for key, value in entries.items()
-                if not self._is_past(when(value), now)]
+                if not self._is_past(when(value), now, interval)]
         if len(kept) >= MAX_ROWS:
             kept = sorted(kept, key=lambda entry: when(entry[1]))
         return dict(kept[-MAX_ROWS + 1:])

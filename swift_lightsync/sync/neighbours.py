@@ -25,7 +25,8 @@ from swift.common.utils import node_to_string, whataremyips
 
 from swift_lightsync.sync.failure_store import FailureStore
 from swift_lightsync.sync.notice import Notice
-from swift_lightsync.sync.sync_client import ConnectFailure, SyncClient
+from swift_lightsync.sync.sync_client import ConnectFailure, Refusal, \
+    SyncClient
 from swift_lightsync.sync.sync_message import SyncMessageError
 from swift_lightsync.sync.sync_round import Answer
 
@@ -59,6 +60,8 @@ class Neighbours:
         self.without_verb = set()
         #: Key -> device, of those that share partitions with us.
         self.sharing = {}
+        #: Keys that a notice was sent of in this pass.
+        self._notified = set()
         self._own = {}
         self._rejoined = {}
 
@@ -67,6 +70,7 @@ class Neighbours:
         :param jobs: the jobs of the pass that belong here
         """
         self.without_verb.clear()
+        self._notified.clear()
         self._rejoined = self.failures.rejoined()
         self.sharing = {device_key(node): node
                         for job in jobs for node in job['nodes']}
@@ -137,43 +141,69 @@ class Neighbours:
     def _ask(self, sender, node, policy, roots):
         if not self.has_verb(node):
             return Answer.UNSUPPORTED, set()
-        differing = set()
+        try:
+            answer, differing = self.call(
+                sender, node, self.client.ask, sender, node, policy, roots)
+        except ConnectFailure as err:
+            return err.answer, set()
+        except Timeout:
+            return Answer.TIMEOUT, set()
+        except SyncMessageError as err:
+            self.logger.error('%s: %s', node_to_string(
+                node, replication=True), err)
+            return Answer.INVALID, set()
+        except (OSError, green_http_client.HTTPException):
+            return Answer.REFUSED, set()
+        if answer is Answer.UNSUPPORTED:
+            self.without_verb.add(endpoint(node))
+        return answer, differing
+
+    def call(self, sender, node, method, *args):
+        """
+        Call a method of the client, and keep the failure table by what comes
+        of it.
+
+        :param sender: the endpoint of the local device, or None
+        :param node: the device that is talked to
+        :returns: what the method returns
+        :raises: what it raises
+        """
         limit = self.failures.table.limit
         try:
-            answer, differing = self.client.ask(sender, node, policy, roots)
+            result = method(*args)
         except ConnectFailure as err:
             # A refusal costs next to nothing, a time-out holds up the pass.
             weight = 1 if err.answer is Answer.REFUSED else (limit + 1) // 2
             self._failed(sender, node, endpoint(node), weight, err)
-            return err.answer, differing
+            raise
         except Timeout as err:
             # It has held up the pass for http_timeout: once is enough.
             self._failed(sender, node, device_key(node), limit, err)
-            return Answer.TIMEOUT, differing
-        except SyncMessageError as err:
-            self.logger.error('%s: %s', node_to_string(
-                node, replication=True), err)
-            answer = Answer.INVALID
+            raise
+        except (SyncMessageError, Refusal):
+            self._contact(node)
+            raise
         except (OSError, green_http_client.HTTPException) as err:
             self._failed(sender, node, device_key(node), 1, err)
-            return Answer.REFUSED, differing
+            raise
+        self._contact(node)
+        return result
+
+    def _contact(self, node):
         self.failures.contact(endpoint(node))
         self.failures.contact(device_key(node))
-        if answer is Answer.UNSUPPORTED:
-            self.without_verb.add(endpoint(node))
-        return answer, differing
 
     def _failed(self, sender, node, key, weight, err):
         node_str = node_to_string(node, replication=True)
         self.logger.error('No answer to the sync message to %s: %s',
                           node_str, err)
-        if not self.failures.record(key, weight):
-            return
-        self.logger.warning(
-            'Closing the replica rings over %s for %s seconds',
-            node_str if len(key) == 3 else '%s:%s' % key,
-            self.failures.table.interval)
-        if sender:
+        if self.failures.record(key, weight):
+            self.logger.warning(
+                'Closing the replica rings over %s for %s seconds',
+                node_str if len(key) == 3 else '%s:%s' % key,
+                self.failures.table.interval)
+        if sender and key not in self._notified:
+            self._notified.add(key)
             self._notify(Notice(sender, key))
 
     def _notify(self, notice):

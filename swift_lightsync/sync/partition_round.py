@@ -152,7 +152,9 @@ class PartitionRound:
             elif isinstance(self.pending, FullExchange):
                 self._go_on(self._full_exchange())
             else:
-                self._go_on(self._exchange(self.pending.devices))
+                devices = [node for node in self.pending.devices
+                           if not self._has_failed(node)]
+                self._go_on(bool(devices) and self._exchange(devices))
         if self.exchanges:
             self._count_devices()
             return

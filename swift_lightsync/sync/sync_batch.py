@@ -19,6 +19,7 @@ go into one. PROTOCOL.md, "Batches".
 
 import time
 from collections import defaultdict
+from operator import attrgetter
 
 from swift.common.concurrency import GreenPool, Timeout, sleep, tpool
 from swift.common.exceptions import DiskFileDeviceUnavailable
@@ -125,7 +126,9 @@ class SyncBatch:
             if isinstance(each.pending, Check):
                 groups[each.policy, each.job['device'],
                        device_key(each.pending.device)].append(each)
-        return list(groups.values())
+        # In order, so that a group is cut into the same sets in each pass.
+        return [sorted(group, key=attrgetter('partition'))
+                for group in groups.values()]
 
     def _ask_one(self, group):
         first = group[0]

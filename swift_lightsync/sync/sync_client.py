@@ -148,7 +148,8 @@ class SyncClient:
         :raises: as :meth:`suffix_hashes`
         """
         self._answer(node, REHASH, {POLICY_HEADER: int(policy)},
-                     exchange_message.encode_rehash(suffixes))
+                     exchange_message.encode_rehash(suffixes),
+                     HTTP_NO_CONTENT)
 
     def notify(self, node, data):
         """
@@ -166,11 +167,11 @@ class SyncClient:
             for conn in self._idle.popitem()[1]:
                 conn.close()
 
-    def _answer(self, node, what, headers, message):
+    def _answer(self, node, what, headers, message, expected=HTTP_OK):
         status, body = self._request(node, what, headers, message)
         if status in REFUSALS:
             raise Refusal(REFUSALS[status])
-        if status not in (HTTP_OK, HTTP_NO_CONTENT):
+        if status != expected:
             raise SyncMessageError('answered with status %d' % status)
         return body
 

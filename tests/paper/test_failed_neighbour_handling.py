@@ -76,8 +76,8 @@ class TestFailureDetection(unittest.TestCase):
         table.report(('r2',), ('r3',), 100)
         self.assertFalse(table.has_failed(('r3',), 100))
         self.assertTrue(table.record(('r3',), 101))
-        self.assertTrue(table.is_reported(('r2',), ('r3',), 159))
-        self.assertFalse(table.is_reported(('r2',), ('r3',), 160))
+        self.assertTrue(table.is_reported(('r2',), ('r3',), 3699))
+        self.assertFalse(table.is_reported(('r2',), ('r3',), 3700))
 
     def test_5_4_3_a_failed_node_that_answers_is_rejoining(self):
         table = FailureTable()
