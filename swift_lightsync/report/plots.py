@@ -12,6 +12,7 @@
 # limitations under the License.
 """The plots of the report's page, as inline SVG."""
 
+import re
 from dataclasses import dataclass
 from html import escape
 
@@ -23,13 +24,13 @@ from swift_lightsync.report.text import duration, pair_name
 #: those of a host share a row.
 MOST_ROWS = 80
 CELL = 14
-CHARACTER = 6.6
+CHARACTER = 7
 #: How old an agreement may be, in parts of the age at which it is stale, and
 #: its colour.
 SHADES = ((1 / 60, '#e3eef8'), (1 / 12, '#bfd8ed'), (1 / 4, '#8fbfe0'),
           (1 / 2, '#5a9fcf'), (1, '#2a74b0'))
 STALE = '#e0701a'
-NEVER = '#2b2b2b'
+NEVER = '#8e2a8b'
 BAR = '#2a74b0'
 
 
@@ -50,6 +51,13 @@ def _names(pairs):
         if len({name(where) for where in devices}) <= MOST_ROWS:
             return name
     return lambda where: where[0]
+
+
+def _by_number(name):
+    """Sorts names as people do: sda2 before sda10."""
+    # Every second part is one of digits.
+    return [int(part) if index % 2 else part
+            for index, part in enumerate(re.split('([0-9]+)', name))]
 
 
 def _rank(pair):
@@ -98,7 +106,7 @@ def _svg(width, height, shapes, label):
 
 
 def _width(names):
-    return max(map(len, names)) * CHARACTER + 8
+    return max(map(len, names)) * CHARACTER + 12
 
 
 def heat_map(pairs, stale_after, label):
@@ -114,7 +122,8 @@ def heat_map(pairs, stale_after, label):
     worst = sorted(cells, key=lambda where: _rank(cells[where].pair),
                    reverse=True)
     rows = sorted(list(dict.fromkeys(
-        name for where in worst for name in where))[:MOST_ROWS])
+        name for where in worst for name in where))[:MOST_ROWS],
+        key=_by_number)
     at = {name: number for number, name in enumerate(rows)}
     margin = _width(rows)
     shapes = [_text(margin - 6, margin + CELL * at[name] + 11, name,

@@ -136,6 +136,8 @@ class Neighbours:
         for each, count in counts.items():
             self.logger.update_stats('partition.check.%s.%s' % (
                 each.value, device), count)
+        self.daemon.recon.note_answer(policy, device, node, roots,
+                                      (answer, differing))
         return answer, differing
 
     def _ask(self, sender, node, policy, roots):
@@ -173,7 +175,7 @@ class Neighbours:
             result = method(*args)
         except ConnectFailure as err:
             # A refusal costs next to nothing, a time-out holds up the pass.
-            weight = 1 if err.answer is Answer.REFUSED else (limit + 1) // 2
+            weight = 1 if err.answer is Answer.REFUSED else -(-limit // 5)
             self._failed(sender, node, endpoint(node), weight, err)
             raise
         except Timeout as err:

@@ -139,6 +139,7 @@ class PartitionRound:
         stats.hashmatch += not pushed
         stats.suffix_sync += pushed
         self.daemon.logger.update_stats('suffix.syncs', pushed)
+        self.daemon.recon.note_exchange(self.job, self.pending.devices, True)
         self._go_on(True)
 
     def run(self):
@@ -167,6 +168,7 @@ class PartitionRound:
                                         self.begin)
 
     def _full_exchange(self):
+        self.daemon.recon.note_full_exchange(self.job)
         fingerprints = self.daemon.fingerprints(self.policy)
         place = self.job['device'], self.job['partition']
         self.daemon.count_hashed(self.job['device'], tpool.execute(

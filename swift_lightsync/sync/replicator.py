@@ -20,6 +20,7 @@ Hand-offs, rsync and ssync, statistics and options are Swift's.
 """
 
 import copy
+import time
 from optparse import OptionParser
 
 from swift.common.concurrency import Timeout, sleep, spawn, tpool
@@ -32,6 +33,7 @@ from swift_lightsync.sync.neighbours import Neighbours, device_key
 from swift_lightsync.sync.options import finite_float, option
 from swift_lightsync.sync.partition_round import PartitionRound
 from swift_lightsync.sync.partition_set import MAX_PARTITIONS
+from swift_lightsync.sync.recon import PassRecorder
 from swift_lightsync.sync.sync_batch import SyncBatch
 from swift_lightsync.sync.sync_queue import SyncQueue
 
@@ -75,6 +77,7 @@ class LightSyncReplicator(replicator.ObjectReplicator):
         self.sync_batch_partitions = option(
             conf, 'sync_batch_partitions', DEFAULT_BATCH, _batch_size)
         self.neighbours = Neighbours(conf, self)
+        self.recon = PassRecorder(conf, self)
         self.queue = SyncQueue()
         self._primary = []
         self._fingerprints = {}
@@ -82,24 +85,30 @@ class LightSyncReplicator(replicator.ObjectReplicator):
 
     def replicate(self, *args, **kwargs):
         """Run a replication pass"""
+        begin = time.time()
         watch = spawn(self._watch_for_rejoining)
         try:
-            return super().replicate(*args, **kwargs)
+            super().replicate(*args, **kwargs)
+            self.recon.end_pass(begin)
         finally:
             watch.kill()
             self.neighbours.end_pass()
 
-    def collect_jobs(self, *args, **kwargs):
+    def collect_jobs(self, override_devices=None, override_partitions=None,
+                     override_policies=None):
         """
         Make the jobs of a pass as Swift does, check them all with their
         neighbours, and leave out those that need nothing done.
 
         :returns: a SyncQueue of jobs, dicts
         """
-        jobs = super().collect_jobs(*args, **kwargs)
+        jobs = super().collect_jobs(override_devices, override_partitions,
+                                    override_policies)
         self._primary = [job for job in jobs if not job['delete']]
         self._rounds = {}
         self.neighbours.begin_pass(self._primary)
+        self.recon.begin_pass(override_devices, bool(
+            override_partitions or override_policies))
         if self.sync_batch_partitions > 1 and not (
                 self.handoffs_first and len(self._primary) < len(jobs)):
             batch = SyncBatch(self, self._primary)
@@ -198,7 +207,9 @@ class LightSyncReplicator(replicator.ObjectReplicator):
 
         before = count()
         super().update(dict(job, nodes=list(nodes)))
-        return count() == before
+        done = count() == before
+        self.recon.note_exchange(job, nodes, done)
+        return done
 
     def rsync_argv(self, node, job, suffixes):
         """

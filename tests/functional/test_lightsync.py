@@ -47,9 +47,9 @@ class OnCluster:
         for number in range(most + 1):
             if not self.objects.unequal():
                 return number
-            play_round(self.cluster, nodes)
-        self.assertEqual([], self.objects.unequal(),
-                         'after %d rounds' % most)
+            logs = play_round(self.cluster, nodes)
+        self.assertEqual([], self.objects.unequal(), 'after %d rounds:\n%s' % (
+            most, '\n'.join(logs.values())))
         return most
 
     def newest(self, name):

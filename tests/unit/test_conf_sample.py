@@ -22,6 +22,7 @@ from swift.obj.server import ObjectController as StockController
 
 import swift_lightsync
 from swift_lightsync.object_server import ObjectController
+from swift_lightsync.report import recon_filter
 from swift_lightsync.sync.replicator import LightSyncReplicator
 from tests.unit.sync.fixtures import SwiftTestCase, node, ring_of
 
@@ -130,13 +131,18 @@ class TestConfSample(SwiftTestCase):
                 self.assertNotIn(' = ', text.splitlines()[0])
 
     def test_what_is_set_names_our_classes(self):
-        self.assertEqual({'app:object-server': {'use'},
+        self.assertEqual({'pipeline:main': {'pipeline'},
+                          'filter:lightsync-recon': {'use'},
+                          'app:object-server': {'use'},
                           'object-replicator': {'replicator_class'}},
                          {section: set(options) for section, options
                           in self.set.items() if options})
         app_factory = load_pkg_resource(
             'paste.app_factory', self.set['app:object-server']['use'])
         self.assertIsInstance(app_factory(self.conf), ObjectController)
+        self.assertIs(recon_filter.filter_factory, load_pkg_resource(
+            'paste.filter_factory',
+            self.set['filter:lightsync-recon']['use']))
         self.assertIs(LightSyncReplicator, load_pkg_resource(
             'swift.object_replicator',
             self.set['object-replicator']['replicator_class']))

@@ -1,0 +1,52 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Records and answers for the tests of the report."""
+
+from dataclasses import replace
+
+from swift_lightsync.report.answer import NodeAnswer, State, Suspect
+from swift_lightsync.report.health import Ring, assess
+from swift_lightsync.report.nodes import Outcome, Reply
+from swift_lightsync.report.records import PairRecord, PassRecord
+from swift_lightsync.sync.sync_round import Answer
+
+NOW = 1000000.0
+
+
+def place(number, device='sda'):
+    """The device of a node on the replication network."""
+    return '10.1.0.%d' % number, 6300, device
+
+
+def host(number):
+    """The address of a node's object-server."""
+    return '10.0.0.%d' % number, 6200
+
+
+PAIR = PairRecord(0, place(1), place(2), NOW - 9000, NOW - 10, NOW - 10, 64,
+                  0, 0, Answer.MATCH)
+PASS = PassRecord(place(1), NOW - 5, 20.0, 64, 2, 1)
+SUSPECT = Suspect(place(2)[:2], State.FAILED, 10, NOW + 30)
+RING = Ring(0, 'gold', {place(number): host(number) for number in (1, 2, 3)})
+
+
+def reply(number=1, pairs=(PAIR,), devices=(PASS,), suspects=(), **fields):
+    """An answer of a node."""
+    answer = NodeAnswer(NOW, '/cache', tuple(pairs), tuple(devices),
+                        tuple(suspects))
+    return Reply(host(number), Outcome.ANSWERED,
+                 answer=replace(answer, **fields))
+
+
+def health(*replies, rings=(RING,), stale_after=3600):
+    return assess(rings, list(replies or [reply()]), stale_after, NOW)
