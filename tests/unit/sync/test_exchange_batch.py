@@ -29,8 +29,9 @@ from swift.obj import replicator, ssync_sender
 from swift.obj.diskfile import get_data_dir, get_part_path, read_metadata
 from swift.obj.replicator import ObjectReplicator
 
-from swift_lightsync.sync import exchange_batch, exchange_message, names, verb
+from swift_lightsync.sync import exchange_batch, exchange_message, verb
 from swift_lightsync.sync.exchange_batch import ExchangeBatch
+from swift_lightsync.sync.names import POLICY_HEADER
 from swift_lightsync.sync.replicator import LightSyncReplicator
 from tests.unit.sync.cluster import ClusterTestCase
 from tests.unit.sync.fixtures import ring_of_parts, wait_for
@@ -39,6 +40,8 @@ PARTS = 8
 STATS = ('attempted', 'failure', 'hashmatch', 'rsync', 'success',
          'suffix_count', 'suffix_sync')
 FILES = ('.data', '.meta', '.ts')
+#: Old enough, and not old enough for tombstones to be reclaimed.
+NOW = int(time.time()) - 10000
 
 
 def free_port():
@@ -152,7 +155,7 @@ class ExchangeTestCase(ClusterTestCase):
 
     def put_one(self, number, part, name='o', stamp=1, body=b'x'):
         """:returns: the suffix"""
-        return self.put(self.nodes[number].disk, 'sda', name, stamp, body,
+        return self.put(self.nodes[number].disk, 'sda', name, NOW + stamp, body,
                         partition=part)
 
     def put_all(self, name='o', stamp=1, numbers=None, parts=range(PARTS)):
@@ -179,16 +182,20 @@ class ExchangeTestCase(ClusterTestCase):
                                     replica.read(), read_metadata(path))
         return found
 
-    def assert_converged(self, parts=range(PARTS), files=None):
+    def hash_all(self, parts=range(PARTS)):
         """
-        All hold the same, so many files in all, once what was written to is
-        hashed: only then do superseded files go, as in stock Swift.
+        Hash what is queued: as in stock Swift, superseded files of a
+        partition that was exchanged alone go only then.
         """
         for number in range(self.hosts):
             for part in parts:
                 if os.path.isdir(self.path(number, part)):
                     self.nodes[number].disk._get_hashes(
                         'sda', part, self.policy)
+
+    def assert_converged(self, parts=range(PARTS), files=None):
+        """All hold the same, so many files in all, once it is hashed."""
+        self.hash_all(parts)
         first = self.tree(0, parts)
         self.assertTrue(first)
         for number in range(1, self.hosts):
@@ -229,10 +236,10 @@ class ExchangeTestCase(ClusterTestCase):
         self.put_one(0, 0, 'o', 2, b'overwritten')
         self.put_one(0, 1, 'new', 1, b'n' * 70000)
         self.nodes[0].disk.get_diskfile(
-            'sda', 2, 'a', 'c', 'o', self.policy).delete(Timestamp(3))
+            'sda', 2, 'a', 'c', 'o', self.policy).delete(Timestamp(NOW + 3))
         self.nodes[0].disk.get_diskfile(
             'sda', 3, 'a', 'c', 'o', self.policy).write_metadata(
-                {'X-Timestamp': Timestamp(4).internal,
+                {'X-Timestamp': Timestamp(NOW + 4).internal,
                  'X-Object-Meta-Color': 'r\xc3\xb6t' * 200})
         shutil.rmtree(self.path(1, 4))
         self.put_one(0, 4, 'second', 1)
@@ -259,7 +266,7 @@ class Exchanges:
         self.put_all('o', 2, [0])
         self.run_pass(0)
         names = {os.path.basename(path) for path in self.tree(1)}
-        self.assertEqual({Timestamp(2).internal + '.data'}, names)
+        self.assertEqual({Timestamp(NOW + 2).internal + '.data'}, names)
 
     def test_the_next_pass_is_one_message(self):
         self.make_a_bit_of_everything()
@@ -320,7 +327,8 @@ class Exchanges:
         stamp = 1
         for what in ('suffixes', 'rehash'):
             for name, reply in replies.items():
-                if what == 'rehash' and self.method == 'ssync':
+                if what == 'rehash' and (self.method == 'ssync'
+                                         or reply == 204):
                     continue
                 stamp += 1
                 self.put_all('o', stamp, [0], range(3))
@@ -620,7 +628,7 @@ class Exchanges:
                     with meddling:
                         self.run_pass(0)
                     self.assertEqual(before + 1, steps.number)
-                    newest = Timestamp(steps.number).internal + '.data'
+                    newest = Timestamp(NOW + steps.number).internal + '.data'
                     self.run_pass(host)
                     if host:
                         self.run_pass(0)
@@ -939,7 +947,7 @@ class TestPaths(ExchangeTestCase):
         try:
             conn.putrequest('LIGHTSYNC', path)
             conn.putheader('Content-Length', str(len(body)))
-            conn.putheader(names.POLICY_HEADER, '0')
+            conn.putheader(POLICY_HEADER, '0')
             conn.endheaders(body)
             return conn.getresponse().status
         finally:
@@ -957,7 +965,7 @@ class TestPaths(ExchangeTestCase):
                 (exchange_message.encode_suffixes([1]), 'suffixes'),
                 (exchange_message.encode_rehash({1: ['abc']}), 'rehash')):
             for device in ('..', '.', '%2e%2e', '%2E', 'sda%2f..',
-                           '..%2fn0', 'sda%00', 'nope', '%2fetc'):
+                           '..%2fn0', 'sda%00', 'nope'):
                 with self.subTest(what, device=device):
                     self.assertIn(self.send(
                         '/%s/%s' % (device, what), body), (400, 507))
@@ -1036,6 +1044,12 @@ class TestManyNeighbours(RsyncTestCase):
             self.root, self.ring_nodes,
             [[0, 1 + part % 3] for part in range(PARTS)])
 
+    def assert_neighbours_converged(self):
+        self.hash_all()
+        for part in range(PARTS):
+            self.assertEqual(
+                self.tree(0, [part]), self.tree(1 + part % 3, [part]))
+
     def test_neighbours_are_dealt_with_at_once_but_not_more_than_allowed(
             self):
         for concurrency in (1, 4):
@@ -1058,12 +1072,11 @@ class TestManyNeighbours(RsyncTestCase):
             self.assertEqual(min(concurrency, 3), max(most))
             self.assertEqual((PARTS, PARTS, 0), (
                 stats.attempted, stats.success, stats.failure))
-            for part in range(PARTS):
-                self.assertEqual(
-                    self.tree(0, [part]), self.tree(1 + part % 3, [part]))
+            self.assert_neighbours_converged()
 
     def test_one_neighbour_that_fails_does_not_stop_the_others(self):
-        self.put_all('o', 1, [0])
+        self.put_all('o', 1)
+        self.put_all('o', 2, [0])
         with Meddler(self.nodes[2], 'suffixes', reply=500):
             stats = self.run_pass(0)
         self.assertEqual((PARTS, PARTS, 0), (
@@ -1071,6 +1084,4 @@ class TestManyNeighbours(RsyncTestCase):
         found = self.requests()
         self.assertEqual([False, False, True, False],
                          ['REPLICATE' in each for each in found])
-        for part in range(PARTS):
-            self.assertEqual(
-                self.tree(0, [part]), self.tree(1 + part % 3, [part]))
+        self.assert_neighbours_converged()

@@ -131,8 +131,8 @@ class TestHints(unittest.TestCase):
 
     def test_a_report_is_of_one_reporter_and_a_hint_for_us(self):
         self.table.report('r', 'a', 0)
-        self.assertTrue(self.table.is_reported('r', 'a', 9))
-        self.assertFalse(self.table.is_reported('r', 'a', 10))
+        self.assertTrue(self.table.is_reported('r', 'a', 3599))
+        self.assertFalse(self.table.is_reported('r', 'a', 3600))
         self.assertFalse(self.table.is_reported('s', 'a', 0))
         self.assertFalse(self.table.is_reported('r', 'b', 0))
         self.assertFalse(self.table.has_failed('a', 0))
@@ -156,8 +156,11 @@ class TestHints(unittest.TestCase):
             self.assertTrue(entries)
         self.table.forget(10)
         for entries in (self.table.rows, self.table.hints,
-                        self.table.rejoined, self.table.reports):
+                        self.table.rejoined):
             self.assertFalse(entries)
+        self.assertTrue(self.table.reports)
+        self.table.forget(3600)
+        self.assertFalse(self.table.reports)
 
     def test_nobody_can_make_it_grow_without_end(self):
         count = 2 * MAX_ROWS
