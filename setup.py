@@ -51,6 +51,7 @@ setup(
     ],
     extras_require={
         'losf': ['grpcio>=1.60,<2', 'plyvel>=1.5,<2'],
+        'simulation': ['matplotlib>=3.6'],
         'test': [
             'coverage>=7',
             'flake8>=6',

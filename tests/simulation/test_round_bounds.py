@@ -1,0 +1,77 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""LightSync §6.1: how many rounds a write needs to reach all replicas."""
+
+import unittest
+
+from hypothesis import given, strategies as st
+
+from tests.simulation.cluster import LIGHTSYNC, QUICK, rounds_until_equal, \
+    world
+
+SEEDS = st.integers(0, 2 ** 16)
+
+
+class TestRoundBounds(unittest.TestCase):
+
+    def rounds(self, protocol, seed, replicas, copies, regions=1):
+        where = world(protocol, seed=seed, nodes=2 * replicas,
+                      replicas=replicas, regions=regions)
+        for partition, row in enumerate(where.placement.rows):
+            where.disks.write(partition, 2, 5, where.rng.sample(
+                list(row), copies))
+        return rounds_until_equal(where, replicas)
+
+    @QUICK
+    @given(st.sampled_from(LIGHTSYNC), SEEDS, st.integers(1, 3))
+    def test_a_quorum_write_at_r_3_needs_one_round(
+            self, protocol, seed, regions):
+        self.assertEqual(1, self.rounds(protocol, seed, 3, 2, regions))
+
+    @QUICK
+    @given(st.sampled_from(LIGHTSYNC), SEEDS, st.integers(1, 3))
+    def test_a_quorum_write_at_r_5_needs_two_rounds_at_most(
+            self, protocol, seed, regions):
+        self.assertIn(self.rounds(protocol, seed, 5, 3, regions), (1, 2))
+
+    @QUICK
+    @given(st.sampled_from(LIGHTSYNC), SEEDS, st.integers(2, 9))
+    def test_a_single_copy_needs_r_minus_1_rounds_at_most(
+            self, protocol, seed, replicas):
+        self.assertIn(self.rounds(protocol, seed, replicas, 1),
+                      range(1, replicas))
+
+    @QUICK
+    @given(st.sampled_from(LIGHTSYNC), SEEDS)
+    def test_two_rounds_at_r_5_are_needed_at_times(self, protocol, seed):
+        # With 24 partitions some quorum leaves two neighbours without.
+        where = world(protocol, seed=seed, nodes=10, replicas=5,
+                      partitions=64)
+        for partition, row in enumerate(where.placement.rows):
+            where.disks.write(partition, 2, 5, row[:1])
+        where.run_round()
+        self.assertGreater(where.differing(), 0)
+
+    @QUICK
+    @given(st.sampled_from(LIGHTSYNC), SEEDS, st.integers(2, 5))
+    def test_a_stable_system_pushes_nothing(self, protocol, seed, replicas):
+        where = world(protocol, seed=seed, replicas=replicas)
+        for partition, row in enumerate(where.placement.rows):
+            where.disks.write(partition, 1, 3, row)
+        for _ in range(3):
+            result = where.run_round()
+            self.assertEqual({'LIGHTSYNC'}, set(result.kinds))
+
+
+if __name__ == '__main__':
+    unittest.main()

@@ -1,0 +1,82 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""placement: who holds what, and what is aggregated."""
+
+import random
+import unittest
+
+from hypothesis import given, settings, strategies as st
+
+from swift_lightsync.sync.comparison import Ask
+from swift_lightsync.sync.partition_set import PartitionSet
+from swift_lightsync.sync.sync_message import encode_roots
+from tools.simulation.placement import Sample, place
+
+
+class TestPlace(unittest.TestCase):
+
+    @settings(deadline=None)
+    @given(st.integers(2, 9), st.integers(0, 20), st.integers(1, 300))
+    def test_a_row_has_different_nodes(self, replicas, more, partitions):
+        placement = place(replicas + more, replicas, partitions, 100,
+                          random.Random(1))
+        self.assertEqual(min(partitions, 100), len(placement.rows))
+        for row in placement.rows:
+            self.assertEqual(replicas, len(set(row)))
+            self.assertLess(max(row), replicas + more)
+
+    def test_the_sample_stands_for_all(self):
+        placement = place(5, 3, 1000, 10, random.Random(1))
+        self.assertEqual(100, placement.weight)
+        self.assertGreater(placement.pairs, 1)
+
+    def test_nothing_is_aggregated_where_the_sample_has_all(self):
+        placement = place(5, 3, 1000, 1000, random.Random(1))
+        self.assertEqual((1, 1), (placement.weight, placement.pairs))
+
+    def test_devices_have_addresses_of_their_own(self):
+        placement = place(10000, 3, 10, 10, random.Random(1), regions=3)
+        self.assertEqual(10000, len({device['replication_ip']
+                                     for device in placement.devices}))
+        self.assertEqual({1, 2, 3}, {device['region']
+                                     for device in placement.devices})
+
+
+class TestSample(unittest.TestCase):
+
+    def message(self, partitions, slices):
+        partitions = PartitionSet(range(0, 4 * partitions, 4))
+        roots = ('ab' * 16,) * slices
+        return Ask(partitions, roots)
+
+    def size(self, message, with_list=True):
+        return len(encode_roots(message.partitions, message.roots,
+                                with_list))
+
+    def test_without_aggregation_the_bytes_are_those_encoded(self):
+        message = self.message(100, 10)
+        self.assertEqual((self.size(message), 12), Sample(1, 1).root_bytes(
+            message, True, self.size(message), 3))
+
+    def test_aggregated_bytes_are_those_of_the_whole(self):
+        for slices, whole_slices, with_list in (
+                (1, 1, False), (1, 1, True), (100, 1600, True)):
+            message = self.message(100, slices)
+            whole = self.message(1600, whole_slices)
+            found, _ = Sample(16, 1).root_bytes(
+                message, with_list, self.size(message, with_list), slices)
+            self.assertEqual(self.size(whole, with_list), found)
+
+
+if __name__ == '__main__':
+    unittest.main()

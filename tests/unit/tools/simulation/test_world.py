@@ -1,0 +1,156 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""world and nodes: what a round takes, beside what it should."""
+
+import unittest
+
+from tools.simulation.costs import HASHES_BASE, HASHES_EACH, \
+    REPLICATE_HEADS, TODAY, on_wire
+from tools.simulation.disks import Disks
+from tools.simulation.errors import SimulationError
+from tools.simulation.network import Reach
+from tools.simulation.world import PROTOCOLS, Settings, World
+
+
+def world(protocol, **kwargs):
+    return World(Settings(**dict(
+        dict(protocol=protocol, nodes=5, replicas=5, partitions=100,
+             objects=8, full_exchange=None), **kwargs)))
+
+
+class TestRound(unittest.TestCase):
+
+    def test_stock_sends_r_times_r_minus_1_messages_a_partition(self):
+        result = world('stock').run_round()
+        self.assertEqual({'REPLICATE': 100 * 5 * 4}, result.kinds)
+        self.assertAlmostEqual(
+            100 * 4 * 2 * on_wire(REPLICATE_HEADS, 0, HASHES_BASE
+                                  + 8 * HASHES_EACH, False), result.bytes)
+
+    def test_unbatched_lightsync_sends_r_messages_a_partition(self):
+        result = world('lightsync-unbatched').run_round()
+        self.assertEqual({'LIGHTSYNC': 100 * 5}, result.kinds)
+
+    def test_batched_lightsync_sends_one_a_pair_of_neighbours(self):
+        where = world('lightsync')
+        where.run_round()
+        self.assertEqual({'LIGHTSYNC': 5 * 4}, where.run_round().kinds)
+
+    def test_star_and_chain_send_two_for_each_link(self):
+        for protocol in ('star', 'chain'):
+            self.assertEqual({'LIGHTSYNC': 100 * 2 * 4},
+                             world(protocol).run_round().kinds)
+
+    def test_stock_waits_for_a_silent_node_in_each_partition(self):
+        where = world('stock')
+        before = where.run_round().delay
+        where.crash(4)
+        self.assertAlmostEqual(
+            100 * TODAY.silence, where.run_round().delay - before
+            * 3 / 4, delta=1)
+
+    def test_lightsync_waits_for_a_silent_node_twice(self):
+        for protocol in ('lightsync', 'lightsync-unbatched'):
+            where = world(protocol)
+            before = where.run_round().delay
+            where.crash(4)
+            self.assertLessEqual(where.run_round().delay - before,
+                                 2 * TODAY.conn_timeout + 0.1)
+
+    def test_a_crash_ends_a_pass(self):
+        where = world('stock')
+        where.events.at(31, where.crash, 0)
+        where.run_round()
+        self.assertIsNone(where.nodes[0].pass_seconds)
+        self.assertIsNotNone(where.nodes[1].pass_seconds)
+
+    def test_rounds_follow_from_the_seed(self):
+        for protocol in PROTOCOLS:
+            first, second = ([], [])
+            for results in (first, second):
+                where = world(protocol, loss=0.1, seed=5)
+                where.disks.write(3, 1, 7, where.placement.rows[3][:1])
+                results += [where.run_round() for _ in range(3)]
+            self.assertEqual(first, second)
+
+    def test_an_aggregated_world_measures_as_the_whole_does(self):
+        for protocol in PROTOCOLS:
+            whole, part = (
+                world(protocol, partitions=2000, sample=sample)
+                for sample in (2000, 400))
+            for where in (whole, part):
+                where.run_round()
+            results = whole.run_round(), part.run_round()
+            for field in ('delay', 'messages', 'bytes'):
+                expected, found = (getattr(each, field) for each in results)
+                self.assertAlmostEqual(1, found / expected, delta=0.05,
+                                       msg='%s %s' % (protocol, field))
+
+    def test_a_setting_that_is_not_allowed_is_named(self):
+        for kwargs, message in (
+                ({'nodes': 1}, 'nodes is 1, must be 2 to 10000'),
+                ({'replicas': 6}, 'replicas is 6, must be at most the 5'),
+                ({'loss': 2}, 'loss is 2, must be 0 to 0.9'),
+                ({'protocol': 'x'}, "protocol is 'x', must be one of stock")):
+            with self.assertRaises(SimulationError) as caught:
+                Settings(nodes=kwargs.pop('nodes', 5), **kwargs)
+            self.assertIn(message, str(caught.exception))
+
+
+class TestReach(unittest.TestCase):
+
+    def test_a_cut_is_of_one_direction(self):
+        where = world('stock')
+        where.network.cut([0], [1])
+        self.assertIs(Reach.SILENT, where.network.reach(0, 1))
+        self.assertIs(Reach.ANSWERED, where.network.reach(1, 0))
+
+    def test_losses_are_as_frequent_as_wanted(self):
+        where = world('stock', loss=0.2)
+        found = [where.network.reach(0, 1) for _ in range(10000)]
+        self.assertAlmostEqual(2000, found.count(Reach.LOST), delta=200)
+        self.assertAlmostEqual(1600, found.count(Reach.UNANSWERED),
+                               delta=200)
+
+
+class TestDisks(unittest.TestCase):
+
+    def test_the_newest_version_stays(self):
+        disks = Disks([(0, 1)], 4)
+        self.assertTrue(disks.replica(0, 0).store(2, 5))
+        self.assertFalse(disks.replica(0, 0).store(2, 4))
+        self.assertTrue(disks.differs(0))
+        self.assertFalse(disks.differs(0, down={1}))
+
+    def test_an_old_version_is_pushed_and_not_kept(self):
+        disks = Disks([(0, 1)], 4)
+        disks.write(0, 2, 5, [1])
+        self.assertEqual({2: 0}, disks.lacking(0, 1, 0))
+        self.assertFalse(disks.replica(1, 0).store(2, 0))
+        self.assertEqual({2: 5}, disks.lacking(1, 0, 0))
+
+    def test_a_new_object_is_lacking_on_one_side_only(self):
+        disks = Disks([(0, 1)], 4)
+        disks.write(0, 9, 5, [1])
+        self.assertEqual({}, disks.lacking(0, 1, 0))
+        self.assertEqual(5, disks.suffixes(1, 0))
+
+    def test_suffixes_are_hashed_once(self):
+        disks = Disks([(0, 1)], 4)
+        disks.write(0, 2, 5, [0])
+        self.assertEqual([1, 0], [disks.replica(0, 0).hash()
+                                  for _ in range(2)])
+
+
+if __name__ == '__main__':
+    unittest.main()

@@ -1,0 +1,129 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""The command line of the simulator: ``tools/simulate``."""
+
+import argparse
+import random
+import sys
+
+from tools.simulation import figures, plots, report
+from tools.simulation.costs import COSTS
+from tools.simulation.errors import SimulationError
+from tools.simulation.scenarios import COPIES, SCENARIOS, Writes, play
+from tools.simulation.world import PROTOCOLS, Settings
+
+
+def _names(allowed):
+    def parse(text):
+        names = text.split(',')
+        for name in names:
+            if name not in allowed:
+                raise argparse.ArgumentTypeError(
+                    '%r, must be of %s' % (name, ','.join(allowed)))
+        return names
+    return parse
+
+
+def _fraction(text):
+    value = float(text)
+    if not 0 <= value <= 1:
+        raise argparse.ArgumentTypeError('%r, must be 0 to 1' % text)
+    return value
+
+
+def _parser():
+    parser = argparse.ArgumentParser(
+        prog='simulate', description='Simulate object replication by stock '
+        'Swift and by LightSync. "simulate figures" draws the figures of '
+        'the paper; see tools/simulation/README.md.')
+    add = parser.add_argument
+    add('--nodes', type=int, default=5, help='5 to 10,000; default 5')
+    add('--replicas', type=int, default=3, help='2 to 9; default 3')
+    add('--partitions', type=int, default=1024, help='default 1024')
+    add('--objects-per-partition', type=int, default=8, help='default 8')
+    add('--protocol', type=_names(list(PROTOCOLS)),
+        default=['stock', 'lightsync'], metavar='NAME,...',
+        help='of %s; default stock,lightsync' % ', '.join(PROTOCOLS))
+    add('--scenario', type=_names(list(SCENARIOS)), default=['stable'],
+        metavar='NAME,...',
+        help='of %s; default stable' % ', '.join(SCENARIOS))
+    add('--rounds', action='store_true', help='print each round')
+    add('--most-rounds', type=int, default=12,
+        help='give up after so many; default 12')
+    add('--fraction', type=_fraction, default=0.1,
+        help='of the objects that are written; default 0.1')
+    add('--copies', choices=list(COPIES), default='quorum',
+        help='replicas that a write reaches; default quorum')
+    add('--loss', type=float, default=0.0,
+        help='probability that a request or an answer is lost; default 0')
+    add('--latency', type=float, default=0.2, metavar='MS',
+        help='one way, milliseconds; default 0.2')
+    add('--regions', type=int, default=1, help='default 1')
+    add('--full-exchange', type=float, default=3600.0, metavar='SECONDS',
+        help='full_exchange_interval; default 3600; negative: never')
+    add('--costs', choices=list(COSTS), default='today',
+        help='whose hardware; default today')
+    add('--sample', type=int, default=8192,
+        help='partitions simulated one by one; each stands for an equal '
+        'share of all; default 8192')
+    add('--seed', type=int, help='default: one by chance, which is printed')
+    add('--json', metavar='FILE', help='write all results to FILE')
+    add('--plot', metavar='DIR', help='draw the rounds into DIR')
+    return parser
+
+
+def _settings(args, protocol):
+    full_exchange = args.full_exchange if args.full_exchange >= 0 else None
+    return Settings(
+        nodes=args.nodes, replicas=args.replicas, partitions=args.partitions,
+        objects=args.objects_per_partition, protocol=protocol,
+        loss=args.loss, latency=args.latency / 1000, seed=args.seed,
+        sample=args.sample, regions=args.regions,
+        full_exchange=full_exchange, costs=COSTS[args.costs])
+
+
+def _simulate(args):
+    if args.seed is None:
+        args.seed = random.SystemRandom().randrange(1 << 32)
+    print('seed %d' % args.seed)
+    settings = [_settings(args, protocol) for protocol in args.protocol]
+    if settings[0].partitions > settings[0].sample:
+        print('aggregated: %d partitions are simulated, each stands for %.1f'
+              % (settings[0].sample,
+                 settings[0].partitions / settings[0].sample))
+    writes = Writes(args.fraction, args.copies)
+    outcomes = [play(each, scenario, writes, args.most_rounds)
+                for scenario in args.scenario for each in settings]
+    print((report.rounds_table if args.rounds else report.summary_table)(
+        outcomes))
+    if args.json:
+        report.write_json(args.json, settings[0], outcomes)
+    if args.plot:
+        plots.rounds(args.plot, outcomes)
+    return 0 if all(outcome.rounds is not None for outcome in outcomes) else 1
+
+
+def main(argv=None):
+    """
+    :param argv: the arguments; default: the process's
+    :returns: exit status: 0, 1 if a scenario did not converge, 2 for bad
+        arguments
+    """
+    argv = sys.argv[1:] if argv is None else argv
+    try:
+        if argv[:1] == ['figures']:
+            return figures.main(argv[1:])
+        return _simulate(_parser().parse_args(argv))
+    except SimulationError as err:
+        print('simulate: %s' % err, file=sys.stderr)
+        return 2

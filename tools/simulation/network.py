@@ -1,0 +1,89 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""
+The network: who reaches whom, and how much was sent.
+
+A cut is one of connections: (a, b) cut means that a cannot connect to b.
+"""
+
+from collections import Counter
+from enum import Enum
+
+
+class Reach(Enum):
+    """What becomes of a request."""
+    ANSWERED = 1
+    REFUSED = 2
+    #: No connection.
+    SILENT = 3
+    #: A connection that was lost by chance.
+    LOST = 4
+    #: It arrived; its answer was lost.
+    UNANSWERED = 5
+
+
+class Network:
+    """
+    :param rng: a random.Random
+    :param loss: probability that a request is lost; that of an answer is the
+        same
+    :param latency: seconds, one way
+    """
+
+    def __init__(self, rng, loss, latency):
+        self.rng = rng
+        self.loss = loss
+        self.latency = latency
+        #: Number of a node -> how it is down.
+        self.down = {}
+        #: (sender, receiver) -> what the sender meets.
+        self.cuts = {}
+        self.reset()
+
+    def reset(self):
+        """Count anew."""
+        self.messages = Counter()
+        #: What each node sent, and sent and received.
+        self.sent = Counter()
+        self.bytes = Counter()
+
+    def reach(self, sender, receiver):
+        """What becomes of a request that is sent now."""
+        if receiver in self.down:
+            return self.down[receiver]
+        if (sender, receiver) in self.cuts:
+            return self.cuts[sender, receiver]
+        if self.loss and self.rng.random() < self.loss:
+            return Reach.LOST
+        if self.loss and self.rng.random() < self.loss:
+            return Reach.UNANSWERED
+        return Reach.ANSWERED
+
+    def cut(self, senders, receivers, how=Reach.SILENT):
+        """Let none of the first connect to any of the second."""
+        self.cuts.update({(a, b): how for a in senders for b in receivers})
+
+    def heal(self):
+        """Mend all cuts."""
+        self.cuts.clear()
+
+    def count(self, kind, sender, receiver, size, number=1):
+        """
+        :param kind: what was sent
+        :param size: bytes of one, its answer included
+        :param number: how many they were
+        """
+        self.messages[kind] += number
+        self.sent[sender] += number
+        self.bytes[sender] += size * number
+        self.bytes[receiver] += size * number

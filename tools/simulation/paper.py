@@ -1,0 +1,69 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""
+What the paper says in numbers, and how its clusters are shaped.
+
+LightSync, IEEE TPDS 29(9), 2018: §3, §6.2, §6.3 and Table 3. Delays in
+minutes, network overhead in MB a node, for r = 5 and 4M objects a node.
+"""
+
+import math
+from dataclasses import dataclass
+
+LAB_NODES, LARGE_NODES = 5, 64
+MAX_PARTITIONS = 1 << 18
+REPLICAS = (2, 3, 4, 5)
+OBJECTS = (1000, 10000, 100000, 1000000, 2000000, 3000000, 4000000)
+#: Those of the figures of this simulator; the paper's two come first.
+PROTOCOLS = ('stock', 'lightsync-unbatched', 'lightsync')
+SCENARIOS = ('stable', 'create', 'delete', 'dead', 'rejoin')
+
+#: (nodes, scenario, protocol) -> (minutes, MB); None: not in the text.
+NUMBERS = {
+    (5, 'stable', 'stock'): (58, 3630),
+    (5, 'stable', 'lightsync-unbatched'): (14.18, 500),
+    (5, 'dead', 'stock'): (220 * 60, None),
+    (5, 'rejoin', 'stock'): (230.31, 4811),
+    (5, 'rejoin', 'lightsync-unbatched'): (205.89, 1614),
+    (64, 'stable', 'stock'): (4.92, 1758),
+    (64, 'stable', 'lightsync-unbatched'): (1.19, 37),
+    (64, 'create', 'stock'): (96.20, 1709),
+    (64, 'create', 'lightsync-unbatched'): (68.95, 38),
+    (64, 'delete', 'stock'): (90.2, 1720),
+    (64, 'delete', 'lightsync-unbatched'): (76.53, 40),
+    (64, 'dead', 'stock'): (1680, 1680),
+    (64, 'dead', 'lightsync-unbatched'): (2, 34),
+    (64, 'rejoin', 'stock'): (47.62, 2115),
+    (64, 'rejoin', 'lightsync-unbatched'): (30, 153),
+}
+
+
+@dataclass(frozen=True)
+class Shape:
+    """
+    :param partitions: that hold objects, p
+    :param objects: of each, h
+    """
+    partitions: int
+    objects: int
+
+
+def shape(nodes, replicas, objects_a_node):
+    """
+    Fig. 7: objects fall into partitions by chance; p approaches 2^18.
+
+    :returns: a :class:`Shape`
+    """
+    objects = objects_a_node * nodes / replicas
+    partitions = MAX_PARTITIONS * -math.expm1(-objects / MAX_PARTITIONS)
+    return Shape(round(partitions), max(1, round(objects / partitions)))

@@ -1,0 +1,124 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""
+Which nodes hold which partitions, and which partitions are simulated.
+
+A world of more partitions than the sample has is simulated by some of them.
+The rest are aggregated: each partition of the sample stands for ``weight``
+partitions, all of which fare as it does.
+"""
+
+import math
+from dataclasses import dataclass
+
+from swift_lightsync.sync.comparison import SMALL
+
+
+@dataclass(frozen=True)
+class Placement:
+    """
+    :param devices: of each node, as in the ring; a node has one device
+    :param rows: the numbers of the nodes that hold each partition
+    :param weight: how many partitions each of them stands for
+    :param pairs: how many pairs of neighbours each pair of the sample
+        stands for
+    """
+    devices: tuple
+    rows: tuple
+    weight: float
+    pairs: float
+
+    def part_nodes(self, partition):
+        """As ``Ring.get_part_nodes``."""
+        return [self.devices[node] for node in self.rows[partition]]
+
+
+def _device(number, regions):
+    return {'id': number, 'region': 1 + number % regions, 'device': 'sda',
+            'replication_ip': '10.%d.%d.%d' % (
+                number >> 16, number >> 8 & 255, number & 255),
+            'replication_port': 6200}
+
+
+def _pairs(nodes, partition_replicas):
+    """The pairs of neighbours that so many replicas make, by chance."""
+    all_pairs = nodes * (nodes - 1)
+    return all_pairs * -math.expm1(-partition_replicas / all_pairs)
+
+
+def place(nodes, replicas, partitions, sample, rng, regions=1):
+    """
+    :param rng: a random.Random
+    :returns: a :class:`Placement`
+    """
+    simulated = min(partitions, sample)
+    weight = partitions / simulated
+    # Rows are dealt out, so that all nodes hold equally many first replicas.
+    firsts = [number % nodes for number in range(simulated)]
+    rng.shuffle(firsts)
+    rows = []
+    for first in firsts:
+        others = rng.sample(range(nodes - 1), replicas - 1)
+        rows.append((first, *((first + 1 + other) % nodes
+                              for other in others)))
+    pairs = 1.0
+    if weight > 1:
+        pairs = (_pairs(nodes, partitions * replicas)
+                 / _pairs(nodes, simulated * replicas))
+    return Placement(tuple(_device(number, regions)
+                           for number in range(nodes)),
+                     tuple(rows), weight, pairs)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """
+    What a message about some partitions of the sample stands for.
+
+    :param weight: see :class:`Placement`
+    :param messages: how many messages
+    :param at_once: how many of them are under way at once
+    """
+    weight: float
+    messages: float
+    at_once: int = 1
+
+    @property
+    def turns(self):
+        """How many times the sender waits for answers."""
+        return max(1.0, self.messages / self.at_once)
+
+    def root_bytes(self, message, with_list, size, differ):
+        """
+        Bytes of the bodies of a sync message and its answer.
+
+        :param message: a ``comparison.Ask``
+        :param with_list: whether the set was sent, or its digest
+        :param size: bytes of the body as encoded
+        :param differ: slices that differ, of those in it
+        :returns: a pair; those that were encoded, where nothing is aggregated
+        """
+        if self.weight == 1:
+            return size, 4 * differ
+        slices = len(message.roots)
+        simulated = len(message.partitions)
+        real = simulated * self.weight / self.messages
+        grown = slices
+        if slices == simulated:
+            grown = 1 if real > SMALL and not differ else real
+        elif slices > 1:
+            grown = math.sqrt(real)
+        size += 16 * (grown - slices)
+        if with_list:
+            size += len(message.partitions.encoded) * (real / simulated - 1)
+        return round(size), round(4 * differ * grown / slices)

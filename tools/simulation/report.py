@@ -1,0 +1,77 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Tables of what was simulated, for people and for programs."""
+
+import json
+from dataclasses import asdict
+
+HEADER = ('scenario', 'protocol', 'round', 'delay_s', 'slowest_s',
+          'messages', 'most', 'kB', 'differing')
+
+
+def table(header, rows):
+    """
+    :param header: names of the columns
+    :param rows: tuples of strings
+    :returns: a text, columns aligned
+    """
+    widths = [max(len(row[column]) for row in [header, *rows])
+              for column in range(len(header))]
+    lines = ['  '.join(cell.ljust(width) if column < 2
+                       else cell.rjust(width) for column, (cell, width)
+                       in enumerate(zip(row, widths))).rstrip()
+             for row in [header, *rows]]
+    return '\n'.join(lines)
+
+
+def number(value):
+    """A number with three digits that count."""
+    if value >= 100:
+        return '%.0f' % value
+    return '%.3g' % value
+
+
+def _row(outcome, index):
+    result = outcome.results[index]
+    return (outcome.scenario, outcome.protocol, str(index + 1),
+            number(result.delay), number(result.slowest),
+            number(result.messages), number(result.most_messages),
+            number(result.bytes / 1000), str(result.differing))
+
+
+def rounds_table(outcomes):
+    """Each round of each outcome."""
+    return table(HEADER, [_row(outcome, index) for outcome in outcomes
+                          for index in range(len(outcome.results))])
+
+
+def summary_table(outcomes):
+    """The first round of each outcome, and how many it took."""
+    header = HEADER[:2] + ('rounds',) + HEADER[3:8]
+    return table(header, [
+        _row(outcome, 0)[:2] + ('never' if outcome.rounds is None
+                                else str(outcome.rounds),)
+        + _row(outcome, 0)[3:8] for outcome in outcomes])
+
+
+def write_json(path, settings, outcomes):
+    """
+    :param path: the file
+    :param settings: :class:`Settings`
+    :param outcomes: a list of Outcome
+    """
+    with open(path, 'w', encoding='utf8') as output:
+        json.dump({'settings': asdict(settings),
+                   'outcomes': [outcome.as_dict() for outcome in outcomes]},
+                  output, indent=1)
+        output.write('\n')

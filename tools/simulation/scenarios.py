@@ -1,0 +1,203 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""
+What happens to a cluster before, while and after its rounds are measured.
+"""
+
+from dataclasses import asdict, dataclass
+from typing import Callable
+
+from tools.simulation.network import Reach
+from tools.simulation.world import World
+
+#: Seconds that a flapping node is up, and down.
+FLAP = 20.0
+#: Probability of a loss where none is given.
+LOSS = 0.05
+#: How many of the replicas a write reaches.
+COPIES = {'all': lambda replicas: replicas,
+          'quorum': lambda replicas: replicas // 2 + 1,
+          'one': lambda replicas: 1}
+
+
+@dataclass(frozen=True)
+class Writes:
+    """
+    :param fraction: of the objects, that is created, deleted or modified
+    :param copies: a key of COPIES
+    """
+    fraction: float = 0.1
+    copies: str = 'quorum'
+
+    def write(self, world, new=False, delete=False, reached=None):
+        """
+        Write to each partition.
+
+        :param new: objects that did not exist; else, some that did
+        :param delete: whether they are deleted
+        :param reached: a function of a partition's nodes: those that writes
+            can reach
+        """
+        objects = world.settings.objects
+        version = 1 + int(world.events.now)
+        for partition, row in enumerate(world.placement.rows):
+            able = [node for node in (reached(row) if reached else row)
+                    if node not in world.network.down]
+            for suffix in range(objects):
+                if world.rng.random() >= self.fraction:
+                    continue
+                most = COPIES[self.copies](len(row))
+                world.disks.write(
+                    partition, suffix + objects * new, version,
+                    world.rng.sample(able, min(most, len(able))), delete)
+
+
+def _halves(world):
+    nodes = range(len(world.nodes))
+    middle = len(world.nodes) // 2
+    return nodes[:middle], nodes[middle:]
+
+
+def _split(world, writes):
+    halves = _halves(world)
+    world.network.cut(*halves)
+    world.network.cut(*reversed(halves))
+
+    def on_one_side(row):
+        half = world.rng.choice(halves)
+        return [node for node in row if node in half] or list(row)
+
+    writes.write(world, reached=on_one_side)
+
+
+def _flap(world, writes):
+    def flapping():
+        while world.flapping:
+            world.crash(0)
+            yield FLAP
+            world.restart(0)
+            yield FLAP
+
+    world.flapping = True
+    world.events.spawn(flapping())
+    writes.write(world)
+
+
+def _still(world):
+    world.flapping = False
+    world.restart(0)
+
+
+def _rejoin(world, writes, absent=1):
+    for number in range(absent):
+        world.crash(number)
+    writes.write(world)
+    for number in range(absent):
+        world.restart(number)
+
+
+def _rejoin_minority(world, writes):
+    _rejoin(world, writes, (world.settings.replicas - 1) // 2)
+
+
+def _lose(world, writes):
+    world.network.loss = world.settings.loss or LOSS
+    writes.write(world)
+
+
+def _lose_none(world):
+    world.network.loss = world.settings.loss
+
+
+def _nothing(world, *_):
+    pass
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """
+    :param begin: a function of the world and the Writes
+    :param trouble: rounds until the trouble ends
+    :param end: a function of the world that ends it
+    """
+    begin: Callable
+    trouble: int = 0
+    end: Callable = _nothing
+
+
+SCENARIOS = {
+    'stable': Scenario(_nothing),
+    'create': Scenario(lambda world, writes: writes.write(world, new=True)),
+    'delete': Scenario(lambda world, writes: writes.write(
+        world, delete=True)),
+    'dead': Scenario(lambda world, writes: world.crash(0)),
+    'dead-refused': Scenario(
+        lambda world, writes: world.crash(0, Reach.REFUSED)),
+    'rejoin': Scenario(_rejoin),
+    'rejoin-minority': Scenario(_rejoin_minority),
+    'flap': Scenario(_flap, 3, _still),
+    'partition': Scenario(_split, 2, lambda world: world.network.heal()),
+    'loss': Scenario(_lose, 2, _lose_none),
+}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """
+    :param rounds: rounds until all live replicas were equal, or None if
+        they did not become so
+    :param results: a RoundResult for each round, one at least
+    """
+    scenario: str
+    protocol: str
+    seed: int
+    rounds: int
+    results: tuple
+
+    @property
+    def first(self):
+        """The first round after the change."""
+        return self.results[0]
+
+    def as_dict(self):
+        return asdict(self)
+
+
+def play(settings, name, writes=Writes(), most=12):
+    """
+    Run a scenario: one round that does not count, the change, then rounds
+    until all replicas are equal.
+
+    :param settings: :class:`Settings`
+    :param name: a key of SCENARIOS
+    :param most: rounds after the trouble, at most
+    :returns: an :class:`Outcome`
+    """
+    scenario = SCENARIOS[name]
+    world = World(settings)
+    world.run_round()
+    scenario.begin(world, writes)
+    equal_after = None if world.differing() else 0
+    results = []
+    for number in range(scenario.trouble + most):
+        if number == scenario.trouble:
+            scenario.end(world)
+        results.append(world.run_round())
+        if results[-1].differing:
+            equal_after = None
+        elif equal_after is None:
+            equal_after = number + 1
+        if number >= scenario.trouble and equal_after is not None:
+            break
+    return Outcome(name, settings.protocol, settings.seed, equal_after,
+                   tuple(results))

@@ -1,0 +1,47 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""
+Whom a device of a partition checks: a ring, and what §6.4 compares it with.
+
+Each function returns lists of devices; on each list a sync round is played,
+so that a device that has failed is passed over in all of them.
+"""
+
+from swift_lightsync.sync import replica_ring
+
+
+def ring(part_nodes, partition, device_id, has_failed):
+    """Circular Hash Checking: the clockwise neighbour."""
+    return [replica_ring.clockwise(part_nodes, partition, device_id)]
+
+
+def star(part_nodes, partition, device_id, has_failed):
+    """
+    Primary and backups: all backups check the primary, and it checks them
+    all. The first device that has not failed is the primary.
+    """
+    devices = replica_ring.replica_ring(part_nodes, partition)
+    others = [device for device in devices if device['id'] != device_id]
+    primary = next(device for device in devices
+                   if device['id'] == device_id or not has_failed(device))
+    if primary['id'] == device_id:
+        return [[device] for device in others]
+    return [[primary]]
+
+
+def chain(part_nodes, partition, device_id, has_failed):
+    """A chain without a head: the next one and the one before."""
+    devices = replica_ring.replica_ring(part_nodes, partition)
+    here = [device['id'] for device in devices].index(device_id)
+    ways = [devices[here + 1:], devices[:here][::-1]]
+    return [way for way in ways if way]
