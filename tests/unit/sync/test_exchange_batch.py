@@ -155,8 +155,8 @@ class ExchangeTestCase(ClusterTestCase):
 
     def put_one(self, number, part, name='o', stamp=1, body=b'x'):
         """:returns: the suffix"""
-        return self.put(self.nodes[number].disk, 'sda', name, NOW + stamp, body,
-                        partition=part)
+        return self.put(self.nodes[number].disk, 'sda', name, NOW + stamp,
+                        body, partition=part)
 
     def put_all(self, name='o', stamp=1, numbers=None, parts=range(PARTS)):
         for number in range(self.hosts) if numbers is None else numbers:
@@ -240,7 +240,7 @@ class ExchangeTestCase(ClusterTestCase):
         self.nodes[0].disk.get_diskfile(
             'sda', 3, 'a', 'c', 'o', self.policy).write_metadata(
                 {'X-Timestamp': Timestamp(NOW + 4).internal,
-                 'X-Object-Meta-Color': 'r\xc3\xb6t' * 200})
+                 'X-Object-Meta-Color': 'r\xc3\xb6t' * 60})
         shutil.rmtree(self.path(1, 4))
         self.put_one(0, 4, 'second', 1)
         return range(5)
