@@ -20,9 +20,10 @@ from hashlib import md5
 from hypothesis import given, settings, strategies as st
 
 from swift_lightsync.sync import exchange_batch
-from swift_lightsync.sync.exchange_message import MAX_PARTITIONS, REHASH, \
-    SUFFIX_HASHES, SUFFIXES, decode_rehash, decode_suffix_hashes, \
-    decode_suffixes, encode_rehash, encode_suffix_hashes, encode_suffixes
+from swift_lightsync.sync.exchange_message import MAX_PARTITIONS, \
+    MAX_REHASH_BYTES, REHASH, SUFFIX_HASHES, SUFFIXES, decode_rehash, \
+    decode_suffix_hashes, decode_suffixes, encode_rehash, \
+    encode_suffix_hashes, encode_suffixes
 from swift_lightsync.sync.sync_message import MAX_BYTES, SyncMessageError, \
     encode_roots, pack
 from swift_lightsync.sync.partition_set import PartitionSet
@@ -133,11 +134,23 @@ class TestSizes(unittest.TestCase):
         self.assertEqual(64, len(decode_suffix_hashes(data, range(64))))
 
     def test_the_longest_rehash_of_a_batch_can_be_read(self):
-        full = ['%03x' % number for number in range(4096)]
-        data = encode_rehash(
-            {number: full for number in range(exchange_batch.PARTITIONS)})
-        self.assertLess(len(data), MAX_BYTES)
-        self.assertEqual(64, len(decode_rehash(data)))
+        # All partitions of a batch but one are within its limit; that one
+        # is alone if it is not.
+        share = exchange_batch.SUFFIXES // exchange_batch.PARTITIONS
+        for partitions, each in ((exchange_batch.PARTITIONS, share),
+                                 (1, 4096), (2, 4096)):
+            data = encode_rehash({
+                number: ['%03x' % suffix for suffix in range(each)]
+                for number in range(partitions)})
+            self.assertEqual(FRAME + partitions * (6 + 2 * each), len(data))
+            self.assertEqual(partitions, len(decode_rehash(data)))
+
+    def test_a_rehash_longer_than_allowed_is_refused(self):
+        full = ['%03x' % suffix for suffix in range(4096)]
+        data = encode_rehash(dict.fromkeys(range(17), full))
+        self.assertGreater(len(data), MAX_REHASH_BYTES)
+        with self.assertRaisesRegex(SyncMessageError, 'at most 131072'):
+            decode_rehash(data)
 
     def test_as_many_partitions_as_a_message_may_have(self):
         most = range(MAX_PARTITIONS)
@@ -250,7 +263,8 @@ class TestHostileFields(MessageTestCase):
                 (REHASH, b''.join(entries), decode_rehash)):
             self.assert_refused(
                 decode, message(kind, len(entries), fields),
-                '4097 partitions.* at most 4096')
+                '%d partitions.* at most %d'
+                % (MAX_PARTITIONS + 1, MAX_PARTITIONS))
 
     def test_counts_without_their_bytes_allocate_nothing(self):
         for count, each in ((2 ** 32 - 1, 0), (MAX_PARTITIONS, 0),

@@ -26,6 +26,7 @@ from collections import defaultdict
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from hashlib import md5
+from multiprocessing import get_context
 import logging
 
 from swift.common import utils
@@ -192,7 +193,9 @@ class Storage:
         tasks = [DeviceWrites(self.swift_dir, devices_dir_of(device), device,
                               self.seed, tuple(versions), hash_partitions)
                  for device, versions in sorted(by_device.items())]
-        with ProcessPoolExecutor(WRITERS) as pool:
+        # A fork of a process with threads can inherit a lock for good.
+        with ProcessPoolExecutor(
+                WRITERS, mp_context=get_context('spawn')) as pool:
             list(pool.map(_write_device, tasks))
         os.sync()
 
