@@ -19,6 +19,7 @@ was called wrongly.
 
 import argparse
 import configparser
+import os
 import math
 import struct
 import sys
@@ -69,8 +70,10 @@ def _parser():
         prog='swift-lightsync-report',
         description='Ask the object-servers how far the replicas agree.',
         epilog='Exits with 0: all is well; 1: something is not; 2: usage.')
-    parser.add_argument('--swift-dir', default='/etc/swift', metavar='DIR',
-                        help='where swift.conf and rings are (%(default)s)')
+    parser.add_argument('--swift-dir', metavar='DIR',
+                        default=os.environ.get('SWIFT_DIR', '/etc/swift'),
+                        help='where swift.conf and rings are (%(default)s: '
+                        '$SWIFT_DIR or /etc/swift)')
     parser.add_argument('--policy', '-p', metavar='P',
                         help='only this one, by name or index')
     parser.add_argument('--timeout', '-t', type=_seconds, default=5,

@@ -17,6 +17,10 @@ import math
 from swift.common.utils import non_negative_float
 
 
+class OptionError(ValueError):
+    """An option with a value that is not allowed, saying which and why."""
+
+
 def option(conf, name, default, parse):
     """
     :param conf: a dict of a section's options
@@ -24,13 +28,14 @@ def option(conf, name, default, parse):
     :param default: its value if it is not set
     :param parse: a function of the value that raises ValueError
     :returns: the parsed value
-    :raises ValueError: if the value is not allowed, saying which and why
+    :raises OptionError: if the value is not allowed
     """
     value = conf.get(name, default)
     try:
         return parse(value)
     except (TypeError, ValueError) as err:
-        raise ValueError('%s = %s: %s' % (name, value, err))
+        raise OptionError('%s: %s = %s: %s' % (
+            conf.get('__file__', 'configuration'), name, value, err))
 
 
 def finite_float(value):

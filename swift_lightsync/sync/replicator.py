@@ -20,6 +20,7 @@ Hand-offs, rsync and ssync, statistics and options are Swift's.
 """
 
 import copy
+import sys
 import time
 from optparse import OptionParser
 
@@ -30,7 +31,7 @@ from swift.obj import replicator
 
 from swift_lightsync.sync.fingerprint import Fingerprints
 from swift_lightsync.sync.neighbours import Neighbours, device_key
-from swift_lightsync.sync.options import finite_float, option
+from swift_lightsync.sync.options import OptionError, finite_float, option
 from swift_lightsync.sync.partition_round import PartitionRound
 from swift_lightsync.sync.partition_set import MAX_PARTITIONS
 from swift_lightsync.sync.recon import PassRecorder
@@ -240,8 +241,11 @@ def main():
                           help='Replicate only the given %s, a '
                                'comma-separated list. Needs --once.' % name)
     conf_file, options = parse_options(parser=parser, once=True)
-    run_daemon(LightSyncReplicator, conf_file,
-               section_name='object-replicator', **options)
+    try:
+        run_daemon(LightSyncReplicator, conf_file,
+                   section_name='object-replicator', **options)
+    except OptionError as err:
+        sys.exit('Error: %s' % err)
 
 
 if __name__ == '__main__':

@@ -126,7 +126,9 @@ def refused(capsys, *words):
     return True
 
 
-@pytest.mark.parametrize('kind', ['installed', 'sdist', 'checkout'])
+@pytest.mark.parametrize('kind', [
+    'installed', 'sdist', pytest.param('checkout', marks=pytest.mark.skipif(
+        shutil.which('git') is None, reason='needs git'))])
 def test_apply_check_and_revert_a_tree(whole, tmp_path, capsys, kind):
     tree = make_tree(whole, tmp_path / 'tree', kind)
     before = contents(tree)

@@ -136,14 +136,18 @@ class ConfRenderer:
             'mount_check': self.mount_check,
             'recon_cache_path': self.layout.cache_dir(node)})
         app = 'object-server' if APPS[server] == 'object' else server
+        extra = (['lightsync-recon'] if app == 'object-server'
+                 and self.spec.replicator == 'lightsync' else [])
         sections = {
             'DEFAULT': defaults,
             'pipeline:main': {
-                'pipeline': 'healthcheck recon %s' % app},
+                'pipeline': ' '.join(['healthcheck', *extra, 'recon', app])},
             'app:' + app: {'use': self._app(server),
                            'log_name': '%s.%d' % (server, node)},
             'filter:healthcheck': {'use': 'egg:swift#healthcheck'},
             'filter:recon': {'use': 'egg:swift#recon'}}
+        for each in extra:
+            sections['filter:' + each] = {'use': 'egg:swift-lightsync#recon'}
         if server == 'object-server' and self.spec.replication_ports:
             sections['app:' + app]['replication_server'] = False
         for daemon in DAEMONS[server]:

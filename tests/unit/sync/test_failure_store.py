@@ -185,7 +185,7 @@ class TestDamage(StoreTestCase):
                 ('error_suppression_interval', ('-1', 'nan', 'inf', 'x'))):
             for value in values:
                 with self.assertRaisesRegex(
-                        ValueError, '^%s = %s: ' % (option, value)):
+                        ValueError, ': %s = %s: ' % (option, value)):
                     self.store(**{option: value})
 
 

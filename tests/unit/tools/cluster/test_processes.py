@@ -39,7 +39,8 @@ class TestEnd(unittest.TestCase):
                         if each.pid == pid]
 
     def test_a_process_that_heeds_the_signal_ends_by_it(self):
-        process = self.start('sleep', '60')
+        process = self.start('sh', '-c', 'echo ready; exec sleep 60')
+        process.stdout.readline()
         self.assertEqual({process.pid},
                          processes.end(self.find(process.pid)))
         self.assertEqual(-signal.SIGTERM, process.wait())
