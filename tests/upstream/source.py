@@ -28,6 +28,9 @@ from pathlib import Path
 REPOSITORY = Path(__file__).resolve().parents[2]
 CACHE = REPOSITORY / '.cache'
 
+#: Python 3.11 has extraction filters from 3.11.4 on.
+SAFELY = {'filter': 'data'} if hasattr(tarfile, 'data_filter') else {}
+
 
 class SourceError(Exception):
     """Swift's source distribution is not to be had."""
@@ -84,7 +87,7 @@ def _fetch(version, destination):
         archive = _download(version, scratch)
         unpacked = Path(scratch, 'unpacked')
         with tarfile.open(archive) as tar:
-            tar.extractall(unpacked, filter='data')
+            tar.extractall(unpacked, **SAFELY)
         tree, = unpacked.iterdir()
         try:
             os.rename(tree, destination)
