@@ -111,12 +111,34 @@ class ClusterObjects:
             for node in self.ring.get_part_nodes(int(partition))}
             for partition in partitions}
 
-    def unequal(self):
-        """:returns: the partitions whose replicas are not all the same"""
+    def unequal(self, without=None):
+        """
+        :param without: the name of a device that does not count
+        :returns: the partitions whose replicas are not all the same, as a
+            client sees them
+        """
         return sorted(partition for partition, devices
                       in self.replicas().items()
-                      if len({repr(sorted(held.items()))
-                              for held in devices.values()}) != 1)
+                      if len({repr(sorted(_current(held).items()))
+                              for device, held in devices.items()
+                              if device != without}) != 1)
+
+
+def _current(held):
+    """
+    What a device holds, without files that newer ones supersede: such a file
+    may lie there until its suffix is next hashed, when a replicator was
+    killed between an rsync and what follows it.
+    """
+    current = {}
+    for path in sorted(held, key=os.path.basename):
+        directory, name = os.path.split(path)
+        kind = 'meta' if name.endswith('.meta') else 'data'
+        if kind == 'data':
+            current.pop((directory, 'meta'), None)
+        current[directory, kind] = name
+    return {os.path.join(directory, name): held[os.path.join(directory, name)]
+            for (directory, _), name in current.items()}
 
 
 class _Silent:
