@@ -199,12 +199,14 @@ class Neighbours:
         node_str = node_to_string(node, replication=True)
         self.logger.error('No answer to the sync message to %s: %s',
                           node_str, err)
-        if self.failures.record(key, weight):
+        failed = self.failures.record(key, weight)
+        if failed:
             self.logger.warning(
                 'Closing the replica rings over %s for %s seconds',
                 node_str if len(key) == 3 else '%s:%s' % key,
                 self.failures.table.interval)
-        if sender and key not in self._notified:
+        # A refusal costs the others nothing to find out for themselves.
+        if sender and (failed or weight > 1) and key not in self._notified:
             self._notified.add(key)
             self._notify(Notice(sender, key))
 
