@@ -19,6 +19,7 @@ the next run recognises: it completes what was begun, or takes it back.
 
 import argparse
 import sys
+from graphlib import CycleError, TopologicalSorter
 
 from swift_lightsync.patching import PatchingError, hunks, series, tree
 
@@ -30,16 +31,25 @@ def inspect(root, file_patches):
     :param root: a tree
     :param file_patches: the series' FilePatches
     :returns: the FileState of each file, in the order in which to apply: a
-        file comes after those that are before it in the last patch that
-        changes it, so that what is called is there before its caller
+        file comes after those that are before it in a patch that changes
+        both, so that what is called is there before its caller
     :raises PatchingError: if one of the files is in no state of the series
     """
     chains = {}
+    order = TopologicalSorter()
     for file_patch in file_patches:
-        chain = chains.pop(file_patch.path, [])
-        chains[file_patch.path] = chain + [file_patch]
-    return [hunks.detect(tree.read(root, path), chain)
-            for path, chain in chains.items()]
+        chain = chains.setdefault(file_patch.path, [])
+        order.add(file_patch.path, *(
+            path for path, others in chains.items()
+            if others and others[-1].patch == file_patch.patch))
+        chain.append(file_patch)
+    try:
+        paths = list(order.static_order())
+    except CycleError as err:
+        raise PatchingError('two patches change the same files in opposite '
+                            'orders: %s' % ', '.join(err.args[1]))
+    return [hunks.detect(tree.read(root, path), chains[path])
+            for path in paths]
 
 
 def change(root, states, done):

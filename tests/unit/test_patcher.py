@@ -218,7 +218,7 @@ def test_killed_run_leaves_no_replicator_without_its_diskfile(
     subprocess.run([sys.executable, '-c', KILLED, 'replace', str(count),
                     action, '--target', tree])
     now = levels(tree)
-    assert now['swift/obj/diskfile.py'] == 1 or \
+    assert now['swift/obj/diskfile.py'] or \
         now['swift/obj/replicator.py'] == 0
 
 
