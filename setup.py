@@ -19,6 +19,14 @@ from setuptools import find_packages, setup
 with open('README.md', encoding='utf8') as readme:
     LONG_DESCRIPTION = readme.read()
 
+LOSF = [
+    'google-crc32c>=1.5,<2',
+    'grpcio>=1.60,<2',
+    'h2>=4.1,<5',
+    'plyvel>=1.5,<2',
+    'protobuf>=4.25',
+]
+
 setup(
     name='swift-lightsync',
     version='0.1.0',
@@ -35,7 +43,7 @@ setup(
     ],
     python_requires='>=3.9',
     packages=find_packages(include=['swift_lightsync*', 'swift_losf*']),
-    package_data={'': ['*.md']},
+    package_data={'': ['*.md', '*.proto']},
     data_files=[
         ('share/swift-lightsync/patches',
          ['patches/series'] + sorted(glob('patches/*.patch'))),
@@ -50,9 +58,9 @@ setup(
         'unidiff>=0.7.5,<2',
     ],
     extras_require={
-        'losf': ['grpcio>=1.60,<2', 'plyvel>=1.5,<2'],
+        'losf': LOSF,
         'simulation': ['matplotlib>=3.6'],
-        'test': [
+        'test': LOSF + [
             'coverage>=7',
             'flake8>=6',
             'hypothesis>=6.90',
@@ -73,12 +81,16 @@ setup(
             'swift-lightsync-patch = swift_lightsync.patcher:main',
             'swift-lightsync-report = swift_lightsync.report.cli:main',
             'swift-object-lightsync = swift_lightsync.sync.replicator:main',
+            'swift-object-losf = swift_losf.manager:main',
         ],
         'paste.filter_factory': [
             'recon = swift_lightsync.report.recon_filter:filter_factory',
         ],
         'paste.app_factory': [
             'object = swift_lightsync.object_server:app_factory',
+        ],
+        'swift.diskfile': [
+            'replication.kv = swift_losf.kvfile:KVDiskFileManager',
         ],
         'swift.object_replicator': [
             'lightsync = swift_lightsync.sync.replicator:'

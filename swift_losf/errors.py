@@ -1,0 +1,39 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""What goes wrong between Swift's processes and an index server."""
+
+from swift.common.exceptions import DiskFileDeviceUnavailable
+from swift.common.swob import HTTPException
+
+
+class IndexUnavailable(DiskFileDeviceUnavailable, HTTPException):
+    """
+    The index of a device and policy cannot be asked, so that nothing can be
+    said or done about its objects.
+
+    To code that works with diskfiles it is an unavailable device. To an
+    object-server, in whose verbs it may come up anywhere, it is the response:
+    507, which lets a proxy leave the device alone for a while, or 503 while
+    the index server recovers and will be back by itself.
+
+    :param reason: what happened, and to which index server
+    :param status: of the response
+    """
+
+    def __init__(self, reason, status=507):
+        HTTPException.__init__(self, body=reason + '\n', status=status,
+                               headers={'Content-Type': 'text/plain'})
+        self.args = (reason,)
+
+    def __str__(self):
+        return self.args[0]

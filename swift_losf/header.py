@@ -1,0 +1,252 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""
+The headers of volumes and records. FORMAT.md, "Volumes" and "Records".
+
+Everything is little-endian. A :class:`FormatError` names the field that does
+not hold, its value, and what is allowed.
+"""
+
+import struct
+from dataclasses import dataclass
+from enum import IntEnum
+
+from google_crc32c import value as crc32c
+
+VERSION = 1
+#: data is verified in blocks of this length
+BLOCK = 65536
+#: data up to this length is kept in memory, and written and read at once
+SMALL = 4 * BLOCK
+
+VOLUME_HEADER_LENGTH = 4096
+HEADER_LENGTH = 64
+SALT_LENGTH = 8
+HASH_LENGTH = 16
+MAX_NAME = 255
+MAX_METADATA = 2 ** 20
+MAX_LENGTH = 2 ** 63 - 1
+
+#: the flags in a record's header: a byte each, so that they can be set in
+#: place independently, and with all its bits, so that no single one flips it
+QUARANTINED_OFFSET = 10
+DURABLE_OFFSET = 11
+FLAG_SET = 0xff
+
+VOLUME_MAGIC = b'LOSFvol\n'
+RECORD_MAGIC = b'\xc3LOSFobj'
+
+_VOLUME = struct.Struct('<8sHHIQIQ8s')
+_RECORD = struct.Struct('<8sHBBI16sIIQQHH')
+CRC = struct.Struct('<I')
+
+
+class FormatError(ValueError):
+    """Bytes that are not what the format wants."""
+
+
+class VolumeType(IntEnum):
+    DATA = 1
+    TOMBSTONES = 2
+
+
+#: where records begin: at multiples of it
+ALIGNMENT = {VolumeType.DATA: 4096, VolumeType.TOMBSTONES: 512}
+
+
+def expect(field, value, allowed, holds):
+    """:raises FormatError: unless holds"""
+    if not holds:
+        raise FormatError('%s is %r, allowed is %s' % (field, value, allowed))
+
+
+def expect_crc(field, found, computed):
+    """:raises FormatError: unless a CRC is what its bytes give"""
+    if found != computed:
+        raise FormatError('%s is %08x, its bytes give %08x' % (
+            field, found, computed))
+
+
+def expect_range(field, value, low, high):
+    """:raises FormatError: unless low <= value <= high"""
+    if not low <= value <= high:
+        raise FormatError('%s is %r, allowed is %d to %d' % (
+            field, value, low, high))
+
+
+def aligned(offset, alignment):
+    """
+    :returns: the first multiple of alignment that is not below offset
+    """
+    return -(-offset // alignment) * alignment
+
+
+def block_count(data_length):
+    """:returns: how many blocks data of this length has"""
+    return -(-data_length // BLOCK)
+
+
+def footer_length(data_length, metadata_length, name_length):
+    """:returns: the length of what follows a record's data"""
+    return (name_length + metadata_length +
+            CRC.size * (block_count(data_length) + 1))
+
+
+def record_length(data_length, metadata_length, name_length):
+    """:returns: the length of a record, from its header to its last CRC"""
+    return HEADER_LENGTH + data_length + footer_length(
+        data_length, metadata_length, name_length)
+
+
+@dataclass(frozen=True)
+class VolumeHeader:
+    """
+    What a volume begins with.
+
+    :param number: of the volume, from 1
+    :param type: a VolumeType
+    :param policy: index of the storage policy
+    :param created: Unix time, ns
+    :param salt: 8 random bytes, which tell this volume's records from the
+        bytes that clients store in it
+    :param alignment: of the records; by default what its type has
+    """
+    number: int
+    type: VolumeType
+    policy: int
+    created: int
+    salt: bytes
+    alignment: int = None
+
+    def __post_init__(self):
+        if self.alignment is None:
+            object.__setattr__(self, 'alignment', ALIGNMENT[self.type])
+        expect_range('the number of the volume', self.number, 1, MAX_LENGTH)
+        expect('the alignment', self.alignment,
+               'a power of two, 512 to 65536',
+               512 <= self.alignment <= 65536
+               and not self.alignment & (self.alignment - 1))
+        expect('the salt', self.salt, '%d bytes' % SALT_LENGTH,
+               len(self.salt) == SALT_LENGTH)
+
+    def tag(self, offset):
+        """:returns: what a record at offset carries, to be known as one"""
+        return crc32c(self.salt + struct.pack('<Q', offset))
+
+    def pack(self):
+        """:returns: 4,096 bytes"""
+        fields = _VOLUME.pack(
+            VOLUME_MAGIC, VERSION, self.type, self.alignment, self.number,
+            self.policy, self.created, self.salt)
+        return (fields + CRC.pack(crc32c(fields))).ljust(
+            VOLUME_HEADER_LENGTH, b'\0')
+
+    @classmethod
+    def unpack(cls, data):
+        """
+        :param data: 4,096 bytes
+        :raises FormatError: if it is no header
+        """
+        expect('the length of the volume header', len(data),
+               VOLUME_HEADER_LENGTH, len(data) == VOLUME_HEADER_LENGTH)
+        (magic, version, kind, alignment, number, policy, created,
+         salt) = _VOLUME.unpack_from(data)
+        expect('the magic of the volume', magic, VOLUME_MAGIC,
+               magic == VOLUME_MAGIC)
+        expect_crc('the CRC of the volume header',
+                   *CRC.unpack_from(data, _VOLUME.size),
+                   crc32c(data[:_VOLUME.size]))
+        expect('the version of the volume', version, VERSION,
+               version == VERSION)
+        expect('the type of the volume', kind,
+               ', '.join('%d' % each for each in VolumeType),
+               kind in list(VolumeType))
+        expect('what follows the CRC', 'something else', 'zeros',
+               not any(data[_VOLUME.size + CRC.size:]))
+        return cls(number, VolumeType(kind), policy, created, salt,
+                   alignment)
+
+
+@dataclass(frozen=True)
+class RecordHeader:
+    """
+    What a record begins with.
+
+    :param tag: VolumeHeader.tag of where it is
+    :param hash: of the object's name, 16 bytes
+    :param partition: of the object
+    :param data_length: of the data
+    :param metadata_length: of the metadata as JSON
+    :param name_length: of the file name
+    :param written: Unix time, ns
+    :param quarantined: whether it has been put into quarantine
+    :param durable: whether it was renamed to be a durable fragment
+    """
+    tag: int
+    hash: bytes
+    partition: int
+    data_length: int
+    metadata_length: int
+    name_length: int
+    written: int
+    quarantined: bool = False
+    durable: bool = False
+
+    def __post_init__(self):
+        expect('the hash', self.hash, '%d bytes' % HASH_LENGTH,
+               len(self.hash) == HASH_LENGTH)
+        expect_range('the partition', self.partition, 0, 2 ** 32 - 1)
+        expect_range('the length of the data', self.data_length, 0,
+                     MAX_LENGTH)
+        expect_range('the length of the metadata', self.metadata_length, 0,
+                     MAX_METADATA)
+        expect_range('the length of the name', self.name_length, 1, MAX_NAME)
+        expect_range('the time written', self.written, 0, 2 ** 64 - 1)
+
+    def _fields(self, quarantined, durable):
+        return _RECORD.pack(
+            RECORD_MAGIC, VERSION, FLAG_SET * quarantined,
+            FLAG_SET * durable, self.tag, self.hash, self.partition,
+            self.metadata_length, self.data_length, self.written,
+            self.name_length, 0)
+
+    def pack(self):
+        """:returns: 64 bytes"""
+        return (self._fields(self.quarantined, self.durable) +
+                CRC.pack(crc32c(self._fields(False, False))))
+
+    @classmethod
+    def unpack(cls, data):
+        """
+        :param data: 64 bytes
+        :raises FormatError: if it is no header
+        """
+        expect('the length of the record header', len(data), HEADER_LENGTH,
+               len(data) == HEADER_LENGTH)
+        (magic, version, quarantined, durable, tag, hash_, partition,
+         metadata_length, data_length, written, name_length,
+         zero) = _RECORD.unpack_from(data)
+        expect('the magic of the record', magic, RECORD_MAGIC,
+               magic == RECORD_MAGIC)
+        covered = (data[:QUARANTINED_OFFSET] + bytes(2) +
+                   data[DURABLE_OFFSET + 1:_RECORD.size])
+        expect_crc('the CRC of the record header',
+                   *CRC.unpack_from(data, _RECORD.size), crc32c(covered))
+        expect('the version of the record', version, VERSION,
+               version == VERSION)
+        for flag in (quarantined, durable):
+            expect('a flag', flag, '0 or %d' % FLAG_SET,
+                   flag in (0, FLAG_SET))
+        expect('what follows the name length', zero, 0, zero == 0)
+        return cls(tag, hash_, partition, data_length, metadata_length,
+                   name_length, written, bool(quarantined), bool(durable))

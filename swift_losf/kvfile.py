@@ -1,0 +1,127 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""
+kvfile: Swift's diskfile for objects that live in volumes. FORMAT.md.
+"""
+
+import errno
+from contextlib import contextmanager
+from os.path import dirname
+
+from swift.common.concurrency import tpool
+from swift.common.exceptions import DiskFileDeviceUnavailable, \
+    DiskFileNoSpace
+from swift.common.utils import Timestamp
+from swift.obj import diskfile
+
+from swift_losf.kvmanager import KVManager
+from swift_losf.layout import ObjectPath
+
+
+class KVWriter(diskfile.BaseDiskFileWriter):
+    """Writes a file of an object into a volume."""
+
+    def open(self):
+        if self._fd is not None:
+            raise ValueError('DiskFileWriter is already open')
+        where = ObjectPath.parse(self._datadir)
+        self._where = where
+        self._store = self.manager.store(where.device_path,
+                                         where.policy_index)
+        # As in stock Swift, a DELETE is never refused for want of space.
+        if self._extension != '.ts' and not self._store.has_room(
+                self._size, self.manager.fallocate_reserve,
+                self.manager.fallocate_is_percent):
+            raise DiskFileNoSpace()
+        self._fd = self._store.writer(self._extension, self._bytes_per_sync)
+        return self
+
+    def close(self):
+        if self._fd and not self._put_succeeded:
+            self._fd.abort()
+        self._fd = None
+
+    def write(self, chunk):
+        if not self._fd:
+            raise ValueError('Writer is not open')
+        self._chunks_etag.update(chunk)
+        with self._no_space():
+            self._fd.write(chunk)
+        self._upload_size += len(chunk)
+
+    @contextmanager
+    def _no_space(self):
+        try:
+            yield
+        except OSError as err:
+            if err.errno in (errno.ENOSPC, errno.EDQUOT):
+                raise DiskFileNoSpace() from err
+            raise
+
+    def _put(self, metadata, cleanup=True, *a, **kw):
+        ctype_timestamp = metadata.get('Content-Type-Timestamp')
+        name = self.manager.make_on_disk_filename(
+            Timestamp(metadata['X-Timestamp']), self._extension,
+            ctype_timestamp=ctype_timestamp and Timestamp(ctype_timestamp),
+            *a, **kw)
+        metadata['name'] = self._name
+        with self._no_space():
+            pending = tpool.execute(
+                self._make_durable, name, metadata,
+                getattr(self.logger, 'thread_locals', None))
+        files = self._store.register(self._where, name, pending)
+        self._put_succeeded = True
+        if cleanup:
+            try:
+                self.manager.cleanup_listed_files(
+                    self._datadir, [name for name, _ in files])
+            except (OSError, DiskFileDeviceUnavailable):
+                self.logger.exception('Problem cleaning up %s',
+                                      self._datadir)
+
+    def _make_durable(self, name, metadata, logger_thread_locals):
+        if self._diskfile.timing_breakdown:
+            self._diskfile.timing_breakdown.record('tpool_scheduling')
+        if logger_thread_locals is not None:
+            self.logger.thread_locals = logger_thread_locals
+        pending = self._fd.finish(
+            name, metadata, self._where.partition,
+            bytes.fromhex(self._where.object_hash))
+        self.manager.invalidate_hash(dirname(self._datadir))
+        return pending
+
+
+class KVReader(diskfile.BaseDiskFileReader):
+    """Reads a data file from its volume."""
+
+    def _drop_cache(self, fd, offset, length):
+        if not self._keep_cache:
+            self._fp.drop_cache(offset, length)
+
+
+class KVDiskFileReader(diskfile.DiskFileReader, KVReader):
+    pass
+
+
+class KVDiskFileWriter(diskfile.DiskFileWriter, KVWriter):
+    pass
+
+
+class KVDiskFile(diskfile.DiskFile):
+    reader_cls = KVDiskFileReader
+    writer_cls = KVDiskFileWriter
+
+
+class KVDiskFileManager(KVManager, diskfile.DiskFileManager):
+    """``egg:swift-lightsync#replication.kv``"""
+    diskfile_cls = KVDiskFile

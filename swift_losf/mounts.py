@@ -1,0 +1,80 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""
+Which devices are there, found out without touching them.
+
+A disk that hangs would hang whoever looks at it; the kernel's list of mounts
+does not.
+"""
+
+import os
+import re
+
+MOUNTINFO = '/proc/self/mountinfo'
+#: Swift's marker of a directory that counts as a mount
+STUB = '.ismount'
+DIRECTORY = 'directory'
+
+_ESCAPE = re.compile(r'\\([0-7]{3})')
+
+
+def parse_mounts(text):
+    """
+    :param text: the content of /proc/self/mountinfo
+    :returns: a dict of mount points to the ids of what is mounted on top
+    """
+    mounts = {}
+    for line in text.splitlines():
+        mount_id, _, _, _, point = line.split(' ')[:5]
+        mounts[_ESCAPE.sub(lambda match: chr(int(match[1], 8)),
+                           point)] = mount_id
+    return mounts
+
+
+class Devices:
+    """
+    The devices of a node.
+
+    :param root: the directory of their mount points
+    :param mount_check: whether they have to be mounted
+    """
+
+    def __init__(self, root, mount_check):
+        self.root = root
+        self._mount_check = mount_check
+        self._mounts = {}
+
+    def path(self, device):
+        return os.path.join(self.root, device)
+
+    def refresh(self):
+        """See what is mounted now."""
+        if self._mount_check:
+            with open(MOUNTINFO, encoding='utf8',
+                      errors='surrogateescape') as text:
+                self._mounts = parse_mounts(text.read())
+
+    def presence(self, device):
+        """
+        :param device: its name
+        :returns: None if it is not there; else a value that changes when
+            something else is mounted in its place
+        """
+        path = self.path(device)
+        if not self._mount_check:
+            return DIRECTORY if os.path.isdir(path) else None
+        real = os.path.join(os.path.realpath(self.root), device)
+        mount_id = self._mounts.get(real)
+        if mount_id is None and os.path.isfile(os.path.join(path, STUB)):
+            return DIRECTORY
+        return mount_id

@@ -1,0 +1,152 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""
+What one device holds for one storage policy: its index and its volumes.
+
+Hashes are hex digits here, and suffixes their last three, as in Swift's paths.
+"""
+
+import os
+from contextlib import suppress
+from functools import partial
+
+from swift.common.concurrency import tpool
+
+from swift_losf.appender import Appender
+from swift_losf.header import VolumeType
+from swift_losf.index_client import IndexClient
+from swift_losf.vfile import VFileReader, VFileWriter, read_metadata
+from swift_losf.volume import mark_quarantined
+
+
+def _suffix(number):
+    return '%03x' % number
+
+
+class Store:
+    """
+    :param layout: a :class:`Layout`
+    :param options: a :class:`LosfOptions`
+    """
+
+    def __init__(self, layout, options):
+        self.layout = layout
+        self.index = IndexClient(layout.socket, options.index_timeout,
+                                 options.index_retry_interval)
+        self._appenders = {
+            kind: Appender(layout, kind, options,
+                           partial(self.index.new_volume, kind))
+            for kind in VolumeType}
+
+    def list_partition(self, partition):
+        """:returns: a list of the suffixes that have files"""
+        return [_suffix(each) for each in
+                self.index.list_partition(partition)]
+
+    def list_suffix(self, partition, suffix):
+        """:returns: an iterator of (hash, a list of its files' names)"""
+        for object_hash, names in self.index.list_suffix(
+                partition, int(suffix, 16)):
+            yield object_hash.hex(), names
+
+    def has_files(self, partition, suffix):
+        """Whether a suffix has files."""
+        return any(self.index.list_suffix(partition, int(suffix, 16),
+                                          limit=1))
+
+    def list_hash(self, partition, object_hash):
+        """:returns: a list of (name, Location) of the files of a hash"""
+        return self.index.list_hash(partition, bytes.fromhex(object_hash))
+
+    def open(self, where, location):
+        """
+        :param where: the ObjectPath of a data file
+        :param location: where the index says that it is
+        :returns: a :class:`VFileReader`
+        :raises FileNotFoundError: if it is no longer there
+        :raises OSError: if it is damaged
+        """
+        return VFileReader.open(self.layout, location,
+                                bytes.fromhex(where.object_hash), where.name)
+
+    def read_metadata(self, where, location):
+        """
+        :returns: a tuple of a file's metadata, and when it was written, ns
+        :raises OSError: as open
+        """
+        return read_metadata(self.layout, location,
+                             bytes.fromhex(where.object_hash), where.name)
+
+    def has_room(self, size, reserve, reserve_is_percent):
+        """
+        Whether a file may be written: as stock Swift's fallocate_reserve.
+
+        :param size: bytes, or None if that is not known
+        :param reserve: bytes or percents that have to stay free
+        """
+        stat = os.statvfs(self.layout.device_path)
+        free = stat.f_frsize * stat.f_bavail - (size or 0)
+        if reserve_is_percent:
+            free = free * 100 / (stat.f_frsize * stat.f_blocks)
+        return free > reserve
+
+    def writer(self, extension, bytes_per_sync):
+        """
+        :param extension: of the file
+        :param bytes_per_sync: how much may be written without a sync
+        :returns: a :class:`VFileWriter`
+        """
+        kind = VolumeType.TOMBSTONES if extension == '.ts' \
+            else VolumeType.DATA
+        return VFileWriter(self._appenders[kind], bytes_per_sync,
+                           tpool.execute)
+
+    def register(self, where, name, pending):
+        """
+        Make a file that was written exist.
+
+        :param where: the ObjectPath of its hash directory
+        :param pending: what the writer's finish() returned
+        :returns: a list of (name, Location) of all files of the hash
+        """
+        try:
+            return self.index.register(
+                where.partition, bytes.fromhex(where.object_hash), name,
+                pending.location, pending.watermark())
+        finally:
+            pending.done()
+
+    def remove(self, partition, object_hash, names=()):
+        """
+        Remove files of a hash.
+
+        :param names: of the files; none: all of them
+        """
+        self.index.remove(partition, bytes.fromhex(object_hash), names)
+
+    def quarantine(self, where):
+        """
+        Put the files of a hash, or of all hashes of a suffix, into quarantine.
+
+        :param where: the ObjectPath of the hash or suffix
+        """
+        hashes = [where.object_hash] if where.object_hash else [
+            object_hash for object_hash, _ in self.list_suffix(
+                where.partition, where.suffix)]
+        for object_hash in hashes:
+            for _, location in self.list_hash(where.partition, object_hash):
+                # What cannot be marked cannot be read by a recovery either.
+                with suppress(OSError):
+                    mark_quarantined(self.layout, location)
+            self.index.quarantine(where.partition,
+                                  bytes.fromhex(object_hash))

@@ -1,0 +1,187 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""
+Gives the space of removed files back. FORMAT.md, "Removing a file".
+
+A round takes the `d` entries of one moment. It first syncs the index: no
+entry of a file may come back whose record is gone. Then it punches what is in
+data volumes, and only if none of that is left what is in tombstone volumes:
+what a tombstone has deleted was removed before the tombstone. An entry is
+forgotten when the hole is durable, so an interrupted round is done again.
+"""
+
+import contextlib
+import errno
+import itertools
+import logging
+import os
+import threading
+
+from swift_losf import keys
+from swift_losf.header import HEADER_LENGTH, FormatError, RecordHeader, \
+    VolumeType, aligned
+from swift_losf.keys import Location
+from swift_losf.volume import lock_range, pread, punch_hole, read_header, \
+    unlock_range
+
+#: entries that are given back after one sync of their volume
+BATCH = 1024
+
+logger = logging.getLogger(__name__)
+
+
+class NotDead(Exception):
+    """What an entry points to must not be punched."""
+
+
+class Sweeper(threading.Thread):
+    """
+    :param layout: a Layout
+    :param index: the Index
+    :param interval: seconds from one round to the next, when there is
+        anything to be given back
+    :param fail: called with an exception that ends the thread
+    """
+
+    def __init__(self, layout, index, interval, fail):
+        super().__init__(name='sweeper', daemon=True)
+        self.layout = layout
+        self.index = index
+        self.interval = interval
+        self._fail = fail
+        self._stopped = threading.Event()
+
+    def run(self):
+        # What was left by the server before counts too.
+        self.index.has_dead.set()
+        try:
+            while not self._stopped.wait(self.interval):
+                self.index.has_dead.wait()
+                self.index.has_dead.clear()
+                if not self._stopped.is_set() and self.sweep():
+                    self.index.has_dead.set()
+        except Exception as err:  # the server ends with it
+            self._fail(err)
+
+    def stop(self):
+        """Stop after the current batch, and wait for that."""
+        self._stopped.set()
+        self.index.has_dead.set()
+        if self.is_alive():
+            self.join()
+
+    def sweep(self):
+        """
+        One round.
+
+        :returns: how many entries are left of those it was for
+        """
+        with contextlib.closing(self.index.db.snapshot()) as snapshot:
+            self.index.sync()
+            left = self._sweep_type(snapshot, VolumeType.DATA)
+            if not left:
+                left = self._sweep_type(snapshot, VolumeType.TOMBSTONES)
+            return left
+
+    def _sweep_type(self, snapshot, type_):
+        left = 0
+        for number, state in self.index.list_volumes():
+            if state.type == type_ and state.dead_bytes:
+                left += self._sweep_volume(snapshot, number)
+        return left
+
+    def _sweep_volume(self, snapshot, number):
+        start, stop = keys.dead_range(number)
+        entries = ((keys.split_dead_key(key)[1],
+                    keys.unpack_varints(value, 1, 'length')[0])
+                   for key, value in snapshot.iterator(
+                       start=start, stop=stop, verify_checksums=True))
+        fd = self._open(number)
+        left = 0
+        try:
+            while batch := list(itertools.islice(entries, BATCH)):
+                if self._stopped.is_set():
+                    return left + len(batch)
+                if fd is None:
+                    self._forget(number, batch, 0)
+                else:
+                    left += self._sweep_batch(fd, number, batch)
+        finally:
+            if fd is not None:
+                os.close(fd)
+        return left
+
+    def _open(self, number):
+        try:
+            return os.open(self.layout.volume(number), os.O_RDWR)
+        except FileNotFoundError:
+            return None
+
+    def _sweep_batch(self, fd, number, batch):
+        """:returns: how many records are being read, and so are left"""
+        header = self._header(fd, number)
+        done, punched = [], 0
+        for offset, length in batch:
+            if not lock_range(fd, offset, length):
+                continue
+            try:
+                self._check_dead(fd, header, offset, length)
+                end = aligned(offset + length, header.alignment)
+                punch_hole(fd, offset, end - offset)
+                punched += length
+            except NotDead as err:
+                logger.error('volume %d, offset %d: its space is not given '
+                             'back: %s', number, offset, err)
+            finally:
+                unlock_range(fd, offset, length)
+            done.append((offset, length))
+        os.fsync(fd)
+        self._forget(number, done, punched)
+        return len(batch) - len(done)
+
+    def _header(self, fd, number):
+        try:
+            return read_header(fd)
+        except FormatError as err:
+            # Recovery sets such a volume aside.
+            raise OSError(errno.EUCLEAN, str(err),
+                          self.layout.volume(number)) from err
+
+    def _check_dead(self, fd, volume_header, offset, length):
+        """
+        :raises NotDead: unless the record is one of that length which has no
+            entry, or its header is gone already
+        """
+        data = pread(fd, HEADER_LENGTH, offset)
+        if not any(data):
+            return
+        try:
+            header = RecordHeader.unpack(data)
+        except FormatError as err:
+            raise NotDead('no record: %s' % err) from err
+        location = Location(
+            volume_header.number, offset, header.data_length,
+            header.metadata_length, header.name_length)
+        if header.tag != volume_header.tag(offset) \
+                or location.length != length:
+            raise NotDead('another record of %d bytes, expected are %d' % (
+                location.length, length))
+        if not self.index.is_dead(location) or self.index.is_entered(
+                header.partition, header.hash, location):
+            raise NotDead('the index has a file there')
+
+    def _forget(self, number, entries, punched):
+        with self.index.db.change() as change:
+            for offset, length in entries:
+                change.forget(number, offset, length)
+        self.index.punched_bytes += punched

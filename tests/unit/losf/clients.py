@@ -1,0 +1,106 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""What the tests of the index's client share: a server, and a watched hub."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+from contextlib import contextmanager
+
+from swift.common.concurrency import Timeout, sleep, spawn
+
+from swift_losf.errors import IndexUnavailable
+from swift_losf.index_client import IndexClient
+from swift_losf.keys import Location
+
+DEADLINE = 30
+TIMEOUT = 0.5
+HASH = b'h' * 16
+PLACE = Location(1, 4096, 10, 20, 16)
+
+
+def wait_for(condition, what):
+    """Poll until a condition holds, which may raise IndexUnavailable."""
+    deadline = time.monotonic() + DEADLINE
+    while True:
+        try:
+            if condition():
+                return
+        except IndexUnavailable:
+            pass
+        if time.monotonic() > deadline:
+            raise AssertionError('not in %d s: %s' % (DEADLINE, what))
+        sleep(0.01)
+
+
+class Server:
+    """A process that serves index_stub at a path."""
+
+    def __init__(self, path):
+        self.path = path
+        self._process = None
+
+    def start(self):
+        self._process = subprocess.Popen(
+            [sys.executable, '-m', 'tests.unit.losf.index_stub', self.path])
+        wait_for(lambda: IndexClient(self.path).statistics(),
+                 'the server answers')
+
+    def signal(self, number):
+        self._process.send_signal(number)
+
+    def end(self):
+        self.signal(signal.SIGKILL)
+        self._process.wait()
+
+
+class ClientTestCase(unittest.TestCase):
+
+    def setUp(self):
+        self.dir = tempfile.mkdtemp(prefix='ix', dir='/tmp')
+        self.addCleanup(shutil.rmtree, self.dir)
+        self.path = os.path.join(self.dir, 's')
+        timeout = Timeout(2 * DEADLINE)
+        self.addCleanup(timeout.cancel)
+
+    def serve(self):
+        server = Server(self.path)
+        server.start()
+        self.addCleanup(server.end)
+        return server
+
+    def assert_unavailable(self, reason, function, *args):
+        with self.assertRaisesRegex(IndexUnavailable, reason) as caught:
+            function(*args)
+        return caught.exception
+
+    @contextmanager
+    def watched_hub(self):
+        """A list of how late the hub came round to a greenlet, in s."""
+        gaps = [0]
+
+        def tick():
+            while True:
+                before = time.monotonic()
+                sleep(0.001)
+                gaps.append(time.monotonic() - before)
+        ticker = spawn(tick)
+        try:
+            yield gaps
+        finally:
+            ticker.kill()

@@ -1,0 +1,132 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""What the tests of the index share: a device with volumes and an index."""
+
+import os
+import shutil
+import tempfile
+import time
+import unittest
+
+from swift_losf.header import VolumeType, record_length
+from swift_losf.index import Index, is_tombstone
+from swift_losf.keys import Location
+from swift_losf.layout import Layout
+from swift_losf.record import BlockSums, NewRecord
+from swift_losf.recovery import recover
+from swift_losf.writable import WritableVolume
+
+NAME = '1700000000.00001.data'
+HASH = bytes(range(16))
+PARTITION = 7
+
+
+def location_of(name, offset=4096, volume=1, data_length=10):
+    """:returns: a Location where a record of a file may be"""
+    return Location(volume, offset, data_length, 20, len(name))
+
+
+class IndexTest(unittest.TestCase):
+    """A device in a temporary directory."""
+
+    def setUp(self):
+        self.device = tempfile.mkdtemp(prefix='losf')
+        self.addCleanup(shutil.rmtree, self.device)
+        self.layout = Layout(self.device, 0)
+        os.makedirs(self.layout.volumes)
+        self.volumes = {}
+        self.clock = 0
+
+    def open_index(self):
+        """:returns: the Index, which is closed at the end"""
+        index = Index(self.layout.index)
+        self.addCleanup(index.close)
+        return index
+
+    def recover(self, layout=None):
+        """:returns: the recovered Index, which is closed at the end"""
+        index = recover(layout or self.layout)
+        self.addCleanup(index.close)
+        return index
+
+    def volume(self, number, volume_type=VolumeType.DATA):
+        """:returns: a volume that this test has locked"""
+        if number not in self.volumes:
+            self.volumes[number] = WritableVolume.create(
+                self.layout, number, volume_type)
+            self.addCleanup(self.release, number)
+        return self.volumes[number]
+
+    def release(self, number):
+        """Unlock a volume."""
+        if number in self.volumes:
+            self.volumes.pop(number).close()
+
+    def write(self, name=NAME, hash_=HASH, data=b'some data', number=None,
+              partition=PARTITION):
+        """
+        Write a record, by default to volume 1, or 2 if it is a tombstone.
+
+        :returns: its Location
+        """
+        tombstone = is_tombstone(name)
+        volume = self.volume(number or 1 + tombstone, VolumeType(
+            1 + tombstone))
+        sums = BlockSums()
+        sums.add(data)
+        self.clock += 1
+        record = NewRecord.make(partition, hash_, name, {'name': name},
+                                len(data), sums.pack(), self.clock)
+        location, header, footer = record.place(volume.header, volume.end)
+        volume.write_at([header, data, footer], volume.end)
+        volume.sync()
+        volume.end = volume.align(volume.end + location.length)
+        return location
+
+    def put(self, index, name=NAME, hash_=HASH, **kwargs):
+        """
+        Write a file and register it.
+
+        :returns: its Location
+        """
+        location = self.write(name, hash_, **kwargs)
+        index.register(PARTITION, hash_, name, location, location.offset)
+        return location
+
+    def bytes_at(self, location):
+        """:returns: all bytes of a record"""
+        with open(self.layout.volume(location.volume), 'rb') as volume:
+            volume.seek(location.offset)
+            return volume.read(record_length(
+                location.data_length, location.metadata_length,
+                location.name_length))
+
+    def assert_counted(self, index):
+        """Fail unless the index has counted right what is in it."""
+        files = [(name, location)
+                 for partition in index.list_partitions()
+                 for suffix in index.list_partition(partition)
+                 for hash_, _ in index.list_suffix(partition, suffix)[0]
+                 for name, location in index.list_hash(partition, hash_)]
+        found = index.statistics()
+        self.assertEqual(
+            (len(files), sum(at.length for _, at in files),
+             len(index.list_quarantine()[0])),
+            (found.files, found.bytes, found.quarantined))
+
+    def wait_for(self, condition, seconds=30):
+        """Fail unless condition() holds within so many seconds."""
+        deadline = time.monotonic() + seconds
+        while not condition():
+            self.assertLess(time.monotonic(), deadline, 'it never held')
+            time.sleep(0.01)

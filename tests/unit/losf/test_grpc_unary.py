@@ -1,0 +1,260 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""UnaryConnection against a peer that is built on h2, which is strict."""
+
+import socket
+import threading
+import time
+import unittest
+
+from h2 import events
+from h2.config import H2Configuration
+from h2.connection import H2Connection
+from h2.settings import SettingCodes, Settings
+
+from swift_losf.grpc_reply import PREFIX, CallError, Status
+from swift_losf.grpc_unary import UnaryConnection
+
+DEADLINE = 10
+PATH = b'/package.Service/Echo'
+
+
+class Peer:
+    """
+    A server that gives each message back, and can be told to be difficult.
+
+    :param sock: connected
+    :param settings: of its end
+    :param pings: before each reply
+    :param chunk: bytes of a DATA frame
+    """
+
+    def __init__(self, sock, settings=None, pings=0, chunk=1000):
+        self.sock = sock
+        self.settings = settings or {}
+        self.pings = pings
+        self.chunk = chunk
+        self.acknowledged = []
+        self.requests = []
+        self.error = None
+        self._bodies = {}
+        self._http = H2Connection(H2Configuration(
+            client_side=False, header_encoding='utf8'))
+        self._thread = threading.Thread(target=self._serve, daemon=True)
+        self._thread.start()
+
+    def end(self):
+        self._thread.join(DEADLINE)
+        assert not self._thread.is_alive()
+
+    def _serve(self):
+        self._http.local_settings = Settings(
+            client=False, initial_values=self.settings)
+        self._http.initiate_connection()
+        with self.sock:
+            try:
+                self._exchange()
+            except (BrokenPipeError, ConnectionResetError):
+                pass  # as the end of a test may be
+            except Exception as err:
+                self.error = err
+
+    def _exchange(self):
+        while True:
+            self.sock.sendall(self._http.data_to_send())
+            data = self.sock.recv(65536)
+            if not data:
+                return
+            for event in self._http.receive_data(data):
+                self._take(event)
+
+    def _take(self, event):
+        if isinstance(event, events.RequestReceived):
+            self.requests.append(dict(event.headers))
+        elif isinstance(event, events.DataReceived):
+            body = self._bodies.setdefault(event.stream_id, bytearray())
+            body += event.data
+            self._http.acknowledge_received_data(
+                event.flow_controlled_length, event.stream_id)
+        elif isinstance(event, events.PingAckReceived):
+            self.acknowledged.append(event.ping_data)
+        elif isinstance(event, events.StreamEnded):
+            self._answer(event.stream_id)
+
+    def _answer(self, stream):
+        for number in range(self.pings):
+            self._http.ping(b'%08d' % number)
+        body = bytes(self._bodies.pop(stream))
+        self._http.send_headers(stream, [
+            (':status', '200'), ('content-type', 'application/grpc')])
+        for start in range(0, len(body), self.chunk):
+            self._http.send_data(stream, body[start:start + self.chunk])
+        self._http.send_headers(stream, [
+            ('grpc-status', '0')], end_stream=True)
+
+
+class TestUnaryConnection(unittest.TestCase):
+
+    def connect(self, **difficulties):
+        ours, theirs = socket.socketpair()
+        self.peer = Peer(theirs, **difficulties)
+        self.connection = UnaryConnection(ours)
+        self.addCleanup(self.end)
+        return self.connection
+
+    def end(self):
+        self.connection.close()
+        self.peer.end()
+        self.assertIsNone(self.peer.error)
+
+    def call(self, message):
+        return self.connection.call(PATH, message,
+                                    time.monotonic() + DEADLINE)
+
+    def test_messages_of_all_sizes_come_back(self):
+        self.connect()
+        for size in (0, 1, 16379, 16380, 65530, 65531, 300000):
+            message = bytes(each % 251 for each in range(size))
+            self.assertEqual(message, self.call(message))
+            self.assertTrue(self.connection.usable)
+
+    def test_a_request_has_the_headers_of_a_grpc_call(self):
+        self.connect()
+        self.call(b'')
+        self.call(b'')
+        self.assertEqual([{
+            ':method': 'POST', ':scheme': 'http', ':authority': 'localhost',
+            ':path': PATH.decode(), 'te': 'trailers',
+            'content-type': 'application/grpc'}] * 2, self.peer.requests)
+
+    def test_no_more_is_sent_than_the_server_has_room_for(self):
+        self.connect(settings={SettingCodes.INITIAL_WINDOW_SIZE: 100})
+        message = b'x' * 5000
+        self.assertEqual(b'', self.call(b''))
+        self.assertEqual(message, self.call(message))
+
+    def test_pings_are_answered(self):
+        self.connect(pings=2)
+        for _ in range(3):
+            self.assertEqual(b'x', self.call(b'x'))
+        self.assertGreaterEqual(self.peer.acknowledged,
+                                [b'00000000', b'00000001'] * 2)
+
+    def test_many_calls_leave_the_connection_as_it_was(self):
+        self.connect(pings=1)
+        for number in range(500):
+            message = b'%d' % number
+            self.assertEqual(message, self.call(message))
+            self.assertTrue(self.connection.is_alive())
+
+
+class TestPeersThatBreakTheRules(unittest.TestCase):
+
+    SETTINGS = b'\0\0\0\4\0\0\0\0\0'
+
+    def setUp(self):
+        ours, self.peer = socket.socketpair()
+        self.connection = UnaryConnection(ours)
+        self.addCleanup(self.connection.close)
+        self.addCleanup(self.peer.close)
+
+    @staticmethod
+    def frame(kind, flags, stream, payload=b''):
+        return (len(payload).to_bytes(3, 'big') + bytes([kind, flags])
+                + stream.to_bytes(4, 'big') + payload)
+
+    def answer(self, *frames):
+        self.peer.sendall(self.SETTINGS + b''.join(frames))
+        return self.connection.call(PATH, b'', time.monotonic() + DEADLINE)
+
+    def good(self, stream=1):
+        """The frames of an answer to the first call."""
+        headers = b'\x20\x88\x00\x0bgrpc-status\x010'
+        return (self.frame(1, 4, stream, headers),
+                self.frame(0, 1, stream, PREFIX.pack(0, 1) + b'x'))
+
+    def assert_broken(self, reason, *frames):
+        with self.assertRaisesRegex(CallError, reason) as caught:
+            self.answer(*frames)
+        self.assertIsNone(caught.exception.status)
+        self.assertFalse(self.connection.usable)
+
+    def test_the_good_answer_is_one(self):
+        self.assertEqual(b'x', self.answer(*self.good()))
+        self.assertTrue(self.connection.is_alive())
+
+    def test_frames_that_mean_nothing_here_are_passed_over(self):
+        self.assertEqual(b'x', self.answer(
+            self.frame(0xbe, 0, 7, b'unknown'),
+            self.frame(2, 0, 1, b'\0\0\0\0\0'), *self.good()))
+
+    def test_data_of_another_stream(self):
+        self.assert_broken('DataFrame of stream 3', *self.good(3)[1:])
+
+    def test_data_after_the_end_of_the_stream(self):
+        self.assert_broken('DataFrame of stream 1', *self.good(),
+                           *self.good()[1:])
+
+    def test_data_after_the_call(self):
+        self.assertEqual(b'x', self.answer(*self.good()))
+        self.peer.sendall(self.good()[1])
+        self.assertFalse(self.connection.is_alive())
+
+    def test_a_frame_that_is_too_long(self):
+        self.assert_broken('a frame of 16385 bytes',
+                           self.frame(0, 0, 1, b'x' * 16385))
+
+    def test_headers_that_go_on_in_another_frame(self):
+        self.assert_broken('headers of more than',
+                           self.frame(1, 0, 1, b'\x20\x88'))
+
+    def test_headers_that_do_not_decode(self):
+        self.assert_broken('breaks HTTP/2', self.frame(1, 4, 1, b'\xff' * 9))
+
+    def test_headers_with_state_which_it_was_told_not_to_use(self):
+        self.assert_broken('breaks HTTP/2', self.frame(
+            1, 4, 1, b'\x88\x40\x01a\x01b'))
+
+    def test_a_frame_that_its_length_belies(self):
+        self.assert_broken('breaks HTTP/2', self.frame(6, 0, 0, b'short'))
+
+    def test_a_push(self):
+        self.assert_broken('a push', self.frame(
+            5, 4, 1, b'\0\0\0\2\x20\x88'))
+
+    def test_a_status_leaves_the_connection_usable(self):
+        headers = b'\x20\x88\x00\x0bgrpc-status\x015'
+        with self.assertRaisesRegex(CallError, 'NOT_FOUND: ') as caught:
+            self.answer(self.frame(1, 5, 1, headers))
+        self.assertIs(Status.NOT_FOUND, caught.exception.status)
+        self.assertTrue(self.connection.is_alive())
+
+    def test_silence_ends_at_the_deadline(self):
+        started = time.monotonic()
+        with self.assertRaises(socket.timeout):
+            self.connection.call(PATH, b'', started + 0.1)
+        self.assertLess(time.monotonic() - started, DEADLINE)
+        self.assertFalse(self.connection.usable)
+
+    def test_a_server_that_reads_nothing_costs_the_deadline_and_no_more(self):
+        with self.assertRaises(socket.timeout):
+            self.peer.sendall(self.SETTINGS + self.frame(
+                8, 0, 0, b'\x7f\0\0\0') + self.frame(
+                4, 0, 0, b'\0\4\x7f\xff\xff\xff'))
+            self.connection.is_alive()
+            self.connection.call(PATH, b'x' * 10 ** 7,
+                                 time.monotonic() + 0.1)
+
+
+if __name__ == '__main__':
+    unittest.main()

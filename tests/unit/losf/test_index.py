@@ -1,0 +1,445 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""The calls of the index, and that it does what a dict would."""
+
+import os
+import shutil
+import tempfile
+from unittest import mock
+
+import plyvel
+from hypothesis import HealthCheck, settings, strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, \
+    invariant, precondition, rule
+
+from swift_losf import index_db, index_listings, keys
+from swift_losf.header import VolumeType
+from swift_losf.index import Index, NotFound, Refused, is_tombstone
+from swift_losf.index_arguments import InvalidArgument
+from swift_losf.index_db import VersionError
+from swift_losf.keys import Location
+from tests.unit.losf.index_world import HASH, NAME, PARTITION, IndexTest, \
+    location_of
+
+OTHER = '1700000000.00002.data'
+TOMBSTONE = '1700000000.00003.ts'
+
+
+class TestRegister(IndexTest):
+
+    def setUp(self):
+        super().setUp()
+        self.index = self.open_index()
+
+    def register(self, name=NAME, offset=4096, watermark=4096):
+        return self.index.register(PARTITION, HASH, name,
+                                   location_of(name, offset), watermark)
+
+    def test_it_answers_with_all_files_of_the_hash(self):
+        self.register(OTHER)
+        self.assertEqual([(NAME, location_of(NAME, 8192)),
+                          (OTHER, location_of(OTHER))],
+                         self.register(NAME, 8192))
+
+    def test_doing_it_again_changes_nothing(self):
+        first = self.register()
+        before = self.index.statistics()
+        self.assertEqual(first, self.register())
+        self.assertEqual(before, self.index.statistics())
+
+    def test_a_watermark_never_goes_down(self):
+        for watermark, expected in ((4096, 4096), (12288, 12288),
+                                    (8192, 12288)):
+            self.register(watermark=watermark)
+            self.assertEqual(expected, self.index.db.volumes[1].watermark)
+
+    def test_a_file_of_the_same_name_gives_way(self):
+        self.register()
+        self.register(offset=8192)
+        self.assertEqual([(NAME, location_of(NAME, 8192))],
+                         self.index.list_hash(PARTITION, HASH))
+        self.assertTrue(self.index.is_dead(location_of(NAME)))
+        self.assert_counted(self.index)
+
+    def test_a_late_repetition_does_not_revive_what_was_removed(self):
+        self.register()
+        self.index.remove(PARTITION, HASH)
+        with self.assertRaisesRegex(Refused, 'volume 1, offset 4096'):
+            self.register()
+        self.assertEqual([], self.index.list_hash(PARTITION, HASH))
+
+    def test_a_late_repetition_does_not_undo_a_rename(self):
+        self.register()
+        self.index.rename(PARTITION, HASH, NAME, OTHER)
+        self.register()
+        self.assertEqual([OTHER], [name for name, _ in
+                                   self.index.list_hash(PARTITION, HASH)])
+
+    def test_a_late_repetition_does_not_end_a_quarantine(self):
+        self.register()
+        self.index.quarantine(PARTITION, HASH)
+        self.assertEqual([], self.register())
+
+    def test_what_makes_no_sense_is_refused_with_what_is_allowed(self):
+        good = location_of(NAME)
+        for arguments, message in (
+                ((2 ** 32, HASH, NAME, good, 4096), 'partition 4294967296'),
+                ((1, b'x', NAME, good, 4096), "hash '78': must be 16 bytes"),
+                ((1, HASH, 'a/b', good, 4096), "name 'a/b'"),
+                ((1, HASH, NAME, location_of(NAME, 4097), 4096),
+                 'offset 4097: must be a multiple of 512'),
+                ((1, HASH, NAME, location_of(NAME, 0), 4096),
+                 'offset 0: must be from 4096'),
+                ((1, HASH, NAME, location_of(NAME, volume=0), 4096),
+                 'volume 0: must be from 1'),
+                ((1, HASH, NAME, location_of(OTHER + 'x'), 4096),
+                 'name_length 22: must be 21'),
+                ((1, HASH, NAME, Location(1, 4096, 1, 2 ** 20 + 1, 21),
+                  4096), 'metadata_length 1048577'),
+                ((1, HASH, NAME, good, 0), 'watermark 0: must be from')):
+            with self.assertRaisesRegex(InvalidArgument, message):
+                self.index.register(*arguments)
+        self.assertEqual([], self.index.list_partitions())
+        self.assertEqual({}, self.index.db.volumes)
+
+
+class TestOtherCalls(IndexTest):
+
+    def setUp(self):
+        super().setUp()
+        self.index = self.open_index()
+
+    def fill(self, count, suffix=0xabc, partition=PARTITION, names=(NAME,)):
+        hashes = [(n << 12 | suffix).to_bytes(16, 'big')
+                  for n in range(count)]
+        for hash_ in hashes:
+            for name in names:
+                self.index.register(
+                    partition, hash_, name, location_of(
+                        name, 4096 * (1 + self.clock)), 4096)
+                self.clock += 1
+        return hashes
+
+    def test_only_a_tombstone_that_follows_a_removal_is_synced(self):
+        with mock.patch.object(index_db, 'fsync') as fsync:
+            self.fill(1, names=(NAME, TOMBSTONE, '1700000000.00004.ts'))
+            hash_ = (0xabc).to_bytes(16, 'big')
+            self.index.remove(PARTITION, hash_, [TOMBSTONE])
+            self.index.remove(PARTITION, hash_, [NAME])
+            self.assertEqual([], fsync.mock_calls)
+            self.index.remove(PARTITION, hash_)
+            self.assertEqual(self.layout.index,
+                             os.path.dirname(fsync.mock_calls[0].args[0]))
+
+    def test_many_removals_are_not_remembered_without_end(self):
+        hashes = self.fill(5)
+        with mock.patch.object(index_db, '_MAX_REMOVALS', 3), \
+                mock.patch.object(index_db, 'fsync') as fsync:
+            for hash_ in hashes[:2]:
+                self.index.remove(PARTITION, hash_)
+            self.assertEqual([], fsync.mock_calls)
+            self.index.remove(PARTITION, hashes[2])
+            self.assertTrue(fsync.mock_calls)
+            self.assertFalse(self.index.db.has_unsynced_removal(hashes[0]))
+
+    def test_quarantine_and_rename_are_synced(self):
+        hashes = self.fill(2)
+        for call in (lambda: self.index.rename(PARTITION, hashes[0], NAME,
+                                               OTHER),
+                     lambda: self.index.quarantine(PARTITION, hashes[1])):
+            with mock.patch.object(index_db, 'fsync') as fsync:
+                call()
+                self.assertTrue(fsync.mock_calls)
+
+    def test_a_sync_covers_all_logs_and_the_directory(self):
+        self.fill(1)
+        synced = []
+        with mock.patch.object(index_db, 'fsync', synced.append):
+            self.index.sync()
+            self.index.sync()
+        logs = [name for name in os.listdir(self.layout.index)
+                if name.endswith('.log')]
+        self.assertEqual(
+            [os.path.join(self.layout.index, name) for name in sorted(logs)]
+            + [self.layout.index], synced)
+
+    def test_the_checkpoint_is_the_watermark_of_the_last_sync(self):
+        def register(watermark):
+            self.index.register(PARTITION, HASH, NAME, location_of(NAME),
+                                watermark)
+            return self.index.db.volumes[1]
+        self.assertEqual(4096, register(8192).checkpoint)
+        self.index.sync()
+        self.assertEqual(8192, register(12288).checkpoint)
+
+    def test_a_renamed_file_replaces_the_one_of_that_name(self):
+        self.fill(1, names=(NAME, OTHER))
+        hash_ = (0xabc).to_bytes(16, 'big')
+        for _ in range(2):
+            files = self.index.rename(PARTITION, hash_, NAME, OTHER)
+            self.assertEqual([(OTHER, location_of(NAME))], files)
+        self.assertTrue(self.index.is_dead(location_of(OTHER, 8192)))
+        self.assert_counted(self.index)
+
+    def test_renaming_a_file_to_its_own_name_keeps_it(self):
+        self.fill(1)
+        hash_ = (0xabc).to_bytes(16, 'big')
+        self.index.rename(PARTITION, hash_, NAME, NAME)
+        self.assertEqual(1, len(self.index.list_hash(PARTITION, hash_)))
+        self.assertEqual(0, self.index.statistics().dead_bytes)
+
+    def test_renaming_what_is_not_there_says_so(self):
+        with self.assertRaisesRegex(NotFound, 'there is no ' + NAME):
+            self.index.rename(PARTITION, HASH, NAME, OTHER)
+
+    def test_a_suffix_is_listed_page_by_page(self):
+        hashes = self.fill(10, names=(NAME, OTHER))
+        self.fill(3, suffix=0xabb)
+        self.fill(3, suffix=0xabd)
+        with mock.patch.object(index_listings, 'PAGE', 4):
+            for limit, size in ((0, 4), (3, 3), (100, 4)):
+                found, after, more = [], b'', True
+                while more:
+                    page, more = self.index.list_suffix(
+                        PARTITION, 0xabc, after, limit)
+                    self.assertLessEqual(len(page), size)
+                    found += page
+                    after = page[-1][0]
+                self.assertEqual(
+                    [(each, [NAME, OTHER]) for each in hashes], found)
+
+    def test_a_page_after_a_hash_of_another_suffix_is_refused(self):
+        for after, message in ((b'x', "after '78': must be empty or 16"),
+                               (bytes(16), 'must be a hash of suffix abc')):
+            with self.assertRaisesRegex(InvalidArgument, message):
+                self.index.list_suffix(PARTITION, 0xabc, after)
+
+    def test_quarantine_is_listed_page_by_page(self):
+        hashes = self.fill(10)
+        self.assertEqual(10, self.index.quarantine(PARTITION, suffix=0xabc))
+        with mock.patch.object(index_listings, 'PAGE', 4):
+            found, after = self.index.list_quarantine()
+            while after:
+                page, after = self.index.list_quarantine(after)
+                found += page
+        self.assertEqual(hashes, [hash_ for _, hash_, _, _ in found])
+
+    def test_a_suffix_out_of_range_is_refused(self):
+        with self.assertRaisesRegex(InvalidArgument, 'suffix 4096: must be'):
+            self.index.quarantine(PARTITION, suffix=4096)
+
+    def test_partitions_and_suffixes_cost_a_seek_each(self):
+        self.fill(200)
+        self.fill(200, suffix=1)
+        self.fill(200, partition=9)
+        scan = self.index.db.scan
+        counts = []
+
+        def counting(start, stop):
+            entries = scan(start, stop)
+            mocked = mock.MagicMock(seek=entries.seek)
+            mocked.__iter__.return_value = (
+                counts.append(each) or each for each in entries)
+            return mocked
+
+        with mock.patch.object(self.index.db, 'scan', counting):
+            self.assertEqual([PARTITION, 9], self.index.list_partitions())
+            self.assertEqual([1, 0xabc],
+                             self.index.list_partition(PARTITION))
+        self.assertEqual(4, len(counts))
+
+    def test_no_volume_number_is_given_twice(self):
+        numbers = [self.index.new_volume(1 + n % 2) for n in range(3)]
+        self.index.skip_volumes(7)
+        self.index.skip_volumes(2)
+        numbers.append(self.index.new_volume(1))
+        self.index.close()
+        index = self.open_index()
+        numbers.append(index.new_volume(2))
+        self.assertEqual([1, 2, 3, 8, 9], numbers)
+        with self.assertRaisesRegex(InvalidArgument, 'type 3: must be 1 or'):
+            index.new_volume(3)
+
+    def test_the_number_of_a_registered_volume_is_not_given_away(self):
+        self.index.register(PARTITION, HASH, NAME,
+                            location_of(NAME, volume=5), 4096)
+        self.assertEqual(6, self.index.new_volume(1))
+
+    def test_an_index_of_another_version_is_not_touched(self):
+        self.index.close()
+        with plyvel.DB(self.layout.index) as db:
+            db.put(b'sversion', b'\x02')
+        with self.assertRaisesRegex(VersionError, 'is 02, allowed is 1'):
+            Index(self.layout.index)
+
+    def test_a_flipped_bit_in_a_table_is_noticed(self):
+        self.fill(500)
+        self.index.close()
+        self.open_index().close()
+        table = [os.path.join(self.layout.index, name)
+                 for name in sorted(os.listdir(self.layout.index))
+                 if name.endswith('.ldb')][0]
+        with open(table, 'rb') as file:
+            good = file.read()
+        for at in range(0, len(good) // 2, len(good) // 20):
+            with open(table, 'wb') as file:
+                file.write(good[:at] + bytes([good[at] ^ 1]) +
+                           good[at + 1:])
+            with self.assertRaises(plyvel.CorruptionError):
+                self.read_all()
+
+    def read_all(self):
+        index = Index(self.layout.index)
+        try:
+            return index.list_suffix(PARTITION, 0xabc)
+        finally:
+            with mock.patch.object(index.db, 'sync'):
+                index.close()
+
+    def test_what_fails_is_not_counted(self):
+        self.fill(1)
+        before = self.index.statistics()
+        with self.assertRaises(ZeroDivisionError):
+            with self.index.db.change() as change:
+                change.bury(location_of(NAME))
+                raise ZeroDivisionError()
+        self.assertEqual(before, self.index.statistics())
+        self.assertFalse(self.index.is_dead(location_of(NAME)))
+
+
+HASHES = [(n << 12 | suffix).to_bytes(16, 'big')
+          for n in (0, 1) for suffix in (0, 4095)]
+NAMES = (NAME, OTHER, TOMBSTONE, '1700000000.00002#1.data')
+places = st.tuples(st.sampled_from((0, 2 ** 32 - 1)),
+                   st.sampled_from(HASHES))
+names = st.sampled_from(NAMES)
+
+
+class IndexMachine(RuleBasedStateMachine):
+    """The index beside a dict of (partition, hash) to names and locations."""
+
+    @initialize()
+    def open(self):
+        self.directory = tempfile.mkdtemp(prefix='losf')
+        self.index = Index(self.directory)
+        self.files = {}
+        self.quarantined = []
+        self.dead = {}
+        self.end = 4096
+
+    def teardown(self):
+        self.index.close()
+        shutil.rmtree(self.directory)
+
+    def of(self, place):
+        return self.files.setdefault(place, {})
+
+    def bury(self, location):
+        self.dead[location.spot] = location.length
+
+    @rule(place=places, name=names)
+    def register(self, place, name):
+        location = location_of(name, self.end, 1 + is_tombstone(name))
+        self.end += 4096
+        files = self.of(place)
+        if name in files:
+            self.bury(files[name])
+        files[name] = location
+        for _ in range(2):
+            assert self.index.register(
+                *place, name, location, location.offset
+            ) == sorted(files.items())
+
+    @rule(place=places, wanted=st.lists(names))
+    def remove(self, place, wanted):
+        files = self.of(place)
+        gone = sorted(name for name in files if name in wanted or not wanted)
+        for name in gone:
+            self.bury(files.pop(name))
+        assert self.index.remove(*place, wanted) == (gone, len(files))
+
+    @rule(place=places, old=names, new=names)
+    def rename(self, place, old, new):
+        files = self.of(place)
+        try:
+            found = self.index.rename(*place, old, new)
+        except NotFound:
+            assert old not in files and new not in files
+            return
+        if old in files and old != new:
+            if new in files:
+                self.bury(files[new])
+            files[new] = files.pop(old)
+        assert found == sorted(files.items())
+
+    @rule(place=places, whole_suffix=st.booleans())
+    def quarantine(self, place, whole_suffix):
+        partition, hash_ = place
+        suffix = keys.suffix_of(hash_)
+        if whole_suffix:
+            count = self.index.quarantine(partition, suffix=suffix)
+        else:
+            count = self.index.quarantine(partition, hash_)
+        before = len(self.quarantined)
+        for other in list(self.files):
+            if other == place or (
+                    whole_suffix and other[0] == partition
+                    and keys.suffix_of(other[1]) == suffix):
+                self.quarantined += [
+                    (*other, name, location) for name, location
+                    in self.files.pop(other).items()]
+        assert count == len(self.quarantined) - before
+
+    @precondition(lambda self: self.end > 4096)
+    @rule()
+    def reopen(self):
+        self.index.close()
+        self.index = Index(self.directory)
+
+    @invariant()
+    def lists_agree(self):
+        present = {place: files for place, files in self.files.items()
+                   if files}
+        partitions = sorted({partition for partition, _ in present})
+        assert self.index.list_partitions() == partitions
+        for partition in partitions:
+            hashes = [hash_ for each, hash_ in present if each == partition]
+            suffixes = sorted({keys.suffix_of(hash_) for hash_ in hashes})
+            assert self.index.list_partition(partition) == suffixes
+            for suffix in suffixes:
+                page, more = self.index.list_suffix(partition, suffix)
+                assert not more and [
+                    (hash_, sorted(found)) for hash_, found in page] == sorted(
+                        (hash_, sorted(present[partition, hash_]))
+                        for hash_ in hashes
+                        if keys.suffix_of(hash_) == suffix)
+        assert sorted(self.index.list_quarantine()[0], key=repr) == sorted(
+            self.quarantined, key=repr)
+
+    @invariant()
+    def counts_agree(self):
+        found = self.index.statistics()
+        lengths = [location.length for files in self.files.values()
+                   for location in files.values()]
+        assert (found.files, found.bytes) == (len(lengths), sum(lengths))
+        assert found.dead_bytes == sum(self.dead.values())
+        assert found.quarantined == len(self.quarantined)
+        assert all(state.type == (VolumeType.TOMBSTONES if number == 2
+                                  else VolumeType.DATA)
+                   for number, state in self.index.list_volumes())
+
+
+TestIndexIsADict = IndexMachine.TestCase
+TestIndexIsADict.settings = settings(
+    max_examples=25, stateful_step_count=20, deadline=None,
+    suppress_health_check=[HealthCheck.too_slow])

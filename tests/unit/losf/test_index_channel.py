@@ -1,0 +1,270 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""The index's client and a server that fails, in every way it can."""
+
+import os
+import signal
+import socket
+import threading
+import time
+import unittest
+
+from h2.config import H2Configuration
+from h2.connection import H2Connection
+from h2.settings import SettingCodes
+
+from swift.common.concurrency import GreenPile, sleep, tpool
+
+from swift_losf.errors import IndexUnavailable
+from swift_losf.index_channel import MAX_PATH, Breaker
+from swift_losf.index_client import IndexClient
+from tests.unit.losf.clients import (
+    DEADLINE, HASH, PLACE, TIMEOUT, ClientTestCase, wait_for)
+
+
+class TestFailures(ClientTestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.client = IndexClient(self.path, TIMEOUT, 1.0)
+
+    def test_no_server_is_said_at_once(self):
+        started = time.monotonic()
+        for _ in range(10):
+            error = self.assert_unavailable(
+                'index server at %s: No such file' % self.path,
+                self.client.statistics)
+        self.assertLess(time.monotonic() - started, TIMEOUT)
+        self.assertEqual(507, error.status_int)
+
+    def test_a_server_that_died_is_said_and_its_successor_is_found(self):
+        server = self.serve()
+        self.client.statistics()
+        tpool.execute(self.client.statistics)
+        server.end()
+        self.assert_unavailable('refused', self.client.statistics)
+        self.assert_unavailable('refused', tpool.execute,
+                                self.client.statistics)
+        server.start()
+        self.client.statistics()
+        tpool.execute(self.client.statistics)
+
+    def test_a_restart_amid_traffic_costs_calls_but_confuses_none(self):
+        server = self.serve()
+        answers, failures, ended = [], [], []
+
+        def call(number):
+            while not ended:
+                name = str(number)
+                try:
+                    listed = self.client.register(
+                        number, HASH, name, PLACE, 0)
+                except IndexUnavailable as err:
+                    failures.append(err)
+                    sleep(0.01)
+                else:
+                    self.assertEqual([(name, PLACE)], listed)
+                    answers.append(number)
+        pile = GreenPile(16)
+        for number in range(16):
+            pile.spawn(call, number)
+        for _ in range(2):
+            before = len(answers)
+            wait_for(lambda: len(answers) > before + 100, 'answers')
+            server.end()
+            wait_for(lambda: failures, 'failures')
+            failures.clear()
+            server.start()
+        before = len(answers)
+        wait_for(lambda: len(answers) > before + 100, 'answers again')
+        ended.append(True)
+        list(pile)
+
+    def assert_in_time(self, function):
+        """It fails within the timeout, and the hub does not wait for it."""
+        started = time.monotonic()
+        with self.watched_hub() as gaps:
+            self.assert_unavailable('has not answered within', function)
+        self.assertLess(time.monotonic() - started, 3 * TIMEOUT)
+        self.assertLess(max(gaps), TIMEOUT / 2)
+        return len(gaps)
+
+    def test_a_stopped_server_costs_a_call_its_timeout_and_no_more(self):
+        server = self.serve()
+        self.client.statistics()
+        server.signal(signal.SIGSTOP)
+        self.assertGreater(self.assert_in_time(self.client.statistics), 10)
+        server.signal(signal.SIGCONT)
+        wait_for(self.client.statistics, 'the server answers again')
+
+    def test_a_native_thread_waits_for_a_stopped_server_off_the_hub(self):
+        server = self.serve()
+        server.signal(signal.SIGSTOP)
+        ticks = self.assert_in_time(
+            lambda: tpool.execute(self.client.statistics))
+        self.assertGreater(ticks, 10)
+        server.signal(signal.SIGCONT)
+
+    def test_after_a_missed_deadline_calls_fail_at_once_but_one_probe(self):
+        server = self.serve()
+        server.signal(signal.SIGSTOP)
+        self.assert_in_time(self.client.statistics)
+        started = time.monotonic()
+        for _ in range(100):
+            self.assert_unavailable('lately', self.client.statistics)
+        self.assertLess(time.monotonic() - started, TIMEOUT)
+        server.signal(signal.SIGCONT)
+        wait_for(self.client.statistics, 'a probe is let through')
+        self.assertLess(time.monotonic() - started, 1 + DEADLINE / 2)
+
+    def test_a_full_backlog_costs_the_timeout_and_no_more(self):
+        listener = socket.socket(socket.AF_UNIX)
+        self.addCleanup(listener.close)
+        listener.bind(self.path)
+        listener.listen(0)
+        filler = socket.socket(socket.AF_UNIX)
+        self.addCleanup(filler.close)
+        filler.connect(self.path)
+        probe = socket.socket(socket.AF_UNIX)
+        probe.setblocking(False)
+        self.addCleanup(probe.close)
+        with self.assertRaises(BlockingIOError):
+            probe.connect(self.path)
+        self.assertGreater(self.assert_in_time(self.client.statistics), 10)
+        self.client = IndexClient(self.path, TIMEOUT)
+        self.assert_in_time(lambda: tpool.execute(self.client.statistics))
+
+    def answer_with(self, *pieces):
+        """Serve one connection, to which these bytes are all that is sent."""
+        listener = socket.socket(socket.AF_UNIX)
+        listener.bind(self.path)
+        listener.listen(4)
+        self.addCleanup(listener.close)
+
+        def serve():
+            peer, _ = listener.accept()
+            with peer:
+                peer.recv(65536)
+                for piece in pieces:
+                    peer.sendall(piece)
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        self.addCleanup(thread.join, DEADLINE)
+
+    def test_what_is_no_http2_is_said(self):
+        self.answer_with(b'\x00\x00\x00\x04\x00\x00\x00\x00\x00'
+                         b'\x00\x00\x00\x01\x05\x00\x00\x00\x00')
+        self.assert_unavailable('breaks HTTP/2', self.client.statistics)
+
+    def test_a_connection_that_ends_early_is_said(self):
+        self.answer_with(b'\x00\x00\x00\x04\x00\x00\x00\x00\x00')
+        self.assert_unavailable('closed the connection',
+                                self.client.statistics)
+
+    def test_a_reset_stream_is_said(self):
+        self.answer_with(b'\x00\x00\x00\x04\x00\x00\x00\x00\x00'
+                         b'\x00\x00\x04\x03\x00\x00\x00\x00\x01'
+                         b'\x00\x00\x00\x07')
+        self.assert_unavailable('reset the stream', self.client.statistics)
+
+    def test_a_server_that_goes_away_is_said(self):
+        self.answer_with(b'\x00\x00\x00\x04\x00\x00\x00\x00\x00'
+                         b'\x00\x00\x08\x07\x00\x00\x00\x00\x00'
+                         b'\x00\x00\x00\x00\x00\x00\x00\x00')
+        self.assert_unavailable('ends the connection',
+                                self.client.statistics)
+
+    def test_replies_that_are_no_grpc_are_said(self):
+        for headers, body, reason in (
+                ([(':status', '404')], b'', "HTTP status b'404'"),
+                ([(':status', '200')], b'', 'grpc-status None'),
+                ([(':status', '200'), ('grpc-status', 'x')], b'',
+                 "grpc-status b'x'"),
+                ([(':status', '200'), ('grpc-status', '0')], b'\0\0',
+                 'no message'),
+                ([(':status', '200'), ('grpc-status', '0')],
+                 b'\1\0\0\0\0', 'compressed'),
+                ([(':status', '200'), ('grpc-status', '0')],
+                 b'\0\0\0\0\2x', 'has 1 bytes, not the 2 it names')):
+            with self.subTest(reason):
+                server = H2Connection(H2Configuration(client_side=False))
+                server.initiate_connection()
+                client = H2Connection()
+                client.initiate_connection()
+                client.update_settings({SettingCodes.HEADER_TABLE_SIZE: 0})
+                client.send_headers(1, [(':method', 'POST'), (':path', '/'),
+                                        (':scheme', 'http'),
+                                        (':authority', 'localhost')])
+                server.receive_data(client.data_to_send())
+                server.send_headers(1, headers, end_stream=not body)
+                if body:
+                    server.send_data(1, body, end_stream=True)
+                self.answer_with(server.data_to_send())
+                self.assert_unavailable(reason, self.client.statistics)
+            os.unlink(self.path)
+
+    def test_a_path_that_linux_does_not_take_is_refused_with_the_limit(self):
+        IndexClient('/' + 'x' * (MAX_PATH - 1))
+        with self.assertRaisesRegex(ValueError, r'/x+ has 108 bytes; .* 107'):
+            IndexClient('/' + 'x' * MAX_PATH)
+        with self.assertRaisesRegex(ValueError, 'has 109 bytes'):
+            IndexClient('/' + 'é' * 54)
+
+
+class TestBreaker(unittest.TestCase):
+
+    def setUp(self):
+        self.now = 100
+        self.breaker = Breaker(1, 6, clock=lambda: self.now)
+
+    def admitted(self, calls=3):
+        return [self.breaker.admits() for _ in range(calls)]
+
+    def test_all_calls_pass_while_none_has_missed_its_deadline(self):
+        self.assertEqual([True] * 3, self.admitted())
+
+    def test_after_a_miss_none_passes_until_the_interval_is_over(self):
+        self.breaker.missed()
+        self.assertEqual([False] * 3, self.admitted())
+        self.now += 0.99
+        self.assertEqual([False] * 3, self.admitted())
+        self.now += 0.01
+        self.assertEqual([True, False, False], self.admitted())
+
+    def test_an_answer_lets_all_pass_again(self):
+        self.breaker.missed()
+        self.now += 1
+        self.assertEqual([True, False, False], self.admitted())
+        self.breaker.answered()
+        self.assertEqual([True] * 3, self.admitted())
+
+    def test_a_probe_that_misses_starts_another_interval(self):
+        self.breaker.missed()
+        self.now += 1
+        self.admitted()
+        self.now += 5
+        self.breaker.missed()
+        self.assertEqual([False] * 3, self.admitted())
+        self.now += 1
+        self.assertEqual([True, False, False], self.admitted())
+
+    def test_a_probe_that_was_killed_is_followed_by_another(self):
+        self.breaker.missed()
+        self.now += 1
+        self.admitted()
+        self.now += 6
+        self.assertEqual([True, False, False], self.admitted())
+
+
+if __name__ == '__main__':
+    unittest.main()

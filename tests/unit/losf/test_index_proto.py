@@ -1,0 +1,62 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""The generated code is what the generator makes of index.proto."""
+
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import swift_losf
+from swift_losf import index_pb2
+from swift_losf.index_service import IndexService
+
+PACKAGE = os.path.dirname(swift_losf.__file__)
+
+
+def code_of(path):
+    """:returns: the file, but for the versions of who generated it"""
+    with open(path) as lines:
+        text = lines.read()
+    start = text.index('DESCRIPTOR =')
+    return text[start:text.index('\n', start)], text[text.index('_globals'):]
+
+
+class TestIndexProto(unittest.TestCase):
+
+    def test_generating_it_again_gives_the_same(self):
+        try:
+            import grpc_tools  # noqa: F401
+        except ImportError:
+            self.skipTest('grpcio-tools is not installed')
+        with tempfile.TemporaryDirectory() as directory:
+            subprocess.run(
+                [sys.executable, '-m', 'grpc_tools.protoc', '-I', PACKAGE,
+                 '--python_out', directory, 'index.proto'], check=True)
+            self.assertEqual(
+                code_of(os.path.join(directory, 'index_pb2.py')),
+                code_of(os.path.join(PACKAGE, 'index_pb2.py')))
+
+    def test_every_call_is_served(self):
+        calls = index_pb2.DESCRIPTOR.services_by_name['Index'].methods
+        handler = IndexService(None).handler()
+        for call in calls:
+            self.assertIsNotNone(handler.service(_Details(
+                '/losf.Index/%s' % call.name)))
+        self.assertEqual(12, len(calls))
+
+
+class _Details:
+    def __init__(self, method):
+        self.method = method

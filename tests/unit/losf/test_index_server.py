@@ -1,0 +1,324 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""The index server as a process."""
+
+import os
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import threading
+from unittest import mock
+
+import grpc
+import plyvel
+
+from swift_losf import index_pb2 as pb, index_server
+from swift_losf.header import FormatError
+from swift_losf.index import Index
+from swift_losf.index_server import IndexServer, Options, ServerError, \
+    locked, main
+from swift_losf.layout import Layout
+from tests.unit.losf.index_world import HASH, NAME, PARTITION, IndexTest
+
+REPOSITORY = os.path.dirname(os.path.dirname(index_server.__file__))
+
+
+class Caller:
+    """Makes calls, as any gRPC client would."""
+
+    def __init__(self, path):
+        self.channel = grpc.insecure_channel('unix:' + path)
+        self.close = self.channel.close
+
+    def raw(self, name, data):
+        return self.channel.unary_unary('/losf.Index/' + name)(
+            data, timeout=30)
+
+    def __call__(self, name, request=pb.Empty()):
+        method = pb.DESCRIPTOR.services_by_name['Index'].methods_by_name[name]
+        return getattr(pb, method.output_type.name).FromString(
+            self.raw(name, request.SerializeToString()))
+
+
+class ServerTest(IndexTest):
+
+    def setUp(self):
+        super().setUp()
+        self.call = Caller(self.layout.socket)
+        self.addCleanup(self.call.close)
+
+    def assert_refused(self, code, details, call, *args):
+        with self.assertRaises(grpc.RpcError) as raised:
+            call(*args)
+        self.assertEqual(code, raised.exception.code())
+        self.assertRegex(raised.exception.details(), details)
+
+    def register(self, location, name=NAME, watermark=4096):
+        return self.call('Register', pb.RegisterRequest(
+            watermark=watermark, file=pb.File(
+                partition=PARTITION, hash=HASH, name=name,
+                location=pb.Location(
+                    volume=location.volume, offset=location.offset,
+                    data_length=location.data_length,
+                    metadata_length=location.metadata_length,
+                    name_length=location.name_length))))
+
+    def list_hash(self):
+        return [each.name for each in self.call('ListHash', pb.HashRequest(
+            partition=PARTITION, hash=HASH)).files]
+
+
+class TestProcess(ServerTest):
+
+    def start(self, *options):
+        process = subprocess.Popen(
+            [sys.executable, '-m', 'swift_losf.index_server', '--device-path',
+             self.device, '--policy', '0', *options],
+            cwd=REPOSITORY, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(process.stderr.close)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        return process
+
+    def wait_until_served(self):
+        def is_served():
+            try:
+                return self.call('GetStatistics')
+            except grpc.RpcError:
+                return False
+        self.wait_for(is_served)
+
+    def test_it_serves_and_ends_with_sigterm(self):
+        process = self.start()
+        self.wait_until_served()
+        mode = os.stat(self.layout.socket).st_mode
+        self.assertEqual((True, 0o600),
+                         (stat.S_ISSOCK(mode), stat.S_IMODE(mode)))
+        self.register(self.write())
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(0, process.wait(30))
+        self.assertFalse(os.path.exists(self.layout.socket))
+        self.assertEqual(NAME, self.open_index().list_hash(
+            PARTITION, HASH)[0][0])
+
+    def test_a_killed_server_is_replaced_by_the_next(self):
+        process = self.start()
+        self.wait_until_served()
+        self.register(self.write())
+        process.kill()
+        process.wait()
+        self.assertTrue(os.path.exists(self.layout.socket))
+        self.start()
+        self.wait_until_served()
+        self.assertEqual([NAME], self.list_hash())
+
+    def test_there_is_one_server_for_an_index(self):
+        self.start()
+        self.wait_until_served()
+        second = self.start()
+        self.assertEqual(1, second.wait(30))
+        self.assertIn('index.lock: another index server holds it',
+                      second.stderr.read())
+        self.assertEqual([], self.list_hash())
+
+    def test_space_is_given_back_while_it_serves(self):
+        self.start('--sweep-interval', '0.01')
+        self.wait_until_served()
+        location = self.write()
+        self.register(location)
+        self.assertEqual([NAME], list(self.call('Remove', pb.RemoveRequest(
+            partition=PARTITION, hash=HASH)).removed))
+        self.wait_for(lambda: self.call(
+            'GetStatistics').punched_bytes == location.length)
+        self.assertFalse(any(self.bytes_at(location)))
+
+
+class TestServer(ServerTest):
+
+    def setUp(self):
+        super().setUp()
+        self.server = IndexServer(self.layout, Options(0.01, 0.01))
+        self.results = []
+        self.thread = threading.Thread(
+            target=lambda: self.results.append(self.server.run()))
+
+    def start(self):
+        self.thread.start()
+        self.addCleanup(self.end)
+
+    def end(self):
+        self.server.stop()
+        self.thread.join()
+        return self.results[0]
+
+    def start_and_wait(self):
+        self.start()
+        self.wait_for(lambda: self.server.service.index)
+
+    def test_until_it_has_recovered_it_says_so(self):
+        going_on = threading.Event()
+        self.addCleanup(going_on.set)
+        real = index_server.recover
+
+        def recover(layout, progress):
+            progress('volume 3 of 17')
+            self.server.service.index = None
+            going_on.wait()
+            return real(layout, progress)
+
+        with mock.patch.object(index_server, 'recover', recover):
+            self.start()
+            self.wait_for(lambda: '17' in self.server.service.state)
+            self.assert_refused(
+                grpc.StatusCode.UNAVAILABLE, '^recovering: volume 3 of 17$',
+                self.list_hash)
+            going_on.set()
+            self.wait_for(lambda: self.server.service.index)
+        self.assertEqual([], self.list_hash())
+
+    def test_it_can_be_stopped_while_it_recovers(self):
+        self.write()
+        self.server.stop()
+        self.start()
+        self.assertTrue(self.end())
+
+    def test_what_is_written_is_synced_now_and_then(self):
+        self.start_and_wait()
+        self.register(self.write(), watermark=8192)
+        self.wait_for(lambda: self.server.service.index.db.volumes[
+            1].checkpoint == 8192)
+
+    def test_errors_have_their_codes(self):
+        self.start_and_wait()
+        location = self.write()
+        self.register(location)
+        self.call('Remove', pb.RemoveRequest(partition=PARTITION, hash=HASH))
+        codes = grpc.StatusCode
+        with mock.patch.object(self.server.service.index, 'is_dead',
+                               lambda _: True):
+            self.assert_refused(codes.FAILED_PRECONDITION, 'been removed',
+                                self.register, location)
+        self.assert_refused(codes.INVALID_ARGUMENT, 'watermark 1: must be',
+                            self.register, location, NAME, 1)
+        self.assert_refused(codes.NOT_FOUND, 'there is no a',
+                            self.call, 'Rename', pb.RenameRequest(
+                                hash=HASH, old='a', new='b'))
+        self.assert_refused(codes.INVALID_ARGUMENT, 'parsing',
+                            self.call.raw, 'Rename', b'\xff')
+        self.assert_refused(codes.UNIMPLEMENTED, 'not found',
+                            self.call.raw, 'Nonsense', b'')
+        self.assert_refused(codes.RESOURCE_EXHAUSTED, 'larger than max',
+                            self.call.raw, 'ListHash', bytes(2 ** 21))
+
+    def test_every_listing_goes_through(self):
+        self.start_and_wait()
+        location = self.write()
+        self.register(location)
+        page = self.call('ListSuffix', pb.SuffixRequest(
+            partition=PARTITION, suffix=0xe0f))
+        self.assertEqual(([HASH], False),
+                         ([each.hash for each in page.hashes], page.more))
+        self.assertEqual([0xe0f], list(self.call(
+            'ListPartition', pb.PartitionRequest(
+                partition=PARTITION)).suffixes))
+        self.assertEqual([PARTITION],
+                         list(self.call('ListPartitions').partitions))
+        self.assertEqual(2, self.call('NewVolume', pb.NewVolumeRequest(
+            type=2)).number)
+        self.assertEqual([(1, 1, location.length), (2, 2, 0)], [
+            (each.number, each.type, each.bytes)
+            for each in self.call('ListVolumes').volumes])
+        self.assertEqual(1, self.call('Quarantine', pb.QuarantineRequest(
+            partition=PARTITION, suffix=0xe0f)).count)
+        self.assertEqual([NAME], [each.name for each in self.call(
+            'ListQuarantine', pb.PageRequest()).files])
+        self.assertEqual((0, 1, 2), (lambda found: (
+            found.files, found.quarantined, found.volumes))(
+                self.call('GetStatistics')))
+
+    def fail_with(self, error):
+        self.start_and_wait()
+        with mock.patch.object(Index, 'files', side_effect=error), \
+                self.assertLogs(index_server.logger, 'ERROR') as logs:
+            self.assert_refused(grpc.StatusCode.UNAVAILABLE,
+                                'the index server ends: ', self.list_hash)
+            self.thread.join()
+        self.assertIn('started again, it recovers', logs.output[0])
+        return self.results[0], os.path.exists(self.layout.index)
+
+    def test_a_corrupted_index_ends_it_and_is_made_anew(self):
+        self.assertEqual((False, False), self.fail_with(
+            plyvel.CorruptionError(b'checksum')))
+
+    def test_an_entry_that_is_none_ends_it_and_the_index_is_made_anew(self):
+        self.assertEqual((False, False), self.fail_with(
+            FormatError('location')))
+
+    def test_a_full_disk_ends_it_and_the_index_is_kept(self):
+        self.assertEqual((False, True), self.fail_with(
+            plyvel.IOError(b'No space left on device')))
+
+    def test_more_calls_than_allowed_are_refused(self):
+        going_on, begun = threading.Event(), threading.Event()
+        self.addCleanup(going_on.set)
+
+        def wait(*args):
+            begun.set()
+            going_on.wait()
+            return []
+
+        with mock.patch.object(index_server, 'MAX_CALLS', 1), \
+                mock.patch.object(Index, 'list_hash', wait):
+            self.start_and_wait()
+            waiting = self.call.channel.unary_unary(
+                '/losf.Index/ListHash').future(b'')
+            self.assertTrue(begun.wait(30))
+            self.assert_refused(grpc.StatusCode.RESOURCE_EXHAUSTED,
+                                'Concurrent RPC limit', self.list_hash)
+            going_on.set()
+            self.assertEqual(b'', waiting.result())
+
+
+class TestStart(IndexTest):
+
+    def test_a_missing_device_is_named(self):
+        with self.assertRaisesRegex(ServerError, '/none: must be a directory'):
+            IndexServer(Layout('/none', 0), Options()).run()
+
+    def test_a_path_too_long_for_a_socket_is_named(self):
+        path = os.path.join(self.device, 'x' * 100)
+        os.mkdir(path)
+        with self.assertRaisesRegex(ServerError, 'at most 107 bytes'):
+            IndexServer(Layout(path, 0), Options()).run()
+
+    def test_a_dead_servers_socket_is_replaced(self):
+        with socket.socket(socket.AF_UNIX) as dead:
+            dead.bind(self.layout.socket)
+        server = IndexServer(self.layout, Options())
+        server.stop()
+        self.assertTrue(server.run())
+
+    def test_the_lock_is_given_up_at_the_end(self):
+        for _ in range(2):
+            with locked(self.layout):
+                with self.assertRaises(ServerError):
+                    with locked(self.layout):
+                        pass
+
+    def test_wrong_options_end_it_with_a_message(self):
+        with mock.patch('sys.stderr') as stderr:
+            self.assertEqual(1, main(['--device-path', '/none',
+                                      '--policy', '0']))
+        self.assertIn('/none', str(stderr.mock_calls))

@@ -1,0 +1,75 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""The names of files in a few bytes."""
+
+import unittest
+
+from hypothesis import given, strategies as st
+
+from swift_losf.header import FormatError
+from swift_losf.name_code import decode_name, durable_name, encode_name
+
+TIMES = st.builds('{:010d}.{:05d}'.format, st.integers(0, 10 ** 10 - 1),
+                  st.integers(0, 10 ** 5 - 1))
+OFFSETS = st.one_of(st.just(''), st.builds(
+    '_{:016x}'.format, st.integers(0, 2 ** 64 - 1)))
+DIFFERENCES = st.one_of(st.just(''), st.builds(
+    '{:+x}'.format, st.integers(-2 ** 59, 2 ** 59)))
+FRAGMENTS = st.one_of(st.just(''), st.builds(
+    '#{}{}'.format, st.integers(0, 255), st.sampled_from(['', '#d'])))
+SWIFT_NAMES = st.builds(
+    '{}{}{}{}{}'.format, TIMES, OFFSETS, DIFFERENCES, FRAGMENTS,
+    st.sampled_from(['.data', '.meta', '.ts']))
+PRINTABLE = st.text(st.characters(min_codepoint=32, max_codepoint=126,
+                                  exclude_characters='/'),
+                    min_size=1, max_size=255)
+
+
+class TestNameCode(unittest.TestCase):
+
+    @given(st.one_of(SWIFT_NAMES, PRINTABLE))
+    def test_a_name_comes_back(self, name):
+        self.assertEqual(name, decode_name(encode_name(name)))
+
+    @given(SWIFT_NAMES)
+    def test_swifts_names_are_short(self, name):
+        self.assertLessEqual(len(encode_name(name)), 1 + 7 + 8 + 8 + 1)
+
+    def test_a_usual_name_is_eight_bytes(self):
+        self.assertEqual(
+            b'\1' + (170000000000001).to_bytes(7, 'big'),
+            encode_name('1700000000.00001.data'))
+
+    def test_names_that_only_look_like_swifts_keep_their_characters(self):
+        for name in ('1.5.data', '1700000000.00001#007.data',
+                     '1700000000.00001#256.data', '1700000000.00001#d.data',
+                     '1700000000.00001_1.data', '11700000000.00001.data',
+                     '1700000000.00001-0.meta', '1700000000.00001.DATA'):
+            self.assertEqual(b'\0' + name.encode(), encode_name(name))
+
+    def test_what_is_no_file_name_is_refused(self):
+        for name in ('', 'x' * 256, 'a/b', 'a\n', 'caf\xe9', '\0'):
+            with self.assertRaisesRegex(FormatError, '1 to 255 printable'):
+                encode_name(name)
+
+    def test_what_is_no_code_is_refused(self):
+        good = encode_name('1700000000.00001#1.data')
+        for code in (b'', b'\0', b'\0\xff', good[:-1], good + b'x',
+                     b'\x10' + good[1:], b'\x51' + good[1:]):
+            with self.assertRaises(FormatError):
+                decode_name(code)
+
+    def test_a_fragment_becomes_durable_once(self):
+        durable = durable_name('1700000000.00001#1.data')
+        self.assertEqual('1700000000.00001#1#d.data', durable)
+        self.assertEqual(durable, durable_name(durable))

@@ -1,0 +1,281 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""What an index server does before it serves."""
+
+import os
+import shutil
+from unittest import mock
+
+import plyvel
+
+from swift_losf import recovery as recovery_module
+from swift_losf.header import VolumeType
+from swift_losf.keys import Location
+from swift_losf.recovery import recover
+from swift_losf.sweeper import Sweeper
+from swift_losf.volume import mark_durable, mark_quarantined
+from tests.unit.losf.index_world import HASH, NAME, PARTITION, IndexTest
+
+OTHER = '1700000000.00002.data'
+TOMBSTONE = '1700000000.00003.ts'
+FRAGMENT = '1700000000.00001#2.data'
+
+
+class RecoveryTest(IndexTest):
+
+    def lose_index(self, index):
+        index.close()
+        shutil.rmtree(self.layout.index)
+
+    def names(self, index):
+        return [name for name, _ in index.list_hash(PARTITION, HASH)]
+
+    def crash(self, index):
+        """Stop as if the server were killed: nothing is synced."""
+        with mock.patch.object(index.db, 'sync'):
+            index.close()
+
+    def invalidations(self):
+        with open(os.path.join(self.layout.partition(PARTITION),
+                               'hashes.invalid')) as lines:
+            return lines.read().split()
+
+
+class TestRecovery(RecoveryTest):
+
+    def test_an_index_that_is_lost_is_made_anew_from_the_volumes(self):
+        index = self.open_index()
+        expected = {name: self.put(index, name)
+                    for name in (NAME, OTHER, TOMBSTONE)}
+        before = index.list_volumes()
+        self.lose_index(index)
+        self.release(1), self.release(2)
+        index = self.recover()
+        self.assertEqual(sorted(expected.items()),
+                         index.list_hash(PARTITION, HASH))
+        self.assertEqual(3, index.statistics().recovered)
+        self.assertEqual(['e0f'], sorted(set(self.invalidations())))
+        self.assertEqual(3, index.new_volume(1))
+        self.assert_counted(index)
+        for (number, old), (same, new) in zip(before, index.list_volumes()):
+            self.assertEqual(
+                (number, old.type, old.files, old.bytes,
+                 os.path.getsize(self.layout.volume(number))),
+                (same, new.type, new.files, new.bytes, new.checkpoint))
+
+    def test_after_a_clean_stop_nothing_is_scanned(self):
+        index = self.open_index()
+        for _ in range(3):
+            location = self.put(index)
+        end = self.volumes[1].end
+        index.register(PARTITION, HASH, NAME, location, end)
+        index.close()
+        self.release(1)
+        with mock.patch.object(recovery_module, 'iter_records',
+                               return_value=[]) as scan:
+            self.recover()
+        self.assertEqual(end, scan.mock_calls[0].args[2])
+
+    def test_what_was_written_but_not_registered_is_entered(self):
+        index = self.open_index()
+        self.put(index)
+        location = self.write(OTHER)
+        self.crash(index)
+        index = self.recover()
+        self.assertEqual([NAME, OTHER], self.names(index))
+        self.assertEqual(1, index.statistics().recovered)
+        self.assertIn(location, dict(index.list_hash(PARTITION, HASH)
+                                     ).values())
+        self.assertEqual(['e0f'], self.invalidations())
+
+    def test_it_is_entered_after_sync_and_invalidation(self):
+        self.write()
+        steps = []
+        fdatasync = os.fdatasync
+        with mock.patch.object(recovery_module.os, 'fdatasync',
+                               lambda fd: steps.append('sync')
+                               or fdatasync(fd)), \
+                mock.patch.object(recovery_module, 'invalidate',
+                                  lambda *_: steps.append('invalidate')), \
+                mock.patch.object(recovery_module.Index, 'adopt',
+                                  lambda *_: steps.append('adopt')):
+            recover(self.layout).close()
+        self.assertEqual(['sync', 'invalidate', 'adopt'], steps)
+
+    def test_what_was_removed_does_not_come_back(self):
+        index = self.open_index()
+        self.put(index)
+        self.put(index, OTHER)
+        index.remove(PARTITION, HASH, [NAME])
+        self.crash(index)
+        self.assertEqual([OTHER], self.names(self.recover()))
+
+    def test_what_was_punched_does_not_come_back_to_a_new_index(self):
+        index = self.open_index()
+        self.put(index)
+        self.put(index, OTHER)
+        index.remove(PARTITION, HASH, [NAME])
+        Sweeper(self.layout, index, 1, None).sweep()
+        self.lose_index(index)
+        self.assertEqual([OTHER], self.names(self.recover()))
+
+    def test_a_quarantined_file_stays_in_quarantine(self):
+        index = self.open_index()
+        location = self.put(index)
+        mark_quarantined(self.layout, location)
+        index.quarantine(PARTITION, HASH)
+        self.lose_index(index)
+        index = self.recover()
+        self.assertEqual([], self.names(index))
+        self.assertEqual([(PARTITION, HASH, NAME, location)],
+                         index.list_quarantine()[0])
+        self.assert_counted(index)
+
+    def test_a_quarantine_that_was_begun_is_ended(self):
+        index = self.open_index()
+        mark_quarantined(self.layout, self.put(index))
+        self.crash(index)
+        for _ in range(2):
+            index = self.recover()
+            self.assertEqual([], self.names(index))
+            self.assertEqual(1, index.statistics().quarantined)
+            self.assert_counted(index)
+            self.crash(index)
+
+    def test_a_renamed_fragment_is_known_by_its_place(self):
+        index = self.open_index()
+        location = self.put(index, FRAGMENT)
+        mark_durable(self.layout, location)
+        durable = FRAGMENT.replace('.data', '#d.data')
+        index.rename(PARTITION, HASH, FRAGMENT, durable)
+        self.crash(index)
+        index = self.recover()
+        self.assertEqual([durable], self.names(index))
+        self.lose_index(index)
+        index = self.recover()
+        self.assertEqual([(durable, location)],
+                         index.list_hash(PARTITION, HASH))
+
+    def test_of_two_of_one_name_the_one_written_later_stays(self):
+        for numbers in ((3, 4), (6, 5)):
+            name = '17000000%02d.00001.data' % numbers[0]
+            old, new = (self.write(name, number=number)
+                        for number in numbers)
+            index = self.recover()
+            self.assertEqual(new, dict(index.list_hash(
+                PARTITION, HASH))[name])
+            self.assertTrue(index.is_dead(old))
+            self.lose_index(index)
+
+    def test_a_torn_record_is_skipped_and_the_next_one_found(self):
+        torn = self.write(data=b'x' * 10000)
+        after = self.write(OTHER)
+        with open(self.layout.volume(1), 'r+b') as volume:
+            volume.seek(torn.footer_offset)
+            volume.write(bytes(10))
+        self.assertEqual([(OTHER, after)],
+                         self.recover().list_hash(PARTITION, HASH))
+
+    def test_the_watermark_of_a_volume_in_use_is_left_to_its_owner(self):
+        self.write()
+        index = self.recover()
+        self.assertEqual(4096, index.db.volumes[1].watermark)
+        self.crash(index)
+        self.release(1)
+        index = self.recover()
+        self.assertEqual(os.path.getsize(self.layout.volume(1)),
+                         index.db.volumes[1].watermark)
+
+    def test_a_volume_that_became_shorter_is_scanned_from_its_beginning(self):
+        index = self.open_index()
+        self.put(index)
+        self.write(OTHER)
+        index.register(PARTITION, bytes(16), 'x',
+                       Location(1, 2 ** 30, 1, 1, 1), 2 ** 30)
+        index.close()
+        self.assertEqual([NAME, OTHER], self.names(self.recover()))
+
+    def test_many_records_are_entered_in_batches(self):
+        with mock.patch.object(recovery_module, 'BATCH', 3):
+            names = ['17000000%02d.00001.data' % n for n in range(8)]
+            for name in names:
+                self.write(name)
+            states = []
+            index = recover(self.layout, states.append)
+            self.addCleanup(index.close)
+        self.assertEqual(names, self.names(index))
+        self.assertIn('6 files recovered', states)
+
+    def test_partition_directories_are_made_again(self):
+        index = self.open_index()
+        self.put(index)
+        index.close()
+        self.recover()
+        self.assertTrue(os.path.isdir(self.layout.partition(PARTITION)))
+
+
+class TestBrokenFiles(RecoveryTest):
+
+    def broken(self):
+        return [name for name in os.listdir(os.path.dirname(
+            self.layout.index)) if 'index.broken-' in name]
+
+    def test_an_index_that_cannot_be_read_is_set_aside(self):
+        index = self.open_index()
+        location = self.put(index)
+        index.close()
+        with open(os.path.join(self.layout.index, 'CURRENT'), 'w') as file:
+            file.write('nonsense')
+        index = self.recover()
+        self.assertEqual([(NAME, location)],
+                         index.list_hash(PARTITION, HASH))
+        self.assertEqual(1, len(self.broken()))
+
+    def test_an_index_that_is_in_use_is_not_set_aside(self):
+        self.open_index()
+        with self.assertRaisesRegex(plyvel.IOError, 'lock'):
+            recover(self.layout)
+        self.assertEqual([], self.broken())
+
+    def test_a_volume_without_records_and_header_is_removed(self):
+        for size in (0, 10, 4096):
+            with open(self.layout.volume(1), 'wb') as volume:
+                volume.write(b'x' * size)
+            self.recover().close()
+            self.assertEqual([], os.listdir(self.layout.volumes))
+
+    def test_a_volume_with_a_broken_header_is_set_aside(self):
+        self.write()
+        self.release(1)
+        with open(self.layout.volume(1), 'r+b') as volume:
+            volume.write(b'x')
+        index = self.recover()
+        self.assertEqual([], self.names(index))
+        self.assertEqual(['v0000000001.broken'],
+                         os.listdir(self.layout.volumes))
+        self.assertEqual(2, index.new_volume(1))
+
+    def test_a_volume_under_the_name_of_another_is_set_aside(self):
+        self.write()
+        self.release(1)
+        os.rename(self.layout.volume(1), self.layout.volume(3))
+        self.recover()
+        self.assertEqual(['v0000000003.broken'],
+                         os.listdir(self.layout.volumes))
+
+    def test_a_volume_that_is_in_use_is_never_set_aside(self):
+        self.volume(1, VolumeType.DATA)
+        with open(self.layout.volume(1), 'r+b') as volume:
+            volume.write(b'x')
+        self.recover()
+        self.assertEqual(['v0000000001'], os.listdir(self.layout.volumes))

@@ -1,0 +1,214 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Giving space back."""
+
+import os
+from unittest import mock
+
+from swift_losf import sweeper as sweeper_module
+from swift_losf.header import FormatError
+from swift_losf.sweeper import Sweeper
+from swift_losf.volume import lock_range
+from tests.unit.losf.index_world import HASH, NAME, PARTITION, IndexTest
+
+OTHER = '1700000000.00002.data'
+TOMBSTONE = '1700000000.00003.ts'
+
+
+class TestSweeper(IndexTest):
+
+    def setUp(self):
+        super().setUp()
+        self.index = self.open_index()
+        self.failures = []
+        self.sweeper = Sweeper(self.layout, self.index, 0.01,
+                               self.failures.append)
+
+    def removed(self, name=NAME, **kwargs):
+        """:returns: the Location of a file that was removed"""
+        location = self.put(self.index, name, **kwargs)
+        self.index.remove(PARTITION, HASH, [name])
+        return location
+
+    def assert_punched(self, *locations):
+        for location in locations:
+            self.assertFalse(any(self.bytes_at(location)), location)
+            self.assertFalse(self.index.is_dead(location))
+
+    def assert_kept(self, *locations):
+        for location in locations:
+            self.assertEqual(b'\xc3LOSFobj', self.bytes_at(location)[:8])
+
+    def test_the_space_of_removed_files_comes_back(self):
+        kept = self.put(self.index, OTHER, data=bytes(100000))
+        gone = self.removed(data=b'x' * 1000000)
+        also = self.removed(TOMBSTONE)
+        path = self.layout.volume(1)
+        before = os.stat(path).st_blocks * 512
+        self.assertEqual(0, self.sweeper.sweep())
+        self.assert_punched(gone, also)
+        self.assert_kept(kept)
+        self.assertLessEqual(os.stat(path).st_blocks * 512,
+                             before - 1000000)
+        found = self.index.statistics()
+        self.assertEqual((0, gone.length + also.length),
+                         (found.dead_bytes, found.punched_bytes))
+
+    def test_the_next_record_is_left_alone_whatever_the_length(self):
+        for size in (0, 1, 4096 - 64, 4096, 5000, 70000):
+            gone = self.removed(data=b'x' * size)
+            kept = self.put(self.index, OTHER, data=b'y' * size)
+            before = self.bytes_at(kept)
+            self.sweeper.sweep()
+            self.assert_punched(gone)
+            self.assertEqual(before, self.bytes_at(kept))
+
+    def test_what_is_being_read_is_given_back_later(self):
+        gone = self.removed()
+        with open(self.layout.volume(1), 'rb') as reader:
+            self.assertTrue(lock_range(reader.fileno(), gone.offset,
+                                       gone.length, shared=True))
+            self.assertEqual(1, self.sweeper.sweep())
+            self.assert_kept(gone)
+        self.assertEqual(0, self.sweeper.sweep())
+        self.assert_punched(gone)
+
+    def test_a_tombstone_outlasts_what_it_has_deleted(self):
+        gone, tombstone = self.removed(), self.removed(TOMBSTONE)
+        with open(self.layout.volume(1), 'rb') as reader:
+            lock_range(reader.fileno(), gone.offset, gone.length, shared=True)
+            self.assertEqual(1, self.sweeper.sweep())
+            self.assert_kept(gone, tombstone)
+        self.sweeper.sweep()
+        self.assert_punched(gone, tombstone)
+
+    def test_a_tombstone_of_during_a_round_waits_for_the_next(self):
+        self.removed()
+        late = self.put(self.index, OTHER)
+        tombstone = self.put(self.index, TOMBSTONE)
+        punch_hole = sweeper_module.punch_hole
+
+        def remove_more(*args):
+            self.index.remove(PARTITION, HASH)
+            punch_hole(*args)
+
+        with mock.patch.object(sweeper_module, 'punch_hole', remove_more):
+            self.sweeper.sweep()
+        self.assert_kept(late, tombstone)
+        self.assertTrue(self.index.has_dead.is_set())
+        self.sweeper.sweep()
+        self.assert_punched(late, tombstone)
+
+    def test_the_order_is_sync_punch_fsync_forget(self):
+        gone, tombstone = self.removed(), self.removed(TOMBSTONE)
+        steps = []
+
+        def step(name, real):
+            def call(*args):
+                steps.append((name, self.index.is_dead(gone),
+                              self.index.is_dead(tombstone)))
+                return real(*args)
+            return call
+
+        self.index.sync = step('sync', self.index.sync)
+        with mock.patch.object(sweeper_module, 'punch_hole', step(
+                'punch', sweeper_module.punch_hole)), \
+                mock.patch.object(sweeper_module.os, 'fsync',
+                                  step('fsync', os.fsync)):
+            self.sweeper.sweep()
+        self.assertEqual([
+            ('sync', True, True),
+            ('punch', True, True), ('fsync', True, True),
+            ('punch', False, True), ('fsync', False, True)], steps)
+
+    def test_an_interrupted_round_is_done_again(self):
+        gone = self.removed(data=b'x' * 10000)
+        with mock.patch.object(self.sweeper, '_forget',
+                               side_effect=ZeroDivisionError):
+            with self.assertRaises(ZeroDivisionError):
+                self.sweeper.sweep()
+        self.assertTrue(self.index.is_dead(gone))
+        self.assertEqual(0, self.sweeper.sweep())
+        self.assert_punched(gone)
+        self.assertEqual(0, self.index.statistics().dead_bytes)
+
+    def test_a_record_that_has_an_entry_is_never_punched(self):
+        kept = self.put(self.index)
+        with self.index.db.change() as change:
+            change.bury(kept)
+        with self.assertLogs(sweeper_module.logger, 'ERROR') as logs:
+            self.sweeper.sweep()
+        self.assertIn('the index has a file there', logs.output[0])
+        self.assert_kept(kept)
+
+    def test_what_does_not_begin_with_a_record_is_never_punched(self):
+        kept = self.put(self.index, data=b'x' * 10000)
+        with self.index.db.change() as change:
+            change.bury(type(kept)(1, kept.offset + 4096, 10, 10, 10))
+        before = self.bytes_at(kept)
+        with self.assertLogs(sweeper_module.logger, 'ERROR') as logs:
+            self.sweeper.sweep()
+        self.assertIn('no record', logs.output[0])
+        self.assertEqual(before, self.bytes_at(kept))
+
+    def test_a_record_of_another_length_is_never_punched(self):
+        kept = self.write(data=b'x' * 10000)
+        with self.index.db.change() as change:
+            change.bury(type(kept)(1, kept.offset, 20000, 10, 10))
+        with self.assertLogs(sweeper_module.logger, 'ERROR') as logs:
+            self.sweeper.sweep()
+        self.assertIn('another record of', logs.output[0])
+        self.assert_kept(kept)
+
+    def test_what_was_in_a_volume_that_is_gone_is_forgotten(self):
+        gone = self.removed()
+        os.unlink(self.layout.volume(1))
+        self.assertEqual(0, self.sweeper.sweep())
+        self.assertFalse(self.index.is_dead(gone))
+
+    def test_a_volume_whose_header_is_damaged_is_left_to_recovery(self):
+        gone = self.removed()
+        with open(self.layout.volume(1), 'r+b') as volume:
+            volume.write(b'x')
+        with self.assertRaisesRegex(OSError, 'magic.*v0000000001') as raised:
+            self.sweeper.sweep()
+        self.assertNotIsInstance(raised.exception, FormatError)
+        self.assert_kept(gone)
+
+    def test_many_are_given_back_in_batches(self):
+        gone = [self.removed() for _ in range(10)]
+        with mock.patch.object(sweeper_module, 'BATCH', 4), \
+                mock.patch.object(self.sweeper, '_forget',
+                                  wraps=self.sweeper._forget) as forget:
+            self.sweeper.sweep()
+        self.assertEqual([4, 4, 2], [len(call.args[1])
+                                     for call in forget.mock_calls])
+        self.assert_punched(*gone)
+
+    def test_the_thread_sweeps_when_there_is_something_and_stops(self):
+        swept = mock.Mock(wraps=self.sweeper.sweep)
+        self.sweeper.sweep = swept
+        self.sweeper.start()
+        gone = self.removed()
+        self.wait_for(lambda: not self.index.is_dead(gone))
+        self.sweeper.stop()
+        self.assertFalse(self.sweeper.is_alive())
+        self.assert_punched(gone)
+        self.assertEqual([], self.failures)
+
+    def test_a_thread_that_fails_says_so(self):
+        self.sweeper.sweep = mock.Mock(side_effect=OSError('disk'))
+        self.sweeper.start()
+        self.wait_for(lambda: self.failures)
+        self.sweeper.stop()
+        self.assertEqual('disk', str(self.failures[0]))

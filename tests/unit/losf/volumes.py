@@ -1,0 +1,152 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""What the tests of volumes share: an appender, and a disk that fails."""
+
+import errno
+import hashlib
+import itertools
+import os
+import shutil
+import tempfile
+import unittest
+from dataclasses import dataclass
+
+from swift_losf.appender import Appender
+from swift_losf.header import VolumeType
+from swift_losf.layout import Layout
+from swift_losf.vfile import VFileReader, VFileWriter
+from swift_losf.volume import iter_records, read_header
+
+NAME = '1700000000.00001.data'
+PARTITION = 7
+
+
+@dataclass(frozen=True)
+class Options:
+    max_volume_size: int = 10 * 2 ** 30
+    max_volume_count: int = 1000
+
+
+def hash_of(number):
+    return hashlib.md5(b'%d' % number).digest()
+
+
+def bytes_of(number, length):
+    """:returns: bytes that look like those of no other number"""
+    seed = hash_of(number)
+    return (seed * (length // len(seed) + 1))[:length]
+
+
+class VolumeTest(unittest.TestCase):
+    """
+    A device in a temporary directory.
+    """
+
+    def setUp(self):
+        self.device = tempfile.mkdtemp(prefix='losf')
+        self.addCleanup(shutil.rmtree, self.device)
+        self.layout = Layout(self.device, 0)
+        self.numbers = itertools.count(1)
+        self.appender = self.new_appender()
+
+    def new_appender(self, volume_type=VolumeType.DATA, **options):
+        appender = Appender(self.layout, volume_type, Options(**options),
+                            lambda: next(self.numbers))
+        self.addCleanup(appender.close)
+        return appender
+
+    def writer(self, appender=None, **kwargs):
+        return VFileWriter(appender or self.appender, **kwargs)
+
+    def put(self, number, data, name=NAME, metadata=None, **kwargs):
+        """:returns: the Pending of a file that was written"""
+        writer = self.writer(**kwargs)
+        if data:
+            writer.write(data)
+        return writer.finish(name, metadata or {'number': number}, PARTITION,
+                             hash_of(number))
+
+    def read(self, number, location, name=NAME):
+        """:returns: all data of a file"""
+        with VFileReader.open(self.layout, location, hash_of(number),
+                              name) as reader:
+            return reader.read()
+
+    def volumes(self):
+        """:returns: the names of the volumes"""
+        return sorted(os.listdir(self.layout.volumes))
+
+    def open_volume(self, number=1):
+        """:returns: a descriptor of a volume, open for writing"""
+        fd = os.open(self.layout.volume(number), os.O_RDWR)
+        self.addCleanup(os.close, fd)
+        return fd
+
+    def found(self, number=1, start=0, **kwargs):
+        """:returns: what a scan of a volume finds"""
+        fd = self.open_volume(number)
+        return list(iter_records(fd, read_header(fd), start,
+                                 os.fstat(fd).st_size, **kwargs))
+
+
+class FailingDisk:
+    """
+    Stands for the module os where volumes are written, and fails on demand.
+
+    Everything that reaches a file is put down in log, as (operation, inode,
+    arguments).
+    """
+
+    def __init__(self):
+        self.log = []
+        #: what is left of the space, in bytes; None: there is enough
+        self.space = None
+        #: how many syncs are to fail
+        self.failing_syncs = 0
+        #: whether truncating fails
+        self.failing_cuts = False
+
+    def __getattr__(self, name):
+        return getattr(os, name)
+
+    def _note(self, operation, fd, *arguments):
+        self.log.append((operation, os.fstat(fd).st_ino) + arguments)
+
+    def pwritev(self, fd, buffers, offset):
+        data = b''.join(buffers)
+        if self.space is not None:
+            if not self.space:
+                raise OSError(errno.ENOSPC, 'the disk is full')
+            data = data[:self.space]
+            self.space -= len(data)
+        self._note('write', fd, offset, data)
+        return os.pwrite(fd, data, offset)
+
+    def ftruncate(self, fd, length):
+        if self.failing_cuts:
+            raise OSError(errno.EIO, 'the disk is broken')
+        self._note('cut', fd, length)
+        if self.space is not None:
+            self.space += max(0, os.fstat(fd).st_size - length)
+        os.ftruncate(fd, length)
+
+    def fdatasync(self, fd):
+        if self.failing_syncs:
+            self.failing_syncs -= 1
+            raise OSError(errno.EIO, 'the disk is broken')
+        os.fdatasync(fd)
+        self._note('sync', fd)
+
+    def fsync(self, fd):
+        os.fsync(fd)
+        self._note('sync', fd)
