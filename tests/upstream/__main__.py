@@ -16,7 +16,7 @@ import argparse
 import signal
 import sys
 
-from tests.upstream import environment, gate, runner, source
+from tests.upstream import environment, gate, runner, source, subject
 
 LOADERS = ('ec', 'encryption')
 
@@ -26,7 +26,7 @@ def _parser():
         prog='python -m tests.upstream', description=__doc__)
     kinds = parser.add_subparsers(dest='kind', required=True)
     for kind, default, text in (
-            ('unit', ['obj'], "Swift's unit tests"),
+            ('unit', None, "Swift's unit tests"),
             ('functional', ['all'], 'the functional tests, in process'),
             ('probe', sorted(runner.SUITES['probe']),
              'the probe tests, in a cluster of tools/saio')):
@@ -35,7 +35,8 @@ def _parser():
         one.add_argument('suites', nargs='*', default=default,
                          metavar='SUITE', help='name of a suite, or a path '
                          "or test id below Swift's source tree "
-                         '(default: %s)' % ' '.join(default))
+                         '(default: %s)' % (' '.join(default) if default
+                                            else "the subject's"))
         one.add_argument('--stock', action='store_true',
                          help="run Swift's own classes")
         one.add_argument('--record', action='store_true',
@@ -47,6 +48,11 @@ def _parser():
         one.add_argument('--scratch', choices=environment.SCRATCH,
                          help='where temporary files lie (default: the '
                          'first that takes large extended attributes)')
+        one.set_defaults(subject=subject.DEFAULT)
+        if kind != 'probe':
+            one.add_argument('--subject', choices=subject.names(),
+                             help='what the tests are run against '
+                             '(default: %(default)s)')
         if kind == 'unit':
             one.add_argument('--prove', action='store_true',
                              help='break methods of our classes, one after '
@@ -65,9 +71,11 @@ def _run(args):
         if args.loader:
             section = 'functional-%s' % args.loader
             variables['SWIFT_TEST_IN_PROCESS_CONF_LOADER'] = args.loader
-    return runner.Run(runner.select(args.kind, args.suites, tree), section,
-                      stock=args.stock, scratch=args.scratch,
-                      variables=variables, in_saio=args.kind == 'probe')
+    suites = args.suites or subject.load(args.subject).suites
+    return runner.Run(runner.select(args.kind, suites, tree), section,
+                      subject=None if args.stock else args.subject,
+                      scratch=args.scratch, variables=variables,
+                      in_saio=args.kind == 'probe')
 
 
 def main(argv=None):
@@ -85,7 +93,7 @@ def main(argv=None):
     signal.signal(signal.SIGTERM, lambda *_args: sys.exit(143))
     try:
         if getattr(args, 'prove', False):
-            return runner.prove(args.scratch)
+            return runner.prove(args.subject, args.scratch)
         run = _run(args)
         if args.check_exclusions:
             return runner.check_exclusions(run)

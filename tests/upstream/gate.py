@@ -20,6 +20,7 @@ lacks large extended attributes.
 """
 
 import configparser
+import io
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -91,8 +92,18 @@ def _section(path, name):
     return dict(parser[name]) if parser.has_section(name) else {}
 
 
+def exclusion_sections():
+    """
+    :returns: the names of the sections of exclusions.conf
+    """
+    parser = _parser()
+    parser.read(EXCLUSIONS, encoding='utf8')
+    return parser.sections()
+
+
 def read_exclusions(section):
     """
+    :param section: 'SUBJECT SECTION', as in exclusions.conf
     :returns: mapping of test ids to the reason why each is left out
     :raises GateError: if one has no reason
     """
@@ -141,10 +152,12 @@ def record(section, results, version):
     parser[section] = {name: '%d %d' % (counts.passed, counts.skipped)
                        for name, counts in sorted(merged.items())}
     parser['swift'] = {'version': version}
+    text = io.StringIO()
+    parser.write(text)
     with open(EXPECTED, 'w', encoding='utf8') as out:
         out.write("# file = passed skipped, with stock Swift of this "
-                  "version; written by --stock --record\n\n")
-        parser.write(out)
+                  "version; written by --stock --record\n\n"
+                  + text.getvalue().rstrip('\n') + '\n')
 
 
 def recorded_version():

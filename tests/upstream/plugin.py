@@ -24,7 +24,7 @@ from pathlib import Path
 import pytest
 import swift
 
-from tests.upstream import gate, replace
+from tests.upstream import gate, replace, subject
 
 #: pytest's categories, the graver last; the rest counts as skipped
 GRAVITY = {'skipped': 0, 'xfailed': 0, 'xpassed': 0, 'passed': 1,
@@ -36,8 +36,9 @@ def pytest_addoption(parser):
     group = parser.getgroup('upstream', "Swift's own suites")
     group.addoption('--upstream-report', metavar='FILE', required=True,
                     help='write the outcome of each test here')
-    group.addoption('--upstream-stock', action='store_true',
-                    help='replace nothing')
+    group.addoption('--upstream-subject', choices=subject.names(),
+                    help='what takes the place of classes of Swift; '
+                    'otherwise nothing does')
     group.addoption('--upstream-exclusions', metavar='SECTION',
                     help='leave out the tests of this section')
     group.addoption('--upstream-only-excluded', action='store_true',
@@ -51,10 +52,11 @@ def pytest_configure(config):
     if Path(swift.__file__).is_relative_to(config.rootpath):
         raise pytest.UsageError('Swift was imported from %s, not from where '
                                 'it is installed' % swift.__file__)
-    if config.getoption('upstream_stock'):
+    name = config.getoption('upstream_subject')
+    if not name:
         return
     try:
-        replace.install()
+        replace.install(subject.load(name))
         broken = config.getoption('upstream_sabotage')
         if broken:
             replace.sabotage(*broken.rsplit('.', 1))
@@ -63,10 +65,11 @@ def pytest_configure(config):
 
 
 def pytest_report_header(config):
-    if config.getoption('upstream_stock'):
+    name = config.getoption('upstream_subject')
+    if not name:
         return 'upstream: stock Swift, from %s' % swift.__file__
     return ['upstream: %s is %s' % (row.stock, row.ours)
-            for row in replace.ROWS]
+            for row in subject.load(name).rows]
 
 
 def pytest_collection_modifyitems(config, items):

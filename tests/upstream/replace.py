@@ -10,16 +10,15 @@
 # implied.
 # See the License for the specific language governing permissions and
 # limitations under the License.
-"""Puts this project's classes where Swift's tests look for Swift's.
-
-ROWS is the table of what stands for what; a new class of ours is a new row.
-"""
+"""Puts a subject's classes where Swift's tests look for Swift's."""
 
 import functools
 import sys
-from dataclasses import dataclass
 from importlib import import_module
 from pkgutil import resolve_name
+from types import SimpleNamespace
+
+from tests.upstream import paths
 
 MARKS = ('publicly_accessible', 'replication')
 
@@ -30,40 +29,6 @@ class ReplaceError(Exception):
 
 class Sabotaged(Exception):
     """Raised by a method that was broken on purpose."""
-
-
-@dataclass(frozen=True)
-class Sabotage:
-    """A method which, when it raises, must make tests of a suite fail."""
-
-    method: str
-    suite: str
-    failures: int  #: at least so many tests must notice
-
-
-@dataclass(frozen=True)
-class Row:
-    """An attribute of a Swift module and what takes its place."""
-
-    stock: str  #: 'module:attribute'
-    ours: str  #: 'module:attribute'
-    sabotages: tuple = ()
-
-
-ROWS = (
-    Row('swift.obj.replicator:ObjectReplicator',
-        'swift_lightsync.sync.replicator:LightSyncReplicator',
-        (Sabotage('collect_jobs', 'replicator', 33),
-         Sabotage('replicate', 'replicator', 27),
-         Sabotage('revert', 'replicator', 15),
-         Sabotage('update', 'replicator', 3))),
-    Row('swift.obj.server:ObjectController',
-        'swift_lightsync.object_server:ObjectController',
-        (Sabotage('PUT', 'server', 194),
-         Sabotage('GET', 'server', 47),
-         Sabotage('REPLICATE', 'server', 10),
-         Sabotage('SSYNC', 'ssync', 76))),
-)
 
 
 def _stock_super(stock_of):
@@ -119,22 +84,41 @@ def _rebind(stock, ours):
                     setattr(module, attribute, ours)
 
 
-def install(rows=ROWS):
+def _resolve(name):
+    try:
+        return resolve_name(name)
+    except (ImportError, AttributeError) as err:
+        raise ReplaceError('%s cannot be had: %s' % (name, err))
+
+
+def _make_private(private):
+    module, _, attribute = private.name.partition(':')
+    shared = _resolve(private.name)
+    setattr(import_module(module), attribute,
+            SimpleNamespace(**dict(vars(shared), **private.changes)))
+
+
+def install(subject):
     """
     Put ours in the place of the stock ones, before any test is imported.
 
-    :param rows: the table
-    :raises ReplaceError: if a row cannot be put in place
+    :param subject: a Subject
+    :raises ReplaceError: if something of it cannot be put in place
     """
     # All of ours are imported before anything is replaced, so that each of
     # them derives from the stock class.
-    pairs = [(row, resolve_name(row.stock), resolve_name(row.ours))
-             for row in rows]
-    for row, stock, ours in pairs:
+    triples = [(row, _resolve(row.stock), _resolve(row.ours))
+               for row in subject.rows]
+    content = _resolve(subject.content) if subject.content else None
+    for private in subject.privates:
+        _make_private(private)
+    for row, stock, ours in triples:
         if isinstance(stock, type):
             module = import_module(row.stock.partition(':')[0])
             _replace_class(row, module, stock, ours)
         _rebind(stock, ours)
+    if content:
+        paths.install(content)
 
 
 def sabotage(ours, method):
@@ -145,7 +129,7 @@ def sabotage(ours, method):
     :param method: name of the method
     :raises ReplaceError: if the class has no such method
     """
-    target = resolve_name(ours)
+    target = _resolve(ours)
     try:
         sound = getattr(target, method)
     except AttributeError:

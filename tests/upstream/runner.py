@@ -12,6 +12,7 @@
 # limitations under the License.
 """Runs pytest over a part of Swift's tests and judges what came out."""
 
+import dataclasses
 import json
 import os
 import subprocess
@@ -23,7 +24,7 @@ from pathlib import Path
 
 from swift.obj import replicator as stock_replicator
 
-from tests.upstream import environment, gate, replace, source
+from tests.upstream import environment, gate, source, subject
 
 TIMEOUT = '600'  # seconds a test, so that none hangs for ever
 SAIO = source.REPOSITORY / 'tools' / 'saio'
@@ -32,9 +33,9 @@ PROBE = 'test/probe/'
 
 SUITES = {
     'unit': {
-        'replicator': (OBJ + 'test_replicator.py',),
-        'diskfile': (OBJ + 'test_diskfile.py',),
-        'server': (OBJ + 'test_server.py',),
+        **{name: (OBJ + 'test_%s.py' % name,) for name in (
+            'auditor', 'diskfile', 'expirer', 'replicator', 'server',
+            'updater')},
         'ssync': (OBJ + 'test_ssync.py', OBJ + 'test_ssync_receiver.py',
                   OBJ + 'test_ssync_sender.py'),
         'obj': ('test/unit/obj',),
@@ -59,12 +60,17 @@ class Run:
     """One run of pytest over Swift's tests."""
 
     selection: tuple  #: paths or test ids below Swift's source tree
-    section: str  #: section of expected.conf and exclusions.conf
-    stock: bool = False
+    section: str  #: section of expected.conf
+    subject: str = None  #: name of the subject; None is stock Swift
     options: tuple = ()
     scratch: str = None  #: one of environment.SCRATCH
     variables: dict = field(default_factory=dict)
     in_saio: bool = False
+
+    @property
+    def exclusions(self):
+        """Section of exclusions.conf, or None."""
+        return self.subject and '%s %s' % (self.subject, self.section)
 
     def command(self, work, tree):
         """
@@ -79,18 +85,19 @@ class Run:
                 '--override-ini', 'addopts=',
                 '-q', '-r', 'fEs', '--timeout', TIMEOUT,
                 '--upstream-report', str(work / 'report'),
-                *(['--upstream-stock'] if self.stock else
-                  ['--upstream-exclusions', self.section]),
+                *(['--upstream-subject', self.subject,
+                   '--upstream-exclusions', self.exclusions]
+                  if self.subject else []),
                 *self.options, *(str(tree / path) for path in self.selection)]
 
     def _saio_command(self, tree):
-        if not self.stock and not hasattr(
+        if self.subject and not hasattr(
                 stock_replicator, 'load_replicator_class'):
             raise RunError("This Swift's object-replicator cannot be told "
                            'to run our class: run swift-lightsync-patch '
                            'apply first')
         return [str(SAIO), '--replicator',
-                'stock' if self.stock else 'lightsync', '--probe', 'run',
+                self.subject or 'stock', '--probe', 'run',
                 sys.executable, '-m', 'pytest', '--rootdir', str(tree)]
 
     def environ(self):
@@ -160,7 +167,8 @@ def judge(run, results):
 
     :returns: 0 if nothing is wrong, else 1
     """
-    exclusions = {} if run.stock else gate.read_exclusions(run.section)
+    exclusions = (gate.read_exclusions(run.exclusions) if run.subject
+                  else {})
     whole = [path for path in run.selection if '::' not in path]
     version = source.installed_version()
     if version != gate.recorded_version():
@@ -209,9 +217,8 @@ def check_exclusions(run):
 
     :returns: exit status
     """
-    needed = Run(run.selection, run.section, scratch=run.scratch,
-                 options=('--upstream-only-excluded',),
-                 variables=run.variables, in_saio=run.in_saio)
+    needed = dataclasses.replace(
+        run, options=run.options + ('--upstream-only-excluded',))
     results, _seconds = execute(needed, quiet=True)
     idle = results.tests('passed')
     for test in idle:
@@ -221,35 +228,37 @@ def check_exclusions(run):
     return 1 if idle else 0
 
 
-def _failing(suite, scratch, broken=None):
+def _failing(run, broken=None):
     """
-    :param suite: name of a unit suite
-    :param scratch: one of environment.SCRATCH, or None
+    :param run: a Run
     :param broken: 'module:class.method' to break, or None
     :returns: (set of the tests that fail, seconds)
     """
     options = ('--upstream-sabotage', broken) if broken else ()
-    results, seconds = execute(Run(SUITES['unit'][suite], 'unit',
-                                   options=options, scratch=scratch),
+    results, seconds = execute(dataclasses.replace(run, options=options),
                                quiet=True)
     return set(results.tests('failed')), seconds
 
 
-def prove(scratch=None):
+def prove(name, scratch=None):
     """
-    Break each listed method of our classes: tests must notice.
+    Break each listed method of a subject's classes: tests must notice.
 
     A test that fails with sound classes too is no witness.
 
+    :param name: of the subject
+    :param scratch: one of environment.SCRATCH, or None
     :returns: exit status
     """
     status, unsound = 0, {}
-    for row in replace.ROWS:
+    for row in subject.load(name).rows:
         for broken in row.sabotages:
+            run = Run(SUITES['unit'][broken.suite], 'unit', subject=name,
+                      scratch=scratch)
             if broken.suite not in unsound:
-                unsound[broken.suite] = _failing(broken.suite, scratch)[0]
+                unsound[broken.suite] = _failing(run)[0]
             method = '%s.%s' % (row.ours, broken.method)
-            failing, seconds = _failing(broken.suite, scratch, method)
+            failing, seconds = _failing(run, method)
             noticed = len(failing - unsound[broken.suite])
             enough = noticed >= broken.failures
             _say('%s%s broken: %d tests of %s notice, at least %d must '

@@ -15,10 +15,12 @@
 import sys
 import unittest
 from types import ModuleType
+from unittest import mock
 
 from swift.common.utils import public
 
 from tests.upstream import replace
+from tests.upstream.subject import Private, Row, Subject
 
 
 class TestInstall(unittest.TestCase):
@@ -51,9 +53,11 @@ class Thing(Base):
         self.ours = self.add_module(
             'ours_example',
             'from swift.obj.stock_example import Thing\n' + code)
-        replace.install((replace.Row('swift.obj.stock_example:Thing',
-                                     'ours_example:Mine'),))
+        self.put('swift.obj.stock_example:Thing', 'ours_example:Mine')
         return self.ours.Mine
+
+    def put(self, stock, ours):
+        replace.install(Subject((Row(stock, ours),), ()))
 
     def test_a_stock_super_call_reaches_the_base_class(self):
         mine = self.install('''
@@ -86,8 +90,8 @@ class Mine(Thing):
     def test_a_function_can_be_replaced(self):
         self.stock.app_factory = lambda: 'stock'
         ours = self.add_module('ours_app', 'def app_factory(): return "x"')
-        replace.install((replace.Row('swift.obj.stock_example:app_factory',
-                                     'ours_app:app_factory'),))
+        self.put('swift.obj.stock_example:app_factory',
+                 'ours_app:app_factory')
         self.assertIs(ours.app_factory, self.stock.app_factory)
 
     def test_a_broken_method_raises_and_keeps_its_mark(self):
@@ -101,3 +105,23 @@ class Mine(Thing):
         self.install('class Mine(Thing): pass')
         with self.assertRaisesRegex(replace.ReplaceError, "'nonsense'"):
             replace.sabotage('ours_example:Mine', 'nonsense')
+
+    def test_what_is_not_installed_is_refused_by_name(self):
+        for absent in ('ours_absent:Mine', 'swift.obj.stock_example:Absent'):
+            with self.assertRaisesRegex(replace.ReplaceError, absent):
+                self.put('swift.obj.stock_example:Thing', absent)
+
+    def test_a_private_module_is_mocked_for_one_module_only(self):
+        shared = self.add_module('shared_example', 'def f(): return 1')
+        self.stock.shared = self.user.shared = shared
+        replace.install(Subject((), (), (
+            Private('swift.obj.stock_example:shared'),)))
+        with mock.patch('swift.obj.stock_example.shared.f', lambda: 2):
+            self.assertEqual(2, self.stock.shared.f())
+            self.assertEqual(1, self.user.shared.f())
+
+    def test_a_private_module_may_differ(self):
+        self.stock.shared = self.add_module('shared_example', 'a = b = 1')
+        replace.install(Subject((), (), (
+            Private('swift.obj.stock_example:shared', {'b': 2}),)))
+        self.assertEqual((1, 2), (self.stock.shared.a, self.stock.shared.b))

@@ -1,0 +1,158 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Real index servers, one for each device and policy that a test touches.
+
+Tests make devices by the hundred, each in a directory of its own. So a server
+is not started anew: this program has imported everything, and forks into one.
+It reads lines of JSON, [device path, index of the policy], and answers each
+with one that is empty, or says what is wrong, when the server is there. The
+servers of devices that are gone are killed, and all of them at the end.
+"""
+
+import ctypes
+import json
+import logging
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+from eventlet import patcher
+
+from swift_losf.index_server import IndexServer, Options
+from swift_losf.layout import Layout
+
+TIMEOUT = 30  # seconds that a server has to come up
+_PR_SET_PDEATHSIG = 1
+
+_native_time = patcher.original('time')
+_native_threading = patcher.original('threading')
+
+
+def _report(server, pipe):
+    """Write to the pipe once the server serves; end it if it never does."""
+    deadline = time.monotonic() + TIMEOUT
+    while server.service.index is None:
+        if time.monotonic() > deadline:
+            os._exit(1)
+        time.sleep(0.001)
+    os.write(pipe, b'\n')
+    os.close(pipe)
+
+
+def _serve(layout, pipe):
+    """The whole life of a server, in a process of its own."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    server = IndexServer(layout, Options())
+    threading.Thread(target=_report, args=(server, pipe),
+                     daemon=True).start()
+    server.run()
+
+
+class Host:
+    """The servers, as the program keeps them."""
+
+    def __init__(self):
+        self._children = {}
+
+    def serve(self, layout):
+        """
+        :returns: what is wrong, or ''
+        """
+        self._forget()
+        self._end(self._children.pop(layout.root, None))
+        reader, writer = os.pipe()
+        child = os.fork()
+        if not child:
+            try:
+                os.close(reader)
+                _serve(layout, writer)
+            except BaseException:
+                logging.exception('index server of %s', layout.root)
+            finally:
+                os._exit(1)
+        os.close(writer)
+        self._children[layout.root] = child
+        with os.fdopen(reader, 'rb') as up:
+            return '' if up.read() else 'the index server of %s ended' \
+                % layout.root
+
+    def _forget(self):
+        for root in list(self._children):
+            if not os.path.isdir(root):
+                self._end(self._children.pop(root))
+
+    @staticmethod
+    def _end(child):
+        if child is not None:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+
+    def close(self):
+        """End all servers."""
+        while self._children:
+            self._end(self._children.popitem()[1])
+
+
+class IndexHost:
+    """The program, as the process of the tests sees it."""
+
+    def __init__(self):
+        self._process = None
+        self._lock = _native_threading.Lock()
+
+    def serve(self, layout):
+        """
+        Have a server for a device and policy, once there is a device.
+
+        :param layout: a Layout
+        :raises OSError: if it does not come up
+        """
+        if os.path.exists(layout.socket) or \
+                not os.path.isdir(layout.device_path):
+            return
+        with self._lock:
+            self._process = self._process or subprocess.Popen(
+                [sys.executable, '-m', __name__], stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE)
+            wrong = self._ask(json.dumps(
+                [layout.device_path, layout.policy_index]).encode() + b'\n')
+        if wrong != b'\n':
+            raise OSError(wrong.decode())
+
+    def _ask(self, line):
+        # Past all that is green or mocked: the whole process waits.
+        os.write(self._process.stdin.fileno(), line)
+        answer = b''
+        while not answer.endswith(b'\n'):
+            more = os.read(self._process.stdout.fileno(), 4096)
+            if not more:
+                raise OSError('the host of the index servers ended')
+            answer += more
+        return answer
+
+
+def main():
+    """Serve until nobody asks any more."""
+    host = Host()
+    try:
+        for line in sys.stdin:
+            print(host.serve(Layout(*json.loads(line))), flush=True)
+    finally:
+        host.close()
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,264 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Paths of objects that are no files, for tests that look at them.
+
+Swift's diskfile tests look below a hash directory, and make files there, with
+calls of their own: os.listdir, open and so on. Where a subject keeps objects
+elsewhere, the calls of the tests are answered from its *content* as well as
+from the file system. The calls of everyone else, Swift first of all, are not:
+code that goes past the diskfile manager is what the tests are to find.
+"""
+
+import builtins
+import functools
+import io
+import os
+import sys
+import tempfile
+from typing import Protocol
+
+from swift.common import utils
+from swift.obj import diskfile
+
+TESTS = 'test'  #: the package of Swift's tests
+
+
+class Content(Protocol):
+    """
+    What a subject gives: its objects under the paths that files would have.
+
+    It is asked for any path, and has nothing but below the data directories
+    of its own policies. An error is the one that os would raise.
+    """
+
+    def owns(self, path):
+        """
+        :returns: whether the path is, or would be, a hash directory or a
+            file in one, and what is there is kept in the content
+        """
+
+    def exists(self, path):
+        """
+        :returns: whether the content has a directory or file there
+        """
+
+    def listdir(self, path):
+        """
+        :returns: list of the names there
+        :raises FileNotFoundError: if nothing is there
+        :raises NotADirectoryError: if a file is
+        """
+
+    def read(self, path):
+        """
+        :returns: the data of a file, bytes
+        """
+
+    def getxattr(self, path):
+        """
+        :returns: the metadata of a file, a dict as of
+            swift.obj.diskfile.read_metadata
+        """
+
+    def write(self, path, data, metadata):
+        """
+        Keep a file under an owned path, in the place of one that is there,
+        with no regard to other files.
+
+        :param data: bytes
+        :param metadata: a dict, empty for a file without any
+        """
+
+    def unlink(self, path):
+        """Remove a file, as rm would remove it behind Swift's back."""
+
+
+class ContentFile(io.FileIO):
+    """
+    A file of the content while a test has it open: an unnamed real one.
+
+    :param content: a Content
+    :param path: where it is in the content
+    :param mode: as for open(): r, w or r+, with or without b and t
+    """
+
+    def __init__(self, content, path, mode):
+        if set(mode) & set('ax'):
+            raise io.UnsupportedOperation('open(%r, %r): a test cannot '
+                                          'append here' % (path, mode))
+        number, real_path = tempfile.mkstemp()
+        os.unlink(real_path)
+        super().__init__(number, 'r+')
+        self.name = path
+        self._keep = content.write if set(mode) & set('w+') else None
+        if 'w' not in mode:
+            self.write(content.read(path))
+            self.seek(0)
+            metadata = content.getxattr(path)
+            if metadata:
+                diskfile.write_metadata(number, metadata)
+
+    def keep(self):
+        """Keep in the content what was written."""
+        number, place = self.fileno(), self.tell()
+        self.seek(0)
+        self._keep(self.name, self.readall(), diskfile.read_metadata(number)
+                   if os.listxattr(number) else {})
+        self.seek(place)
+
+    def close(self):
+        """Keep what was written, and close."""
+        try:
+            if not self.closed and self._keep:
+                self.keep()
+        finally:
+            super().close()
+
+
+class PathShim:
+    """
+    The routes of a test's calls. Each method has the name of the function
+    whose place it takes, and is given the real one first.
+
+    :param content: a Content
+    """
+
+    def __init__(self, content):
+        self.content = content
+
+    def listdir(self, real, path):
+        """The names in the file system and those of the content."""
+        if not self.content.exists(path):
+            return real(path)
+        names = set(self.content.listdir(path))
+        try:
+            return sorted(names.union(real(path)))
+        except FileNotFoundError:
+            return sorted(names)
+
+    def exists(self, real, path):
+        """Whether either has the path."""
+        return real(path) or self.content.exists(path)
+
+    def isdir(self, real, path):
+        """Whether the path is a directory of either."""
+        return real(path) or (self.content.exists(path)
+                              and not self._is_file(path))
+
+    def isfile(self, real, path):
+        """Whether the path is a file of either."""
+        return real(path) or self._is_file(path)
+
+    def open(self, real, path, mode='r', *args, **kwargs):
+        """A file of the content, or a real one."""
+        if not (self._is_file(path)
+                or 'w' in mode and self.content.owns(path)):
+            return real(path, mode, *args, **kwargs)
+        raw = ContentFile(self.content, path, mode)
+        binary = io.BufferedRandom(raw)
+        return binary if 'b' in mode else io.TextIOWrapper(
+            binary, kwargs.get('encoding'))
+
+    def mkdirs(self, real, path, *args, **kwargs):
+        """A real directory; of a hash directory, that of the partition."""
+        if self.content.owns(path):
+            utils.mkdirs(os.path.dirname(os.path.dirname(path)))
+        else:
+            real(path, *args, **kwargs)
+
+    makedirs = mkdir = mkdirs
+
+    def unlink(self, real, path, **kwargs):
+        """Remove a file of the content, or a real one."""
+        if self.content.exists(path):
+            return self.content.unlink(path)
+        return real(path, **kwargs)
+
+    remove = unlink
+
+    def rename(self, real, source, target, **kwargs):
+        """Move a file within the content, or a real one."""
+        if not self._is_file(source):
+            return real(source, target, **kwargs)
+        if not self.content.owns(target):
+            raise io.UnsupportedOperation('rename(%r, %r): a test cannot move '
+                                          'it there' % (source, target))
+        self.content.write(target, self.content.read(source),
+                           self.content.getxattr(source))
+        self.content.unlink(source)
+
+    def read_metadata(self, real, file, *args, **kwargs):
+        """The metadata of a file of the content, or of a real one."""
+        if not self._is_file(file):
+            return real(file, *args, **kwargs)
+        return self.content.getxattr(file)
+
+    def write_metadata(self, real, file, metadata, *args, **kwargs):
+        """Replace the metadata of a file of the content, or of a real one."""
+        if self._is_file(file):
+            return self.content.write(file, self.content.read(file), metadata)
+        real(file, metadata, *args, **kwargs)
+        raw = getattr(getattr(file, 'buffer', file), 'raw', None)
+        if isinstance(raw, ContentFile):
+            # Some tests never close the file.
+            raw.keep()
+
+    def _is_file(self, path):
+        if not isinstance(path, str) or not self.content.exists(path):
+            return False
+        try:
+            self.content.listdir(path)
+        except NotADirectoryError:
+            return True
+        return False
+
+
+#: Where the functions are; the name of each is the method's of PathShim.
+ROUTED = (
+    (os, ('listdir', 'makedirs', 'mkdir', 'remove', 'rename', 'unlink')),
+    (os.path, ('exists', 'isdir', 'isfile')),
+    (builtins, ('open',)),
+    (utils, ('mkdirs',)),
+    (diskfile, ('read_metadata', 'write_metadata')),
+)
+
+
+def routed(real, route, package=TESTS):
+    """
+    :param real: a function
+    :param route: a function that is given the real one, then its arguments
+    :param package: only calls with a path or file from modules of this
+        package take the route
+    :returns: what takes the function's place
+    """
+    @functools.wraps(real)
+    def call(*args, **kwargs):
+        caller = sys._getframe(1).f_globals.get('__name__', '')
+        if (caller.partition('.')[0] == package
+                and args and isinstance(args[0], (str, io.IOBase))):
+            return route(real, *args, **kwargs)
+        return real(*args, **kwargs)
+    return call
+
+
+def install(content):
+    """
+    Route the calls of Swift's tests, before the first of them is imported.
+
+    :param content: a Content
+    """
+    shim = PathShim(content)
+    for module, names in ROUTED:
+        for name in names:
+            setattr(module, name, routed(getattr(module, name),
+                                         getattr(shim, name)))

@@ -1,0 +1,84 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""What Swift's suites are run against: a *subject*.
+
+A subject says what takes the place of what in Swift, how paths are looked up
+that tests look up by themselves, and by which unit suites it is held. Each
+is a module of tests/upstream/subjects that has one as SUBJECT; its sections
+of exclusions.conf begin with its name. It names what it puts in place as
+'module:attribute', so that it can be read where those are not installed.
+"""
+
+import pkgutil
+from dataclasses import dataclass, field
+from importlib import import_module
+
+from tests.upstream import subjects
+
+DEFAULT = 'lightsync'
+
+
+@dataclass(frozen=True)
+class Sabotage:
+    """A method which, when it raises, must make tests of a suite fail."""
+
+    method: str
+    suite: str
+    failures: int  #: at least so many tests must notice
+
+
+@dataclass(frozen=True)
+class Row:
+    """An attribute of a Swift module and what takes its place."""
+
+    stock: str  #: 'module:attribute'
+    ours: str  #: 'module:attribute'
+    sabotages: tuple = ()
+
+
+@dataclass(frozen=True)
+class Private:
+    """
+    A module that a module of Swift's has under a name: it gets a copy for
+    itself, and what a test mocks there reaches no one else.
+    """
+
+    name: str  #: 'module:attribute'
+    changes: dict = field(default_factory=dict)  #: what the copy has instead
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What the suites are run against."""
+
+    rows: tuple
+    suites: tuple  #: names of the unit suites that are run by default
+    privates: tuple = ()
+    #: 'module' or 'module:attribute' of a paths.Content, or None
+    content: str = None
+
+
+def names():
+    """
+    :returns: sorted names of the subjects
+    """
+    return sorted(each.name for each in
+                  pkgutil.iter_modules(subjects.__path__))
+
+
+def load(name):
+    """
+    :param name: one of names()
+    :returns: a Subject
+    """
+    return import_module('%s.%s' % (subjects.__name__, name)).SUBJECT

@@ -1,0 +1,34 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""LightSync as it is installed: its object replicator and object server."""
+
+from tests.upstream.subject import Row, Sabotage, Subject
+
+OBJECT_SERVER = Row(
+    'swift.obj.server:ObjectController',
+    'swift_lightsync.object_server:ObjectController',
+    (Sabotage('PUT', 'server', 194),
+     Sabotage('GET', 'server', 47),
+     Sabotage('REPLICATE', 'server', 10),
+     Sabotage('SSYNC', 'ssync', 76)))
+
+SUBJECT = Subject(
+    rows=(
+        Row('swift.obj.replicator:ObjectReplicator',
+            'swift_lightsync.sync.replicator:LightSyncReplicator',
+            (Sabotage('collect_jobs', 'replicator', 33),
+             Sabotage('replicate', 'replicator', 27),
+             Sabotage('revert', 'replicator', 15),
+             Sabotage('update', 'replicator', 2))),
+        OBJECT_SERVER),
+    suites=('obj',))

@@ -1,0 +1,255 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""A test finds objects where files would be, and no one else does."""
+
+import builtins
+import errno
+import io
+import os
+import re
+import tempfile
+import unittest
+from types import ModuleType
+from unittest import mock
+
+from swift.common import utils
+from swift.obj import diskfile
+
+from tests.upstream import paths
+
+HASH = 'sda/objects/1/abc/' + 'd41d8cd98f00b204e9800998ecf8427e'
+
+
+def absent(path):
+    return FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
+
+
+class DictContent:
+    """
+    The content of a dictionary.
+
+    :param files: path to (data, metadata)
+    """
+
+    def __init__(self, files):
+        self.files = files
+
+    def owns(self, path):
+        return bool(re.search('/objects/[0-9]+/[0-9a-f]{3}/[0-9a-f]{32}',
+                              path))
+
+    def exists(self, path):
+        return any(each == path or each.startswith('%s/' % path)
+                   for each in self.files)
+
+    def listdir(self, path):
+        if path in self.files:
+            raise NotADirectoryError(errno.ENOTDIR, 'Not a directory', path)
+        if not self.exists(path):
+            raise absent(path)
+        return list({each[len(path) + 1:].partition('/')[0]
+                     for each in self.files
+                     if each.startswith('%s/' % path)})
+
+    def _file(self, path):
+        if path not in self.files:
+            raise absent(path)
+        return self.files[path]
+
+    def read(self, path):
+        return self._file(path)[0]
+
+    def getxattr(self, path):
+        return self._file(path)[1]
+
+    def write(self, path, data, metadata):
+        self.files[path] = data, metadata
+
+    def unlink(self, path):
+        self._file(path)
+        del self.files[path]
+
+
+class TestPaths(unittest.TestCase):
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.root = directory.name
+        self.datadir = os.path.join(self.root, HASH)
+        self.partition = os.path.join(self.root, 'sda/objects/1')
+        self.data = self.datadir + '/1.data'
+        self.content = DictContent({
+            self.data: (b'VERIFY\n', {'name': '/a/c/o'}),
+            self.datadir + '/2.meta': (b'', {})})
+        os.makedirs(self.partition)
+        open(self.partition + '/hashes.pkl', 'w').close()
+        for module, names in paths.ROUTED:
+            for name in names:
+                # Restores what is there now.
+                patch = mock.patch.object(module, name,
+                                          getattr(module, name))
+                patch.start()
+                self.addCleanup(patch.stop)
+        paths.install(self.content)
+
+    def as_module(self, name, expression, **names):
+        """What an expression gives in a module of that name."""
+        module = ModuleType(name)
+        vars(module).update(os=os, diskfile=diskfile, utils=utils,
+                            data=self.data, datadir=self.datadir,
+                            partition=self.partition, root=self.root, **names)
+        return eval(expression, vars(module))
+
+    def by_test(self, expression, **names):
+        return self.as_module('test.unit.obj.test_x', expression, **names)
+
+    def by_swift(self, expression):
+        return self.as_module('swift.obj.x', expression)
+
+    def test_a_test_lists_a_hash_directory(self):
+        self.assertEqual(['1.data', '2.meta'],
+                         self.by_test('os.listdir(datadir)'))
+
+    def test_a_partition_has_real_names_too(self):
+        self.assertEqual(['abc', 'hashes.pkl'],
+                         self.by_test('os.listdir(partition)'))
+
+    def test_swift_lists_files_only(self):
+        self.assertEqual(['hashes.pkl'],
+                         self.by_swift('os.listdir(partition)'))
+        with self.assertRaises(FileNotFoundError):
+            self.by_swift('os.listdir(datadir)')
+
+    def test_the_kinds_of_paths(self):
+        for kind, expected in (('exists', (True, True, False)),
+                               ('isdir', (True, False, False)),
+                               ('isfile', (False, True, False))):
+            self.assertEqual(expected, tuple(
+                self.by_test('os.path.%s(%s)' % (kind, path)) for path in
+                ('datadir', 'data', 'datadir + "/3.data"')))
+            self.assertFalse(self.by_swift('os.path.%s(data)' % kind))
+
+    def test_real_paths_are_as_they_were(self):
+        self.assertTrue(self.by_test('os.path.isdir(root)'))
+        self.assertTrue(
+            self.by_test('os.path.isfile(partition + "/hashes.pkl")'))
+        self.assertEqual(
+            5, self.by_test('open(root + "/new", "w").write("12345")'))
+        self.by_test('os.rename(root + "/new", root + "/newer")')
+        self.by_test('os.unlink(root + "/newer")')
+        self.assertEqual(['sda'], self.by_test('os.listdir(root)'))
+
+    def test_a_test_reads_data(self):
+        for mode, text in (('r', 'VERIFY\n'), ('rb', b'VERIFY\n')):
+            with self.by_test('open(data, mode)', mode=mode) as file:
+                self.assertEqual(text, file.read())
+        with self.assertRaises(FileNotFoundError):
+            self.by_swift('open(data)')
+
+    def test_a_test_reads_metadata_of_a_path_and_of_a_file(self):
+        for file in ('data', 'open(data)', 'open(data, "rb")'):
+            self.assertEqual({'name': '/a/c/o'}, self.by_test(
+                'diskfile.read_metadata(%s)' % file))
+
+    def test_what_a_test_unlinks_is_gone(self):
+        self.by_test('os.unlink(data)')
+        self.assertEqual(['2.meta'], self.by_test('os.listdir(datadir)'))
+        with self.assertRaises(FileNotFoundError):
+            self.by_test('os.unlink(data)')
+
+    def test_a_file_that_a_test_makes_is_kept_when_it_is_closed(self):
+        new = self.datadir + '/3.data'
+        for mode, text in (('w', 'abc'), ('wb', b'abc'), ('w+', 'abc')):
+            with self.by_test('open(new, mode)', new=new,
+                              mode=mode) as file:
+                file.write(text)
+                diskfile.write_metadata(file, {'name': 'n'})
+            self.assertEqual((b'abc', {'name': 'n'}),
+                             self.content.files.pop(new))
+        self.assertFalse(os.path.exists(new))
+
+    def test_a_file_that_is_never_closed_is_kept_with_its_metadata(self):
+        new = self.datadir + '/3.data'
+        file = self.by_test('open(new, "w")', new=new)
+        file.write('abc')
+        file.flush()
+        self.by_test('diskfile.write_metadata(file, {"a": "b"})',
+                     file=file)
+        self.assertEqual((b'abc', {'a': 'b'}), self.content.files[new])
+        file.close()
+
+    def test_a_file_without_metadata_has_none(self):
+        self.by_test('open(datadir + "/3.data", "w").close()')
+        self.assertEqual((b'', {}),
+                         self.content.files[self.datadir + '/3.data'])
+
+    def test_a_part_of_a_file_can_be_changed(self):
+        with self.by_test('open(data, "r+")') as file:
+            file.write('FALSI')
+        self.assertEqual((b'FALSIY\n', {'name': '/a/c/o'}),
+                         self.content.files[self.data])
+
+    def test_reading_changes_nothing(self):
+        before = dict(self.content.files)
+        with mock.patch.object(self.content, 'write') as write:
+            with self.by_test('open(data)') as file:
+                file.read()
+        write.assert_not_called()
+        self.assertEqual(before, self.content.files)
+
+    def test_metadata_can_be_replaced(self):
+        self.by_test('diskfile.write_metadata(data, {"name": "other"})')
+        self.assertEqual((b'VERIFY\n', {'name': 'other'}),
+                         self.content.files[self.data])
+
+    def test_a_file_can_be_moved_within_the_content(self):
+        kept = self.content.files[self.data]
+        self.by_test('os.rename(data, datadir + "/3.data")')
+        self.assertNotIn(self.data, self.content.files)
+        self.assertEqual(kept, self.content.files[self.datadir + '/3.data'])
+
+    def test_a_test_that_moves_it_elsewhere_or_appends_is_told(self):
+        for expression in ('os.rename(data, root + "/elsewhere")',
+                           'open(data, "a")', 'open(data, "a+b")'):
+            with self.assertRaisesRegex(io.UnsupportedOperation,
+                                        '1.data.*a test cannot'):
+                self.by_test(expression)
+
+    def test_of_a_hash_directory_only_the_partition_is_made(self):
+        for make in ('os.makedirs', 'os.mkdir', 'utils.mkdirs'):
+            other = self.root + '/' + HASH.replace('/1/', '/2/')
+            self.by_test(make + '(other)', other=other)
+            partition = self.root + '/sda/objects/2'
+            self.assertEqual([], os.listdir(partition))
+            os.rmdir(partition)
+
+    def test_other_directories_are_made(self):
+        self.by_test('os.makedirs(root + "/a/b")')
+        self.by_test('os.mkdir(root + "/a/c")')
+        self.assertEqual({'b', 'c'}, set(os.listdir(self.root + '/a')))
+
+    def test_mocks_of_a_test_take_hold_and_are_undone(self):
+        routed = os.listdir
+        with mock.patch('os.listdir', return_value=['mocked']):
+            self.assertEqual(['mocked'], self.by_test('os.listdir(datadir)'))
+            self.assertEqual(['mocked'], self.by_swift('os.listdir(datadir)'))
+        self.assertIs(routed, os.listdir)
+
+    def test_calls_without_a_path_pass(self):
+        self.assertEqual(os.listdir(os.getcwd()), self.by_test('os.listdir()'))
+        with open(self.partition + '/hashes.pkl') as real:
+            self.assertEqual('', open(os.dup(real.fileno())).read())
+
+    def test_the_functions_keep_their_names(self):
+        self.assertEqual('open', builtins.open.__name__)
+        self.assertEqual('read_metadata', diskfile.read_metadata.__name__)

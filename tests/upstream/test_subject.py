@@ -1,0 +1,74 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""The subjects can be loaded, whether what they name is installed or not."""
+
+import contextlib
+import io
+import unittest
+from unittest import mock
+
+from tests.upstream import __main__ as program
+from tests.upstream import runner, subject
+
+
+class TestSubjects(unittest.TestCase):
+    def test_each_names_what_is_replaced_once(self):
+        for name in subject.names():
+            rows = subject.load(name).rows
+            self.assertTrue(rows)
+            self.assertEqual(len(rows), len({row.stock for row in rows}))
+
+    def test_each_names_suites_that_there_are(self):
+        for name in subject.names():
+            loaded = subject.load(name)
+            broken = [each.suite for row in loaded.rows
+                      for each in row.sabotages]
+            for suite in loaded.suites + tuple(broken):
+                self.assertIn(suite, runner.SUITES['unit'])
+
+    def test_a_subject_needs_nothing_installed_to_be_read(self):
+        self.assertEqual(
+            'swift_losf.kvfile:KVDiskFileManager',
+            subject.load('kv').rows[0].ours)
+
+
+class TestCommandLine(unittest.TestCase):
+    def runs(self, *argv):
+        with mock.patch.object(runner, 'gated', return_value=0) as gated:
+            self.assertEqual(0, program.main(argv))
+        return gated.call_args[0][0]
+
+    def test_the_default_is_lightsync(self):
+        run = self.runs('unit')
+        self.assertEqual(('lightsync', 'lightsync unit'),
+                         (run.subject, run.exclusions))
+
+    def test_a_subject_brings_its_suites_and_exclusions(self):
+        run = self.runs('unit', '--subject', 'full_exchange')
+        self.assertEqual('full_exchange unit', run.exclusions)
+        self.assertEqual(runner.SUITES['unit']['replicator'], run.selection)
+
+    def test_suites_that_are_named_are_run_with_any_subject(self):
+        run = self.runs('unit', 'server', '--subject', 'full_exchange')
+        self.assertEqual(runner.SUITES['unit']['server'], run.selection)
+
+    def test_stock_swift_has_no_exclusions(self):
+        run = self.runs('unit', '--stock')
+        self.assertEqual((None, None), (run.subject, run.exclusions))
+
+    def test_an_unknown_subject_is_an_error(self):
+        with contextlib.redirect_stderr(io.StringIO()) as said:
+            with self.assertRaises(SystemExit):
+                program.main(['unit', '--subject', 'nonsense'])
+        self.assertIn("'nonsense' (choose from 'full_exchange'",
+                      said.getvalue())
