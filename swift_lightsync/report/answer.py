@@ -20,7 +20,8 @@ from dataclasses import asdict, dataclass
 from enum import Enum
 
 from swift_lightsync.report.records import PairRecord, PassRecord, \
-    ReconError, count, fields_of, number, parsed_by, place, text
+    Record, ReconError, count, number, parsed_by, text
+from swift_lightsync.sync.place import place
 
 PATH = '/recon/lightsync'
 
@@ -29,26 +30,19 @@ class State(Enum):
     """How a node sees another node or device that once did not answer."""
     FAILED = 'failed'
     REJOINING = 'rejoining'
-    #: There was a notice about it; the next exception decides.
+    #: It let somebody wait; the next time-out decides.
     HINTED = 'hinted'
     #: Exceptions, but fewer than it takes.
     COUNTING = 'counting'
 
 
-def _node_or_device(value):
-    return place(value, (2, 3))
-
-
 @dataclass(frozen=True)
-class Suspect:
+class Suspect(Record):
     """A row of a node's failure table. See RECON.md."""
-    key: tuple = parsed_by(_node_or_device)
+    key: tuple = parsed_by(place)
     state: State = parsed_by(State)
     exceptions: int = parsed_by(count)
     until: float = parsed_by(number)
-
-    def to_fields(self):
-        return dict(asdict(self), state=self.state.value)
 
 
 def suspects(table, now):
@@ -67,7 +61,8 @@ def suspects(table, now):
             state = State.REJOINING
         else:
             state = State.HINTED if key in table.hints else State.COUNTING
-        last = max(row.t_exception, table.rejoined.get(key, 0))
+        last = max(row.t_exception, table.hints.get(key, 0),
+                   table.rejoined.get(key, 0))
         found.append(Suspect(key, state, row.n_exception,
                              last + table.interval))
     return found
@@ -111,7 +106,7 @@ def decode(data):
     try:
         return NodeAnswer(
             number(answer['time']), text(answer['source']),
-            *(tuple(fields_of(kind, each) for each in answer[name])
+            *(tuple(kind.of_fields(each) for each in answer[name])
               for kind, name in ((PairRecord, 'pairs'),
                                  (PassRecord, 'devices'),
                                  (Suspect, 'suspects'))))

@@ -18,9 +18,11 @@ is refused, with the reason.
 """
 
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
+from enum import Enum
 from typing import Optional
 
+from swift_lightsync.sync import place
 from swift_lightsync.sync.sync_round import Answer
 
 FILE = 'lightsync.recon'
@@ -29,7 +31,6 @@ VERSION = 1
 MAX_BYTES = 64 << 20
 #: Beyond any number that we write.
 LIMIT = 1e15
-MAX_NAME = 255
 
 
 class ReconError(ValueError):
@@ -58,24 +59,6 @@ def text(value):
     return value
 
 
-def _is_name(value):
-    return isinstance(value, str) and 0 < len(value) <= MAX_NAME
-
-
-def place(value, lengths=(3,)):
-    """
-    :returns: a tuple of IP and port, and a device's name
-    :raises ReconError: if a value of JSON is none, of one of these lengths
-    """
-    sound = (isinstance(value, list) and len(value) in lengths
-             and all(map(_is_name, value[::2]))
-             and type(value[1]) is int and 0 < value[1] < 65536)
-    if not sound:
-        raise ReconError('%.80r must be [IP, port%s]' % (
-            value, ', device' if 3 in lengths else ''))
-    return tuple(value)
-
-
 def place_name(where):
     """
     :returns: ``IP:port/device`` of a device, ``IP:port`` of a node; what
@@ -85,38 +68,44 @@ def place_name(where):
     return ''.join(each if each.isprintable() else '?' for each in name)
 
 
-def fields_of(kind, values):
-    """
-    Make a record of a JSON object.
-
-    :param kind: a dataclass whose fields say how they are parsed
-    :param values: the object; fields that we do not know are ignored
-    :raises ReconError: if it is none, or lacks a field, or has a bad one
-    """
-    if not isinstance(values, dict):
-        raise ReconError('%.80r must be an object' % (values,))
-    parsed = {}
-    for each in kind.__dataclass_fields__.values():
-        if each.name not in values:
-            raise ReconError('%s is missing' % each.name)
-        try:
-            parsed[each.name] = each.metadata['parse'](values[each.name])
-        except ValueError as err:
-            raise ReconError('%s: %s' % (each.name, err))
-    return kind(**parsed)
-
-
 def parsed_by(parse):
     """A dataclass field that comes from JSON by a function."""
     return field(metadata={'parse': parse})
 
 
+class Record:
+    """A dataclass whose fields say how they are parsed: an object of JSON."""
+
+    @classmethod
+    def of_fields(cls, values):
+        """
+        :param values: an object; fields that we do not know are ignored
+        :raises ReconError: if it is none, or lacks a field, or has a bad one
+        """
+        if not isinstance(values, dict):
+            raise ReconError('%.80r must be an object' % (values,))
+        parsed = {}
+        for each in fields(cls):
+            if each.name not in values:
+                raise ReconError('%s is missing' % each.name)
+            try:
+                parsed[each.name] = each.metadata['parse'](values[each.name])
+            except ValueError as err:
+                raise ReconError('%s: %s' % (each.name, err))
+        return cls(**parsed)
+
+    def to_fields(self):
+        """:returns: the object"""
+        return {name: value.value if isinstance(value, Enum) else value
+                for name, value in asdict(self).items()}
+
+
 @dataclass(frozen=True)
-class PairRecord:
+class PairRecord(Record):
     """What is known of a device and a neighbour. See RECON.md."""
     policy: int = parsed_by(count)
-    device: tuple = parsed_by(place)
-    neighbour: tuple = parsed_by(place)
+    device: tuple = parsed_by(place.device)
+    neighbour: tuple = parsed_by(place.device)
     since: float = parsed_by(number)
     checked: float = parsed_by(number)
     agreed: Optional[float] = parsed_by(
@@ -131,14 +120,11 @@ class PairRecord:
         return '%d %s %s' % (self.policy, place_name(self.device),
                              place_name(self.neighbour))
 
-    def to_fields(self):
-        return dict(asdict(self), answer=self.answer.value)
-
 
 @dataclass(frozen=True)
-class PassRecord:
+class PassRecord(Record):
     """The last pass over a device. See RECON.md."""
-    device: tuple = parsed_by(place)
+    device: tuple = parsed_by(place.device)
     ended: float = parsed_by(number)
     duration: float = parsed_by(number)
     partitions: int = parsed_by(count)
@@ -148,9 +134,6 @@ class PassRecord:
     @property
     def name(self):
         return place_name(self.device)
-
-    def to_fields(self):
-        return asdict(self)
 
 
 def read(path):
@@ -182,5 +165,5 @@ def read(path):
 def _records(kind, entries):
     if not isinstance(entries, dict):
         raise ReconError('%.80r must be an object' % (entries,))
-    records = [fields_of(kind, values) for values in entries.values()]
+    records = [kind.of_fields(values) for values in entries.values()]
     return {record.name: record for record in records}

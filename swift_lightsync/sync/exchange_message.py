@@ -13,7 +13,7 @@
 """
 The bytes of the messages by which partitions that differ are exchanged.
 
-PROTOCOL.md, "Exchanges in batches", is the format; nothing else encodes it.
+PROTOCOL.md, "An exchange", is the format; nothing else encodes it.
 """
 
 import re
@@ -62,18 +62,19 @@ def _decode(kind, entry, data):
             if end > len(rest):
                 raise SyncMessageError('ends within a partition')
             fields = list(entry.iter_unpack(rest[at:end]))
-            _require_ascent('suffixes', [number for number, *_ in fields])
+            require_ascent('suffixes', [number for number, *_ in fields])
             entries.append((partition, fields))
             at = end
     except struct.error:
         raise SyncMessageError('ends within a partition')
     if at != len(rest):
         raise SyncMessageError('%d bytes too many' % (len(rest) - at))
-    _require_ascent('partitions', [partition for partition, _ in entries])
+    require_ascent('partitions', [partition for partition, _ in entries])
     return entries
 
 
-def _require_ascent(what, numbers):
+def require_ascent(what, numbers):
+    """:raises SyncMessageError: if numbers do not ascend"""
     if any(a >= b for a, b in zip(numbers, numbers[1:])):
         raise SyncMessageError('%s do not ascend' % what)
 
@@ -103,7 +104,7 @@ def decode_suffixes(data):
         raise SyncMessageError('%d partitions in %d bytes, at most %d'
                                % (count, len(rest), MAX_PARTITIONS))
     partitions = [partition for partition, in NUMBER.iter_unpack(rest)]
-    _require_ascent('partitions', partitions)
+    require_ascent('partitions', partitions)
     return partitions
 
 

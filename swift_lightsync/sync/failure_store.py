@@ -31,27 +31,35 @@ from swift_lightsync.sync.failure_table import ERROR_SUPPRESSION_INTERVAL, \
     ERROR_SUPPRESSION_LIMIT, FailureTable, Row
 from swift_lightsync.sync.names import FAILURES_FILE
 from swift_lightsync.sync.options import finite_float, option
+from swift_lightsync.sync.place import place
 
 VERSION = 1
 #: Longest file that is read, bytes; a full table has about a tenth.
 MAX_BYTES = 4 << 20
+#: Seconds; what lies behind is no time at all.
+END_OF_TIME = 1e11
+MAX_COUNT = 1 << 31
 #: Seconds between two looks at the file.
 REFRESH = 0.5
 
 
-def _key(fields):
-    """A key of the table: (ip, port) of a node, and a device's name."""
-    ip, port, *device = fields
-    if not (isinstance(ip, str) and type(port) is int and len(device) < 2
-            and all(isinstance(name, str) for name in device)):
-        raise ValueError('not a node or device: %r' % (fields,))
-    return tuple(fields)
+def _count(value):
+    if type(value) is not int or not 0 <= value < MAX_COUNT:
+        raise ValueError('not a number of exceptions: %.80r' % (value,))
+    return value
+
+
+def _when(value):
+    # NaN is neither past nor to come: it would hold for ever.
+    if type(value) not in (int, float) or not 0 <= value < END_OF_TIME:
+        raise ValueError('not a time: %.80r' % (value,))
+    return float(value)
 
 
 def _to_json(table):
     return json.dumps({
         'version': VERSION,
-        'rows': [[key, row.n_exception, row.t_exception]
+        'rows': [[key, row.n_exception, row.t_exception, row.waited]
                  for key, row in table.rows.items()],
         'hints': list(table.hints.items()),
         'rejoined': list(table.rejoined.items()),
@@ -64,11 +72,11 @@ def _from_json(data, table):
     if state['version'] != VERSION:
         raise ValueError('version is %r, must be %d'
                          % (state['version'], VERSION))
-    rows = {_key(key): Row(int(count), float(when))
-            for key, count, when in state['rows']}
-    hints = {_key(key): float(when) for key, when in state['hints']}
-    rejoined = {_key(key): float(when) for key, when in state['rejoined']}
-    reports = {(_key(reporter), _key(key)): float(when)
+    rows = {place(key): Row(_count(count), _when(when), bool(waited))
+            for key, count, when, waited in state['rows']}
+    hints = {place(key): _when(when) for key, when in state['hints']}
+    rejoined = {place(key): _when(when) for key, when in state['rejoined']}
+    reports = {(place(reporter), place(key)): _when(when)
                for reporter, key, when in state['reports']}
     table.rows, table.hints = rows, hints
     table.rejoined, table.reports = rejoined, reports
@@ -102,6 +110,10 @@ class FailureStore:
         self._refresh()
         return self.table.has_failed(key, time.time())
 
+    def refusing(self):
+        self._refresh()
+        return self.table.refusing(time.time())
+
     def is_reported(self, reporter, key):
         self._refresh()
         return self.table.is_reported(reporter, key, time.time())
@@ -116,15 +128,16 @@ class FailureStore:
 
     def contact(self, key):
         self._refresh()
-        if key in self.table.rows or key in self.table.hints:
+        if key in self.table.rows:
             self._change(lambda now: self.table.contact(key, now))
 
     def hint(self, key):
         return self._change(lambda now: self.table.hint(key, now))
 
     def report(self, reporter, key):
-        return self._change(
-            lambda now: self.table.report(reporter, key, now))
+        self._refresh()
+        if self.table.is_news(reporter, key, time.time()):
+            self._change(lambda now: self.table.report(reporter, key, now))
 
     def _refresh(self):
         """Take over what other processes wrote, if some time has passed."""

@@ -28,6 +28,8 @@ ERROR_SUPPRESSION_INTERVAL = 60.0
 REPORT_INTERVAL = 3600.0
 #: Most rows of a table; who meets more failures than that forgets the oldest.
 MAX_ROWS = 4096
+#: Most hints, and reports: others make us keep them.
+MAX_HINTS = 256
 
 
 @dataclass(frozen=True)
@@ -36,9 +38,11 @@ class Row:
     :param n_exception: exceptions since the last contact, or since the last
         suppression ended
     :param t_exception: the time of the last one, seconds
+    :param waited: whether one of them was a time-out
     """
     n_exception: int
     t_exception: float
+    waited: bool = False
 
 
 NO_EXCEPTION = Row(0, float('-inf'))
@@ -74,17 +78,21 @@ class FailureTable:
     def row(self, key, now):
         """The row of a key: without exceptions once ESI has passed."""
         row = self.rows.get(key, NO_EXCEPTION)
-        if self._is_past(row.t_exception, now):
-            row = NO_EXCEPTION
-        hint = self.hints.get(key)
-        if hint is None or self._is_past(hint, now):
-            return row
-        return Row(max(row.n_exception, self.limit - 1),
-                   max(row.t_exception, hint))
+        return NO_EXCEPTION if self._is_past(row.t_exception, now) else row
 
     def has_failed(self, key, now):
         """Whether the key is to be skipped at this time."""
-        return self.row(key, now).n_exception >= self.limit
+        return (key in self.rows
+                and self.row(key, now).n_exception >= self.limit)
+
+    def refusing(self, now):
+        """Those that have failed, but never let anybody wait."""
+        return {key for key, row in self.rows.items()
+                if not row.waited and self.has_failed(key, now)}
+
+    def is_hinted(self, key, now):
+        """Whether the key fails by the next time-out."""
+        return key in self.hints and not self._is_past(self.hints[key], now)
 
     def record(self, key, now, weight=1):
         """
@@ -92,39 +100,47 @@ class FailureTable:
 
         :param key: what failed to answer
         :param now: the time, seconds
-        :param weight: how many exceptions this one counts for: a time-out
-            costs the caller more than a refusal
+        :param weight: how many exceptions this one counts for: 1 if it cost
+            nothing, as a refusal; more for a time-out
         :returns: True if the key has failed by this exception
         """
         self.forget(now)
-        before = self.row(key, now).n_exception
-        self.rows[key] = Row(before + weight, now)
-        self.hints.pop(key, None)
-        self.rejoined.pop(key, None)
-        return before < self.limit <= before + weight
+        row, waited = self.row(key, now), weight > 1
+        count = row.n_exception + weight
+        if waited and self.is_hinted(key, now):
+            count = max(count, self.limit)
+        self.rows[key] = Row(count, now, row.waited or waited)
+        return row.n_exception < self.limit <= count
 
     def contact(self, key, now):
         """
-        Note that the key answered. If it had failed, it is rejoining.
+        Note that the key answered. If it had failed, it is rejoining. If it
+        let us wait before, the next time-out decides: who answers one
+        message in two must not cost a time-out for each.
 
         :returns: True if the key was in the table
         """
         row = self.rows.pop(key, None)
-        hint = self.hints.pop(key, None)
+        if row and row.waited:
+            self.hints[key] = max(row.t_exception, self.hints.get(
+                key, row.t_exception))
         if row and row.n_exception >= self.limit:
             self.rejoined[key] = now
-        return row is not None or hint is not None
+        return row is not None
 
     def hint(self, key, now):
         """
         Note a sign that a key may have failed, or that one that failed has
-        come back: the next exception decides. Whoever forges hints stops
-        nothing.
+        come back: the next time-out decides. Whoever forges hints stops
+        nothing. One that let us wait again since it came back is not
+        believed.
         """
         self.forget(now)
         if self.has_failed(key, now):
+            if self.rows[key].waited and key in self.rejoined:
+                return
             self.rejoined[key] = now
-        self.rows.pop(key, None)
+            del self.rows[key]
         self.hints[key] = now
 
     def report(self, reporter, key, now):
@@ -132,6 +148,11 @@ class FailureTable:
         self.reports[reporter, key] = now
         if not self.has_failed(key, now):
             self.hint(key, now)
+
+    def is_news(self, reporter, key, now):
+        """Whether a report would change more than a time."""
+        age = abs(now - self.reports.get((reporter, key), float('-inf')))
+        return age >= self.interval / 2
 
     def is_reported(self, reporter, key, now):
         """Whether a reporter cannot reach a key, by what it said."""
@@ -142,15 +163,15 @@ class FailureTable:
     def forget(self, now):
         """Drop what is past, and the oldest of what is too much."""
         self.rows = self._recent(
-            self.rows, now, lambda row: row.t_exception)
-        self.hints = self._recent(self.hints, now, float)
-        self.rejoined = self._recent(self.rejoined, now, float)
-        self.reports = self._recent(self.reports, now, float,
-                                    REPORT_INTERVAL)
+            self.rows, now, MAX_ROWS, lambda row: row.t_exception)
+        self.rejoined = self._recent(self.rejoined, now, MAX_ROWS)
+        self.hints = self._recent(self.hints, now, MAX_HINTS)
+        self.reports = self._recent(self.reports, now, MAX_HINTS,
+                                    interval=REPORT_INTERVAL)
 
-    def _recent(self, entries, now, when, interval=None):
+    def _recent(self, entries, now, most, when=float, interval=None):
         kept = [(key, value) for key, value in entries.items()
                 if not self._is_past(when(value), now, interval)]
-        if len(kept) >= MAX_ROWS:
+        if len(kept) >= most:
             kept = sorted(kept, key=lambda entry: when(entry[1]))
-        return dict(kept[-MAX_ROWS + 1:])
+        return dict(kept[-most + 1:])

@@ -17,9 +17,12 @@ The sets of partitions that peers have sent, to be named by their digest.
 from collections import OrderedDict
 
 from swift_lightsync.sync.partition_set import PartitionSet
+from swift_lightsync.sync.sync_message import DIGEST_BYTES
 
 #: Bytes of all sets together; a partition mostly takes one.
 CAPACITY = 16 << 20
+#: Bytes that an entry takes besides its set.
+ENTRY = 256
 
 
 class KnownSets:
@@ -54,10 +57,13 @@ class KnownSets:
         return PartitionSet.decode(encoded, message.count)
 
     def _remember(self, partitions):
+        if len(partitions.encoded) <= DIGEST_BYTES:
+            # Nobody names it by its digest.
+            return
         if partitions.digest in self._encoded:
             self._encoded.move_to_end(partitions.digest)
             return
         self._encoded[partitions.digest] = partitions.encoded
-        self._bytes += len(partitions.encoded)
+        self._bytes += len(partitions.encoded) + ENTRY
         while self._bytes > self.capacity:
-            self._bytes -= len(self._encoded.popitem(last=False)[1])
+            self._bytes -= len(self._encoded.popitem(last=False)[1]) + ENTRY

@@ -18,6 +18,7 @@ ROOTS = 'roots'
 #: the suffix hashes of partitions,
 SUFFIXES = 'suffixes'
 #: suffixes that were written to past the server, by rsync,
+MISSING = 'missing'
 REHASH = 'rehash'
 #: or a notice.
 NOTICE = 'notice'

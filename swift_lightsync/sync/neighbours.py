@@ -19,7 +19,8 @@ of them (LightSync §5.4). PROTOCOL.md, "Failed neighbours", "Notices".
 
 import random
 
-from swift.common.concurrency import GreenPool, Timeout, green_http_client
+from swift.common.concurrency import GreenPool, Timeout, \
+    green_http_client, socket
 from swift.common.ring.utils import is_local_device
 from swift.common.utils import node_to_string, whataremyips
 
@@ -62,6 +63,7 @@ class Neighbours:
         self.sharing = {}
         #: Keys that a notice was sent of in this pass.
         self._notified = set()
+        #: (policy, name) -> device, of those that were asked for.
         self._own = {}
         self._rejoined = {}
 
@@ -71,9 +73,11 @@ class Neighbours:
         """
         self.without_verb.clear()
         self._notified.clear()
-        self._rejoined = self.failures.rejoined()
+        self._own.clear()
         self.sharing = {device_key(node): node
                         for job in jobs for node in job['nodes']}
+        self._knock()
+        self._rejoined = self.failures.rejoined()
 
     def end_pass(self):
         self.client.close()
@@ -84,20 +88,23 @@ class Neighbours:
 
     def has_failed(self, node):
         """Whether a device is to be left alone for now (§5.4.1)."""
-        return (self.failures.has_failed(endpoint(node))
-                or self.failures.has_failed(device_key(node)))
+        key = endpoint(node)
+        return (self.failures.has_failed(key)
+                or self.failures.has_failed(key + (node['device'],)))
 
     def cannot_reach(self, node, other):
         """Whether a device's node has said that it cannot reach another."""
-        reporter = endpoint(node)
-        return (self.failures.is_reported(reporter, endpoint(other))
-                or self.failures.is_reported(reporter, device_key(other)))
+        reporter, key = endpoint(node), endpoint(other)
+        return (self.failures.is_reported(reporter, key)
+                or self.failures.is_reported(reporter,
+                                             key + (other['device'],)))
 
     def newly_rejoined(self, nodes):
         """
         :returns: those of the devices that have come back since the pass
             began, or since this was last asked
         """
+        self._knock()
         rejoined = self.failures.rejoined()
         new = rejoined.items() - self._rejoined.items()
         self._rejoined = rejoined
@@ -105,16 +112,51 @@ class Neighbours:
         return [node for node in nodes
                 if keys & {endpoint(node), device_key(node)}]
 
-    def own_endpoint(self, policy, device):
-        """The endpoint of a local device, or None if the ring has none."""
+    def _knock(self):
+        """
+        See whether nodes that refused connections accept them again.
+
+        To be refused once more costs nothing, so nobody has to be left out
+        for ESI for it.
+        """
+        refusing = self.failures.refusing()
+        nodes = {endpoint(node): node for node in self.sharing.values()
+                 if endpoint(node) in refusing}
+        pool = GreenPool(MAX_NOTIFIED)
+        for node in nodes.values():
+            pool.spawn_n(self._knock_at, node)
+        pool.waitall()
+
+    def _knock_at(self, node):
+        try:
+            with Timeout(self.client.conn_timeout):
+                socket.create_connection(endpoint(node)).close()
+        except Timeout as err:
+            self._failed(None, node, endpoint(node), self._patience, err)
+        except OSError:
+            # As it was.
+            pass
+        else:
+            self.failures.contact(endpoint(node))
+
+    def own_device(self, policy, device):
+        """
+        A local device as the ring had it when the pass began, or None if it
+        had none.
+        """
         if (policy, device) not in self._own:
             ips = whataremyips(self.daemon.ring_ip)
             self._own[policy, device] = next(
-                (endpoint(dev) for dev in policy.object_ring.devs
+                (dev for dev in policy.object_ring.devs
                  if dev and dev['device'] == device and is_local_device(
                      ips, self.daemon.port, dev['replication_ip'],
                      dev['replication_port'])), None)
         return self._own[policy, device]
+
+    def own_endpoint(self, policy, device):
+        """The endpoint of a local device, or None if the ring has none."""
+        own = self.own_device(policy, device)
+        return own and endpoint(own)
 
     def ask(self, device, node, policy, roots):
         """
@@ -170,17 +212,17 @@ class Neighbours:
         :returns: what the method returns
         :raises: what it raises
         """
-        limit = self.failures.table.limit
         try:
             result = method(*args)
         except ConnectFailure as err:
-            # A refusal costs next to nothing, a time-out holds up the pass.
-            weight = 1 if err.answer is Answer.REFUSED else -(-limit // 5)
-            self._failed(sender, node, endpoint(node), weight, err)
+            self._failed(sender, node, endpoint(node),
+                         1 if err.answer is Answer.REFUSED
+                         else self._patience, err)
             raise
         except Timeout as err:
             # It has held up the pass for http_timeout: once is enough.
-            self._failed(sender, node, device_key(node), limit, err)
+            self._failed(sender, node, device_key(node),
+                         max(self.failures.table.limit, self._patience), err)
             raise
         except (SyncMessageError, Refusal):
             self._contact(node)
@@ -190,6 +232,14 @@ class Neighbours:
             raise
         self._contact(node)
         return result
+
+    @property
+    def _patience(self):
+        """
+        The weight of a time-out: it holds up the pass, where a refusal costs
+        next to nothing.
+        """
+        return max(2, -(-self.failures.table.limit // 5))
 
     def _contact(self, node):
         self.failures.contact(endpoint(node))

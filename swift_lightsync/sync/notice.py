@@ -19,10 +19,11 @@ LightSync §5.4.2. PROTOCOL.md, "Notices", is the format. A notice is a hint.
 import json
 from dataclasses import dataclass
 
+from swift_lightsync.sync.place import MAX_NAME, node, place
+
 VERSION = 1
 #: Longest notice that is read, bytes.
 MAX_BYTES = 1024
-MAX_NAME = 255
 
 
 class NoticeError(ValueError):
@@ -47,17 +48,6 @@ class Notice:
                            'failed': self.failed}).encode('ascii')
 
 
-def _place(what, value, lengths):
-    sound = (isinstance(value, list) and len(value) in lengths
-             and all(isinstance(name, str) and 0 < len(name) <= MAX_NAME
-                     for name in value[:1] + value[2:])
-             and type(value[1]) is int and 0 < value[1] < 65536)
-    if not sound:
-        raise NoticeError('%s must be [IP, port%s]' % (
-            what, ', device' if 3 in lengths else ''))
-    return tuple(value)
-
-
 def decode(data):
     """
     :param data: the bytes of a notice
@@ -70,8 +60,13 @@ def decode(data):
         raise NoticeError(err)
     if not isinstance(fields, dict) or fields.get('version') != VERSION:
         raise NoticeError('must be an object of version %d' % VERSION)
-    return Notice(_place('reporter', fields.get('reporter'), (2,)),
-                  _place('failed', fields.get('failed'), (2, 3)))
+    places = {}
+    for field, parse in (('reporter', node), ('failed', place)):
+        try:
+            places[field] = parse(fields.get(field))
+        except ValueError as err:
+            raise NoticeError('%s: %s' % (field, err))
+    return Notice(**places)
 
 
 def parse_endpoint(value):

@@ -17,8 +17,17 @@ import math
 from swift.common.utils import non_negative_float
 
 
-class OptionError(ValueError):
-    """An option with a value that is not allowed, saying which and why."""
+class OptionError(SystemExit, ValueError):
+    """
+    An option with a value that is not allowed, saying which and why.
+
+    Stock Swift's daemons catch no error of a class that they make: this one
+    ends them with status 1 and one line instead of a traceback.
+    """
+
+    def __init__(self, reason):
+        super().__init__(reason)
+        self.code = 'Error: %s' % reason
 
 
 def option(conf, name, default, parse):

@@ -15,22 +15,26 @@ One partition in a replication pass: the shell around ``sync_round``.
 
 It knows the replica ring, the fingerprint and the statistics of its
 partition; the daemon knows the other nodes. What it wants next is in
-``pending``: a Check may be answered alone or together with those of others.
+``pending``: a Check may be answered, and an Exchange done, alone or together
+with those of others.
 """
 
 import time
 from dataclasses import dataclass, replace
 
-from swift.common.concurrency import tpool
+from swift.common.concurrency import Timeout, tpool
 
 from swift_lightsync.sync import replica_ring
+from swift_lightsync.sync.exchange_batch import ExchangeBatch
+from swift_lightsync.sync.neighbours import device_key
 from swift_lightsync.sync.sync_round import NEXT, Answer, Check, Exchange, \
     Next, full_exchange_due, sync_round
 
 
 @dataclass(frozen=True)
-class FullExchange:
-    """List the suffixes anew and compare them with all replicas."""
+class Relist:
+    """List the suffixes of the partition anew."""
+    __slots__ = ()
 
 
 def _stats_key(node):
@@ -41,41 +45,70 @@ class PartitionRound:
     """
     One partition's part in a replication pass.
 
+    There is one for each partition of a device at once: they are kept small.
+
     :param daemon: the :class:`LightSyncReplicator`
     :param job: a dict, as from ``collect_jobs``
     :param fingerprint: the partition's :class:`Fingerprint`
     """
 
+    __slots__ = ('daemon', 'job', 'partition', 'root', 'suffixes', 'begin',
+                 'pending', 'exchanges', 'matched', 'passed_over', '_tried',
+                 '_done', '_actions')
+
     def __init__(self, daemon, job, fingerprint):
         self.daemon = daemon
         self.job = job
-        self.policy = job['policy']
         self.partition = int(job['partition'])
-        self.fingerprint = fingerprint
+        self.root = fingerprint.root
+        self.suffixes = fingerprint.suffixes
         self.begin = time.time()
         self.exchanges = 0
         self.matched = 0
-        self.passed_over = set()
+        self.passed_over = frozenset()
         self.pending = None
-        self._actions = self._plan()
+        self._actions = self._plan(fingerprint)
         self._go_on(None)
+
+    @property
+    def policy(self):
+        return self.job['policy']
 
     @property
     def stats(self):
         return self.daemon.stats_for_dev[self.job['device']]
 
-    def _plan(self):
-        if full_exchange_due(self.partition, self.fingerprint.exchanged,
+    def _plan(self, fingerprint):
+        """:returns: a generator of actions, as ``sync_round``"""
+        if full_exchange_due(self.partition, fingerprint.exchanged,
                              self.begin, self.daemon.full_exchange_interval):
-            yield FullExchange()
-            return
+            return self._full_exchange()
         clockwise = self.clockwise(self.job)
         if clockwise is None:
-            yield Exchange(tuple(self.job['nodes']))
-            return
-        yield from sync_round(clockwise, self._has_failed,
-                              self.daemon.neighbours.cannot_reach,
-                              self._hand_offs(len(clockwise)))
+            return self._exchange_with_all()
+        return sync_round(clockwise, self._has_failed,
+                          self.daemon.neighbours.cannot_reach,
+                          self._hand_offs(len(clockwise)))
+
+    def _exchange_with_all(self):
+        nodes = tuple(node for node in self.job['nodes']
+                      if not self._has_failed(node))
+        if nodes:
+            yield Exchange(nodes)
+
+    def _full_exchange(self):
+        self.daemon.recon.note_full_exchange(self.job)
+        yield Relist()
+        yield from self._exchange_with_all()
+        try:
+            tpool.execute(
+                self.daemon.fingerprints(self.policy).note_exchange,
+                self.job['device'], self.job['partition'], self.begin)
+        except (Exception, Timeout):
+            self.daemon.logger.exception(
+                'Unable to note that partition %s on %s was compared with '
+                'all replicas; it will be again', self.job['partition'],
+                self.job['device'])
 
     @staticmethod
     def clockwise(job):
@@ -104,14 +137,18 @@ class PartitionRound:
     def _has_failed(self, node):
         failed = self.daemon.neighbours.has_failed(node)
         if failed:
-            self.passed_over.add(_stats_key(node))
+            self._pass_over(node)
         return failed
 
+    def _pass_over(self, node):
+        self.passed_over |= {_stats_key(node)}
+
     def _go_on(self, outcome):
+        self._tried = self._done = ()
         try:
             self.pending = self._actions.send(outcome)
         except StopIteration:
-            self.pending = None
+            self.pending = self._actions = None
 
     def answer(self, answer):
         """
@@ -122,24 +159,70 @@ class PartitionRound:
         if answer is Answer.MATCH:
             self.matched += 1
         elif NEXT[answer] in (Next.PASS_OVER, Next.REPLACE):
-            self.passed_over.add(_stats_key(self.pending.device))
+            self._pass_over(self.pending.device)
         self._go_on(answer)
 
-    def exchanged(self, pushed, suffixes):
-        """
-        Take the success of the pending Exchange, done together with others.
+    def relisted(self):
+        """Take the success of the pending Relist."""
+        self._go_on(True)
 
-        :param pushed: how many suffixes were pushed
+    def exchangeable(self):
+        """
+        :returns: the devices of the pending Exchange that it can be tried
+            with now, together with other partitions; of another region one
+            at a time, so that data is brought there once
+        """
+        if not isinstance(self.pending, Exchange):
+            return []
+        neighbours, found, regions = self.daemon.neighbours, [], set()
+        for node in self.pending.devices:
+            region = node['region']
+            if device_key(node) in self._tried or region in regions \
+                    or not neighbours.has_verb(node) \
+                    or neighbours.has_failed(node):
+                continue
+            found.append(node)
+            if region != self.job['region']:
+                regions.add(region)
+        return found
+
+    def trying(self, key):
+        """
+        Note that the pending Exchange is being tried with a device.
+
+        :param key: its ``device_key``
+        """
+        self._tried += (key,)
+
+    def exchanged(self, key, pushed, suffixes):
+        """
+        Take the success of the pending Exchange with one of its devices.
+
+        :param key: the device's ``device_key``
+        :param pushed: to how many suffixes something was pushed
         :param suffixes: how many there are
         """
-        self.fingerprint = replace(self.fingerprint, suffixes=suffixes)
+        self.suffixes = suffixes
+        node, = (each for each in self.pending.devices
+                 if device_key(each) == key)
+        left = [each for each in self.pending.devices if each is not node]
         stats = self.stats
         stats.success += 1
         stats.rsync += bool(pushed)
         stats.hashmatch += not pushed
         stats.suffix_sync += pushed
         self.daemon.logger.update_stats('suffix.syncs', pushed)
-        self.daemon.recon.note_exchange(self.job, self.pending.devices, True)
+        if pushed and node['region'] != self.job['region']:
+            # As stock Swift: the others there get it from this one.
+            spared = [each for each in left
+                      if each['region'] == node['region']]
+            stats.success += len(spared)
+            left = [each for each in left if each not in spared]
+        self._done += (node,)
+        if left:
+            self.pending = replace(self.pending, devices=tuple(left))
+            return
+        self.daemon.recon.note_exchange(self.job, self._done, True)
         self._go_on(True)
 
     def run(self):
@@ -148,18 +231,22 @@ class PartitionRound:
             if isinstance(self.pending, Check):
                 answer, _ = self.daemon.neighbours.ask(
                     self.job['device'], self.pending.device, self.policy,
-                    {self.partition: self.fingerprint.root})
+                    {self.partition: self.root})
                 self.answer(answer)
-            elif isinstance(self.pending, FullExchange):
-                self._go_on(self._full_exchange())
+            elif isinstance(self.pending, Relist):
+                self.daemon.count_hashed(self.job['device'], tpool.execute(
+                    self.daemon.fingerprints(self.policy).relist,
+                    self.job['device'], self.job['partition']))
+                self.relisted()
             else:
-                devices = [node for node in self.pending.devices
-                           if not self._has_failed(node)]
-                self._go_on(bool(devices) and self._exchange(devices))
+                before = self.pending
+                ExchangeBatch(self.daemon, [self]).run()
+                if self.pending is before:
+                    self._go_on(self._exchange_alone())
         if self.exchanges:
             self._count_devices()
             return
-        # No exchange has counted the partition.
+        # No exchange of stock Swift has counted the partition.
         self.count_matched()
         self.daemon.logger.increment('partition.update.count.%s'
                                      % self.job['device'])
@@ -167,18 +254,14 @@ class PartitionRound:
         self.daemon.logger.timing_since('partition.update.timing',
                                         self.begin)
 
-    def _full_exchange(self):
-        self.daemon.recon.note_full_exchange(self.job)
-        fingerprints = self.daemon.fingerprints(self.policy)
-        place = self.job['device'], self.job['partition']
-        self.daemon.count_hashed(self.job['device'], tpool.execute(
-            fingerprints.relist, *place))
-        done = self._exchange([node for node in self.job['nodes']
-                               if not self._has_failed(node)])
-        tpool.execute(fingerprints.note_exchange, *place, self.begin)
-        return done
-
-    def _exchange(self, nodes):
+    def _exchange_alone(self):
+        """Have stock Swift exchange with the devices that are left."""
+        if self._done:
+            self.daemon.recon.note_exchange(self.job, self._done, True)
+        nodes = [node for node in self.pending.devices
+                 if not self._has_failed(node)]
+        if not nodes:
+            return False
         if self.exchanges:
             # Each exchange counts the partition; it is but one.
             self.stats.attempted -= 1
@@ -186,9 +269,9 @@ class PartitionRound:
         return self.daemon.exchange(self.job, nodes)
 
     def count_matched(self):
-        """Count a partition that needed no exchange."""
+        """Count a partition that stock Swift has not counted."""
         self.stats.attempted += 1
-        self.stats.suffix_count += self.fingerprint.suffixes
+        self.stats.suffix_count += self.suffixes
         self._count_devices()
 
     def _count_devices(self):

@@ -20,7 +20,6 @@ Hand-offs, rsync and ssync, statistics and options are Swift's.
 """
 
 import copy
-import sys
 import time
 from optparse import OptionParser
 
@@ -29,9 +28,9 @@ from swift.common.daemon import run_daemon
 from swift.common.utils import config_positive_int_value, parse_options
 from swift.obj import replicator
 
-from swift_lightsync.sync.fingerprint import Fingerprints
+from swift_lightsync.sync.fingerprints import Fingerprints
 from swift_lightsync.sync.neighbours import Neighbours, device_key
-from swift_lightsync.sync.options import OptionError, finite_float, option
+from swift_lightsync.sync.options import finite_float, option
 from swift_lightsync.sync.partition_round import PartitionRound
 from swift_lightsync.sync.partition_set import MAX_PARTITIONS
 from swift_lightsync.sync.recon import PassRecorder
@@ -112,9 +111,7 @@ class LightSyncReplicator(replicator.ObjectReplicator):
             override_partitions or override_policies))
         if self.sync_batch_partitions > 1 and not (
                 self.handoffs_first and len(self._primary) < len(jobs)):
-            batch = SyncBatch(self, self._primary)
-            self._rounds = batch.run()
-            batch.count_done()
+            self._rounds = SyncBatch(self, self._primary).run()
             jobs = [job for job in jobs
                     if job['delete'] or _place(job) in self._rounds]
         self.queue = SyncQueue(jobs)
@@ -141,7 +138,7 @@ class LightSyncReplicator(replicator.ObjectReplicator):
             return
         jobs = [job for job in self._primary
                 if self._clockwise_neighbour(job) in rejoined]
-        rounds = SyncBatch(self, jobs).run()
+        rounds = SyncBatch(self, jobs, counted=False).run()
         self._rounds.update(rounds)
         self.queue.move_to_head([job for job in jobs
                                  if _place(job) in rounds])
@@ -241,11 +238,8 @@ def main():
                           help='Replicate only the given %s, a '
                                'comma-separated list. Needs --once.' % name)
     conf_file, options = parse_options(parser=parser, once=True)
-    try:
-        run_daemon(LightSyncReplicator, conf_file,
-                   section_name='object-replicator', **options)
-    except OptionError as err:
-        sys.exit('Error: %s' % err)
+    run_daemon(LightSyncReplicator, conf_file,
+               section_name='object-replicator', **options)
 
 
 if __name__ == '__main__':

@@ -25,9 +25,10 @@ from swift.common.concurrency import GreenPool, Timeout, sleep, tpool
 from swift.common.exceptions import DiskFileDeviceUnavailable
 
 from swift_lightsync.sync.exchange_batch import ExchangeBatch
-from swift_lightsync.sync.fingerprint import ABSENT, in_portions
+from swift_lightsync.sync.fingerprint import ABSENT
+from swift_lightsync.sync.fingerprints import in_portions
 from swift_lightsync.sync.neighbours import device_key
-from swift_lightsync.sync.partition_round import PartitionRound
+from swift_lightsync.sync.partition_round import PartitionRound, Relist
 from swift_lightsync.sync.sync_round import Answer, Check
 
 #: Messages under way at once.
@@ -40,13 +41,14 @@ class SyncBatch:
 
     :param daemon: the :class:`LightSyncReplicator`
     :param jobs: jobs, as from ``collect_jobs``, none of them for a hand-off
+    :param counted: whether partitions that need nothing more done go into
+        the statistics
     """
 
-    def __init__(self, daemon, jobs):
+    def __init__(self, daemon, jobs, counted=True):
         self.daemon = daemon
         self.jobs = jobs
-        self.begin = time.time()
-        self.done = []
+        self.counted = counted
 
     def run(self):
         """
@@ -57,32 +59,44 @@ class SyncBatch:
             something left to do to its :class:`PartitionRound`, or to None if
             its fingerprint could not be had
         """
-        rounds = self._start()
-        waiting = [each for each in rounds.values() if each]
+        begin = time.time()
+        groups = defaultdict(list)
+        for job in self.jobs:
+            groups[job['policy'], job['device']].append(job)
+        left = {}
+        # One after the other, and only what is left of each is kept.
+        for (policy, device), jobs in groups.items():
+            left.update(self._play(policy, device, jobs))
+        if self.counted:
+            self.daemon.logger.timing_since('partition.batch.timing', begin)
+        return left
+
+    def _play(self, policy, device, jobs):
+        begin = time.time()
+        rounds = self._start(policy, device, jobs)
+        playing = waiting = [each for each in rounds.values() if each]
         while waiting:
             self._ask(waiting)
+            self._relist(policy, device, waiting)
             ExchangeBatch(self.daemon, waiting).run()
             waiting = [each for each in waiting
                        if isinstance(each.pending, Check)]
-        self.done = [each for each in rounds.values()
-                     if each and not each.pending]
-        return {place: each for place, each in rounds.items()
+        if self.counted:
+            self._count(device, [each for each in playing
+                                 if not each.pending], begin)
+        return {(device, int(policy), partition): each
+                for partition, each in rounds.items()
                 if not each or each.pending}
 
-    def _start(self):
-        """Take the fingerprints, device by device."""
-        places = defaultdict(list)
-        for job in self.jobs:
-            places[job['policy'], job['device']].append(job)
+    def _start(self, policy, device, jobs):
+        """:returns: a dict, partition to its round, or None"""
         rounds = {}
-        for (policy, device), jobs in places.items():
-            for portion in in_portions(jobs):
-                found = self._fingerprints(policy, device, portion)
-                for job in portion:
-                    place = device, int(policy), job['partition']
-                    rounds[place] = self._round(
-                        job, found.get(job['partition'], ABSENT))
-                sleep()
+        for portion in in_portions(jobs):
+            found = self._fingerprints(policy, device, portion)
+            for job in portion:
+                rounds[job['partition']] = self._round(
+                    job, found.get(job['partition'], ABSENT))
+            sleep()
         return rounds
 
     def _round(self, job, fingerprint):
@@ -107,6 +121,29 @@ class SyncBatch:
             return {}
         self.daemon.count_hashed(device, hashed)
         return found
+
+    def _relist(self, policy, device, waiting):
+        """List anew the partitions whose full exchange is due."""
+        relist = self.daemon.fingerprints(policy).relist
+
+        def relist_all(portion):
+            hashed, done = 0, []
+            for each in portion:
+                try:
+                    hashed += relist(device, each.job['partition'])
+                    done.append(each)
+                except (Exception, Timeout) as err:
+                    self.daemon.logger.error(
+                        'Unable to list partition %s on %s: %s: %s',
+                        each.partition, device, type(err).__name__, err)
+            return hashed, done
+
+        for portion in in_portions(each for each in waiting
+                                   if isinstance(each.pending, Relist)):
+            hashed, done = tpool.execute(relist_all, portion)
+            self.daemon.count_hashed(device, hashed)
+            for each in done:
+                each.relisted()
 
     def _ask(self, waiting):
         """Answer the Checks of rounds, until none is pending."""
@@ -140,7 +177,7 @@ class SyncBatch:
             else:
                 answer, differing = self.daemon.neighbours.ask(
                     first.job['device'], node, first.policy,
-                    {each.partition: each.fingerprint.root for each in group})
+                    {each.partition: each.root for each in group})
         except (Exception, Timeout):
             self.daemon.logger.exception(
                 'Error in a sync message about %d partitions of %s; comparing '
@@ -152,17 +189,13 @@ class SyncBatch:
             else:
                 each.answer(answer)
 
-    def count_done(self):
-        """Count the partitions that needed nothing done."""
-        if not self.done:
+    def _count(self, device, done, begin):
+        """Count the partitions of a device that are done."""
+        if not done:
             return
-        share = (time.time() - self.begin) / len(self.done)
-        counts = defaultdict(int)
-        for each in self.done:
+        share = (time.time() - begin) / len(done)
+        for each in done:
             each.count_matched()
-            counts[each.job['device']] += 1
             self.daemon.partition_times.append(share)
-        for device, count in counts.items():
-            self.daemon.logger.update_stats(
-                'partition.update.count.%s' % device, count)
-        self.daemon.logger.timing_since('partition.batch.timing', self.begin)
+        self.daemon.logger.update_stats(
+            'partition.update.count.%s' % device, len(done))

@@ -20,25 +20,27 @@ for each would cost more than the message does.
 import os
 import socket
 from collections import defaultdict
+from functools import partial
 
 from swift.common.bufferedhttp import BufferedHTTPConnection
-from swift.common.concurrency import Timeout, green_http_client
+from swift.common.concurrency import Timeout, green_http_client, tpool
 from swift.common.http import HTTP_INSUFFICIENT_STORAGE, \
     HTTP_NO_CONTENT, HTTP_OK
 
-from swift_lightsync.sync import exchange_message
+from swift_lightsync.sync import exchange_message, missing_message
 from swift_lightsync.sync.comparison import compare
-from swift_lightsync.sync.names import NOTICE, POLICY_HEADER, REHASH, \
-    ROOTS, SENDER_HEADER, SUFFIXES
+from swift_lightsync.sync.names import MISSING, NOTICE, POLICY_HEADER, \
+    REHASH, ROOTS, SENDER_HEADER, SUFFIXES
 from swift_lightsync.sync.sync_message import DIGEST_BYTES, MAX_BYTES, \
     SyncMessageError, Verdict, decode_reply, encode_roots
 from swift_lightsync.sync.sync_round import Answer
 
-#: What a status other than 200 means; 400, 405 and 501 are the answers of an
-#: object-server that does not know the verb.
+#: What a status other than 200 means; the others are the answers of an
+#: object-server that does not know the verb, or not this message.
 REFUSALS = {HTTP_INSUFFICIENT_STORAGE: Answer.UNMOUNTED,
-            400: Answer.UNSUPPORTED, 405: Answer.UNSUPPORTED,
-            501: Answer.UNSUPPORTED}
+            **dict.fromkeys((400, 404, 405, 501), Answer.UNSUPPORTED)}
+#: Roots that are compared without a thread, which costs more than it saves.
+AT_ONCE = 64
 #: Connection time-outs without a packet acknowledged: a silent host.
 SILENCE = 4
 
@@ -101,10 +103,13 @@ class SyncClient:
         if sender:
             headers[SENDER_HEADER] = '%s:%d' % sender
         comparison = compare(roots)
+        # The roots of many slices take longer than others should wait.
+        step = (comparison.send if len(roots) <= AT_ONCE
+                else partial(tpool.execute, comparison.send))
         differing = None
         try:
             while True:
-                asked = comparison.send(differing)
+                asked = step(differing)
                 differing = self._differing(node, asked, headers)
         except StopIteration as end:
             return (Answer.DIFFER if end.value else Answer.MATCH), end.value
@@ -137,6 +142,20 @@ class SyncClient:
             node, SUFFIXES, {POLICY_HEADER: int(policy)},
             exchange_message.encode_suffixes(partitions))
         return exchange_message.decode_suffix_hashes(body, partitions)
+
+    def missing(self, node, policy, offer):
+        """
+        Offer objects to a device.
+
+        :param node: the device, a dict as in the ring
+        :param policy: the StoragePolicy of the partitions
+        :param offer: as for ``missing_message.encode_offer``
+        :returns: a dict, as for ``missing_message.encode_wanted``
+        :raises: as :meth:`suffix_hashes`
+        """
+        body = self._answer(node, MISSING, {POLICY_HEADER: int(policy)},
+                            missing_message.encode_offer(offer))
+        return missing_message.decode_wanted(body, offer)
 
     def rehash(self, node, policy, suffixes):
         """

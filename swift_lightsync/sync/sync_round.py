@@ -40,15 +40,17 @@ class Answer(Enum):
 @dataclass(frozen=True)
 class Check:
     """Send our root to the device; to be answered with an Answer."""
+    __slots__ = ('device',)
     device: dict
 
 
 @dataclass(frozen=True)
 class Exchange:
     """
-    Compare suffix by suffix with the devices and push what differs, as stock
-    Swift does; to be answered with True if all went well.
+    Compare suffix by suffix with each of the devices and push what it lacks;
+    to be answered with True if all went well.
     """
+    __slots__ = ('devices',)
     devices: tuple
 
 

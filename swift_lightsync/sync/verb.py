@@ -32,12 +32,13 @@ from swift.common.swob import HTTPBadRequest, HTTPInsufficientStorage, \
     HTTPRequestTimeout, Response
 from swift.common.utils import public, replication
 
-from swift_lightsync.sync import exchange_message, notice, sync_message
+from swift_lightsync.sync import exchange_message, missing, \
+    missing_message, notice, sync_message
 from swift_lightsync.sync.comparison import differing_slices
 from swift_lightsync.sync.failure_store import FailureStore
-from swift_lightsync.sync.fingerprint import Fingerprints, in_portions
+from swift_lightsync.sync.fingerprints import Fingerprints, in_portions
 from swift_lightsync.sync.known_sets import KnownSets
-from swift_lightsync.sync.names import NOTICE, REHASH, ROOTS, \
+from swift_lightsync.sync.names import MISSING, NOTICE, REHASH, ROOTS, \
     SENDER_HEADER, SUFFIXES
 from swift_lightsync.sync.partition_set import PartitionSetError
 from swift_lightsync.sync.sync_message import Verdict
@@ -62,18 +63,19 @@ class LightSyncVerb:
     @timing_stats(sample_rate=0.1)
     def LIGHTSYNC(self, request):
         """
-        Compare the roots that a peer sent with those of a local device, or
-        take a notice.
+        Answer what a peer asks about partitions of a local device, or take
+        a notice.
 
         :param request: a swob.Request; its path names the device, and what
-            is sent: roots or a notice
-        :returns: 200 with the slices that differ, or 204 for a notice; 400
-            for what is neither, 408 for a body that does not come in time,
-            411 and 413 for a length that is missing or too large, 507 if the
-            device is not mounted
+            is sent, one of those in ``names``
+        :returns: 200 with an answer, or 204 if there is nothing to answer;
+            400 for what is no message, 408 for a body that does not come in
+            time, 411 and 413 for a length that is missing or too large, 507
+            if the device is not mounted
         """
         handle = {ROOTS: self._take_roots, SUFFIXES: self._take_suffixes,
-                  REHASH: self._take_rehash, NOTICE: self._take_notice}
+                  MISSING: self._take_missing, REHASH: self._take_rehash,
+                  NOTICE: self._take_notice}
         device, what, more = split_and_validate_path(request, 2, 3, True)
         if not self._diskfile_router[POLICIES.default].get_dev_path(device):
             return HTTPInsufficientStorage(drive=device, request=request)
@@ -106,6 +108,15 @@ class LightSyncVerb:
             self._prints(policy).suffix_hashes, device, partitions)
         return Response(request=request,
                         body=exchange_message.encode_suffix_hashes(hashes),
+                        content_type='application/octet-stream')
+
+    def _take_missing(self, request):
+        device, _, policy = get_name_and_placement(request, 2, 2)
+        offer = tpool.execute(missing_message.decode_offer, self._body(
+            request, missing_message.MAX_OFFER_BYTES))
+        answer = missing.look_up(self, device, policy, offer, PATIENCE)
+        return Response(request=request,
+                        body=missing_message.encode_wanted(answer),
                         content_type='application/octet-stream')
 
     def _take_rehash(self, request):
@@ -150,7 +161,7 @@ class LightSyncVerb:
         for portion in in_portions(partitions):
             if time.monotonic() > deadline:
                 break
-            found.update(tpool.execute(method, device, portion))
+            found.update(tpool.execute(method, device, portion, deadline))
         return found
 
     def _body(self, request, most=sync_message.MAX_BYTES):

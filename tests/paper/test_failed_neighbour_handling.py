@@ -71,11 +71,11 @@ class TestFailureDetection(unittest.TestCase):
         self.assertFalse(table.has_failed('r3', 1))
         self.assertFalse(table.contact('r1', 1))
 
-    def test_5_4_2_a_notice_makes_the_next_exception_decide(self):
+    def test_5_4_2_a_notice_makes_the_next_time_out_decide(self):
         table = FailureTable()
         table.report(('r2',), ('r3',), 100)
         self.assertFalse(table.has_failed(('r3',), 100))
-        self.assertTrue(table.record(('r3',), 101))
+        self.assertTrue(table.record(('r3',), 101, weight=2))
         self.assertTrue(table.is_reported(('r2',), ('r3',), 3699))
         self.assertFalse(table.is_reported(('r2',), ('r3',), 3700))
 

@@ -22,7 +22,7 @@ PACKAGE = os.path.dirname(swift_lightsync.__file__)
 ROOT = os.path.dirname(PACKAGE)
 CORE = ['swift_lightsync.sync.' + name for name in (
     'merkle', 'replica_ring', 'failure_table', 'sync_round', 'sync_message',
-    'partition_set', 'comparison', 'known_sets')]
+    'partition_set', 'comparison', 'known_sets', 'place')]
 #: What of the standard library computes, and does nothing else.
 PURE = {'bisect', 'collections', 'dataclasses', 'enum', 'functools',
         'hashlib', 'heapq', 'itertools', 'math', 'operator', 'struct',

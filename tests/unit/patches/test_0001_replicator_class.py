@@ -14,6 +14,10 @@
 
 import pytest
 
+from swift.common import utils
+
+from tests.unit.sync.fixtures import node, ring_of
+
 STOCK = 'swift.obj.replicator:ObjectReplicator'
 OTHER = 'other_replicator:Other'
 SOURCE = """
@@ -121,3 +125,21 @@ def test_missing_section_exits_1_without_traceback(patched, tmp_path):
     assert done.returncode == 1
     assert 'object-replicator' in done.stderr
     assert 'Traceback' not in done.stderr
+
+
+@pytest.mark.parametrize('option, value', [
+    ('sync_batch_partitions', '0'),
+    ('full_exchange_interval', 'soon'),
+    ('error_suppression_limit', '-1'),
+])
+def test_a_bad_option_of_lightsync_is_one_line_and_exits_1(
+        patched, conf, tmp_path, monkeypatch, option, value):
+    monkeypatch.setattr(utils, 'HASH_PATH_SUFFIX', b'suffix')
+    ring_of(tmp_path, [node(0, 6200)])
+    path = conf('replicator_class = egg:swift-lightsync#lightsync',
+                'swift_dir = %s' % tmp_path, '%s = %s' % (option, value))
+    done = patched.run('replicator_main.py', path, '--once')
+    assert done.returncode == 1
+    line, = [line for line in done.stderr.splitlines()
+             if 'Deprecat' not in line]
+    assert line.startswith('Error: %s: %s = %s: ' % (path, option, value))

@@ -46,7 +46,7 @@ class TestSuspects(unittest.TestCase):
 
     def test_what_others_say_is_a_hint(self):
         self.table.report(('10.0.0.9', 1), DEVICE, NOW - 1)
-        self.assertEqual([(DEVICE, State.HINTED, 2, 59)], self.found())
+        self.assertEqual([(DEVICE, State.HINTED, 0, 59)], self.found())
 
     def test_who_answers_after_having_failed_is_rejoining(self):
         self.table.record(NODE, NOW, 3)
@@ -57,7 +57,7 @@ class TestSuspects(unittest.TestCase):
     def test_who_sends_after_having_failed_is_rejoining(self):
         self.table.record(NODE, NOW - 9, 3)
         self.table.hint(NODE, NOW - 2)
-        self.assertEqual([(NODE, State.REJOINING, 2, 58)], self.found())
+        self.assertEqual([(NODE, State.REJOINING, 0, 58)], self.found())
 
     def test_who_fails_again_has_failed(self):
         self.table.record(NODE, NOW - 9, 3)

@@ -22,7 +22,7 @@ from swift.obj.replicator import ObjectReplicator
 
 from swift_lightsync.object_server import ObjectController
 from swift_lightsync.sync import verb
-from swift_lightsync.sync.fingerprint import Fingerprints
+from swift_lightsync.sync.fingerprints import Fingerprints
 from swift_lightsync.sync.replicator import LightSyncReplicator
 from tests.unit.sync.fixtures import CapturingLogger, PARTITION, \
     SwiftTestCase, node, ring_of, served
@@ -157,6 +157,13 @@ class ClusterTestCase(SwiftTestCase):
             found.append({verb: each.requests.count(verb) for verb in VERBS
                           if verb in each.requests})
             each.requests.clear()
+        return found
+
+    def asked(self):
+        """What else each node was sent by LIGHTSYNC since the last call."""
+        found = [list(each.others) for each in self.nodes]
+        for each in self.nodes:
+            each.others.clear()
         return found
 
     def put_everywhere(self, name='o', numbers=None, stamp=1):

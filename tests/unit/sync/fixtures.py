@@ -128,13 +128,14 @@ class SwiftTestCase(unittest.TestCase):
 
 
 @contextlib.contextmanager
-def served(app, ip='127.0.0.1', **options):
+def served(app, ip='127.0.0.1', port=0, **options):
     """
     A real wsgi server.
 
+    :param port: 0 for any
     :returns: (as a context) its port
     """
-    listener = listen((ip, 0))
+    listener = listen((ip, port))
     server = spawn(wsgi.server, listener, app, log=logging.getLogger('wsgi'),
                    log_output=False, **options)
     try:

@@ -13,6 +13,7 @@
 """failure_store: one failure table for the processes of a node."""
 
 import json
+import math
 import os
 import shutil
 import stat
@@ -76,10 +77,16 @@ class TestShared(StoreTestCase):
         self.assertTrue(later.is_reported(REPORTER, NODE))
         self.assertFalse(later.is_reported(REPORTER, DEVICE))
 
-    def test_a_hint_of_one_decides_with_an_exception_of_another(self):
+    def test_a_hint_of_one_decides_with_a_time_out_of_another(self):
         self.store().hint(NODE)
         self.assertFalse(self.store().has_failed(NODE))
-        self.assertTrue(self.store().record(NODE, 1))
+        self.assertTrue(self.store().record(NODE, 2))
+
+    def test_who_refused_one_process_is_known_to_another(self):
+        for key, weight in ((NODE, 1), (DEVICE, 2)):
+            for _ in range(10):
+                self.store().record(key, weight)
+        self.assertEqual({NODE}, self.store().refusing())
 
     def test_records_of_many_at_once_are_all_counted(self):
         def record():
@@ -95,6 +102,14 @@ class TestShared(StoreTestCase):
         found = self.store(error_suppression_limit='1000')
         found.has_failed(NODE)
         self.assertEqual(40, found.table.rows[NODE].n_exception)
+
+    def test_a_report_that_is_known_writes_nothing(self):
+        store = self.store()
+        store.report(REPORTER, NODE)
+        before = os.stat(self.path)
+        store.report(REPORTER, NODE)
+        self.store().report(REPORTER, NODE)
+        self.assertEqual(before, os.stat(self.path))
 
     def test_an_answer_of_who_did_not_fail_writes_nothing(self):
         self.store().contact(NODE)
@@ -155,11 +170,18 @@ class TestDamage(StoreTestCase):
         rows = sound['rows'][0]
         for field, values in {
                 'version': (None, 2, '1'),
-                'rows': (None, 5, [5], [[]], [rows[:2]],
-                         [[['a'], 1, 1.0]], [[['a', 'b'], 1, 1.0]],
-                         [[['a', 1, 'b', 'c'], 1, 1.0]],
-                         [[rows[0], 'x', 1.0]], [[rows[0], 1, None]]),
-                'hints': (None, [[rows[0]]], [[5, 1.0]]),
+                'rows': (None, 5, [5], [[]], [rows[:3]],
+                         [[['a'], 1, 1.0, True]],
+                         [[['a', 'b'], 1, 1.0, True]],
+                         [[['a', 1, 'b', 'c'], 1, 1.0, True]],
+                         [[rows[0], 'x', 1.0, True]],
+                         [[rows[0], 1, None, True]],
+                         # As JSON knows them: Infinity, NaN, beyond a float.
+                         [[rows[0], math.inf, 1.0, True]],
+                         [[rows[0], 1, math.nan, True]],
+                         [[rows[0], 1, 10 ** 400, True]]),
+                'hints': (None, [[rows[0]]], [[5, 1.0]],
+                          [[rows[0], math.nan]]),
                 'rejoined': (None, [[rows[0], 'x']]),
                 'reports': (None, [[rows[0], 1.0]],
                             [[5, rows[0], 1.0]])}.items():

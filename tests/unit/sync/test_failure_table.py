@@ -17,8 +17,8 @@ import unittest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from swift_lightsync.sync.failure_table import FailureTable, MAX_ROWS, \
-    NO_EXCEPTION, Row
+from swift_lightsync.sync.failure_table import FailureTable, MAX_HINTS, \
+    MAX_ROWS, NO_EXCEPTION, Row
 
 
 class TestFailureTable(unittest.TestCase):
@@ -93,7 +93,18 @@ class TestFailureTable(unittest.TestCase):
             table.contact(key, 5)
         self.assertEqual({'a': 5}, table.rejoined)
         table.record('a', 6)
+        self.assertEqual({'a': 5}, table.rejoined)
+        table.forget(15)
         self.assertEqual({}, table.rejoined)
+
+    def test_who_refused_only_has_let_nobody_wait(self):
+        table = FailureTable(limit=3, interval=10)
+        for key, weights in {'a': [1, 1, 1], 'b': [1, 1], 'c': [1, 2],
+                             'd': [3]}.items():
+            for weight in weights:
+                table.record(key, 0, weight)
+        self.assertEqual({'a'}, table.refusing(9))
+        self.assertEqual(set(), table.refusing(10))
 
 
 class TestHints(unittest.TestCase):
@@ -101,11 +112,22 @@ class TestHints(unittest.TestCase):
     def setUp(self):
         self.table = FailureTable(limit=3, interval=10)
 
-    def test_a_hint_stops_nothing_and_the_next_exception_decides(self):
+    def test_a_hint_stops_nothing_and_the_next_time_out_decides(self):
         self.table.hint('a', 0)
         self.assertFalse(self.table.has_failed('a', 0))
-        self.assertTrue(self.table.record('a', 1))
+        self.assertTrue(self.table.record('a', 1, weight=2))
         self.assertTrue(self.table.has_failed('a', 1))
+
+    def test_after_a_hint_refusals_count_as_without_it(self):
+        self.table.hint('a', 0)
+        self.assertEqual([False, False, True],
+                         [self.table.record('a', now) for now in (1, 2, 3)])
+
+    def test_after_a_hint_and_a_refusal_the_next_time_out_decides(self):
+        self.table = FailureTable(limit=10, interval=10)
+        self.table.hint('a', 0)
+        self.table.record('a', 1)
+        self.assertTrue(self.table.record('a', 2, weight=2))
 
     def test_any_number_of_hints_is_one(self):
         for now in range(100):
@@ -114,20 +136,46 @@ class TestHints(unittest.TestCase):
 
     def test_a_hint_is_believed_for_an_interval(self):
         self.table.hint('a', 0)
-        self.assertFalse(self.table.record('a', 10))
-        self.assertEqual(Row(1, 10), self.table.row('a', 10))
+        self.assertFalse(self.table.record('a', 10, weight=2))
+        self.assertEqual(Row(2, 10, True), self.table.row('a', 10))
 
-    def test_an_answer_is_better_than_a_hint(self):
-        self.table.hint('a', 1)
-        self.assertTrue(self.table.contact('a', 2))
-        self.assertFalse(self.table.record('a', 3))
+    def test_a_time_out_before_an_answer_lets_the_next_one_decide(self):
+        self.table.record('a', 0, weight=2)
+        for now in (1, 2):
+            self.table.contact('a', now)
+        self.assertFalse(self.table.has_failed('a', 2))
+        self.assertTrue(self.table.record('a', 9, weight=2))
+        self.table.contact('a', 10)
+        self.assertTrue(self.table.record('a', 18, weight=2))
+
+    def test_a_refusal_before_an_answer_counts_for_nothing(self):
+        self.table.record('a', 0)
+        self.table.contact('a', 1)
+        self.assertFalse(self.table.record('a', 2, weight=2))
 
     def test_a_sign_of_life_of_who_failed_makes_it_rejoin(self):
         self.table.record('a', 0, weight=3)
         self.table.hint('a', 1)
         self.assertFalse(self.table.has_failed('a', 1))
         self.assertEqual({'a': 1}, self.table.rejoined)
-        self.assertTrue(self.table.record('a', 2))
+        self.assertTrue(self.table.record('a', 2, weight=2))
+
+    def test_who_rejoined_and_let_us_wait_again_is_not_believed(self):
+        self.table.record('a', 0, weight=3)
+        self.table.hint('a', 1)
+        self.table.record('a', 2, weight=3)
+        self.table.hint('a', 3)
+        self.assertTrue(self.table.has_failed('a', 3))
+        self.assertFalse(self.table.has_failed('a', 12))
+
+    def test_who_rejoined_and_refused_again_is_believed(self):
+        self.table.record('a', 0, weight=3)
+        self.table.hint('a', 1)
+        for now in (2, 3, 4):
+            self.table.record('a', now)
+        self.assertTrue(self.table.has_failed('a', 4))
+        self.table.hint('a', 5)
+        self.assertFalse(self.table.has_failed('a', 5))
 
     def test_a_report_is_of_one_reporter_and_a_hint_for_us(self):
         self.table.report('r', 'a', 0)
@@ -136,7 +184,7 @@ class TestHints(unittest.TestCase):
         self.assertFalse(self.table.is_reported('s', 'a', 0))
         self.assertFalse(self.table.is_reported('r', 'b', 0))
         self.assertFalse(self.table.has_failed('a', 0))
-        self.assertTrue(self.table.record('a', 1))
+        self.assertTrue(self.table.record('a', 1, weight=2))
 
     def test_a_report_does_not_revive_who_has_failed_for_us(self):
         self.table.record('a', 0, weight=3)
@@ -170,9 +218,9 @@ class TestHints(unittest.TestCase):
             self.table.hints[number] = number / count
         self.table.record('last', 1)
         self.table.report('r', 'last', 1)
-        for entries in (self.table.rows, self.table.hints,
-                        self.table.reports):
-            self.assertLessEqual(len(entries), MAX_ROWS)
+        self.assertLessEqual(len(self.table.rows), MAX_ROWS)
+        for entries in (self.table.hints, self.table.reports):
+            self.assertLessEqual(len(entries), MAX_HINTS)
         # The newest stay.
         self.assertIn(count - 1, self.table.rows)
         self.assertTrue(self.table.is_reported('r', 'last', 1))
@@ -186,6 +234,8 @@ class AgainstADumbTable(RuleBasedStateMachine):
         self.table = FailureTable(limit=4, interval=10)
         self.now = 0
         self.history = {'a': [], 'b': []}
+        #: When a key that answered had let us wait.
+        self.suspected = {}
 
     keys = st.sampled_from('ab')
 
@@ -195,18 +245,26 @@ class AgainstADumbTable(RuleBasedStateMachine):
             history.clear()
         return sum(weight for _, weight in history)
 
-    @rule(key=keys, weight=st.sampled_from([1, 5]))
+    @rule(key=keys, weight=st.sampled_from([1, 2, 5]))
     def record(self, key, weight):
         before = self.count(key)
-        self.history[key].append((self.now, weight))
-        assert (before < 4 <= before + weight) == self.table.record(
+        decides = (weight > 1 and key in self.suspected
+                   and self.now - self.suspected[key] < 10)
+        counted = max(weight, 4 - before if decides else 0)
+        self.history[key].append((self.now, counted))
+        assert (before < 4 <= before + counted) == self.table.record(
             key, self.now, weight)
 
     @rule(key=keys)
     def contact(self, key):
         known = bool(self.count(key))
+        if self.waited(key):
+            self.suspected[key] = self.history[key][-1][0]
         self.history[key].clear()
         assert self.table.contact(key, self.now) or not known
+
+    def waited(self, key):
+        return any(weight > 1 for _, weight in self.history[key])
 
     @rule(seconds=st.sampled_from([0.5, 5, 10]))
     def wait(self, seconds):

@@ -35,10 +35,14 @@ def named(partitions, count=None):
                  digest=partitions.digest)
 
 
-def some(number, size=10):
+def some(number, size=30):
     """The number-th of sets that have nothing in common; a byte each."""
     return PartitionSet(range(number * size, (number + 1) * size - 1)
                         if number else range(size - 1))
+
+
+#: What one of them takes of the capacity.
+SIZE = len(some(1).encoded) + known_sets.ENTRY
 
 
 class TestKnownSets(unittest.TestCase):
@@ -53,19 +57,19 @@ class TestKnownSets(unittest.TestCase):
     def test_a_digest_with_another_count_is_refused(self):
         known = KnownSets()
         known.find(listed(some(1)))
-        for count in (0, 8, 10, 2 ** 32 - 1):
+        for count in (0, 28, 30, 2 ** 32 - 1):
             with self.assertRaises(PartitionSetError):
                 known.find(named(some(1), count))
         self.assertEqual(some(1), known.find(named(some(1))))
 
-    def test_the_empty_set_can_be_named(self):
+    def test_one_that_is_no_longer_than_its_digest_is_not_kept(self):
         known = KnownSets()
-        known.find(listed(PartitionSet(())))
-        self.assertEqual((), known.find(named(PartitionSet(()))))
+        for partitions in (PartitionSet(()), some(1, size=17)):
+            known.find(listed(partitions))
+            self.assertIsNone(known.find(named(partitions)))
 
     def test_those_used_last_are_kept(self):
-        size = len(some(1).encoded)
-        known = KnownSets(capacity=3 * size)
+        known = KnownSets(capacity=3 * SIZE)
         for number in (1, 2, 3):
             known.find(listed(some(number)))
         known.find(named(some(1)))
@@ -76,18 +80,18 @@ class TestKnownSets(unittest.TestCase):
             self.assertEqual(some(number), known.find(named(some(number))))
 
     def test_one_large_set_displaces_many_small_ones(self):
-        known = KnownSets(capacity=100)
+        known = KnownSets(capacity=8 * SIZE)
         for number in range(8):
             known.find(listed(some(number)))
-        large = PartitionSet(range(95))
+        large = PartitionSet(range(8 * SIZE - known_sets.ENTRY))
         known.find(listed(large))
         self.assertEqual(large, known.find(named(large)))
         self.assertFalse(any(known.find(named(some(number)))
                              for number in range(8)))
 
     def test_one_that_is_too_large_is_used_and_not_kept(self):
-        known = KnownSets(capacity=10)
-        large = PartitionSet(range(11))
+        known = KnownSets(capacity=SIZE)
+        large = PartitionSet(range(SIZE))
         self.assertEqual(large, known.find(listed(large)))
         self.assertIsNone(known.find(named(large)))
         # What it displaced makes room, as if it had never been there.
@@ -95,7 +99,7 @@ class TestKnownSets(unittest.TestCase):
         self.assertEqual(some(1), known.find(named(some(1))))
 
     def test_one_that_is_sent_again_is_counted_once(self):
-        known = KnownSets(capacity=len(some(1).encoded) * 2)
+        known = KnownSets(capacity=SIZE * 2)
         known.find(listed(some(1)))
         for _ in range(50):
             known.find(listed(some(2)))
@@ -103,11 +107,10 @@ class TestKnownSets(unittest.TestCase):
 
     @given(st.lists(st.integers(0, 9), max_size=60), st.integers(0, 6))
     def test_it_is_a_list_of_the_last_used(self, numbers, room):
-        size = len(some(1).encoded)
-        known = KnownSets(capacity=room * size)
+        known = KnownSets(capacity=room * SIZE)
         model = []
         for number in numbers:
-            if len(some(number).encoded) != size:
+            if len(some(number).encoded) + known_sets.ENTRY != SIZE:
                 continue
             expected = number in model
             found = known.find(named(some(number)))
@@ -116,17 +119,18 @@ class TestKnownSets(unittest.TestCase):
             model = ([number] + [other for other in model
                                  if other != number])[:room]
 
-    def test_its_memory_is_bounded(self):
-        known = KnownSets(capacity=1 << 18)
-        tracemalloc.start()
-        try:
-            for number in range(2000):
-                known.find(listed(PartitionSet(
-                    range(number, number + 1024))))
-            held = tracemalloc.get_traced_memory()[0]
-        finally:
-            tracemalloc.stop()
-        self.assertLess(held, 3 << 18)
+    def test_its_memory_is_bounded_whatever_the_size_of_the_sets(self):
+        for size, count in ((1, 20000), (17, 20000), (1024, 2000)):
+            known = KnownSets(capacity=1 << 18)
+            tracemalloc.start()
+            try:
+                for number in range(count):
+                    known.find(listed(PartitionSet(
+                        range(number, number + size))))
+                held = tracemalloc.get_traced_memory()[0]
+            finally:
+                tracemalloc.stop()
+            self.assertLess(held, 3 << 18)
 
     def test_its_capacity_is_the_documented_one(self):
         self.assertEqual('%d MiB' % (known_sets.CAPACITY >> 20), re.search(

@@ -12,11 +12,9 @@
 # limitations under the License.
 """partition_round: passes of real daemons over real object-servers."""
 
-import errno
 import itertools
 import os
 import shutil
-import time
 import unittest
 from unittest import mock
 
@@ -24,10 +22,9 @@ from swift.common.concurrency import Timeout
 from swift.common.utils import lock_path
 
 from swift_lightsync.sync import fingerprint, partition_round
-from swift_lightsync.sync.fingerprint import Fingerprints
+from swift_lightsync.sync.fingerprints import Fingerprints
 from swift_lightsync.sync.sync_client import SyncClient
 from tests.unit.sync.cluster import ClusterTestCase
-from tests.unit.sync.fixtures import PARTITION
 
 
 class TestPass(ClusterTestCase):
@@ -146,73 +143,6 @@ class TestPass(ClusterTestCase):
         self.assertEqual([{}, {}], self.requests())
 
 
-class TestFullExchange(ClusterTestCase):
-
-    def test_an_interval_of_nothing_is_stock_swift(self):
-        self.start(3)
-        self.put_everywhere()
-        daemon = self.replicator(0, full_exchange_interval='0')
-        for _ in range(2):
-            stats = self.run_pass(0, daemon)
-            self.assertEqual((1, 2, 2, 0), (stats.attempted, stats.hashmatch,
-                                            stats.success, stats.failure))
-            self.assertEqual([{}, {'REPLICATE': 1}, {'REPLICATE': 1}],
-                             self.requests())
-
-    def make_due(self, number=0):
-        self.daemons[number].fingerprints(self.policy).note_exchange(
-            'sda', PARTITION, 1.0)
-
-    def test_when_due_all_are_compared_and_it_is_noted(self):
-        self.start(3)
-        self.put_everywhere()
-        self.make_due()
-        before = time.time()
-        self.run_pass(0)
-        self.assertEqual([{}, {'REPLICATE': 1}, {'REPLICATE': 1}],
-                         self.requests())
-        self.assertGreaterEqual(self.nodes[0].exchanged(), before)
-        self.run_pass(0)
-        self.assertEqual([{}, {'LIGHTSYNC': 1}, {}], self.requests())
-
-    def test_it_finds_a_suffix_whose_invalidation_was_lost(self):
-        self.start(2)
-        self.put_everywhere()
-        self.run_pass(0)
-        self.nodes[0].put('lost')
-        with open(os.path.join(self.nodes[0].part_path, 'hashes.invalid'),
-                  'w'):
-            pass
-        self.run_pass(0)
-        self.assertEqual(1, len(self.nodes[1].objects()))
-        self.make_due()
-        self.run_pass(0)
-        self.assertEqual(2, len(self.nodes[1].objects()))
-
-    def test_a_failed_replica_is_left_out_and_counted(self):
-        self.start(3)
-        self.put_everywhere()
-        self.make_due()
-        peer = self.ring_nodes[1]
-        self.daemons[0].neighbours.failures.table.record(
-            (peer['replication_ip'], peer['replication_port']),
-            time.time(), 10)
-        stats = self.run_pass(0)
-        self.assertEqual([{}, {}, {'REPLICATE': 1}], self.requests())
-        self.assertEqual((1, 1, 1), (stats.attempted, stats.success,
-                                     stats.failure))
-
-    def test_a_disk_without_room_has_its_exchange_once(self):
-        self.start(2)
-        self.put_everywhere()
-        self.make_due()
-        with mock.patch.object(fingerprint, 'mkstemp',
-                               side_effect=OSError(errno.ENOSPC, 'full')):
-            stats = self.run_pass(0)
-        self.assertEqual((1, 1), (stats.attempted, stats.hashmatch))
-        self.assertEqual({'REPLICATE': 1}, self.requests()[1])
-
-
 class TestRing(ClusterTestCase):
 
     def test_a_ring_that_changed_meanwhile_leads_to_a_full_comparison(self):
@@ -221,8 +151,8 @@ class TestRing(ClusterTestCase):
         job = self.job()
         self.set_ring([0, 1, 3])
         self.daemons[0].update(job)
-        self.assertEqual([{}, {'REPLICATE': 1}, {'REPLICATE': 1}, {}],
-                         self.requests())
+        self.assertEqual([[], ['suffixes'], ['suffixes'], []],
+                         self.asked())
         self.assertEqual(1, self.daemons[0].stats_for_dev['sda'].attempted)
 
     def test_a_device_replaced_meanwhile_loses_nothing(self):
@@ -243,7 +173,7 @@ class TestRing(ClusterTestCase):
         job = self.job()
         self.set_ring([2, 3])
         self.daemons[0].update(job)
-        self.assertEqual([{}, {'REPLICATE': 1}, {}, {}], self.requests())
+        self.assertEqual([[], ['suffixes'], [], []], self.asked())
 
 
 class TestFallBack(ClusterTestCase):

@@ -286,9 +286,9 @@ class TestDifferences(BatchTestCase):
         self.one_pass()
         self.daemons[0].fingerprints(self.policy).note_exchange(
             'sda', 0, 1.0)
+        self.asked()
         stats = self.one_pass()
-        self.assertEqual(2, sum(counts.get('REPLICATE', 0)
-                                for counts in self.requests()))
+        self.assertEqual(2, sum(map(len, self.asked())))
         self.assertEqual(self.held() + 1, stats['hashmatch'])
 
 

@@ -31,7 +31,8 @@ from swift.obj import server
 from swift_lightsync.object_server import ObjectController
 from swift_lightsync.sync import merkle, sync_message
 from swift_lightsync.sync.comparison import slice_roots
-from swift_lightsync.sync.fingerprint import ABSENT, Fingerprints
+from swift_lightsync.sync.fingerprint import ABSENT
+from swift_lightsync.sync.fingerprints import Fingerprints
 from swift_lightsync.sync.known_sets import KnownSets
 from swift_lightsync.sync.partition_set import PartitionSet
 from swift_lightsync.sync.sync_client import ConnectFailure, SyncClient
@@ -363,7 +364,7 @@ class TestManyPartitions(ClientTestCase):
     def test_as_many_partitions_as_allowed(self):
         peer = self.server(self.controller())
         with mock.patch.object(Fingerprints, 'get_many',
-                               lambda self, device, partitions: (
+                               lambda self, device, partitions, deadline: (
                                    0, dict.fromkeys(partitions, ABSENT))):
             roots = dict.fromkeys(range(0, 2 ** 32, 2 ** 14), EMPTY)
             self.client.http_timeout = 20
@@ -512,13 +513,14 @@ class TestBadPeer(ClientTestCase):
 
     def test_each_status(self):
         for status, expected in ((400, Answer.UNSUPPORTED),
+                                 (404, Answer.UNSUPPORTED),
                                  (405, Answer.UNSUPPORTED),
                                  (501, Answer.UNSUPPORTED),
                                  (507, Answer.UNMOUNTED)):
             reply = answer(b'no', b'%d X' % status)
             self.assertEqual((expected, set()),
                              self.ask(self.answering(reply)))
-        for status in (201, 301, 404, 408, 411, 413, 429, 500, 503, 529):
+        for status in (201, 301, 408, 411, 413, 429, 500, 503, 529):
             with self.subTest(status=status):
                 with self.assertRaisesRegex(SyncMessageError,
                                             'status %d' % status):

@@ -34,10 +34,11 @@ from swift.common.utils import lock_path
 from swift.obj.diskfile import invalidate_hash
 
 from swift_lightsync.object_server import ObjectController
-from swift_lightsync.sync import fingerprint, merkle, sync_message, verb
+from swift_lightsync.sync import fingerprint, fingerprints, merkle, \
+    sync_message, verb
 from swift_lightsync.sync.comparison import compare, slice_roots
 from swift_lightsync.sync.failure_store import FailureStore
-from swift_lightsync.sync.fingerprint import Fingerprints
+from swift_lightsync.sync.fingerprints import Fingerprints
 from swift_lightsync.sync.notice import Notice
 from swift_lightsync.sync.partition_set import PartitionSet
 from swift_lightsync.sync.sync_message import Verdict, decode_reply, \
@@ -168,11 +169,11 @@ class TestAnswer(VerbTestCase):
         self.put(self.disk, 'sda', 'o')
         ticks = []
 
-        def slow(fingerprints, device, partitions):
+        def slow(prints, device, partitions, deadline):
             deadline = time.monotonic() + 5
             while not ticks and time.monotonic() < deadline:
                 time.sleep(0.001)
-            return genuine(fingerprints, device, partitions)
+            return genuine(prints, device, partitions, deadline)
 
         genuine = Fingerprints.get_many
         with mock.patch.object(Fingerprints, 'get_many', slow):
@@ -289,24 +290,22 @@ class TestSets(VerbTestCase):
 class TestPatience(VerbTestCase):
 
     def test_what_was_not_looked_at_differs_and_later_messages_go_on(self):
-        count = 5 * fingerprint.PORTION
+        count = 5 * fingerprints.PORTION
         roots = dict.fromkeys(range(count), EMPTY)
-        genuine, seen = Fingerprints.get_many, set()
+        genuine, seen = Fingerprints._get, set()
 
-        def get_many(fingerprints, device, partitions):
-            seen.update(partitions)
-            return genuine(fingerprints, device, partitions)
+        def get(prints, dev_path, device, partition):
+            seen.add(partition)
+            return genuine(prints, dev_path, device, partition)
 
         def clock():
-            # What is seen for the first time takes 7 seconds a portion.
-            return len(seen) / fingerprint.PORTION * 7
+            # What is seen for the first time takes a tenth of a second.
+            return len(seen) / 10
 
-        with mock.patch.object(Fingerprints, 'get_many', get_many), \
-                mock.patch.object(verb, 'time', mock.Mock(monotonic=clock)):
-            self.assertEqual(
-                [3, 1, 0, 0],
-                [len(self.differing(roots)) // fingerprint.PORTION
-                 for _ in range(4)])
+        with mock.patch.object(Fingerprints, '_get', get), \
+                mock.patch.object(fingerprints.time, 'monotonic', clock):
+            self.assertEqual([220, 120, 20, 0, 0], [
+                len(self.differing(roots)) for _ in range(5)])
 
     def test_it_is_the_documented_one(self):
         self.assertEqual(verb.PATIENCE, int(documented.found(
@@ -330,7 +329,7 @@ class TestNotice(VerbTestCase):
         found = self.failures()
         self.assertTrue(found.is_reported(self.reporter, self.failed))
         self.assertFalse(found.has_failed(self.failed))
-        self.assertTrue(found.record(self.failed, 1))
+        self.assertTrue(found.record(self.failed, 2))
 
     def test_it_needs_no_policy(self):
         response = self.notify(Notice(self.reporter, self.failed).encode(),
@@ -346,14 +345,14 @@ class TestNotice(VerbTestCase):
         self.refused(507, b'x', path='/sdz/notice')
         self.assertFalse(os.path.exists(self.failures().path))
 
-    def test_a_message_of_who_had_failed_lets_the_next_exception_decide(self):
+    def test_a_message_of_who_had_failed_lets_the_next_time_out_decide(self):
         self.failures().record(self.reporter, 10)
         self.differing({0: EMPTY}, app=self.controller(),
                        X_Backend_Lightsync_Sender='10.0.0.1:6200')
         found = self.failures()
         self.assertFalse(found.has_failed(self.reporter))
         self.assertEqual({self.reporter}, set(found.rejoined()))
-        self.assertTrue(found.record(self.reporter, 1))
+        self.assertTrue(found.record(self.reporter, 2))
 
     def test_a_sender_that_is_none_is_passed_over(self):
         for sender in ('', 'x', ':', 'a:b', '1.2.3.4:99999999'):
@@ -494,14 +493,14 @@ class TestOnTheWire(VerbTestCase):
         answered = threading.Event()
         genuine = Fingerprints.get_many
 
-        def get_many(fingerprints, device, partitions):
+        def get_many(prints, device, partitions, deadline):
             if device == 'sda':
                 # It blocks a thread, not the server.
                 waited.append(answered.wait(5))
-            return genuine(fingerprints, device, partitions)
+            return genuine(prints, device, partitions, deadline)
 
         waited = []
-        roots = dict.fromkeys(range(3 * fingerprint.PORTION), EMPTY)
+        roots = dict.fromkeys(range(3 * fingerprints.PORTION), EMPTY)
         first, second = self.connect(), self.connect()
         with mock.patch.object(Fingerprints, 'get_many', get_many):
             body = message(roots)

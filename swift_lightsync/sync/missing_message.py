@@ -1,0 +1,162 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""
+The bytes by which objects are offered, and those that are wanted named.
+
+PROTOCOL.md, "An exchange", is the format; nothing else encodes it. The lines
+are ssync's, and written and read by Swift's own functions.
+"""
+
+import re
+import struct
+
+from swift.obj.ssync_receiver import decode_missing
+from swift.obj.ssync_sender import encode_missing
+
+from swift_lightsync.sync.exchange_message import COUNT, MAX_PARTITIONS, \
+    require_ascent
+from swift_lightsync.sync.sync_message import HEAD, NUMBER, \
+    SyncMessageError, pack, unpack
+
+OFFER, WANTED = 6, 7
+#: Most objects that one message offers.
+MAX_OBJECTS = 8192
+#: No line is longer, without its end.
+MAX_LINE = 160
+
+#: partition, its objects, the bytes of their lines
+OFFERED = struct.Struct('<III')
+#: partition, objects that were looked at, those of them that are wanted
+LOOKED = struct.Struct('<III')
+MAX_OFFER_BYTES = (HEAD.size + COUNT.size + MAX_PARTITIONS * OFFERED.size
+                   + MAX_OBJECTS * (MAX_LINE + 1) + NUMBER.size)
+
+_DELTA = rb'-?[0-9a-f]{1,16}(__[0-9a-f]{1,16})?'
+IS_LINE = re.compile(
+    rb'[0-9a-f]{32} [0-9]{10}\.[0-9]{5}(_[0-9a-f]{16})?'
+    rb'( m:%s(,t:%s)?)?' % (_DELTA, _DELTA)).fullmatch
+
+
+def line_of(object_hash, timestamps):
+    """
+    :param object_hash: 32 hex digits
+    :param timestamps: a dict, as from a diskfile manager's ``yield_hashes``
+    :returns: the line that offers the object, bytes; None if no line can
+    """
+    line = encode_missing(object_hash, **timestamps)
+    return line if IS_LINE(line) else None
+
+
+def encode_offer(offer):
+    """
+    :param offer: a dict, partition number to a list of lines
+    :returns: the bytes of the message
+    """
+    parts = [COUNT.pack(len(offer))]
+    for partition, lines in sorted(offer.items()):
+        text = b''.join(line + b'\n' for line in lines)
+        parts += [OFFERED.pack(partition, len(lines), len(text)), text]
+    return pack(OFFER, *parts)
+
+
+def decode_offer(data):
+    """
+    :returns: a dict, partition number to a list of objects, each as Swift's
+        ``decode_missing`` gives it
+    :raises SyncMessageError: if the bytes are no such message
+    """
+    if len(data) > MAX_OFFER_BYTES:
+        raise SyncMessageError('%d bytes, at most %d'
+                               % (len(data), MAX_OFFER_BYTES))
+    offer, total = {}, 0
+    for (partition, objects, length), rest in _entries(OFFER, OFFERED, data):
+        total += objects
+        if total > MAX_OBJECTS:
+            raise SyncMessageError('more than %d objects' % MAX_OBJECTS)
+        lines = rest(length).split(b'\n')
+        if lines.pop() or len(lines) != objects:
+            raise SyncMessageError('partition %d: not %d lines'
+                                   % (partition, objects))
+        offer[partition] = [_object(line) for line in lines]
+    return offer
+
+
+def _object(line):
+    if not IS_LINE(line):
+        raise SyncMessageError('%r offers no object' % line[:MAX_LINE])
+    try:
+        return decode_missing(line)
+    except (ValueError, OverflowError) as err:
+        raise SyncMessageError('%r: %s' % (line, err))
+
+
+def encode_wanted(answer):
+    """
+    :param answer: a dict, partition number to a tuple of how many objects
+        were looked at, and the indices of those that are wanted, ascending
+    :returns: the bytes of the message
+    """
+    parts = [COUNT.pack(len(answer))]
+    for partition, (looked, wanted) in sorted(answer.items()):
+        parts += [LOOKED.pack(partition, looked, len(wanted)),
+                  struct.pack('<%dI' % len(wanted), *wanted)]
+    return pack(WANTED, *parts)
+
+
+def decode_wanted(data, offer):
+    """
+    :param offer: the offer that is answered
+    :returns: a dict, as for :func:`encode_wanted`
+    :raises SyncMessageError: if the bytes are no answer to that
+    """
+    answer = {}
+    for (partition, looked, wanted), rest in _entries(WANTED, LOOKED, data):
+        if partition not in offer:
+            raise SyncMessageError('partition %d was not offered'
+                                   % partition)
+        indices = [index for index, in NUMBER.iter_unpack(
+            rest(wanted * NUMBER.size))]
+        require_ascent('objects', indices)
+        if looked > len(offer[partition]) or indices[-1:] >= [looked]:
+            raise SyncMessageError(
+                'partition %d: more objects than the %d offered'
+                % (partition, len(offer[partition])))
+        answer[partition] = looked, indices
+    return answer
+
+
+def _entries(kind, fields, data):
+    """
+    Yield, for each partition of a message, its fields, the number first, and
+    a function that takes so many of the bytes that follow them.
+    """
+    (count,), body = unpack(kind, COUNT, data)
+    if count > MAX_PARTITIONS:
+        raise SyncMessageError('%d partitions, at most %d'
+                               % (count, MAX_PARTITIONS))
+    at, partitions = 0, []
+
+    def take(length):
+        nonlocal at
+        if length > len(body) - at:
+            raise SyncMessageError('ends within a partition')
+        at += length
+        return body[at - length:at]
+
+    for _ in range(count):
+        found = fields.unpack(take(fields.size))
+        partitions.append(found[0])
+        yield found, take
+    if at != len(body):
+        raise SyncMessageError('%d bytes too many' % (len(body) - at))
+    require_ascent('partitions', partitions)

@@ -1,0 +1,312 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""exchange_batch: peers and partitions in trouble."""
+
+import contextlib
+import os
+import shutil
+import socket
+import time
+import unittest
+from unittest import mock
+
+from swift.common.concurrency import sleep
+from swift.common.utils import hash_path, lock_path
+from swift.obj.replicator import ObjectReplicator
+
+from swift_lightsync.sync import exchange_message
+from swift_lightsync.sync.exchange_batch import ExchangeBatch
+from swift_lightsync.sync.neighbours import device_key, endpoint
+from tests.unit.sync.exchanges import PARTS, Meddler, RsyncTestCase, \
+    SsyncTestCase
+
+
+class Trouble:
+    """What holds by rsync as by ssync."""
+
+    def test_whatever_the_peer_answers_all_is_exchanged_and_counted_once(
+            self):
+        self.put_all()
+        sound = exchange_message.encode_suffix_hashes
+        replies = dict.fromkeys((400, 404, 405, 500, 501, 503, 507, 204))
+        replies = {str(status): status for status in replies}
+        replies.update({
+            'nothing': lambda env: b'',
+            'garbage': lambda env: b'LSYN' * 99,
+            'html': lambda env: b'<html>It works!</html>',
+            'truncated': lambda env: sound({1: {'abc': 'a' * 32}})[:-7],
+            'no partition': lambda env: sound({}),
+            'others': lambda env: sound({1: {}, 1000: {}}),
+            'its own question': lambda env: env['wsgi.input'].read()})
+        stamp = 1
+        for what in ('suffixes', 'rehash'):
+            for name, reply in replies.items():
+                if what == 'rehash' and (self.method == 'ssync'
+                                         or reply == 204):
+                    continue
+                stamp += 1
+                self.put_all('o', stamp, [0], range(3))
+                with self.subTest(what, reply=name), Meddler(
+                        self.nodes[1], what, reply=reply) as met:
+                    stats = self.run_pass(0)
+                    self.assertEqual(1, met.calls)
+                    self.assert_converged(files=PARTS)
+                    self.assertEqual(
+                        (PARTS, PARTS, 0, PARTS),
+                        (stats.attempted, stats.success, stats.failure,
+                         stats.suffix_count))
+
+    def test_a_peer_that_hangs_costs_one_time_out_until_it_is_back(self):
+        self.put_all()
+        neighbours = self.daemons[0].neighbours
+        neighbours.client.http_timeout = 0.3
+        for stamp, what in enumerate(['suffixes'] + self.after_hashes, 2):
+            self.put_all('o', stamp, [0])
+            with Meddler(self.nodes[1], what, lambda: sleep(1)) as met:
+                begin = time.monotonic()
+                stats = self.run_pass(0)
+                spent = time.monotonic() - begin
+            self.assertEqual(1, met.calls)
+            self.assertNotIn('REPLICATE', self.requests()[1])
+            self.assertEqual((PARTS, 0, PARTS), (
+                stats.attempted, stats.success, stats.failure))
+            self.assertLess(spent, 2)
+            for key in (endpoint, device_key):
+                neighbours.failures.contact(key(self.ring_nodes[1]))
+            stats = self.run_pass(0)
+            self.assert_converged(files=PARTS)
+            self.assertEqual((PARTS, PARTS, 0), (
+                stats.attempted, stats.success, stats.failure))
+
+    def test_a_peer_that_dies_before_the_exchange_costs_one_time_out(self):
+        self.put_all()
+        self.put_all('o', 2, [0])
+        timed_out = []
+
+        def die():
+            self.servers[1].close()
+            # Who listens but does not accept is as silent as a dead host.
+            listener = socket.socket()
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            where = self.nodes[1].ip, self.ring_nodes[1]['port']
+            listener.bind(where)
+            listener.listen(0)
+            self.addCleanup(listener.close)
+            timed_out.append(listener)
+
+        original = ExchangeBatch.run
+
+        def run(batch):
+            if not timed_out:
+                die()
+            return original(batch)
+
+        daemon = self.daemons[0]
+        daemon.conn_timeout = daemon.http_timeout = 0.5
+        daemon.neighbours.client.conn_timeout = 0.5
+        daemon.neighbours.client.http_timeout = 0.5
+        with mock.patch.object(ExchangeBatch, 'run', run):
+            begin = time.monotonic()
+            stats = self.run_pass(0)
+        self.assertEqual(0, stats.success)
+        self.assertEqual(PARTS, stats.attempted)
+        # One in the batch, and one until the ring closes over it.
+        self.assertLess(time.monotonic() - begin, 2.5)
+
+    def test_a_partition_that_the_peer_cannot_read_is_left_to_itself(self):
+        self.put_all()
+        self.put_all('o', 2, [0])
+        hashes = os.path.join(self.path(1, 3), 'hashes.pkl')
+        os.makedirs(os.path.join(hashes, 'in the way'))
+        stats = self.run_pass(0)
+        self.assert_converged([part for part in range(PARTS) if part != 3])
+        self.assertEqual(PARTS, stats.attempted)
+        self.assertEqual(['suffixes'] + self.after_hashes, self.others())
+        shutil.rmtree(hashes)
+        self.run_pass(0)
+        self.assert_converged(files=PARTS)
+
+    def test_a_partition_that_is_locked_is_left_to_itself(self):
+        self.put_all()
+        patcher = mock.patch('swift.common.utils.DEFAULT_LOCK_TIMEOUT', 0.3)
+        patcher.start()
+        self.addCleanup(patcher.stop)
+        original = ExchangeBatch._exchange
+        for stamp, number in ((2, 1), (3, 0)):
+            self.put_all('o', stamp, [0])
+
+            def locked(batch, node, rounds):
+                with lock_path(self.path(number, 3)):
+                    return original(batch, node, rounds)
+
+            with mock.patch.object(ExchangeBatch, '_exchange', locked):
+                stats = self.run_pass(0)
+            self.assert_converged(files=PARTS)
+            self.assertEqual((PARTS, PARTS, 0), (
+                stats.attempted, stats.success, stats.failure))
+            self.assertEqual(1, self.requests()[1].get('REPLICATE', 0) // 2
+                             if self.method == 'rsync' else 1)
+
+    def test_a_suffix_that_cannot_be_hashed_does_not_stop_the_others(self):
+        self.put_all()
+        for stamp, number in ((2, 1), (3, 0)):
+            self.put_all('o', stamp, [0])
+            for name in range(self.hosts):
+                self.put_one(name, 5, 'bad', stamp)
+            bad = os.path.join(self.path(number, 5), hash_path(
+                'a', 'c', 'bad')[-3:])
+            manager = (self.daemons[0]._df_router if not number else
+                       self.nodes[1].app._diskfile_router)[self.policy]
+            original = manager._hash_suffix
+
+            def hash_suffix(path, **kwargs):
+                if path == bad:
+                    raise OSError(5, 'Input/output error', path)
+                return original(path, **kwargs)
+
+            with mock.patch.object(manager, '_hash_suffix', hash_suffix):
+                stats = self.run_pass(0)
+            self.assertEqual(PARTS, stats.attempted)
+            self.assert_converged(files=PARTS + 1)
+
+    def test_a_partition_that_vanishes_at_any_step_harms_no_other(self):
+        rest = [part for part in range(PARTS) if part != 3]
+        self.put_all()
+
+        def vanish(number):
+            shutil.rmtree(self.path(number, 3), ignore_errors=True)
+
+        differing, push = ExchangeBatch._differing, ExchangeBatch._push
+
+        def before_hashing(batch, *args):
+            vanish(before_hashing.number)
+            return differing(batch, *args)
+
+        def before_push(batch, *args):
+            vanish(before_push.number)
+            return push(batch, *args)
+
+        def after_push(batch, *args):
+            done = push(batch, *args)
+            vanish(after_push.number)
+            return done
+
+        stamp = 1
+        for step, method in ((before_hashing, '_differing'),
+                             (before_push, '_push'), (after_push, '_push')):
+            for step.number in range(2):
+                stamp += 1
+                self.put_all('o', stamp, [0])
+                with self.subTest(step=step.__name__, number=step.number), \
+                        mock.patch.object(ExchangeBatch, method, step):
+                    stats = self.run_pass(0)
+                    self.assertEqual(PARTS, stats.attempted)
+                    self.assert_converged(rest, files=PARTS - 1)
+                for _ in range(2):
+                    for number in range(2):
+                        self.run_pass(number)
+                self.assert_converged(rest)
+
+    def test_suffixes_that_vanish_before_they_are_pushed_are_no_error(self):
+        self.put_all()
+        self.put_all('o', 2, [0])
+        gone = self.put_one(0, 2, 'gone', 1)
+        push = ExchangeBatch._push
+
+        def vanish(batch, *args):
+            shutil.rmtree(os.path.join(self.path(0, 2), gone))
+            for part in (5, 6):
+                for suffix in os.listdir(self.path(0, part)):
+                    if len(suffix) == 3:
+                        shutil.rmtree(os.path.join(self.path(0, part),
+                                                   suffix))
+            return push(batch, *args)
+
+        with mock.patch.object(ExchangeBatch, '_push', vanish):
+            stats = self.run_pass(0)
+        self.assertEqual(PARTS, stats.attempted)
+        self.assert_converged((0, 1, 2, 3, 4, 7), files=6)
+        self.put_all('o', 3, [0])
+        self.run_pass(0)
+        self.assert_converged(files=PARTS)
+
+    def test_a_partition_that_is_a_file_harms_no_other(self):
+        self.put_all()
+        self.put_all('o', 2, [0])
+        for number, part in ((1, 2), (0, 5)):
+            shutil.rmtree(self.path(number, part))
+            with open(self.path(number, part), 'w'):
+                pass
+        stats = self.run_pass(0)
+        self.assertFalse(os.path.exists(self.path(0, 5)))
+        rest = [part for part in range(PARTS) if part not in (2, 5)]
+        self.assert_converged(rest, files=PARTS - 2)
+        self.assertLessEqual(stats.attempted, PARTS)
+        for _ in range(2):
+            for number in (1, 0):
+                self.run_pass(number)
+        self.assert_converged(files=PARTS)
+
+    def test_a_directory_that_is_no_suffix_harms_no_other(self):
+        self.put_all()
+        for stray in ('bak', 'ABC', 'x y'):
+            self.put_one(0, 4, 'stray-' + stray)
+            suffix = hash_path('a', 'c', 'stray-' + stray)[-3:]
+            os.rename(os.path.join(self.path(0, 4), suffix),
+                      os.path.join(self.path(0, 4), stray))
+        for part in range(PARTS):
+            # What was there is listed when there are no hashes yet.
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(os.path.join(self.path(0, part), 'hashes.pkl'))
+        self.put_all('o', 2, [0])
+        rest = [part for part in range(PARTS) if part != 4]
+        with mock.patch('traceback.print_exception') as printed:
+            stats = self.run_pass(0)
+        self.assert_converged(rest, files=PARTS - 1)
+        self.assertEqual(PARTS, stats.attempted)
+        self.assertFalse(printed.called)
+        replicated = self.requests()[1].get('REPLICATE', 0)
+        # The one partition alone is exchanged as by stock Swift.
+        self.assertLessEqual(replicated, 2)
+
+
+class TestSsync(Trouble, SsyncTestCase):
+
+    def test_a_partition_that_ssync_cannot_push_is_left_to_itself(self):
+        self.put_all()
+        self.put_all('o', 2, [0])
+        original = ObjectReplicator.ssync
+        failed = []
+
+        def ssync(daemon, node, job, suffixes, *args):
+            if job['partition'] == '3' and not failed:
+                failed.append(job)
+                return False, {}
+            return original(daemon, node, job, suffixes, *args)
+
+        self.daemons[0].sync_method = lambda *args: ssync(
+            self.daemons[0], *args)
+        stats = self.run_pass(0)
+        self.assertEqual(1, len(failed))
+        self.assert_converged(files=PARTS)
+        self.assertEqual((PARTS, PARTS, 0), (
+            stats.attempted, stats.success, stats.failure))
+        self.assertEqual(1, self.requests()[1]['REPLICATE'])
+
+
+class TestRsync(Trouble, RsyncTestCase):
+    pass
+
+
+if __name__ == '__main__':
+    unittest.main()

@@ -1,0 +1,197 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""The object-server's side of an exchange."""
+
+import os
+import threading
+import time
+import unittest
+from unittest import mock
+
+from swift.common.bufferedhttp import BufferedHTTPConnection
+from swift.common.concurrency import sleep, spawn
+from swift.common.swob import Request
+from swift.common.utils import Timestamp, hash_path
+
+from swift_lightsync.sync import exchange_message, missing_message, verb
+from swift_lightsync.sync.names import POLICY_HEADER
+from tests.unit.sync.exchanges import PARTS, ExchangeTestCase
+from tests.unit.sync.fixtures import wait_for
+
+
+OFFER = missing_message.line_of('a' * 32, {'ts_data': Timestamp(1)})
+
+
+class TestPaths(ExchangeTestCase):
+    """What is sent names nothing outside of a device's partitions."""
+
+    hosts = 1
+
+    def send(self, path, body):
+        """:returns: the status of LIGHTSYNC to a path"""
+        where = self.ring_nodes[0]['replication_ip'], \
+            self.ring_nodes[0]['replication_port']
+        conn = BufferedHTTPConnection('%s:%d' % where)
+        try:
+            conn.putrequest('LIGHTSYNC', path)
+            conn.putheader('Content-Length', str(len(body)))
+            conn.putheader(POLICY_HEADER, '0')
+            conn.endheaders(body)
+            return conn.getresponse().status
+        finally:
+            conn.close()
+
+    def everything(self):
+        return sorted(os.path.join(top, name) for top, _, names
+                      in os.walk(self.root) for name in names + [''])
+
+    def test_a_device_cannot_be_another_directory(self):
+        outside = os.path.join(self.root, 'objects', '1', 'abc')
+        os.makedirs(outside)
+        before = self.everything()
+        for body, what in (
+                (exchange_message.encode_suffixes([1]), 'suffixes'),
+                (missing_message.encode_offer({1: [OFFER]}), 'missing'),
+                (exchange_message.encode_rehash({1: ['abc']}), 'rehash')):
+            for device in ('..', '.', '%2e%2e', '%2E', 'sda%2f..',
+                           '..%2fn0', 'sda%00', 'nope'):
+                with self.subTest(what, device=device):
+                    self.assertIn(self.send(
+                        '/%s/%s' % (device, what), body), (400, 507))
+            for path in ('/sda/../n0/%s', '/sda/%s/..', '/sda/./%s',
+                         '//%s', '/sda/%s/1', '/%s'):
+                with self.subTest(what, path=path):
+                    self.assertIn(self.send(path % what, body), (400, 507))
+        self.assertEqual(before, self.everything())
+
+    def test_partitions_that_are_not_there_stay_so(self):
+        self.put_one(0, 1)
+        before = self.everything()
+        strange = [0, 5, 2 ** 32 - 1]
+        self.assertEqual(200, self.send(
+            '/sda/suffixes', exchange_message.encode_suffixes(strange)))
+        self.assertEqual(200, self.send(
+            '/sda/missing', missing_message.encode_offer(
+                dict.fromkeys(strange, [OFFER]))))
+        self.assertEqual(204, self.send(
+            '/sda/rehash', exchange_message.encode_rehash(
+                dict.fromkeys(strange, ['abc']))))
+        self.assertEqual(before, self.everything())
+
+
+class TestMissing(ExchangeTestCase):
+
+    hosts = 1
+
+    def test_what_is_no_offer_is_a_400_that_says_why(self):
+        sound = missing_message.encode_offer({1: [OFFER]})
+        for body, reason in (
+                (b'', 'must be 14 to'), (b'x' * 30, 'magic is'),
+                (sound[:-1] + b'?', 'CRC-32'),
+                (missing_message.encode_wanted({}), 'kind is 7'),
+                (missing_message.encode_offer({1: [b'../x 1']}),
+                 'offers no object'),
+                (missing_message.encode_offer(
+                    {1: [OFFER] * (missing_message.MAX_OBJECTS + 1)}),
+                 'more than 8192 objects')):
+            with self.subTest(reason=reason):
+                response = self.request(body)
+                self.assertEqual(400, response.status_int)
+                self.assertIn(reason, response.body.decode())
+
+    def test_one_that_is_too_long_is_a_413_and_not_read(self):
+        response = self.request(
+            b'x' * (missing_message.MAX_OFFER_BYTES + 1))
+        self.assertEqual(413, response.status_int)
+
+    def request(self, body):
+        request = Request.blank(
+            '/sda/missing', {'REQUEST_METHOD': 'LIGHTSYNC'},
+            headers={POLICY_HEADER: '0'}, body=body)
+        return request.get_response(self.nodes[0].app)
+
+    def test_others_are_answered_while_many_objects_are_looked_up(self):
+        manager = self.nodes[0].app._diskfile_router[self.policy]
+        original = manager.get_diskfile_from_hash
+
+        def slow(*args, **kwargs):
+            time.sleep(0.01)
+            return original(*args, **kwargs)
+
+        longest = []
+
+        def watch():
+            while True:
+                begin = time.monotonic()
+                sleep(0.01)
+                longest.append(time.monotonic() - begin)
+
+        with mock.patch.object(manager, 'get_diskfile_from_hash', slow):
+            watcher = spawn(watch)
+            client = self.daemons[0].neighbours.client
+            client.missing(self.ring_nodes[0], self.policy,
+                           {1: [OFFER] * 200})
+            watcher.kill()
+        self.assertGreater(len(longest), 20)
+        self.assertLess(max(longest), 0.5)
+
+
+class TestRehash(ExchangeTestCase):
+    """The object-server's side."""
+
+    def test_others_are_answered_during_a_long_rehash(self):
+        self.put_all()
+        self.put_all('o', 2, [0])
+        manager = self.nodes[1].app._diskfile_router[self.policy]
+        original, slow = manager._hash_suffix, threading.Event()
+
+        def hash_suffix(*args, **kwargs):
+            slow.set()
+            time.sleep(0.2)
+            return original(*args, **kwargs)
+
+        client = self.daemons[0].neighbours.client
+        suffix = hash_path('a', 'c', 'o')[-3:]
+        longest = []
+
+        def watch():
+            while True:
+                begin = time.monotonic()
+                sleep(0.01)
+                longest.append(time.monotonic() - begin)
+
+        with mock.patch.object(manager, '_hash_suffix', hash_suffix):
+            watcher = spawn(watch)
+            rehash = spawn(client.rehash, self.ring_nodes[1], self.policy,
+                           dict.fromkeys(range(PARTS), [suffix]))
+            wait_for(slow.is_set, 'hashing')
+            begin = time.monotonic()
+            client.suffix_hashes(self.ring_nodes[1], self.policy, [99])
+            self.assertLess(time.monotonic() - begin, 0.5)
+            self.assertFalse(rehash.dead)
+            rehash.wait()
+            watcher.kill()
+        self.assertLess(max(longest), 0.15)
+
+    def test_what_is_not_hashed_in_time_is_hashed_later(self):
+        self.put_all()
+        self.put_all('o', 2, [0])
+        with mock.patch.object(verb, 'PATIENCE', -1):
+            stats = self.run_pass(0)
+        self.assertEqual(PARTS, stats.attempted)
+        self.run_pass(0)
+        self.assert_converged(files=PARTS)
+
+
+if __name__ == '__main__':
+    unittest.main()

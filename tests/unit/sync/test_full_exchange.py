@@ -1,0 +1,206 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Full exchanges: with all replicas, and in batches."""
+
+import errno
+import os
+import shutil
+import time
+import unittest
+from unittest import mock
+
+from swift_lightsync.sync import fingerprint
+from swift_lightsync.sync.fingerprints import Fingerprints
+from tests.unit.sync.cluster import ClusterTestCase
+from tests.unit.sync.exchanges import PARTS, ExchangeTestCase
+from tests.unit.sync.fixtures import PARTITION
+
+
+class FullExchangeTestCase(ClusterTestCase):
+
+    def make_due(self, number=0):
+        self.daemons[number].fingerprints(self.policy).note_exchange(
+            'sda', PARTITION, 1.0)
+
+
+class TestFullExchange(FullExchangeTestCase):
+
+    def test_an_interval_of_nothing_is_stock_swift(self):
+        self.start(3)
+        self.put_everywhere()
+        daemon = self.replicator(0, full_exchange_interval='0')
+        for _ in range(2):
+            stats = self.run_pass(0, daemon)
+            self.assertEqual((1, 2, 2, 0), (stats.attempted, stats.hashmatch,
+                                            stats.success, stats.failure))
+            self.assertEqual([[], ['suffixes'], ['suffixes']],
+                             self.asked())
+
+    def test_when_due_all_are_compared_and_it_is_noted(self):
+        self.start(3)
+        self.put_everywhere()
+        self.make_due()
+        before = time.time()
+        self.run_pass(0)
+        self.assertEqual([[], ['suffixes'], ['suffixes']],
+                         self.asked())
+        self.assertGreaterEqual(self.nodes[0].exchanged(), before)
+        self.run_pass(0)
+        self.assertEqual([[], [], []], self.asked())
+        self.assertEqual([{}, {'LIGHTSYNC': 1}, {}], self.requests())
+
+    def test_it_finds_a_suffix_whose_invalidation_was_lost(self):
+        self.start(2)
+        self.put_everywhere()
+        self.run_pass(0)
+        self.nodes[0].put('lost')
+        with open(os.path.join(self.nodes[0].part_path, 'hashes.invalid'),
+                  'w'):
+            pass
+        self.run_pass(0)
+        self.assertEqual(1, len(self.nodes[1].objects()))
+        self.make_due()
+        self.run_pass(0)
+        self.assertEqual(2, len(self.nodes[1].objects()))
+
+    def test_a_failed_replica_is_left_out_and_counted(self):
+        self.start(3)
+        self.put_everywhere()
+        self.make_due()
+        peer = self.ring_nodes[1]
+        self.daemons[0].neighbours.failures.table.record(
+            (peer['replication_ip'], peer['replication_port']),
+            time.time(), 10)
+        stats = self.run_pass(0)
+        self.assertEqual([[], [], ['suffixes']], self.asked())
+        self.assertEqual((1, 1, 1), (stats.attempted, stats.success,
+                                     stats.failure))
+
+    def test_a_disk_without_room_has_its_exchange_once(self):
+        self.start(2)
+        self.put_everywhere()
+        self.make_due()
+        with mock.patch.object(fingerprint, 'mkstemp',
+                               side_effect=OSError(errno.ENOSPC, 'full')):
+            stats = self.run_pass(0)
+        self.assertEqual((1, 1), (stats.attempted, stats.hashmatch))
+        self.assertEqual([[], ['suffixes']], self.asked())
+
+    def test_a_replica_that_is_not_mounted_has_a_hand_off_each(self):
+        self.start(5, rows=[0, 1, 2])
+        self.put_everywhere(numbers=[0, 1, 2])
+        for number in (1, 2):
+            shutil.rmtree(os.path.join(self.nodes[number].devices_dir,
+                                       'sda'))
+        self.make_due()
+        stats = self.run_pass(0)
+        for number in (3, 4):
+            self.assertEqual(self.nodes[0].objects(),
+                             self.nodes[number].objects())
+        self.assertEqual((1, 2, 2), (stats.attempted, stats.failure,
+                                     stats.success))
+
+    def test_a_replica_without_the_verb_is_exchanged_with_by_stock_swift(
+            self):
+        self.start(3, stock=[1])
+        self.nodes[0].put('new')
+        self.make_due()
+        stats = self.run_pass(0)
+        self.assertEqual((1, 2, 2, 0), (stats.attempted, stats.rsync,
+                                        stats.success, stats.failure))
+        self.assertFalse(self.daemons[0].neighbours.has_verb(
+            self.ring_nodes[1]))
+        for each in self.nodes[1:]:
+            self.assertEqual(self.nodes[0].objects(), each.objects())
+        self.assertEqual([1, None, None], [
+            each.get('REPLICATE') for each in self.requests()[1:]] + [None])
+
+    def test_of_another_region_one_is_pushed_to(self):
+        self.start(4, regions=[1, 1, 2, 2])
+        self.nodes[0].put('new')
+        self.make_due()
+        stats = self.run_pass(0)
+        self.assertEqual(self.nodes[0].objects(), self.nodes[1].objects())
+        self.assertEqual([0, 1], sorted(
+            len(each.objects()) for each in self.nodes[2:]))
+        # As stock Swift counts it: the other is not known to have failed.
+        self.assertEqual((1, 2, 3, 0), (stats.attempted, stats.rsync,
+                                        stats.success, stats.failure))
+
+    def test_of_another_region_all_are_compared_if_none_lacks_anything(self):
+        self.start(4, regions=[1, 1, 2, 2])
+        self.put_everywhere()
+        self.make_due()
+        stats = self.run_pass(0)
+        self.assertEqual([[]] + [['suffixes']] * 3, self.asked())
+        self.assertEqual((1, 3, 3), (stats.attempted, stats.hashmatch,
+                                     stats.success))
+
+    def test_a_partition_that_cannot_be_listed_harms_no_pass(self):
+        self.start(2)
+        self.put_everywhere()
+        self.make_due()
+        with mock.patch.object(Fingerprints, 'relist',
+                               side_effect=OSError(5, 'EIO')):
+            stats = self.run_pass(0)
+        self.assertEqual((1, 1, 0), (stats.attempted, stats.hashmatch,
+                                     stats.failure))
+        self.assertEqual({'REPLICATE': 1}, self.requests()[1])
+        self.assertEqual(1.0, self.nodes[0].exchanged())
+
+    def test_one_that_could_not_be_noted_is_repeated(self):
+        self.start(2)
+        self.put_everywhere()
+        self.make_due()
+        with mock.patch.object(Fingerprints, 'note_exchange',
+                               side_effect=OSError(5, 'EIO')):
+            self.assertEqual(1, self.run_pass(0).hashmatch)
+        self.assertIn('Unable to note that partition 0 on sda',
+                      str(self.daemons[0].logger.at('ERROR')))
+        self.asked()
+        self.run_pass(0)
+        self.assertEqual([[], ['suffixes']], self.asked())
+
+
+class TestManyPartitions(ExchangeTestCase):
+
+    def replicator(self, number, **conf):
+        return super().replicator(number, **{
+            'full_exchange_interval': '0', **conf})
+
+    def test_they_are_exchanged_in_batches(self):
+        self.put_all('o', 1)
+        self.put_all('o', 2, [0], (1, 5))
+        stats = self.run_pass(0)
+        self.assert_converged(files=PARTS)
+        self.assertEqual(['suffixes'], self.others())
+        requests = self.requests()[1]
+        self.assertEqual((None, 2), (requests.get('REPLICATE'),
+                                     requests['SSYNC']))
+        self.assertEqual(
+            {'attempted': PARTS, 'failure': 0, 'success': PARTS, 'rsync': 2,
+             'hashmatch': PARTS - 2, 'suffix_sync': 2,
+             'suffix_count': PARTS}, self.figures(stats))
+
+    def test_a_pass_counts_what_stock_swift_would(self):
+        self.put_all('o', 1)
+        self.put_all('o', 2, [0], (1, 5))
+        ours = self.figures(self.run_pass(0))
+        self.put_all('o', 3, [0], (1, 5))
+        with self.one_by_one():
+            stock = self.figures(self.run_pass(0))
+        self.assertEqual(stock, ours)
+
+
+if __name__ == '__main__':
+    unittest.main()
