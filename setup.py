@@ -22,9 +22,10 @@ with open('README.md', encoding='utf8') as readme:
 LOSF = [
     'google-crc32c>=1.5,<2',
     'grpcio>=1.60,<2',
-    'h2>=4.1,<5',
+    'hpack>=4.0,<5',
+    'hyperframe>=6.0,<7',
     'plyvel>=1.5,<2',
-    'protobuf>=4.25',
+    'protobuf>=7.35.1,<9',
 ]
 
 setup(
@@ -61,6 +62,9 @@ setup(
         'losf': LOSF,
         'simulation': ['matplotlib>=3.6'],
         'test': LOSF + [
+            'h2>=4.1,<5',
+            # What generated swift_losf/index_pb2.py.
+            'grpcio-tools==1.85.1',
             'coverage>=7',
             'flake8>=6',
             'hypothesis>=6.90',

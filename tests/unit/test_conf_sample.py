@@ -24,6 +24,8 @@ import swift_lightsync
 from swift_lightsync.object_server import ObjectController
 from swift_lightsync.report import recon_filter
 from swift_lightsync.sync.replicator import LightSyncReplicator
+from swift_losf.manager import IndexServerManager
+from swift_losf.options import LosfOptions, ManagerOptions
 from tests.unit.sync.fixtures import SwiftTestCase, node, ring_of
 
 SAMPLE = os.path.join(os.path.dirname(os.path.dirname(
@@ -74,7 +76,7 @@ class TestConfSample(SwiftTestCase):
     def setUp(self):
         super().setUp()
         self.policy.object_ring = ring_of(self.root, [node(0, 6200)])
-        self.shown = sample(r'#\s*(\w+) = (.*)\n')
+        self.shown = sample(r'#\s*(\w+) = ?(.*)\n')
         self.set = sample(r'(\w+) = (.*)\n')
 
     def read_by(self, cls):
@@ -90,10 +92,17 @@ class TestConfSample(SwiftTestCase):
         return {name: default for name, default in self.read_by(cls).items()
                 if name not in stock}
 
+    def shared(self, losf=False):
+        """What is shown in DEFAULT, of LightSync or of LOSF."""
+        return {name: value for name, value in self.shown['DEFAULT'].items()
+                if name.startswith(LosfOptions.PREFIX) == losf}
+
     def assert_shown(self, section, cls):
         """The options are shown in the section or, where more, in DEFAULT."""
-        options = self.options_of(cls)
-        shown = {**self.shown['DEFAULT'], **self.shown[section]}
+        self.assert_defaults(self.options_of(cls),
+                             {**self.shared(), **self.shown[section]})
+
+    def assert_defaults(self, options, shown):
         self.assertEqual(sorted(options), sorted(shown))
         for name, default in options.items():
             self.assertEqual(default, type(default)(shown[name]), name)
@@ -113,12 +122,22 @@ class TestConfSample(SwiftTestCase):
         self.assertEqual(
             sorted(set(self.options_of(LightSyncReplicator))
                    & set(self.options_of(ObjectController))),
-            sorted(self.shown['DEFAULT']))
+            sorted(self.shared()))
+
+    def test_the_manager_of_index_servers_has_the_options_that_are_shown(self):
+        self.assert_defaults(
+            self.options_of(IndexServerManager),
+            {**self.shared(losf=True), **self.shown['object-losf']})
 
     def test_all_that_is_shown_is_accepted(self):
         LightSyncReplicator({
             **self.conf, **self.shown['DEFAULT'],
             **self.shown['object-replicator']}, logger=self.logger)
+        manager = IndexServerManager({
+            **self.conf, **self.shown['DEFAULT'],
+            **self.shown['object-losf']}, logger=self.logger)
+        self.assertEqual((LosfOptions(), ManagerOptions()),
+                         (manager.losf_options, manager.options))
 
     def test_each_option_is_explained_before_it_stands(self):
         with open(SAMPLE, encoding='utf8') as lines:
@@ -126,7 +145,7 @@ class TestConfSample(SwiftTestCase):
         for options in self.shown.values():
             for name in options:
                 text, = [text for text in paragraphs
-                         if re.search(r'^# %s = ' % name, text, re.M)]
+                         if re.search(r'^# %s =' % name, text, re.M)]
                 self.assertRegex(text.splitlines()[0], r'^# \S+ \S+')
                 self.assertNotIn(' = ', text.splitlines()[0])
 

@@ -23,14 +23,14 @@ from tools.cluster.cluster import Cluster
 from tools.cluster.disks import DIRECTORY_NOTE
 from tools.cluster.errors import ClusterError
 from tools.cluster.spec import (
-    DISKS, NETWORKS, REPLICATORS, SYNC_METHODS, ClusterSpec)
+    DISKS, NETWORKS, REPLICATORS, SYNC_METHODS, ClusterSpec, Policy)
 
 REPO = os.path.dirname(os.path.dirname(os.path.abspath(tools.__file__)))
 DEFAULT_DIR = os.path.join(REPO, '.saio')
 EXPORTED = ('PATH', 'SWIFT_DIR', 'ST_AUTH', 'ST_USER', 'ST_KEY')
 #: the flags that describe a cluster: those that `up` and `reset` take
-SPEC_FLAGS = ('nodes', 'devices', 'base_port', 'network', 'replicator',
-              'sync_method', 'disks')
+SPEC_FLAGS = ('nodes', 'devices', 'policies', 'base_port', 'network',
+              'replicator', 'sync_method', 'disks')
 MAKERS = ('up', 'reset')
 
 
@@ -46,6 +46,9 @@ def _parser():
                         'which lasts as long as CMD')
     parser.add_argument('--nodes', type=int, help='storage nodes (5)')
     parser.add_argument('--devices', type=int, help='devices a node (1)')
+    parser.add_argument('--policies', type=_policies, help='NAME:REPLICAS, '
+                        'or NAME:REPLICAS:kv for objects in volumes, with '
+                        'commas between them (gold:3,platinum:5)')
     parser.add_argument('--base-port', type=int,
                         help='the first of ten ports (6200)')
     parser.add_argument('--network', choices=NETWORKS)
@@ -55,6 +58,13 @@ def _parser():
     _add_commands(parser.add_subparsers(dest='command', required=True,
                                         metavar='COMMAND'))
     return parser
+
+
+def _policies(text):
+    try:
+        return Policy.several(text)
+    except ClusterError as err:
+        raise argparse.ArgumentTypeError(str(err)) from err
 
 
 def _add_commands(commands):

@@ -207,8 +207,15 @@ class Cluster:
         self._check_up()
         self.network.partition(node, refuse)
 
+    def sever(self, node, other):
+        """Let nothing pass between two nodes that all others can reach."""
+        self._check_node(node)
+        self._check_node(other)
+        self._check_up()
+        self.network.sever(node, other)
+
     def heal(self, node):
-        """End a node's partition."""
+        """End a node's partition, and what ``sever`` did to it."""
         self._check_node(node)
         self._check_up()
         self.network.heal(node)

@@ -31,7 +31,8 @@ APPS = {'object-server': 'object', 'replication-server': 'object',
 DAEMONS = {
     'object-server': (
         'object-replicator', 'object-reconstructor', 'object-updater',
-        'object-auditor', 'object-expirer', 'object-relinker'),
+        'object-auditor', 'object-expirer', 'object-relinker',
+        'object-losf'),
     'replication-server': (),
     'container-server': (
         'container-replicator', 'container-updater', 'container-auditor',
@@ -109,6 +110,9 @@ class ConfRenderer:
 
     @staticmethod
     def _policy_type(policy):
+        if policy.kv:
+            return {'policy_type': 'replication', 'diskfile_module':
+                    'egg:swift-lightsync#replication.kv'}
         if not policy.parity:
             return {'policy_type': 'replication'}
         return {'policy_type': 'erasure_coding',

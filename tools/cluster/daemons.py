@@ -14,7 +14,8 @@
 The processes of one cluster: which are ours, which node's, how they start.
 
 swift-init starts and stops Swift's; the log sink, memcached and the rsync
-daemons, of which it knows nothing, are started here.
+daemons, of which it knows nothing, are started here. Index servers are started
+by their manager.
 """
 
 import os
@@ -23,11 +24,14 @@ import signal
 import sys
 
 import tools
+from swift_losf.layout import Layout as LosfLayout
 from tools.cluster import commands, ports, processes
 from tools.cluster.errors import ClusterError
-from tools.cluster.layout import NODE_SERVERS
+from tools.cluster.layout import NODE_SERVERS, device_name
 
 LOG_SINK = 'tools.cluster.logsink'
+INDEX_SERVER = 'swift_losf.index_server'
+INDEX_MANAGER = 'object-losf'
 MEMCACHED = 'memcached'
 RSYNC = 'rsync'
 START_TIMEOUT = 60
@@ -53,7 +57,7 @@ class Daemons:
         argv = process.argv
         if len(argv) > 1 and argv[1].startswith(self.layout.bin + '/'):
             return True
-        return ((LOG_SINK in argv
+        return ((LOG_SINK in argv or INDEX_SERVER in argv
                  or os.path.basename(argv[0]) in (MEMCACHED, RSYNC))
                 and any(self.layout.root + '/' in arg for arg in argv))
 
@@ -75,8 +79,10 @@ class Daemons:
         argv = process.argv
         if len(argv) > 1 and argv[1].startswith(self.layout.bin + '/'):
             return os.path.basename(argv[1]).partition('-')[2]
-        return (LOG_SINK.rpartition('.')[2] if LOG_SINK in argv
-                else os.path.basename(argv[0]))
+        for module in (LOG_SINK, INDEX_SERVER):
+            if module in argv:
+                return module.rpartition('.')[2].replace('_', '-')
+        return os.path.basename(argv[0])
 
     def log_sink_runs(self):
         """The sink runs exactly while the cluster is up."""
@@ -88,6 +94,28 @@ class Daemons:
                 if service in self.spec.services and (
                     server != 'replication-server'
                     or self.spec.replication_ports)]
+
+    def managers(self):
+        """:returns: swift-init's names of what else a node needs"""
+        return [INDEX_MANAGER] if any(
+            policy.kv for policy in self.spec.policies) else []
+
+    def _indexes(self, node):
+        for policy in self.spec.policies:
+            for k in range(1, (policy.devices or self.spec.devices) + 1):
+                device = device_name(node, k)
+                path = self.layout.device_path(node, device)
+                missing = (os.path.exists(self.layout.image(device))
+                           and not os.path.ismount(path))
+                if policy.kv and not missing:
+                    yield LosfLayout(path, policy.index)
+
+    def _wait_for_indexes(self, *nodes):
+        for node in nodes:
+            for index in self._indexes(node):
+                processes.wait_until(
+                    lambda: ports.answers(index.socket), START_TIMEOUT,
+                    '%s answers' % index.socket)
 
     def ports(self):
         """:returns: the (ip, port, daemon) that the cluster listens on"""
@@ -170,8 +198,9 @@ class Daemons:
         """Start the rsync daemon and the servers of one node."""
         if 'object' in self.spec.services:
             self.start_rsyncd(node)
-        self.swift_init(*('%s.%d' % (server, node)
-                          for server in self.servers()), 'start')
+        self.swift_init(*('%s.%d' % (server, node) for server in
+                          self.servers() + self.managers()), 'start')
+        self._wait_for_indexes(node)
 
     def start_infrastructure(self):
         """Start what Swift's servers need: log sink, rsync, memcached."""
@@ -185,7 +214,8 @@ class Daemons:
     def start_servers(self):
         """Start every server of Swift, all at the same time."""
         proxy = ['proxy-server'] if 'proxy' in self.spec.services else []
-        self.swift_init(*self.servers(), *proxy, 'start')
+        self.swift_init(*self.servers(), *self.managers(), *proxy, 'start')
+        self._wait_for_indexes(*self.spec.node_numbers())
 
     def kill_node(self, node):
         """:returns: the pids that were killed"""

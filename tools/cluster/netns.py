@@ -118,6 +118,12 @@ class NamespaceNetwork:
                            '-m', 'tcp', '!', '--tcp-flags', 'RST', 'RST',
                            '-j', 'REJECT', '--reject-with', 'tcp-reset')
 
+    def sever(self, node, other):
+        """Let nothing pass between two nodes; ``heal`` of the first ends it"""
+        for chain, way in (('INPUT', '-s'), ('OUTPUT', '-d')):
+            self._iptables(node, '-A', chain, way, self.node_ip(other),
+                           '-j', 'DROP')
+
     def heal(self, node):
         self._ip(BRIDGE, 'link', 'set', 'port-%d' % node, 'up')
         for chain in ('INPUT', 'OUTPUT'):

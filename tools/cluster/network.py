@@ -108,6 +108,10 @@ class LoopbackNetwork:
             '-m', 'comment', '--comment', self._comment(node),
             '-j', *target)
 
+    def sever(self, node, other):
+        raise ClusterError('on loopback nothing tells which node sent what; '
+                           "make the cluster with network='namespaces'")
+
     def heal(self, node):
         commands.need_root('heal')
         for rule in self._rules():

@@ -10,7 +10,7 @@
 # implied.
 # See the License for the specific language governing permissions and
 # limitations under the License.
-"""TCP ports: which are free, who listens, whether a daemon does already."""
+"""Ports: which are free, who listens, whether a daemon does already."""
 
 import random
 import re
@@ -80,3 +80,9 @@ def listens(pid, ip, number):
     except (FileNotFoundError, ProcessLookupError):
         return False
     return any(row[1] == local and row[3] == LISTENING for row in rows)
+
+
+def answers(path):
+    """:returns: whether anything listens on this Unix socket"""
+    with socket.socket(socket.AF_UNIX) as client:
+        return not client.connect_ex(path)

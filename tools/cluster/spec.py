@@ -15,6 +15,7 @@
 from dataclasses import asdict, dataclass, field, fields, replace
 import json
 import os
+import re
 
 from tools.cluster import layout
 from tools.cluster.errors import ClusterError
@@ -54,6 +55,7 @@ class Policy:
     :param parity: 0 for replication; how many of the rows are parity
         fragments, for erasure coding
     :param devices: how many devices of each node it uses; 0 means all
+    :param kv: objects are kept in volumes, not in files of their own
     """
 
     name: str
@@ -62,10 +64,30 @@ class Policy:
     part_power: int = 8
     parity: int = 0
     devices: int = 0
+    kv: bool = False
 
     @property
     def ring_name(self):
         return 'object-%d' % self.index if self.index else 'object'
+
+    @classmethod
+    def several(cls, text):
+        """
+        :param text: such as ``gold:3,small:2:kv``: names and replicas of
+            replicated policies, in the order of their indexes
+        :returns: a tuple of Policy
+        :raises ClusterError: if it is anything else
+        """
+        policies = []
+        for index, each in enumerate(text.split(',')):
+            match = re.fullmatch(r'(\w+):([1-9][0-9]*)(:kv)?', each)
+            if not match:
+                raise ClusterError('policies is %r; allowed: NAME:REPLICAS or '
+                                   'NAME:REPLICAS:kv, with commas between '
+                                   'them' % text)
+            policies.append(cls(match[1], index, int(match[2]),
+                                kv=bool(match[3])))
+        return tuple(policies)
 
 
 GOLD = Policy('gold', 0, 3)
@@ -164,6 +186,9 @@ class ClusterSpec:
                          self.nodes * (policy.devices or self.devices))
             _require_int('parity of policy %s' % policy.name,
                          policy.parity, 0, policy.replicas - 1)
+            _require('kv of policy %s' % policy.name, policy.kv,
+                     'True for replicated policies only',
+                     not (policy.kv and policy.parity))
 
     def node_numbers(self):
         """:returns: the nodes' numbers, from 1"""

@@ -15,8 +15,10 @@
 from configparser import RawConfigParser
 import unittest
 
+from swift.common.storage_policy import StoragePolicy
 from swift.common.utils import rsync_module_interpolation
 
+from swift_losf.manager import kv_policies
 from tools.cluster import ClusterSpec, Policy
 from tools.cluster.conf import ConfRenderer
 from tools.cluster.layout import Layout
@@ -70,6 +72,14 @@ class TestConf(unittest.TestCase):
         self.assertEqual(('erasure_coding', '3', '2'), (
             policy['policy_type'], policy['ec_num_data_fragments'],
             policy['ec_num_parity_fragments']))
+
+    def test_a_kv_policy_has_its_diskfile_and_others_have_not(self):
+        conf = self.conf('swift', policies=Policy.several('a:3,b:2:kv'))
+        self.assertNotIn('diskfile_module', conf['storage-policy:0'])
+        policy = StoragePolicy(1, 'b', diskfile_module=conf[
+            'storage-policy:1']['diskfile_module'])
+        self.assertEqual([policy], kv_policies([policy]))
+        self.assertIn('object-losf', self.conf('object-server', 1))
 
     def test_no_other_conf_is_found_where_swift_init_seeks_replicators(self):
         for path in self.render():

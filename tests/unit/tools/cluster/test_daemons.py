@@ -16,7 +16,7 @@ import unittest
 from unittest import mock
 
 from tools.cluster import ClusterSpec
-from tools.cluster.daemons import LOG_SINK, Daemons
+from tools.cluster.daemons import INDEX_SERVER, LOG_SINK, Daemons
 from tools.cluster.layout import Layout
 from tools.cluster.network import LoopbackNetwork
 from tools.cluster.processes import Process
@@ -31,17 +31,21 @@ PUSH = ('rsync', '-r', '/c/srv/node1/n1d1/objects/3/abc',
         'rsync://127.0.0.2:7004/object/n2d1/objects/3')
 SINK = ('python3', '-m', LOG_SINK, '/c/log.sock', '127.0.0.1', '7007',
         '/c/logs')
+INDEX = ('python3', '-m', INDEX_SERVER, '--device-path', '/c/srv/node1/n1d1',
+         '--policy', '1')
 STRANGERS = (
     ('python3', '/c2/bin/swift-object-server', '/c2/etc/object-server/1.conf'),
     ('tail', '-f', '/c/logs/object-server.1.log'),
     ('python3', '-m', 'tools.cluster', '--dir', '/c', 'down'),
-    ('rsync', '--daemon', '--config=/etc/rsyncd.conf'))
+    ('rsync', '--daemon', '--config=/etc/rsyncd.conf'),
+    ('python3', '-m', INDEX_SERVER, '--device-path', '/srv/node1/n1d1'))
 
 
 class TestDaemons(unittest.TestCase):
 
     def setUp(self):
-        argvs = (SERVER, TENTH, PROXY, RSYNCD, PUSH, SINK) + STRANGERS
+        argvs = (SERVER, TENTH, PROXY, RSYNCD, PUSH, SINK,
+                 INDEX) + STRANGERS
         patcher = mock.patch(
             'tools.cluster.processes.all_processes', lambda: [
                 Process(number, argv)
@@ -55,11 +59,11 @@ class TestDaemons(unittest.TestCase):
         return [process.argv for process in processes]
 
     def test_a_cluster_has_what_names_its_paths_and_no_stranger(self):
-        self.assertEqual([SERVER, TENTH, PROXY, RSYNCD, PUSH, SINK],
+        self.assertEqual([SERVER, TENTH, PROXY, RSYNCD, PUSH, SINK, INDEX],
                          self.argvs(self.daemons.all()))
 
     def test_a_node_has_its_daemons_and_what_they_run(self):
-        self.assertEqual([SERVER, RSYNCD, PUSH],
+        self.assertEqual([SERVER, RSYNCD, PUSH, INDEX],
                          self.argvs(self.daemons.of_node(1)))
         self.assertEqual([TENTH], self.argvs(self.daemons.of_node(10)))
         self.assertEqual([], self.daemons.of_node(2))
@@ -67,7 +71,7 @@ class TestDaemons(unittest.TestCase):
     def test_a_daemon_has_the_name_that_swift_init_gives_it(self):
         self.assertEqual(
             ['object-server', 'object-server', 'proxy-server', 'rsync',
-             'rsync', 'logsink'],
+             'rsync', 'logsink', 'index-server'],
             [self.daemons.name(process) for process in self.daemons.all()])
 
     def test_the_cluster_is_up_while_its_log_sink_runs(self):

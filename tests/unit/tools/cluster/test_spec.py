@@ -48,12 +48,24 @@ class TestClusterSpec(unittest.TestCase):
                 ({'services': ('web',)}, "service is 'web'; allowed: proxy"),
                 ({'options': {'proxy': {}}}, "is 'proxy'; allowed: swift"),
                 ({'nodes': 4}, 'replicas of policy platinum .* is 5'),
+                ({'policies': (Policy('a', 0, 3, parity=1, kv=True),)},
+                 'kv of policy a is True; allowed: .* replicated'),
                 ({'policies': ()}, 'one of them index 0'),
                 ({'policies': two_of_index_0}, 'different names and indexes'),
                 ({'regions': 6}, 'regions is 6; allowed: .* from 1 to 5')):
             with self.subTest(values=values):
                 with self.assertRaisesRegex(ClusterError, error):
                     ClusterSpec(root='/c', **values)
+
+    def test_policies_are_read_from_a_line(self):
+        self.assertEqual(
+            (Policy('gold', 0, 3), Policy('small', 1, 2, kv=True)),
+            Policy.several('gold:3,small:2:kv'))
+        for text in ('', 'gold', 'gold:0', 'gold:3:', 'gold:3:ec',
+                     'gold:3,,a:1', 'gold :3', 'gold:3 '):
+            with self.subTest(text=text):
+                with self.assertRaisesRegex(ClusterError, 'NAME:REPLICAS'):
+                    Policy.several(text)
 
     def test_a_policy_is_found_by_itself_its_name_and_its_index(self):
         spec = ClusterSpec(root='/c')

@@ -52,6 +52,34 @@ class TestPlace(unittest.TestCase):
                                      for device in placement.devices})
 
 
+class TestRings(unittest.TestCase):
+
+    def test_swift_gives_five_devices_of_five_replicas_one_order(self):
+        rows = place(5, 5, 64, 64, random.Random(1), ring='built').rows
+        self.assertEqual(1, len(set(rows)))
+
+    def test_swift_spreads_first_replicas_where_there_are_more_devices(self):
+        rows = place(8, 3, 64, 64, random.Random(1), ring='built').rows
+        self.assertEqual(set(range(8)), {row[0] for row in rows})
+
+    def test_hand_offs_are_all_the_others_in_an_order_that_stays(self):
+        placement = place(9, 3, 5, 5, random.Random(1))
+        for partition, row in enumerate(placement.rows):
+            first, again = ([device['id'] for device
+                             in placement.more_nodes(partition)]
+                            for _ in range(2))
+            self.assertEqual(first, again)
+            self.assertEqual(list(range(9)), sorted([*row, *first]))
+
+    def test_a_new_ring_moves_one_replica_of_a_partition(self):
+        before = place(9, 3, 200, 200, random.Random(1))
+        after = before.rebalanced(0.5, random.Random(2))
+        moved = [len(set(new) - set(old))
+                 for old, new in zip(before.rows, after.rows)]
+        self.assertEqual({0, 1}, set(moved))
+        self.assertAlmostEqual(100, sum(moved), delta=30)
+
+
 class TestSample(unittest.TestCase):
 
     def message(self, partitions, slices):

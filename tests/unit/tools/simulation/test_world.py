@@ -12,6 +12,7 @@
 # limitations under the License.
 """world and nodes: what a round takes, beside what it should."""
 
+import math
 import unittest
 
 from tools.simulation.costs import HASHES_BASE, HASHES_EACH, \
@@ -19,6 +20,7 @@ from tools.simulation.costs import HASHES_BASE, HASHES_EACH, \
 from tools.simulation.disks import Disks
 from tools.simulation.errors import SimulationError
 from tools.simulation.network import Reach
+from tools.simulation.placement import Placement
 from tools.simulation.world import PROTOCOLS, Settings, World
 
 
@@ -59,13 +61,51 @@ class TestRound(unittest.TestCase):
             100 * TODAY.silence, where.run_round().delay - before
             * 3 / 4, delta=1)
 
-    def test_lightsync_waits_for_a_silent_node_twice(self):
+    def test_lightsync_waits_for_a_silent_node_five_times(self):
         for protocol in ('lightsync', 'lightsync-unbatched'):
             where = world(protocol)
             before = where.run_round().delay
             where.crash(4)
             self.assertLessEqual(where.run_round().delay - before,
-                                 2 * TODAY.conn_timeout + 0.1)
+                                 5 * TODAY.conn_timeout + 0.1)
+
+    def test_exchanges_of_many_partitions_take_a_few_messages(self):
+        where = world('lightsync', nodes=10, replicas=2, partitions=200)
+        for partition, row in enumerate(where.placement.rows):
+            where.disks.write(partition, 1, 7, row[:1])
+        result = where.run_round()
+        self.assertEqual(0, result.differing)
+        # One rsync for each pair of nodes, each way, at most.
+        self.assertLessEqual(result.kinds['push'], 10 * 9)
+        self.assertNotIn('REPLICATE', result.kinds)
+
+    def test_a_batch_does_not_push_what_is_older(self):
+        where = world('lightsync', nodes=2, replicas=2, partitions=1)
+        where.disks.write(0, 1, 7, [0])
+        result = where.run_round()
+        self.assertEqual(1, result.kinds['push'])
+
+    def test_stock_pushes_to_a_hand_off_for_a_disk_that_is_missing(self):
+        where = world('stock', nodes=8, replicas=3, partitions=50)
+        where.disks.write(0, 1, 7, where.placement.rows[0])
+        where.unmount(where.placement.rows[0][0])
+        self.assertEqual(2, where.copies(0))
+        where.run_round()
+        self.assertEqual(3, where.copies(0))
+
+    def test_a_slow_node_takes_longer_and_so_do_those_that_ask_it(self):
+        for protocol in ('stock', 'lightsync-unbatched'):
+            where = world(protocol)
+            before = where.run_round()
+            where.network.slow[0] = 10
+            self.assertGreater(where.run_round().delay, 2 * before.delay)
+
+    def test_a_hanging_node_answers_nothing_and_runs_no_pass(self):
+        where = world('lightsync')
+        where.network.slow[0] = math.inf
+        result = where.run_round()
+        self.assertEqual(0, where.nodes[0].pass_seconds)
+        self.assertGreaterEqual(result.slowest, TODAY.http_timeout)
 
     def test_a_crash_ends_a_pass(self):
         where = world('stock')
@@ -123,30 +163,44 @@ class TestReach(unittest.TestCase):
                                delta=200)
 
 
+def two_disks():
+    return Disks(Placement(({'id': 0}, {'id': 1}), ((0, 1),), 1, 1), 4)
+
+
 class TestDisks(unittest.TestCase):
 
     def test_the_newest_version_stays(self):
-        disks = Disks([(0, 1)], 4)
+        disks = two_disks()
         self.assertTrue(disks.replica(0, 0).store(2, 5))
         self.assertFalse(disks.replica(0, 0).store(2, 4))
-        self.assertTrue(disks.differs(0))
-        self.assertFalse(disks.differs(0, down={1}))
+        self.assertTrue(disks.differs(0, [0, 1]))
+        self.assertFalse(disks.differs(0, [0]))
+
+    def test_a_replica_that_comes_later_has_nothing(self):
+        disks = Disks(Placement(tuple({'id': n} for n in range(3)),
+                                ((0, 1),), 1, 1), 4)
+        self.assertEqual({0: 0, 1: 0, 2: 0, 3: 0}, disks.lacking(0, 2, 0))
+        self.assertEqual(0, disks.suffixes(2, 0))
+        disks.store(2, 0, disks.lacking(0, 2, 0))
+        self.assertFalse(disks.differs(0, [0, 1, 2]))
+        disks.remove(0, 0)
+        self.assertTrue(disks.differs(0, [0, 1, 2]))
 
     def test_an_old_version_is_pushed_and_not_kept(self):
-        disks = Disks([(0, 1)], 4)
+        disks = two_disks()
         disks.write(0, 2, 5, [1])
         self.assertEqual({2: 0}, disks.lacking(0, 1, 0))
         self.assertFalse(disks.replica(1, 0).store(2, 0))
         self.assertEqual({2: 5}, disks.lacking(1, 0, 0))
 
     def test_a_new_object_is_lacking_on_one_side_only(self):
-        disks = Disks([(0, 1)], 4)
+        disks = two_disks()
         disks.write(0, 9, 5, [1])
         self.assertEqual({}, disks.lacking(0, 1, 0))
         self.assertEqual(5, disks.suffixes(1, 0))
 
     def test_suffixes_are_hashed_once(self):
-        disks = Disks([(0, 1)], 4)
+        disks = two_disks()
         disks.write(0, 2, 5, [0])
         self.assertEqual([1, 0], [disks.replica(0, 0).hash()
                                   for _ in range(2)])
