@@ -12,6 +12,8 @@
 # limitations under the License.
 """Small worlds, and the failures that happen to them."""
 
+import math
+
 from hypothesis import HealthCheck, Phase, settings, strategies as st
 
 from tools.simulation.network import Reach
@@ -21,7 +23,7 @@ LIGHTSYNC = ('lightsync', 'lightsync-unbatched')
 #: Derandomised: the same examples each time. A printed example names its
 #: world's seed, which is all that it depends on.
 QUICK = settings(
-    max_examples=40, deadline=None, derandomize=True,
+    max_examples=12, deadline=None, derandomize=True,
     phases=(Phase.explicit, Phase.generate, Phase.shrink),
     suppress_health_check=[HealthCheck.too_slow])
 #: Rounds in which nothing fails: more than the failure tables (60 s, two
@@ -39,7 +41,7 @@ def world(protocol='lightsync', **kwargs):
 def write(where, partition, suffix, copies=None, version=None):
     """A write that reaches the first of a partition's nodes that are up."""
     row = [node for node in where.placement.rows[partition]
-           if node not in where.network.down]
+           if where.network.is_live(node)]
     where.disks.write(partition, suffix,
                       version or 1 + int(where.events.now), row[:copies])
 
@@ -59,12 +61,23 @@ def rounds_until_equal(where, most):
     return None
 
 
+def rounds_until_quiet(where, most):
+    """:returns: how many rounds it took until only roots were sent"""
+    for number in range(most):
+        if set(where.run_round().kinds) == {'LIGHTSYNC'}:
+            return number
+    return None
+
+
 def calm(where):
     """All failures stop."""
     where.network.heal()
     where.network.loss = 0.0
+    where.network.slow.clear()
     for number in range(len(where.nodes)):
         where.restart(number)
+        where.mount(number)
+    where.deliver_ring(range(len(where.nodes)))
 
 
 @st.composite
@@ -79,6 +92,11 @@ def failures(draw, nodes=6):
         st.tuples(st.just('crash'), node,
                   st.sampled_from([Reach.SILENT, Reach.REFUSED])),
         st.tuples(st.just('restart'), node),
+        st.tuples(st.just('unmount'), node),
+        st.tuples(st.just('mount'), node),
+        st.tuples(st.just('slow'), node,
+                  st.sampled_from([1, 20, 1000, math.inf])),
+        st.tuples(st.just('rebalance'), some),
         st.tuples(st.just('cut'), some, some),
         st.tuples(st.just('heal')),
         st.tuples(st.just('loss'), st.sampled_from([0.0, 0.1, 0.5])))
@@ -93,8 +111,13 @@ def _happen(where, what, *args):
     network = where.network
     if what == 'crash' and len(network.down) < len(where.nodes) - 1:
         where.crash(*args)
-    elif what == 'restart':
-        where.restart(*args)
+    elif what in ('restart', 'mount', 'unmount'):
+        getattr(where, what)(*args)
+    elif what == 'slow':
+        network.slow[args[0]] = args[1]
+    elif what == 'rebalance':
+        where.rebalance(0.3)
+        where.deliver_ring(*args)
     elif what == 'cut':
         network.cut(*args)
     elif what == 'heal':

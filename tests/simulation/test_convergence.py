@@ -17,7 +17,8 @@ import unittest
 from hypothesis import given, note, strategies as st
 
 from tests.simulation.cluster import CALM_ROUNDS, LIGHTSYNC, QUICK, calm, \
-    failures, newest, rounds_until_equal, suffer, world, write
+    failures, newest, rounds_until_equal, rounds_until_quiet, suffer, \
+    world, write
 from tools.simulation.network import Reach
 
 
@@ -32,6 +33,13 @@ class TestConvergence(unittest.TestCase):
         self.assertEqual(expected, newest(where))
         return rounds
 
+    def assert_rests(self, where):
+        """Nothing is pushed for ever between replicas that are equal."""
+        self.assertIsNotNone(rounds_until_quiet(where, CALM_ROUNDS))
+        for _ in range(2):
+            self.assertEqual({'LIGHTSYNC'}, set(where.run_round().kinds))
+        self.assertEqual(0, where.hand_offs())
+
     @QUICK
     @given(failures(), st.sampled_from(LIGHTSYNC), st.integers(2, 5),
            st.integers(0, 2 ** 16))
@@ -40,6 +48,7 @@ class TestConvergence(unittest.TestCase):
         where = world(protocol, replicas=replicas, seed=seed)
         suffer(where, trace)
         note('rounds: %s' % self.assert_converges(where))
+        self.assert_rests(where)
 
     @QUICK
     @given(failures(), st.integers(0, 2 ** 16))
@@ -49,8 +58,8 @@ class TestConvergence(unittest.TestCase):
             write(where, partition, 0, copies=2, version=9)
         suffer(where, trace)
         self.assert_converges(where)
-        for partition, row in enumerate(where.placement.rows):
-            for node in row:
+        for partition in range(24):
+            for node in where.placement.rows[partition]:
                 self.assertLessEqual(9, where.disks.replica(
                     node, partition).versions[0])
 
@@ -68,7 +77,7 @@ class TestConvergence(unittest.TestCase):
             suffer(where, [[each for each in events if each[1][0] != 'write']
                            for events in trace])
             self.assert_converges(where)
-            states.append(where.disks.state())
+            states.append(newest(where))
         self.assertEqual(*states)
 
     def test_a_flapping_node_that_settles_is_brought_up_to_date(self):

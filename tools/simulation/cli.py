@@ -19,6 +19,7 @@ import sys
 from tools.simulation import figures, plots, report
 from tools.simulation.costs import COSTS
 from tools.simulation.errors import SimulationError
+from tools.simulation.placement import RINGS
 from tools.simulation.scenarios import COPIES, SCENARIOS, Writes, play
 from tools.simulation.world import PROTOCOLS, Settings
 
@@ -69,6 +70,9 @@ def _parser():
     add('--latency', type=float, default=0.2, metavar='MS',
         help='one way, milliseconds; default 0.2')
     add('--regions', type=int, default=1, help='default 1')
+    add('--ring', choices=list(RINGS), default='dealt',
+        help="replicas placed by chance, or by Swift's ring builder; default "
+        'dealt')
     add('--full-exchange', type=float, default=3600.0, metavar='SECONDS',
         help='full_exchange_interval; default 3600; negative: never')
     add('--costs', choices=list(COSTS), default='today',
@@ -89,7 +93,8 @@ def _settings(args, protocol):
         objects=args.objects_per_partition, protocol=protocol,
         loss=args.loss, latency=args.latency / 1000, seed=args.seed,
         sample=args.sample, regions=args.regions,
-        full_exchange=full_exchange, costs=COSTS[args.costs])
+        full_exchange=full_exchange, costs=COSTS[args.costs],
+        ring=args.ring)
 
 
 def _simulate(args):

@@ -52,6 +52,7 @@ class Costs:
     :param fingerprint: reading the root of one of many partitions
     :param rehash: hashing a suffix anew
     :param push: an rsync of some suffixes of a partition
+    :param push_suffix: each further suffix of one rsync of many partitions
     :param silence: what stock Swift waits for a node that is silent
     :param conn_timeout: what LightSync waits for a connection
     :param http_timeout: what both wait for an answer
@@ -62,6 +63,7 @@ class Costs:
     fingerprint: float = 0.0001
     rehash: float = 0.0047
     push: float = 0.146
+    push_suffix: float = 0.0004
     silence: float = 0.5
     conn_timeout: float = 0.5
     http_timeout: float = 60.0

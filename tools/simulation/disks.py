@@ -9,13 +9,12 @@
 # WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
 # implied.
 # See the License for the specific language governing permissions and
-# limitations under the License.
 """
 The disks: the versions of the suffixes that each replica holds.
 
-All replicas begin equal. A suffix that nobody has written since is held by
-all with version 0, and is left out of the roots; it counts where suffix
-hashes are sent.
+All replicas begin equal. A suffix that nobody has written since has version 0,
+and is left out of the roots; it counts where suffix hashes are sent. A replica
+that has come to a node later begins without any suffix.
 """
 
 from swift_lightsync.sync import merkle
@@ -25,25 +24,32 @@ class Replica:
     """
     One partition on one device.
 
-    :param versions: suffix -> version; the higher is the newer
-    :param dirty: suffixes that have to be hashed before they are compared
+    :param missing: suffixes of those in the beginning that it does not have
     """
 
-    __slots__ = ('versions', 'dirty', 'exchanged', '_root')
+    __slots__ = ('versions', 'missing', 'dirty', 'exchanged', '_root')
 
-    def __init__(self):
+    def __init__(self, missing=()):
+        #: Suffix -> version; the higher is the newer.
         self.versions = {}
-        self.dirty = set()
+        self.missing = set(missing) if missing else ()
+        #: Suffixes that have to be hashed before they are compared.
+        self.dirty = ()
         self.exchanged = 0.0
         self._root = None
 
     @property
     def root(self):
         if self._root is None:
-            self._root = merkle.root({
-                '%04x' % suffix: '%x' % version
-                for suffix, version in self.versions.items()})
+            leaves = {'%04x' % suffix: '%x' % version
+                      for suffix, version in self.versions.items()}
+            leaves.update(('%04x' % suffix, '') for suffix in self.missing)
+            self._root = merkle.root(leaves)
         return self._root
+
+    def version(self, suffix):
+        """The version of a suffix, or -1 if the replica does not have it."""
+        return self.versions.get(suffix, -1 if suffix in self.missing else 0)
 
     def store(self, suffix, version):
         """
@@ -51,9 +57,13 @@ class Replica:
 
         :returns: whether it was
         """
-        if version <= self.versions.get(suffix, 0):
+        if version <= self.version(suffix):
             return False
-        self.versions[suffix] = version
+        if version:
+            self.versions[suffix] = version
+        if suffix in self.missing:
+            self.missing.discard(suffix)
+        self.dirty = self.dirty or set()
         self.dirty.add(suffix)
         self._root = None
         return True
@@ -61,7 +71,7 @@ class Replica:
     def hash(self):
         """:returns: how many suffixes had to be hashed for it"""
         hashed = len(self.dirty)
-        self.dirty.clear()
+        self.dirty = ()
         return hashed
 
 
@@ -69,64 +79,91 @@ class Disks:
     """
     All replicas.
 
-    :param rows: the nodes that hold each partition
+    :param placement: the :class:`Placement` in the beginning
     :param objects: objects of a partition, each in a suffix of its own
     """
 
-    def __init__(self, rows, objects):
-        self.rows = rows
+    def __init__(self, placement, objects):
         self.objects = objects
         self._replicas = {}
+        #: The partitions that each node holds, and the nodes that hold each.
+        self.held = [set(held) for held in placement.held]
+        self.holders = [set(row) for row in placement.rows]
         self._deleted = set()
 
     def replica(self, node, partition):
+        """That of a node that holds the partition, or is about to."""
         place = node, partition
         if place not in self._replicas:
-            self._replicas[place] = Replica()
+            missing = () if partition in self.held[node] else range(
+                self.objects)
+            self._replicas[place] = Replica(missing)
         return self._replicas[place]
+
+    def root(self, node, partition):
+        return self.replica(node, partition).root
+
+    def store(self, node, partition, differ):
+        """Take suffixes, a dict to versions, each if it is newer."""
+        replica = self.replica(node, partition)
+        for suffix, version in differ.items():
+            replica.store(suffix, version)
+        self.held[node].add(partition)
+        self.holders[partition].add(node)
+
+    def remove(self, node, partition):
+        """Delete a replica."""
+        self.held[node].discard(partition)
+        self.holders[partition].discard(node)
+        self._replicas.pop((node, partition), None)
 
     def write(self, partition, suffix, version, holders, delete=False):
         """A client's write, that reaches some of the nodes."""
         if delete:
             self._deleted.add((partition, suffix, version))
         for node in holders:
-            self.replica(node, partition).store(suffix, version)
+            self.store(node, partition, {suffix: version})
 
     def suffixes(self, node, partition):
         """How many suffixes a replica has."""
-        versions = self.replica(node, partition).versions
-        return self.objects + sum(suffix >= self.objects
-                                  for suffix in versions)
+        replica = self.replica(node, partition)
+        return self.objects - len(replica.missing) + sum(
+            suffix >= self.objects for suffix in replica.versions)
 
     def lacking(self, sender, receiver, partition):
         """What differs and is pushed: suffix -> version at the sender."""
-        ours = self.replica(sender, partition).versions
-        theirs = self.replica(receiver, partition).versions
-        differ = {suffix: version for suffix, version in ours.items()
-                  if theirs.get(suffix, 0) != version}
+        ours = self.replica(sender, partition)
+        theirs = self.replica(receiver, partition)
         # The sender's old version of what is newer there is pushed as well.
-        differ.update((suffix, 0) for suffix in theirs
-                      if suffix < self.objects and suffix not in ours)
-        return differ
+        suspects = set(ours.versions).union(
+            (suffix for suffix in theirs.versions if suffix < self.objects),
+            theirs.missing).difference(ours.missing)
+        return {suffix: ours.version(suffix) for suffix in sorted(suspects)
+                if ours.version(suffix) != theirs.version(suffix)}
 
     def has_contents(self, partition, suffix, version):
         """Whether a version is an object, and not a tombstone."""
         return (partition, suffix, version) not in self._deleted
 
-    def differs(self, partition, down=()):
-        """Whether the replicas on nodes that are up are not all equal."""
-        return len({self.replica(node, partition).root
-                    for node in self.rows[partition]
-                    if node not in down}) > 1
+    def differs(self, partition, nodes):
+        """Whether the replicas on some nodes are not all equal."""
+        return len({self.root(node, partition) for node in nodes}) > 1
 
     def newest(self, partition):
-        """The newest version of each suffix, wherever it is."""
+        """The newest version of each written suffix, wherever it is."""
         newest = {}
-        for node in self.rows[partition]:
+        for node in self.holders[partition]:
             for suffix, version in self.replica(
                     node, partition).versions.items():
                 newest[suffix] = max(version, newest.get(suffix, 0))
         return newest
+
+    def stale(self, node, partition, newest):
+        """How many suffixes of a replica are not the newest."""
+        replica = self.replica(node, partition)
+        return len(set(replica.missing).difference(newest)) + sum(
+            replica.version(suffix) < version
+            for suffix, version in newest.items())
 
     def state(self):
         """All contents, to be compared with those of another world."""

@@ -47,6 +47,7 @@ class Case:
     protocol: str
     sample: int
     seed: int
+    ring: str = 'dealt'
 
     def run(self):
         """:returns: an Outcome"""
@@ -55,7 +56,7 @@ class Case:
             nodes=self.nodes, replicas=self.replicas,
             partitions=shape.partitions, objects=shape.objects,
             protocol=self.protocol, seed=self.seed, sample=self.sample,
-            full_exchange=None,
+            full_exchange=None, ring=self.ring,
             costs=LAB if self.nodes == paper.LAB_NODES else CLOUD),
             self.scenario, WRITES)
 
@@ -79,9 +80,8 @@ def cases(seed, sample):
               for scenario in paper.SCENARIOS
               for protocol in paper.PROTOCOLS]
     wanted += [Case(paper.LAB_NODES, *largest, scenario, protocol, sample,
-                    seed)
-               for scenario in paper.SCENARIOS for protocol in TOPOLOGIES
-               if protocol not in paper.PROTOCOLS]
+                    seed, 'built')
+               for scenario in paper.SCENARIOS for protocol in TOPOLOGIES]
     wanted += [Case(paper.LAB_NODES, replicas, paper.OBJECTS[-1],
                     'rejoin-minority', protocol, sample, seed)
                for replicas in paper.REPLICAS[1:]
@@ -100,14 +100,14 @@ def _by_size(found):
                 (case.replicas, case.objects, case.protocol): point(outcome)
                 for case, outcome in found.items()
                 if case.nodes == paper.LAB_NODES
-                and case.scenario == scenario
-                and case.protocol in paper.PROTOCOLS}
+                and case.scenario == scenario and case.ring == 'dealt'}
 
 
-def _largest(found, nodes):
+def _largest(found, nodes, ring='dealt'):
     return {(case.scenario, case.protocol): outcome
             for case, outcome in found.items()
             if case.nodes == nodes and case.objects == paper.OBJECTS[-1]
+            and case.ring == ring
             and case.replicas == paper.REPLICAS[-1]}
 
 
@@ -124,10 +124,30 @@ def _draw_bars(directory, found):
         plots.bars(directory, name, '%s: %d nodes, r=5, n=4M' % (
             what, nodes), values, paper.PROTOCOLS + (
                 'paper: stock', 'paper: lightsync-unbatched'))
-    plots.bars(directory, 'fig43-44', 'Other topologies: 5 nodes, r=5, n=4M',
-               {key: point(outcome) for key, outcome
-                in _largest(found, paper.LAB_NODES).items()
-                if key[0] in paper.SCENARIOS}, TOPOLOGIES)
+    plots.bars(directory, 'fig43-44', 'Other topologies: 5 nodes, r=5, n=4M, '
+               'the slowest node', {
+                   key: (outcome.first.slowest / 60, outcome.first.bytes / 1e6)
+                   for key, outcome in _topologies(found).items()},
+               TOPOLOGIES)
+
+
+def _topologies(found):
+    return {key: outcome for key, outcome
+            in _largest(found, paper.LAB_NODES, 'built').items()
+            if key[0] in paper.SCENARIOS}
+
+
+def topology_rows(found):
+    """The topologies: of the slowest node, and beside the ring."""
+    outcomes = _topologies(found)
+    for (scenario, protocol), outcome in outcomes.items():
+        ring = outcomes[scenario, TOPOLOGIES[0]].first
+        first = outcome.first
+        yield (scenario, protocol, report.number(first.delay / 60),
+               report.number(first.slowest / 60),
+               '%.1f' % (first.delay / ring.delay),
+               '%.1f' % (first.slowest / ring.slowest),
+               '%.1f' % (first.bytes / ring.bytes))
 
 
 def _draw_rounds(directory, found):
@@ -185,6 +205,9 @@ def main(argv):
     text = report.table(
         ('scenario', 'protocol', 'nodes', 'minutes', 'MB', 'paper_min',
          'paper_MB', 'messages', 'rounds'), list(rows(found)))
+    text += '\n\n' + report.table(
+        ('scenario', 'protocol', 'minutes', 'slowest', 'x ring', 'x slowest',
+         'x MB'), list(topology_rows(found)))
     print(text)
     with open(os.path.join(args.plot, 'table.txt'), 'w',
               encoding='utf8') as output:

@@ -16,6 +16,7 @@ The network: who reaches whom, and how much was sent.
 A cut is one of connections: (a, b) cut means that a cannot connect to b.
 """
 
+import math
 from collections import Counter
 from enum import Enum
 
@@ -30,6 +31,8 @@ class Reach(Enum):
     LOST = 4
     #: It arrived; its answer was lost.
     UNANSWERED = 5
+    #: 507: the node is there, its disk is not mounted.
+    UNMOUNTED = 6
 
 
 class Network:
@@ -46,6 +49,11 @@ class Network:
         self.latency = latency
         #: Number of a node -> how it is down.
         self.down = {}
+        #: Nodes whose disk is not mounted.
+        self.unmounted = set()
+        #: Number of a node -> how many times as long as others it takes;
+        #: infinite: it takes requests, and answers none.
+        self.slow = {}
         #: (sender, receiver) -> what the sender meets.
         self.cuts = {}
         self.reset()
@@ -67,7 +75,20 @@ class Network:
             return Reach.LOST
         if self.loss and self.rng.random() < self.loss:
             return Reach.UNANSWERED
+        if receiver in self.unmounted:
+            return Reach.UNMOUNTED
         return Reach.ANSWERED
+
+    def is_live(self, node):
+        """Whether a node is up, and has its disk."""
+        return node not in self.down and node not in self.unmounted
+
+    def work(self, node, seconds):
+        """The seconds that a node takes for what others do in some."""
+        return seconds and seconds * self.slow.get(node, 1)
+
+    def hangs(self, node):
+        return self.slow.get(node) == math.inf
 
     def cut(self, senders, receivers, how=Reach.SILENT):
         """Let none of the first connect to any of the second."""

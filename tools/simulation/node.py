@@ -9,15 +9,19 @@
 # WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
 # implied.
 # See the License for the specific language governing permissions and
-# limitations under the License.
 """
 A storage node that replicates as stock Swift does: each partition is compared
 with each of its other replicas, suffix by suffix.
 """
 
+from itertools import chain
+
 from tools.simulation.costs import FILE_HEAD, FRAME, HASHES_BASE, \
     HASHES_EACH, REPLICATE_HEADS, RSYNC_BASE, UNANSWERED, on_wire
 from tools.simulation.network import Reach
+
+#: Seconds after which Swift gives up an rsync.
+RSYNC_TIMEOUT = 900
 
 
 class Node:
@@ -29,7 +33,9 @@ class Node:
     def __init__(self, world, number):
         self.world = world
         self.number = number
-        self.device = world.placement.devices[number]
+        #: The object ring that it has: a :class:`Placement`.
+        self.ring = world.placement
+        self.device = self.ring.devices[number]
         #: Seconds that its last pass took, or None if it did not end.
         self.pass_seconds = None
 
@@ -39,25 +45,40 @@ class Node:
 
     def shuffled(self):
         """The partitions held here, in the order of a pass (§5.4.3)."""
-        partitions = list(self.world.held[self.number])
+        partitions = sorted(self.world.disks.held[self.number])
         self.world.rng.shuffle(partitions)
         return partitions
+
+    def is_ours(self, partition):
+        """Whether the ring names this node for a partition."""
+        return self.number in self.ring.rows[partition]
+
+    def others(self, partition):
+        """The devices that the ring names besides this one."""
+        return [device for device in self.ring.part_nodes(partition)
+                if device['id'] != self.number]
 
     def timed_pass(self):
         """A process: one pass of the replicator."""
         begin = self.now
         self.pass_seconds = None
-        yield from self.run_pass()
+        network = self.world.network
+        if network.is_live(self.number) and not network.hangs(self.number):
+            yield from self.run_pass()
         self.pass_seconds = self.now - begin
 
     def run_pass(self):
+        ring = self.ring
         for partition in self.shuffled():
-            yield self.hash(partition)
-            others = [other for other in self.world.placement.rows[partition]
-                      if other != self.number]
-            self.world.rng.shuffle(others)
-            for other in others:
-                yield from self.exchange(partition, other)
+            if self.ring is not ring:
+                return
+            if self.is_ours(partition):
+                yield self.hash(partition)
+                others = self.others(partition)
+                self.world.rng.shuffle(others)
+                yield from self.exchange_all(partition, others)
+            else:
+                yield from self.revert(partition)
 
     def hash(self, partition):
         """
@@ -66,7 +87,9 @@ class Node:
         :returns: the seconds it takes
         """
         hashed = self.world.disks.replica(self.number, partition).hash()
-        return hashed * self.world.costs.rehash * self.world.weight
+        return self.world.network.work(
+            self.number,
+            hashed * self.world.costs.rehash * self.world.weight)
 
     def attempt(self, other, silence, number=1.0):
         """
@@ -83,37 +106,79 @@ class Node:
             network.count('unanswered', self.number, other,
                           UNANSWERED * FRAME, number)
         return reach, {Reach.ANSWERED: network.latency,
+                       Reach.UNMOUNTED: 2 * network.latency,
                        Reach.REFUSED: 2 * network.latency,
                        Reach.SILENT: silence,
                        Reach.LOST: costs.conn_timeout,
                        Reach.UNANSWERED: costs.http_timeout}[reach]
+
+    def exchange_all(self, partition, devices):
+        """
+        A process: compare with devices, and for each that is not mounted with
+        a hand-off.
+
+        :returns: whether all went well
+        """
+        well, left = True, len(devices)
+        for device in chain(devices, self.ring.more_nodes(partition)):
+            if not left:
+                break
+            reach = yield from self.exchange(partition, device['id'])
+            well = well and reach is Reach.ANSWERED
+            left -= reach is not Reach.UNMOUNTED
+        return well
 
     def exchange(self, partition, other):
         """
         A process: compare suffix by suffix with a node, and push what
         differs.
 
-        :returns: whether all went well
+        :returns: a Reach: ANSWERED if all went well
         """
         world, weight = self.world, self.world.weight
         reach, seconds = self.attempt(other, world.costs.silence, weight)
-        if reach is not Reach.ANSWERED and reach is not Reach.UNANSWERED:
-            yield seconds * weight
-            return False
+        yield seconds * weight
+        if reach is Reach.UNMOUNTED:
+            world.network.count('REPLICATE', self.number, other, on_wire(
+                REPLICATE_HEADS, 0, 0, kept=False), weight)
+        if reach not in (Reach.ANSWERED, Reach.UNANSWERED):
+            return reach
         hashes = HASHES_BASE + HASHES_EACH * world.disks.suffixes(
             other, partition)
         world.network.count('REPLICATE', self.number, other, on_wire(
             REPLICATE_HEADS, 0, hashes, kept=False), weight)
         if reach is Reach.UNANSWERED:
-            yield seconds * weight
-            return False
-        yield seconds * weight
-        theirs = world.nodes[other].hash(partition)
-        yield theirs + (world.costs.message + world.network.latency) * weight
+            return reach
+        theirs = world.nodes[other].hash(partition) + world.network.work(
+            other, world.costs.message * weight)
+        if theirs > world.costs.http_timeout * weight:
+            yield world.costs.http_timeout * weight
+            return Reach.UNANSWERED
+        yield theirs + world.network.latency * weight
         differ = world.disks.lacking(self.number, other, partition)
         if not differ:
-            return True
+            return Reach.ANSWERED
         return (yield from self._push(partition, other, differ))
+
+    def revert(self, partition):
+        """
+        A process: give what is here as a hand-off to the nodes that the ring
+        names, and delete it once all have it.
+        """
+        yield self.hash(partition)
+        reached = []
+        for device in self.others(partition):
+            reached.append((yield from self._push(
+                partition, device['id'], self.world.disks.lacking(
+                    self.number, device['id'], partition))))
+        if all(reach is Reach.ANSWERED for reach in reached):
+            self.world.disks.remove(self.number, partition)
+
+    def pushed_bytes(self, partition, differ):
+        """The bytes of suffixes, a dict to versions."""
+        return sum(FILE_HEAD + self.world.costs.object_bytes
+                   * self.world.disks.has_contents(partition, suffix, version)
+                   for suffix, version in differ.items())
 
     def _push(self, partition, other, differ):
         """A process: rsync, and REPLICATE again to have the peer hash."""
@@ -121,24 +186,22 @@ class Node:
         reach, seconds = self.attempt(other, world.costs.silence, weight)
         if reach is not Reach.ANSWERED:
             yield seconds * weight
-            return False
-        size = RSYNC_BASE + sum(
-            FILE_HEAD + world.costs.object_bytes * world.disks.has_contents(
-                partition, suffix, version)
-            for suffix, version in differ.items())
+            return reach
+        size = RSYNC_BASE + self.pushed_bytes(partition, differ)
         world.network.count('push', self.number, other, on_wire(
             (0, 0), size, 0, kept=False), weight)
-        yield (world.costs.push + size / world.costs.bandwidth) * weight
-        if other in world.network.down:
-            return False
-        theirs = world.disks.replica(other, partition)
-        for suffix, version in differ.items():
-            theirs.store(suffix, version)
+        seconds = (world.network.work(other, world.costs.push)
+                   + size / world.costs.bandwidth)
+        yield min(seconds, RSYNC_TIMEOUT) * weight
+        if seconds > RSYNC_TIMEOUT or not world.network.is_live(other):
+            return Reach.UNANSWERED
+        world.disks.store(other, partition, differ)
         world.network.count('REPLICATE', self.number, other, on_wire(
             REPLICATE_HEADS, 0, HASHES_BASE, kept=False), weight)
-        yield world.nodes[other].hash(partition) + (
-            world.costs.message * weight)
-        return True
+        yield min(world.nodes[other].hash(partition) + world.network.work(
+            other, world.costs.message * weight),
+            world.costs.http_timeout * weight)
+        return Reach.ANSWERED
 
     def take_roots(self, sender, data, messages):
         raise NotImplementedError('a stock node is not sent sync messages')

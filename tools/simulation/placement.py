@@ -19,7 +19,11 @@ partitions, all of which fare as it does.
 """
 
 import math
-from dataclasses import dataclass
+import random
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from swift.common.ring import RingBuilder
 
 from swift_lightsync.sync.comparison import SMALL
 
@@ -38,9 +42,59 @@ class Placement:
     weight: float
     pairs: float
 
+    @cached_property
+    def held(self):
+        """The partitions of each node."""
+        held = [[] for _ in self.devices]
+        for partition, row in enumerate(self.rows):
+            for node in row:
+                held[node].append(partition)
+        return held
+
+    @cached_property
+    def _sharing(self):
+        sharing = [set() for _ in self.devices]
+        for row in self.rows:
+            for node in row:
+                sharing[node].update(row)
+        return sharing
+
+    def sharing(self, node):
+        """The nodes that share partitions with a node."""
+        return sorted(self._sharing[node] - {node})
+
     def part_nodes(self, partition):
         """As ``Ring.get_part_nodes``."""
         return [self.devices[node] for node in self.rows[partition]]
+
+    def more_nodes(self, partition):
+        """
+        As ``Ring.get_more_nodes``: the hand-offs, all the others, in an order
+        that is the partition's.
+        """
+        passed = set(self.rows[partition])
+        rng = random.Random(partition)
+        while len(passed) < len(self.devices):
+            node = rng.randrange(len(self.devices))
+            if node not in passed:
+                passed.add(node)
+                yield self.devices[node]
+
+    def rebalanced(self, fraction, rng):
+        """
+        Another ring, in which some partitions have one replica elsewhere.
+
+        :param fraction: of the partitions
+        :param rng: a random.Random
+        """
+        rows = list(self.rows)
+        for partition, row in enumerate(rows):
+            if len(row) < len(self.devices) and rng.random() < fraction:
+                moved = list(row)
+                moved[rng.randrange(len(row))] = next(
+                    self.more_nodes(partition))['id']
+                rows[partition] = tuple(moved)
+        return replace(self, rows=tuple(rows))
 
 
 def _device(number, regions):
@@ -56,28 +110,48 @@ def _pairs(nodes, partition_replicas):
     return all_pairs * -math.expm1(-partition_replicas / all_pairs)
 
 
-def place(nodes, replicas, partitions, sample, rng, regions=1):
+def _dealt(nodes, replicas, partitions, rng, regions):
+    """Rows by chance; all nodes hold equally many first replicas."""
+    firsts = [number % nodes for number in range(partitions)]
+    rng.shuffle(firsts)
+    for first in firsts:
+        others = rng.sample(range(nodes - 1), replicas - 1)
+        yield (first, *((first + 1 + other) % nodes for other in others))
+
+
+def _built(nodes, replicas, partitions, rng, regions):
+    """Rows as Swift's ring builder makes them."""
+    builder = RingBuilder((partitions - 1).bit_length() or 1, replicas, 1)
+    for number in range(nodes):
+        builder.add_dev(dict(
+            _device(number, regions), zone=1, weight=100.0, port=6200,
+            ip=_device(number, regions)['replication_ip']))
+    builder.rebalance(seed=rng.getrandbits(32))
+    for partition in range(partitions):
+        yield tuple(device['id']
+                    for device in builder.get_part_devices(partition))
+
+
+#: How the replicas are placed: name -> function.
+RINGS = {'dealt': _dealt, 'built': _built}
+
+
+def place(nodes, replicas, partitions, sample, rng, regions=1, ring='dealt'):
     """
     :param rng: a random.Random
+    :param ring: a key of RINGS
     :returns: a :class:`Placement`
     """
     simulated = min(partitions, sample)
     weight = partitions / simulated
-    # Rows are dealt out, so that all nodes hold equally many first replicas.
-    firsts = [number % nodes for number in range(simulated)]
-    rng.shuffle(firsts)
-    rows = []
-    for first in firsts:
-        others = rng.sample(range(nodes - 1), replicas - 1)
-        rows.append((first, *((first + 1 + other) % nodes
-                              for other in others)))
     pairs = 1.0
     if weight > 1:
         pairs = (_pairs(nodes, partitions * replicas)
                  / _pairs(nodes, simulated * replicas))
-    return Placement(tuple(_device(number, regions)
-                           for number in range(nodes)),
-                     tuple(rows), weight, pairs)
+    return Placement(
+        tuple(_device(number, regions) for number in range(nodes)),
+        tuple(RINGS[ring](nodes, replicas, simulated, rng, regions)),
+        weight, pairs)
 
 
 @dataclass(frozen=True)

@@ -120,6 +120,7 @@ def lines(directory, name, title, panels):
     for axis, (label, series) in zip(axes[0], panels.items()):
         for each, values in series.items():
             axis.plot(range(1, len(values) + 1), values, 'o-', label=each)
+        axis.set_xticks(range(1, 1 + max(map(len, series.values()))))
         axis.set_xlabel('round')
         axis.set_ylabel(label)
         axis.legend(fontsize=7)

@@ -14,6 +14,7 @@
 What happens to a cluster before, while and after its rounds are measured.
 """
 
+import math
 from dataclasses import asdict, dataclass
 from typing import Callable
 
@@ -22,6 +23,10 @@ from tools.simulation.world import World
 
 #: Seconds that a flapping node is up, and down.
 FLAP = 20.0
+#: How many times as long as others a slow node takes.
+SLOW = 50.0
+#: The part of the partitions that a new ring moves a replica of.
+MOVED = 0.2
 #: Probability of a loss where none is given.
 LOSS = 0.05
 #: How many of the replicas a write reaches.
@@ -110,6 +115,41 @@ def _rejoin_minority(world, writes):
     _rejoin(world, writes, (world.settings.replicas - 1) // 2)
 
 
+def _unmount(world, writes):
+    writes.write(world)
+    world.unmount(0)
+
+
+def _replace_disk(world, writes):
+    _unmount(world, writes)
+    world.mount(0, empty=True)
+
+
+def _slow_down(world, writes):
+    world.network.slow[0] = SLOW
+    writes.write(world)
+
+
+def _hang(world, writes):
+    world.network.slow[0] = math.inf
+    writes.write(world)
+
+
+def _speed_up(world):
+    world.network.slow.clear()
+
+
+def _change_ring(world, writes):
+    writes.write(world)
+    world.rebalance(MOVED)
+    # Operators push rings node by node.
+    world.deliver_ring(_halves(world)[0])
+
+
+def _deliver_ring(world):
+    world.deliver_ring(range(len(world.nodes)))
+
+
 def _lose(world, writes):
     world.network.loss = world.settings.loss or LOSS
     writes.write(world)
@@ -146,6 +186,11 @@ SCENARIOS = {
     'rejoin': Scenario(_rejoin),
     'rejoin-minority': Scenario(_rejoin_minority),
     'flap': Scenario(_flap, 3, _still),
+    'unmounted': Scenario(_unmount),
+    'new-disk': Scenario(_replace_disk),
+    'slow': Scenario(_slow_down, 2, _speed_up),
+    'hanging': Scenario(_hang, 2, _speed_up),
+    'ring-change': Scenario(_change_ring, 1, _deliver_ring),
     'partition': Scenario(_split, 2, lambda world: world.network.heal()),
     'loss': Scenario(_lose, 2, _lose_none),
 }

@@ -14,7 +14,8 @@
 Whom a device of a partition checks: a ring, and what §6.4 compares it with.
 
 Each function returns lists of devices; on each list a sync round is played,
-so that a device that has failed is passed over in all of them.
+so that a device that has failed is passed over in all of them. Star and chain
+take the devices in the order of the object ring's rows.
 """
 
 from swift_lightsync.sync import replica_ring
@@ -30,9 +31,8 @@ def star(part_nodes, partition, device_id, has_failed):
     Primary and backups: all backups check the primary, and it checks them
     all. The first device that has not failed is the primary.
     """
-    devices = replica_ring.replica_ring(part_nodes, partition)
-    others = [device for device in devices if device['id'] != device_id]
-    primary = next(device for device in devices
+    others = [device for device in part_nodes if device['id'] != device_id]
+    primary = next(device for device in part_nodes
                    if device['id'] == device_id or not has_failed(device))
     if primary['id'] == device_id:
         return [[device] for device in others]
@@ -41,7 +41,6 @@ def star(part_nodes, partition, device_id, has_failed):
 
 def chain(part_nodes, partition, device_id, has_failed):
     """A chain without a head: the next one and the one before."""
-    devices = replica_ring.replica_ring(part_nodes, partition)
-    here = [device['id'] for device in devices].index(device_id)
-    ways = [devices[here + 1:], devices[:here][::-1]]
+    here = [device['id'] for device in part_nodes].index(device_id)
+    ways = [part_nodes[here + 1:], part_nodes[:here][::-1]]
     return [way for way in ways if way]

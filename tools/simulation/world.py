@@ -19,7 +19,6 @@ Nothing in it knows the real time; all that is random follows from the seed.
 import random
 from collections import Counter
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Optional
 
 from swift_lightsync.sync.replicator import DEFAULT_BATCH
@@ -31,7 +30,7 @@ from tools.simulation.events import Events
 from tools.simulation.lightsync_node import LightSyncNode
 from tools.simulation.network import Network, Reach
 from tools.simulation.node import Node
-from tools.simulation.placement import place
+from tools.simulation.placement import RINGS, place
 
 #: Name -> (topology, partitions in a sync message); stock has neither.
 PROTOCOLS = {
@@ -53,6 +52,8 @@ class Settings:
     :param sample: partitions that are simulated one by one, at most
     :param full_exchange: seconds; None: never
     :param interval: seconds between two passes
+    :param ring: how replicas are placed: ``dealt`` by chance, or ``built`` by
+        Swift's ring builder
     """
     nodes: int = 5
     replicas: int = 3
@@ -67,6 +68,7 @@ class Settings:
     full_exchange: Optional[float] = 3600.0
     interval: float = 30.0
     costs: Costs = field(default=TODAY)
+    ring: str = 'dealt'
 
     def __post_init__(self):
         for name, least, most in (
@@ -82,9 +84,10 @@ class Settings:
             raise SimulationError(
                 'replicas is %d, must be at most the %d nodes'
                 % (self.replicas, self.nodes))
-        if self.protocol not in PROTOCOLS:
-            raise SimulationError('protocol is %r, must be one of %s' % (
-                self.protocol, ', '.join(PROTOCOLS)))
+        for name, allowed in (('protocol', PROTOCOLS), ('ring', RINGS)):
+            if getattr(self, name) not in allowed:
+                raise SimulationError('%s is %r, must be one of %s' % (
+                    name, getattr(self, name), ', '.join(allowed)))
 
 
 @dataclass(frozen=True)
@@ -123,57 +126,99 @@ class World:
         self.network = Network(self.rng, settings.loss, settings.latency)
         self.placement = place(
             settings.nodes, settings.replicas, settings.partitions,
-            settings.sample, self.rng, settings.regions)
+            settings.sample, self.rng, settings.regions, settings.ring)
         self.weight = self.placement.weight
-        rows = self.placement.rows
-        self.disks = Disks(rows, settings.objects)
-        self.held = [[] for _ in range(settings.nodes)]
-        for partition, row in enumerate(rows):
-            for node in row:
-                self.held[node].append(partition)
+        self.disks = Disks(self.placement, settings.objects)
         how = PROTOCOLS[settings.protocol]
         self.nodes = [LightSyncNode(self, number, *how) if how
                       else Node(self, number)
                       for number in range(settings.nodes)]
         self._tasks = {}
 
-    @lru_cache(maxsize=None)
-    def sharing(self, number):
-        """The nodes that share partitions with a node."""
-        return sorted({other for partition in self.held[number]
-                       for other in self.placement.rows[partition]}
-                      - {number})
-
     def crash(self, number, how=Reach.SILENT):
         """A node stops; how it is found: SILENT or REFUSED."""
         self.network.down[number] = how
-        if number in self._tasks:
-            self._tasks[number].kill()
+        self._stop(number)
 
     def restart(self, number):
         """A node comes back, with its disk and its failure table."""
         self.network.down.pop(number, None)
 
+    def unmount(self, number):
+        """A node loses its disk: it answers 507, and has nothing to do."""
+        self.network.unmounted.add(number)
+        self._stop(number)
+
+    def mount(self, number, empty=False):
+        """A node has its disk again, or an empty one in its place."""
+        self.network.unmounted.discard(number)
+        if empty:
+            for partition in list(self.disks.held[number]):
+                self.disks.remove(number, partition)
+
+    def _stop(self, number):
+        if number in self._tasks:
+            self._tasks[number].kill()
+
+    def rebalance(self, fraction):
+        """A new ring, in which some partitions have moved; who has it yet?"""
+        self.placement = self.placement.rebalanced(fraction, self.rng)
+
+    def deliver_ring(self, numbers):
+        """Some nodes get the new ring; a pass under way ends by that."""
+        for number in numbers:
+            self.nodes[number].ring = self.placement
+
+    def live(self, partition):
+        """The nodes that are to hold a partition, and can."""
+        return [node for node in self.placement.rows[partition]
+                if self.network.is_live(node)]
+
+    def differs(self, partition):
+        """
+        Whether the live replicas of a partition are not all equal, or disks
+        that are not mounted lack a hand-off in their place.
+        """
+        live = self.live(partition)
+        if self.disks.differs(partition, live):
+            return True
+        wanted = sum(node not in self.network.down
+                     for node in self.placement.rows[partition])
+        return len(live) < wanted and self.copies(partition) < min(
+            wanted, sum(map(self.network.is_live, range(len(self.nodes)))))
+
     def differing(self):
-        """How many partitions have live replicas that differ."""
-        down = self.network.down
+        """How many partitions differ."""
         return round(self.weight * sum(
-            self.disks.differs(partition, down)
-            for partition in range(len(self.placement.rows))))
+            map(self.differs, range(len(self.placement.rows)))))
+
+    def copies(self, partition):
+        """How many nodes hold the newest of all, and can be asked for it."""
+        newest = self.disks.newest(partition)
+        return sum(self.network.is_live(node)
+                   and not self.disks.stale(node, partition, newest)
+                   for node in self.disks.holders[partition])
+
+    def hand_offs(self):
+        """How many replicas are where the ring does not have them."""
+        return sum(len(holders.difference(self.placement.rows[partition]))
+                   for partition, holders in enumerate(self.disks.holders))
 
     def accuracy(self):
         """The paper's accuracy (Fig. 38), of the node that has the least."""
         suffixes, stale = Counter(), Counter()
-        for partition, row in enumerate(self.placement.rows):
+        for partition in range(len(self.placement.rows)):
+            nodes = self.live(partition)
+            if not self.disks.differs(partition, self.placement.rows[
+                    partition]):
+                suffixes.update(dict.fromkeys(nodes, self.settings.objects))
+                continue
             newest = self.disks.newest(partition)
-            for node in row:
-                held = self.disks.replica(node, partition).versions
+            for node in nodes:
                 suffixes[node] += max(len(newest), self.settings.objects)
-                stale[node] += sum(held.get(suffix, 0) < version
-                                   for suffix, version in newest.items())
+                stale[node] += self.disks.stale(node, partition, newest)
         return min((1 - stale[node] / suffixes[node] for node in suffixes
-                    if node not in self.network.down and suffixes[node]),
-                   default=1.0)
+                    if suffixes[node]), default=1.0)
 
     def run_round(self):
         """

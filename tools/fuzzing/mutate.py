@@ -1,0 +1,161 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+"""
+Mutations: what becomes of valid bytes on their way to a parser.
+
+All that is random comes from the random.Random that is passed in.
+"""
+
+import json
+import struct
+from zlib import crc32
+
+#: Integers at which something begins or ends.
+EDGES = (0, 1, 2, 15, 16, 17, 127, 128, 255, 256, 257, 4095, 4096, 4097,
+         0x7fff, 0xffff, 1 << 18, (1 << 18) + 1, 0x7fffffff, 0x80000000,
+         0xfffffffe, 0xffffffff)
+#: What stands where JSON has a value.
+JSON_VALUES = (
+    'null', 'true', 'false', '0', '-1', '1', '2', '65535', '65536', '1.5',
+    '-0.0', '1e308', '1e999', '-1e999', 'NaN', 'Infinity', '-Infinity',
+    '9' * 40, '9' * 400, '9' * 5000, '""', '"\\ud800"', '"\\u0000"',
+    '"%s"' % ('x' * 300), '[]', '{}', '[[[]]]', '[0]', '{"": {}}',
+    '[' * 3000 + ']' * 3000, '{"a":' * 2000)
+#: What stands for one of them while a document is written.
+MARK = 'a value'
+CRC = struct.Struct('<I')
+#: Most bytes that are inserted or removed at once.
+MOST = 64
+
+
+def _span(rng, data):
+    start = rng.randrange(len(data) + 1)
+    return start, min(len(data), start + rng.randint(1, MOST))
+
+
+def flip_bit(rng, data):
+    changed = bytearray(data)
+    if changed:
+        changed[rng.randrange(len(changed))] ^= 1 << rng.randrange(8)
+    return bytes(changed)
+
+
+def set_byte(rng, data):
+    changed = bytearray(data)
+    if changed:
+        changed[rng.randrange(len(changed))] = rng.randrange(256)
+    return bytes(changed)
+
+
+def set_number(rng, data):
+    """An integer of 2, 4 or 8 bytes becomes one of EDGES, or one by it."""
+    size, code = rng.choice(((2, '<H'), (4, '<I'), (4, '>I'), (8, '<Q')))
+    if len(data) < size:
+        return data
+    at = rng.randrange(len(data) - size + 1)
+    old, = struct.unpack_from(code, data, at)
+    new = rng.choice((rng.choice(EDGES), old + 1, old - 1, old * 2))
+    return (data[:at] + struct.pack(code, new % (1 << 8 * size))
+            + data[at + size:])
+
+
+def truncate(rng, data):
+    return data[:rng.randrange(len(data) + 1)]
+
+
+def remove(rng, data):
+    start, end = _span(rng, data)
+    return data[:start] + data[end:]
+
+
+def insert(rng, data):
+    at = rng.randrange(len(data) + 1)
+    more = rng.choice((rng.randbytes(rng.randint(1, MOST)),
+                       bytes([rng.randrange(256)]) * rng.randint(1, MOST)))
+    return data[:at] + more + data[at:]
+
+
+def repeat(rng, data):
+    start, end = _span(rng, data)
+    return data[:end] + data[start:end] * rng.randint(1, 4) + data[end:]
+
+
+def swap(rng, data):
+    start, end = _span(rng, data)
+    middle = rng.randint(start, end)
+    return data[:start] + data[middle:end] + data[start:middle] + data[end:]
+
+
+def _places(value, found):
+    """Collect (container, key) of all that is in a value of JSON."""
+    entries = ()
+    if isinstance(value, dict):
+        entries = value.items()
+    elif isinstance(value, list):
+        entries = enumerate(value)
+    for key, inner in entries:
+        found.append((value, key))
+        _places(inner, found)
+    return found
+
+
+def set_json_value(rng, data):
+    """A value somewhere in JSON becomes another one, or goes, or doubles."""
+    try:
+        document = json.loads(data)
+    except (ValueError, RecursionError):
+        return data
+    found = _places(document, [])
+    if not found:
+        return rng.choice(JSON_VALUES).encode()
+    container, key = rng.choice(found)
+    kind = rng.random()
+    if kind < 0.1:
+        del container[key]
+    elif kind < 0.2 and isinstance(container, list):
+        container.append(container[key])
+    else:
+        container[key] = MARK
+    return json.dumps(document).replace(
+        '"%s"' % MARK, rng.choice(JSON_VALUES)).encode()
+
+
+ANY = (flip_bit, set_byte, set_number, truncate, remove, insert, repeat,
+       swap)
+
+
+def splice(rng, data, other):
+    """The beginning of one input and the end of another."""
+    return (data[:rng.randrange(len(data) + 1)]
+            + other[rng.randrange(len(other) + 1):])
+
+
+def repair_crc(data):
+    """Put the right CRC-32 at the end, so that what is before is read."""
+    return data[:-4] + CRC.pack(crc32(data[:-4]))
+
+
+def mutate(rng, data, other, own=()):
+    """
+    :param rng: a random.Random
+    :param data: the bytes of an input
+    :param other: another input, to be mixed with
+    :param own: functions of rng and bytes, of the format alone; they are used
+        for most inputs, as other ones would seldom leave it valid
+    :returns: the bytes of a new one
+    """
+    choice = own if own and rng.random() < 0.7 else ANY
+    if choice is ANY and rng.random() < 0.1:
+        data = splice(rng, data, other)
+    for _ in range(rng.choice((1, 1, 1, 2, 3, 8))):
+        data = rng.choice(choice)(rng, data)
+    return data
