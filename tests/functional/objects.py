@@ -13,10 +13,14 @@
 """Objects on the devices of a development cluster, without its servers."""
 
 import os
+import random
+import time
 from hashlib import md5
+from itertools import count
 
+from swift.common.exceptions import DiskFileDeleted, DiskFileNotExist
 from swift.common.storage_policy import POLICIES, reload_storage_policies
-from swift.common.utils import Timestamp, set_swift_dir
+from swift.common.utils import Timestamp, hash_path, set_swift_dir
 from swift.obj.diskfile import DiskFileRouter, get_data_dir, read_metadata
 
 
@@ -33,11 +37,20 @@ class ClusterObjects:
         reload_storage_policies()
         self.cluster = cluster
         self.policy = POLICIES.get_by_index(policy)
-        self.ring = cluster.ring(policy)
+        self._managers = {}
+        self.reload_ring()
+
+    def reload_ring(self):
+        """Go by the object ring as it is now."""
+        self.ring = self.cluster.ring(int(self.policy))
 
     def nodes(self, name):
         """:returns: the partition of an object, and its devices, by row"""
         return self.ring.get_nodes('a', 'c', name)
+
+    def hash_name(self, name):
+        """:returns: the name of an object's directory"""
+        return hash_path('a', 'c', name)
 
     def write(self, name, body, timestamp, holders):
         """Put a version of an object on devices, as object-servers do."""
@@ -68,11 +81,58 @@ class ClusterObjects:
                 Timestamp(timestamp))
 
     def _diskfile(self, device, partition, name):
-        conf = {'devices': self.cluster.layout.node_dir(
-            self.cluster.node_of(device['device'])), 'mount_check': 'false'}
-        manager = DiskFileRouter(conf, _SILENT)[self.policy]
-        return manager.get_diskfile(device['device'], partition, 'a', 'c',
-                                    name, self.policy)
+        node = self.cluster.node_of(device['device'])
+        if node not in self._managers:
+            conf = {'devices': self.cluster.layout.node_dir(node),
+                    'mount_check': 'false'}
+            self._managers[node] = DiskFileRouter(conf, _SILENT)[self.policy]
+        return self._managers[node].get_diskfile(
+            device['device'], partition, 'a', 'c', name, self.policy,
+            next_part_power=self.ring.next_part_power)
+
+    def seen(self, name, device):
+        """
+        :param name: of the object
+        :param device: the device's name
+        :returns: what a client sees of an object on a device: a tuple of
+            timestamp and body, which is None for a deleted one; None if
+            there is nothing
+        """
+        partition, _ = self.nodes(name)
+        diskfile = self._diskfile({'device': device}, partition, name)
+        try:
+            with diskfile.open():
+                return (diskfile.timestamp.internal,
+                        b''.join(diskfile.reader()))
+        except DiskFileDeleted as err:
+            return err.timestamp.internal, None
+        except DiskFileNotExist:
+            return None
+
+    def devices(self):
+        """:returns: the names of all devices of the cluster"""
+        return [device for node in self.cluster.spec.node_numbers()
+                for device in self.cluster.devices(node)]
+
+    def objects_path(self, device):
+        """:returns: the directory of a device's partitions"""
+        return os.path.join(
+            self.cluster.device_path(self.cluster.node_of(device), device),
+            get_data_dir(self.policy))
+
+    def partitions(self, device):
+        """:returns: the partitions that a device has a directory of"""
+        path = self.objects_path(device)
+        return {int(name) for name in os.listdir(path)
+                if name.isdigit()} if os.path.isdir(path) else set()
+
+    def strays(self):
+        """:returns: (device, partition) of what the ring places elsewhere"""
+        return [(device, partition) for device in self.devices()
+                for partition in sorted(self.partitions(device))
+                if partition >= self.ring.partition_count or device not in {
+                    node['device']
+                    for node in self.ring.get_part_nodes(partition)}]
 
     def on_device(self, device):
         """
@@ -80,9 +140,7 @@ class ClusterObjects:
         :returns: all that a device holds of the policy: a dict of path below
             the objects directory -> (contents, metadata)
         """
-        objects = os.path.join(
-            self.cluster.device_path(self.cluster.node_of(device), device),
-            get_data_dir(self.policy))
+        objects = self.objects_path(device)
         found = {}
         for top, _, files in os.walk(objects):
             for name in files:
@@ -98,9 +156,7 @@ class ClusterObjects:
         :returns: a dict of partition -> a dict of device name -> what it
             holds of the partition, for the devices that the ring names
         """
-        held = {device: self.on_device(device)
-                for node in self.cluster.spec.node_numbers()
-                for device in self.cluster.devices(node)}
+        held = {device: self.on_device(device) for device in self.devices()}
         partitions = {path.split(os.sep)[0]
                       for files in held.values() for path in files}
         return {partition: {
@@ -139,6 +195,77 @@ def _current(held):
         current[directory, kind] = name
     return {os.path.join(directory, name): held[os.path.join(directory, name)]
             for (directory, _), name in current.items()}
+
+
+class Acknowledged:
+    """
+    What a client was told is stored, and whether the devices have it.
+
+    :param objects: a ClusterObjects, by which it is written and read
+    """
+
+    def __init__(self, objects):
+        self.objects = objects
+        self.random = random.Random(1)
+        #: name -> (timestamp, body or None), as from ``ClusterObjects.seen``
+        self.newest = {}
+        self._clock = count()
+
+    def _tick(self):
+        return Timestamp(time.time() - 10000 + next(self._clock) / 100)
+
+    def put(self, name, holders, timestamp=None):
+        """
+        Write an object anew on devices.
+
+        :param holders: a list of devices, dicts as in the ring
+        """
+        timestamp = timestamp or self._tick()
+        body = b'%s at %s' % (name.encode(), timestamp.internal.encode())
+        self.objects.write(name, body, timestamp, holders)
+        self.newest[name] = timestamp.internal, body
+
+    def delete(self, name, holders, timestamp=None):
+        """Delete an object on devices."""
+        timestamp = timestamp or self._tick()
+        self.objects.delete(name, timestamp, holders)
+        self.newest[name] = timestamp.internal, None
+
+    def quorum(self, name, without=()):
+        """
+        :param without: names of devices that cannot be written to
+        :returns: as many devices of an object as a write needs, any of them
+        """
+        _, nodes = self.objects.nodes(name)
+        return self.random.sample(
+            [node for node in nodes if node['device'] not in without],
+            len(nodes) // 2 + 1)
+
+    def put_quorums(self, names, without=()):
+        """Write objects anew, each on a quorum of its devices."""
+        for name in names:
+            self.put(name, self.quorum(name, without))
+
+    def put_everywhere(self, names):
+        """Write objects anew on all their devices."""
+        for name in names:
+            self.put(name, self.objects.nodes(name)[1])
+
+    def wrong(self, without=()):
+        """
+        :param without: names of devices that do not count
+        :returns: (object, device) where the ring places an object and a
+            client does not see what was acknowledged
+        """
+        return [(name, node['device']) for name in sorted(self.newest)
+                for node in self.objects.nodes(name)[1]
+                if node['device'] not in without and
+                self.objects.seen(name, node['device']) != self.newest[name]]
+
+    def holders(self, name):
+        """:returns: the devices, of all, that have the newest version"""
+        return [device for device in self.objects.devices()
+                if self.objects.seen(name, device) == self.newest[name]]
 
 
 class _Silent:

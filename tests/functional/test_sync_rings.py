@@ -1,0 +1,174 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Object rings that change, and rings of unusual shapes."""
+
+import os
+from contextlib import ExitStack
+
+import pytest
+
+from tests.functional.clusters import R3, R5, Gate, RunningPass, SyncCase, \
+    play_round, wait_for, with_options
+from tools.cluster import Policy
+
+
+class RingCase(SyncCase):
+
+    def change_ring(self, *changes):
+        """
+        Change and rebalance the object ring of the policy.
+
+        :param changes: tuples of arguments of swift-ring-builder
+        """
+        builder = self.cluster.layout.builder(
+            self.cluster.spec.policy(self.policy).ring_name)
+        for change in changes + (('rebalance', '--seed', '1', '--force'),):
+            # Its exit status 1 is a warning.
+            done = self.cluster.run(
+                ['swift-ring-builder', builder, *change], check=False)
+            self.assertIn(done.returncode, (0, 1), done.stdout)
+        self.objects.reload_ring()
+
+    def assert_nothing_lost(self):
+        """What was acknowledged is on a quorum of devices, any of them."""
+        for name in self.acknowledged.newest:
+            self.assertGreaterEqual(
+                len(self.acknowledged.holders(name)), 2, name)
+
+    def settle(self, most):
+        """
+        Play rounds until all is where the ring says, and nowhere else.
+
+        :returns: the rounds needed
+        """
+        for number in range(most + 1):
+            self.assert_nothing_lost()
+            strays, wrong = self.objects.strays(), self.acknowledged.wrong()
+            if not strays and not wrong:
+                return number
+            logs = play_round(self.cluster)
+        self.fail('after %d rounds, strays %s, not as acknowledged %s\n%s' % (
+            most, strays, wrong, '\n'.join(logs.values())))
+
+
+class TestRingChanges(RingCase):
+    # The second device of each node is not in the ring at first.
+    policy = Policy('gold', 0, 3, part_power=5, devices=1)
+    fields = {'nodes': 4, 'devices': 2, 'policies': (policy,),
+              'options': with_options(ring_check_interval=0.1)}
+    names = ['o-%d' % number for number in range(50)]
+
+    def device(self, name):
+        """:returns: a device of the second rank, as swift-ring-builder has it
+        """
+        node = self.cluster.node_of(name)
+        spec = self.cluster.spec
+        return 'r1z%d-%s:%dR%s:%d/%s' % (
+            node, self.cluster.node_ip(node),
+            spec.port('object-server', node), self.cluster.node_ip(node),
+            spec.port('replication-server', node), name)
+
+    def write(self):
+        """Write all objects anew, and delete some, each on a quorum."""
+        self.acknowledged.put_quorums(self.names)
+        for name in self.names[::7]:
+            self.acknowledged.delete(name, self.acknowledged.quorum(name))
+
+    def during_passes(self, *changes):
+        """Change the ring while passes wait for their rsyncs."""
+        self.acknowledged.put_everywhere(self.names)
+        self.write()
+        gate = Gate(os.path.join(self.cluster.spec.root, self.id()))
+        with ExitStack() as stack:
+            passes = [stack.enter_context(
+                RunningPass(self.cluster, node, gate))
+                for node in self.cluster.spec.node_numbers()]
+            wait_for(lambda: len(gate.waiting()) == len(passes),
+                     'every pass is held up')
+            self.change_ring(*changes)
+            gate.open()
+            logs = [each.wait() for each in passes]
+        self.assertIn('Ring change detected', ''.join(logs))
+
+    def test_a_device_that_is_added_gets_its_share(self):
+        self.during_passes(('add', self.device('n1d2'), '100'),
+                           ('add', self.device('n2d2'), '100'))
+        self.settle(3)
+        for device in ('n1d2', 'n2d2'):
+            self.assertTrue(self.objects.partitions(device))
+
+    @pytest.mark.long
+    def test_a_device_without_weight_is_emptied(self):
+        self.during_passes(('set_weight', '/n3d1', '0'))
+        self.settle(3)
+        self.assertFalse(self.objects.partitions('n3d1'))
+        # Its weight comes back, and so does what it held.
+        self.write()
+        self.change_ring(('set_weight', '/n3d1', '100'))
+        self.settle(3)
+        self.assertTrue(self.objects.partitions('n3d1'))
+
+
+@pytest.mark.long
+class TestRemovedDevice(TestRingChanges):
+    """A device that is taken out with all it holds, on another cluster."""
+
+    test_a_device_that_is_added_gets_its_share = None
+    test_a_device_without_weight_is_emptied = None
+
+    def test_what_was_on_a_removed_device_is_made_anew_elsewhere(self):
+        self.during_passes(('remove', '/n4d1'))
+        rounds, _ = self.converge(3)
+        self.assertGreater(rounds, 0)
+        self.assertEqual([], [
+            (device, partition) for device, partition
+            in self.objects.strays() if device != 'n4d1'])
+
+
+class TestFractionalReplicas(RingCase):
+    fields = {'nodes': 3, 'policies': (R3,)}
+    names = ['o-%d' % number for number in range(50)]
+
+    def test_half_of_the_partitions_have_a_replica_less(self):
+        self.acknowledged.put_everywhere(self.names)
+        self.converge(1)
+        self.change_ring(('set_replicas', '2.5'))
+        self.settle(2)
+        counts = [len(self.objects.ring.get_part_nodes(partition))
+                  for partition in range(32)]
+        self.assertEqual({2: 16, 3: 16},
+                         {each: counts.count(each) for each in counts})
+        for name in self.names:
+            self.acknowledged.put(name, self.objects.nodes(name)[1][:1])
+        self.converge(2)
+        self.assertEqual([], self.objects.strays())
+
+
+class TestMoreReplicasThanNodes(SyncCase):
+    """Nodes hold several replicas of a partition each."""
+
+    policy = R5
+    fields = {'nodes': 3, 'devices': 2}
+
+    def test_quorum_writes_are_everywhere_in_two_rounds(self):
+        names = ['quorum-%d' % number for number in range(30)]
+        self.acknowledged.put_everywhere(names)
+        self.acknowledged.put_quorums(names)
+        self.converge(2)
+
+    def test_single_copies_are_everywhere_in_four_rounds(self):
+        for number in range(30):
+            name = 'single-%d' % number
+            _, nodes = self.objects.nodes(name)
+            self.acknowledged.put(name, [nodes[number % 5]])
+        self.converge(4)
