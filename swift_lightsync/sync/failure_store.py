@@ -87,6 +87,9 @@ class FailureStore:
     A :class:`FailureTable` on disk. Its methods are those of the table, at
     the present time.
 
+    They can be called in the hub and in pool threads at once: ``table`` is
+    replaced as a whole by its successor, and never changed itself.
+
     :param conf: a dict: ``recon_cache_path`` is the directory of the file,
         ``error_suppression_limit`` and ``error_suppression_interval`` are the
         table's; for a node's processes to share it they belong in [DEFAULT]
@@ -124,20 +127,22 @@ class FailureStore:
         return dict(self.table.rejoined)
 
     def record(self, key, weight):
-        return self._change(lambda now: self.table.record(key, now, weight))
+        return self._change(lambda table, now: table.record(
+            key, now, weight))
 
     def contact(self, key):
         self._refresh()
         if key in self.table.rows:
-            self._change(lambda now: self.table.contact(key, now))
+            self._change(lambda table, now: table.contact(key, now))
 
     def hint(self, key):
-        return self._change(lambda now: self.table.hint(key, now))
+        return self._change(lambda table, now: table.hint(key, now))
 
     def report(self, reporter, key):
         self._refresh()
         if self.table.is_news(reporter, key, time.time()):
-            self._change(lambda now: self.table.report(reporter, key, now))
+            self._change(lambda table, now: table.report(
+                reporter, key, now))
 
     def _refresh(self):
         """Take over what other processes wrote, if some time has passed."""
@@ -153,7 +158,9 @@ class FailureStore:
                 if changed_only and version == self._version:
                     return
                 self._version = version
-                _from_json(state.read(MAX_BYTES), self.table)
+                table = self.table.copy()
+                _from_json(state.read(MAX_BYTES), table)
+                self.table = table
         except FileNotFoundError:
             pass
         except (OSError, LookupError, TypeError, ValueError,
@@ -165,7 +172,7 @@ class FailureStore:
         """
         Change the table, here and in the file.
 
-        :param change: a function of the time
+        :param change: a function of a table and the time
         :returns: what it returns
         """
         try:
@@ -173,19 +180,24 @@ class FailureStore:
                 # Held for the time that it takes to write a small file.
                 fcntl.flock(lock, fcntl.LOCK_EX)
                 self._load(changed_only=False)
-                result = change(time.time())
-                self._store()
-                return result
+                table, result = self._changed(change)
+                self._store(table)
         except OSError as err:
             self.logger.warning('Unable to write the failure table %s: %s',
                                 self.path, err)
-            return change(time.time())
+            table, result = self._changed(change)
+        self.table = table
+        return result
 
-    def _store(self):
+    def _changed(self, change):
+        table = self.table.copy()
+        return table, change(table, time.time())
+
+    def _store(self, table):
         with NamedTemporaryFile('w', dir=os.path.dirname(self.path),
                                 prefix=FAILURES_FILE, delete=False) as state:
             try:
-                state.write(_to_json(self.table))
+                state.write(_to_json(table))
                 state.flush()
                 os.rename(state.name, self.path)
             except OSError:

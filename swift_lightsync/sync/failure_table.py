@@ -71,6 +71,14 @@ class FailureTable:
         #: (reporter, key) -> when the reporter said that the key has failed
         self.reports = {}
 
+    def copy(self):
+        """:returns: a table of its own, with the same in it"""
+        copied = FailureTable(self.limit, self.interval)
+        copied.rows, copied.hints = dict(self.rows), dict(self.hints)
+        copied.rejoined = dict(self.rejoined)
+        copied.reports = dict(self.reports)
+        return copied
+
     def _is_past(self, then, now, interval=None):
         # A time far ahead is that of a clock that was wrong.
         return abs(now - then) >= (interval or self.interval)

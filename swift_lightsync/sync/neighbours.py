@@ -24,6 +24,8 @@ from swift.common.concurrency import GreenPool, Timeout, \
 from swift.common.ring.utils import is_local_device
 from swift.common.utils import node_to_string, whataremyips
 
+from swift_lightsync.sync import replica_ring
+from swift_lightsync.sync.activity import Activity, Idleness
 from swift_lightsync.sync.failure_store import FailureStore
 from swift_lightsync.sync.notice import Notice
 from swift_lightsync.sync.sync_client import ConnectFailure, Refusal, \
@@ -58,6 +60,7 @@ class Neighbours:
         self.logger = daemon.logger
         self.failures = FailureStore(conf, daemon.logger)
         self.client = SyncClient(daemon.conn_timeout, daemon.http_timeout)
+        self.idleness = Idleness(Activity(conf, daemon.logger))
         self.without_verb = set()
         #: Key -> device, of those that share partitions with us.
         self.sharing = {}
@@ -67,10 +70,12 @@ class Neighbours:
         self._own = {}
         self._rejoined = {}
 
-    def begin_pass(self, jobs):
+    def begin_pass(self, jobs, partial=False):
         """
         :param jobs: the jobs of the pass that belong here
+        :param partial: whether it leaves out some partitions of its devices
         """
+        self.idleness.begin_pass(partial)
         self.without_verb.clear()
         self._notified.clear()
         self._own.clear()
@@ -92,10 +97,18 @@ class Neighbours:
         return (self.failures.has_failed(key)
                 or self.failures.has_failed(key + (node['device'],)))
 
-    def cannot_reach(self, node, other):
-        """Whether a device's node has said that it cannot reach another."""
+    def is_cut(self, device, node, other):
+        """
+        Whether what a device holds does not get to another by it: it is idle,
+        or its node has said that it cannot reach the other.
+
+        :param device: name of the local device that asked the first
+        :param node: the first, a dict as in the ring
+        :param other: the other
+        """
         reporter, key = endpoint(node), endpoint(other)
-        return (self.failures.is_reported(reporter, key)
+        return (self.idleness.is_idle(device, device_key(node))
+                or self.failures.is_reported(reporter, key)
                 or self.failures.is_reported(reporter,
                                              key + (other['device'],)))
 
@@ -153,6 +166,17 @@ class Neighbours:
                      dev['replication_port'])), None)
         return self._own[policy, device]
 
+    def clockwise(self, job):
+        """
+        The other devices of a job's replica ring, nearest first, or None if
+        the ring has changed while the job was made.
+        """
+        own = self.own_device(job['policy'], job['device'])
+        if own is None or own['id'] in [node['id'] for node in job['nodes']]:
+            return None
+        return replica_ring.clockwise(job['nodes'] + [own],
+                                      int(job['partition']), own['id'])
+
     def own_endpoint(self, policy, device):
         """The endpoint of a local device, or None if the ring has none."""
         own = self.own_device(policy, device)
@@ -169,8 +193,7 @@ class Neighbours:
         :returns: a tuple of an :class:`Answer` and, if that is DIFFER, the
             set of partitions that differ
         """
-        sender = self.own_endpoint(policy, device)
-        answer, differing = self._ask(sender, node, policy, roots)
+        answer, differing = self._ask(device, node, policy, roots)
         counts = {answer: len(roots)}
         if answer is Answer.DIFFER:
             counts = {Answer.DIFFER: len(differing),
@@ -182,12 +205,14 @@ class Neighbours:
                                       (answer, differing))
         return answer, differing
 
-    def _ask(self, sender, node, policy, roots):
+    def _ask(self, device, node, policy, roots):
         if not self.has_verb(node):
             return Answer.UNSUPPORTED, set()
+        own = self.own_device(policy, device)
         try:
-            answer, differing = self.call(
-                sender, node, self.client.ask, sender, node, policy, roots)
+            answer, differing, idle = self.call(
+                own and endpoint(own), node, self.client.ask,
+                own and device_key(own), node, policy, roots)
         except ConnectFailure as err:
             return err.answer, set()
         except Timeout:
@@ -200,6 +225,11 @@ class Neighbours:
             return Answer.REFUSED, set()
         if answer is Answer.UNSUPPORTED:
             self.without_verb.add(endpoint(node))
+        if self.idleness.told(device, device_key(node), idle):
+            self.logger.warning(
+                'The rounds of %s were not played for %d s: going on to the '
+                'devices after it', node_to_string(node, replication=True),
+                idle)
         return answer, differing
 
     def call(self, sender, node, method, *args):

@@ -18,8 +18,9 @@ LightSync §5.4.2. PROTOCOL.md, "Notices", is the format. A notice is a hint.
 
 import json
 from dataclasses import dataclass
+from urllib.parse import quote, unquote
 
-from swift_lightsync.sync.place import MAX_NAME, node, place
+from swift_lightsync.sync.place import node, place
 
 VERSION = 1
 #: Longest notice that is read, bytes.
@@ -74,8 +75,36 @@ def parse_endpoint(value):
     :param value: ``IP:port``, or None
     :returns: (IP, port), or None if it is none
     """
-    ip, colon, port = (value or '').rpartition(':')
-    if not (ip and len(ip) <= MAX_NAME and port.isascii()
-            and port.isdigit() and len(port) <= 5):
+    ip, _, port = (value or '').rpartition(':')
+    if not (port.isascii() and port.isdigit() and len(port) <= 5):
         return None
-    return ip, int(port)
+    try:
+        return node([ip, int(port)])
+    except ValueError:
+        return None
+
+
+def encode_sender(device):
+    """
+    :param device: (IP, port, name)
+    :returns: ``IP:port/name``, the name as in a URL
+    """
+    ip, port, name = device
+    return '%s:%d/%s' % (ip, port, quote(name, safe=''))
+
+
+def parse_sender(value):
+    """
+    :param value: as from :func:`encode_sender`, or None; the name may be
+        missing
+    :returns: the keys of failure tables that speak of the sender: of its
+        node, and of the device; none if the value is none
+    """
+    where, slash, name = (value or '').partition('/')
+    endpoint = parse_endpoint(where)
+    if endpoint is None or not slash:
+        return [endpoint] if endpoint else []
+    try:
+        return [endpoint, place([*endpoint, unquote(name)], (3,))]
+    except ValueError:
+        return []

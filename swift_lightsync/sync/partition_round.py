@@ -21,10 +21,10 @@ with those of others.
 
 import time
 from dataclasses import dataclass, replace
+from functools import partial
 
 from swift.common.concurrency import Timeout, tpool
 
-from swift_lightsync.sync import replica_ring
 from swift_lightsync.sync.exchange_batch import ExchangeBatch
 from swift_lightsync.sync.neighbours import device_key
 from swift_lightsync.sync.sync_round import NEXT, Answer, Check, Exchange, \
@@ -67,6 +67,7 @@ class PartitionRound:
         self.matched = 0
         self.passed_over = frozenset()
         self.pending = None
+        daemon.neighbours.idleness.playing(job['device'])
         self._actions = self._plan(fingerprint)
         self._go_on(None)
 
@@ -83,12 +84,13 @@ class PartitionRound:
         if full_exchange_due(self.partition, fingerprint.exchanged,
                              self.begin, self.daemon.full_exchange_interval):
             return self._full_exchange()
-        clockwise = self.clockwise(self.job)
+        clockwise = self.daemon.neighbours.clockwise(self.job)
         if clockwise is None:
             return self._exchange_with_all()
-        return sync_round(clockwise, self._has_failed,
-                          self.daemon.neighbours.cannot_reach,
-                          self._hand_offs(len(clockwise)))
+        return sync_round(
+            clockwise, self._has_failed,
+            partial(self.daemon.neighbours.is_cut, self.job['device']),
+            self._hand_offs(len(clockwise)))
 
     def _exchange_with_all(self):
         nodes = tuple(node for node in self.job['nodes']
@@ -109,21 +111,6 @@ class PartitionRound:
                 'Unable to note that partition %s on %s was compared with '
                 'all replicas; it will be again', self.job['partition'],
                 self.job['device'])
-
-    @staticmethod
-    def clockwise(job):
-        """
-        The other devices of a job's replica ring, nearest first, or None if
-        the object ring has changed since the job was made. (A device that was
-        replaced by one other meanwhile plays that one's part.)
-        """
-        partition = int(job['partition'])
-        part_nodes = job['policy'].object_ring.get_part_nodes(partition)
-        others = {node['id'] for node in job['nodes']}
-        here = [node['id'] for node in part_nodes if node['id'] not in others]
-        if len(here) != 1:
-            return None
-        return replica_ring.clockwise(part_nodes, partition, here[0])
 
     def _hand_offs(self, mounted):
         """

@@ -30,7 +30,7 @@ from swift.obj import replicator
 
 from swift_lightsync.sync.fingerprints import Fingerprints
 from swift_lightsync.sync.neighbours import Neighbours, device_key
-from swift_lightsync.sync.options import finite_float, option
+from swift_lightsync.sync.options import OptionError, finite_float, option
 from swift_lightsync.sync.partition_round import PartitionRound
 from swift_lightsync.sync.partition_set import MAX_PARTITIONS
 from swift_lightsync.sync.recon import PassRecorder
@@ -76,12 +76,25 @@ class LightSyncReplicator(replicator.ObjectReplicator):
             conf, 'full_exchange_interval', 3600, finite_float)
         self.sync_batch_partitions = option(
             conf, 'sync_batch_partitions', DEFAULT_BATCH, _batch_size)
+        self._require_rsync_to_do()
         self.neighbours = Neighbours(conf, self)
         self.recon = PassRecorder(conf, self)
         self.queue = SyncQueue()
         self._primary = []
         self._fingerprints = {}
         self._rounds = {}
+
+    def _require_rsync_to_do(self):
+        if self.sync_method != self.rsync:
+            return
+        for policy in self.policies:
+            manager = self._df_router[policy]
+            if not getattr(manager, 'supports_rsync', True):
+                raise OptionError(
+                    '%s: sync_method = rsync: what policy %d (%s) stores by '
+                    '%s cannot be pushed by rsync; must be ssync' % (
+                        self.conf.get('__file__', 'configuration'),
+                        int(policy), policy.name, type(manager).__name__))
 
     def replicate(self, *args, **kwargs):
         """Run a replication pass"""
@@ -106,9 +119,9 @@ class LightSyncReplicator(replicator.ObjectReplicator):
                                     override_policies)
         self._primary = [job for job in jobs if not job['delete']]
         self._rounds = {}
-        self.neighbours.begin_pass(self._primary)
-        self.recon.begin_pass(override_devices, bool(
-            override_partitions or override_policies))
+        partial = bool(override_partitions or override_policies)
+        self.neighbours.begin_pass(self._primary, partial)
+        self.recon.begin_pass(override_devices, partial)
         if self.sync_batch_partitions > 1 and not (
                 self.handoffs_first and len(self._primary) < len(jobs)):
             self._rounds = SyncBatch(self, self._primary).run()
@@ -147,7 +160,7 @@ class LightSyncReplicator(replicator.ObjectReplicator):
 
     def _clockwise_neighbour(self, job):
         """The neighbour in the whole ring, whether it has failed or not."""
-        others = PartitionRound.clockwise(job)
+        others = self.neighbours.clockwise(job)
         return device_key(others[0]) if others else None
 
     def fingerprints(self, policy):

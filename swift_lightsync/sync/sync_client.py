@@ -29,8 +29,9 @@ from swift.common.http import HTTP_INSUFFICIENT_STORAGE, \
 
 from swift_lightsync.sync import exchange_message, missing_message
 from swift_lightsync.sync.comparison import compare
-from swift_lightsync.sync.names import MISSING, NOTICE, POLICY_HEADER, \
-    REHASH, ROOTS, SENDER_HEADER, SUFFIXES
+from swift_lightsync.sync.names import IDLE_HEADER, MISSING, NOTICE, \
+    POLICY_HEADER, REHASH, ROOTS, SENDER_HEADER, SUFFIXES
+from swift_lightsync.sync.notice import encode_sender
 from swift_lightsync.sync.sync_message import DIGEST_BYTES, MAX_BYTES, \
     SyncMessageError, Verdict, decode_reply, encode_roots
 from swift_lightsync.sync.sync_round import Answer
@@ -41,6 +42,8 @@ REFUSALS = {HTTP_INSUFFICIENT_STORAGE: Answer.UNMOUNTED,
             **dict.fromkeys((400, 404, 405, 501), Answer.UNSUPPORTED)}
 #: Roots that are compared without a thread, which costs more than it saves.
 AT_ONCE = 64
+#: Most digits of the seconds for which a device may have been idle.
+IDLE_DIGITS = 10
 #: Connection time-outs without a packet acknowledged: a silent host.
 SILENCE = 4
 
@@ -87,13 +90,13 @@ class SyncClient:
         """
         Compare the roots of partitions with those of a device.
 
-        :param sender: (IP, port) of the local device's replication server,
-            or None
+        :param sender: the local device: (IP, port, name), or None
         :param node: the device, a dict as in the ring
         :param policy: the StoragePolicy of the partitions
         :param roots: a dict, partition number to root
-        :returns: a tuple of an :class:`Answer` and, if that is DIFFER, the
-            set of partitions that differ
+        :returns: a tuple of an :class:`Answer`; if that is DIFFER, the set
+            of partitions that differ; and how long ago the device's rounds
+            were last played, seconds, or None if it does not say
         :raises ConnectFailure: if the node cannot be reached
         :raises SyncMessageError: if the answer makes no sense
         :raises Timeout: if no answer comes in time
@@ -101,31 +104,32 @@ class SyncClient:
         """
         headers = {POLICY_HEADER: int(policy)}
         if sender:
-            headers[SENDER_HEADER] = '%s:%d' % sender
+            headers[SENDER_HEADER] = encode_sender(sender)
         comparison = compare(roots)
         # The roots of many slices take longer than others should wait.
         step = (comparison.send if len(roots) <= AT_ONCE
                 else partial(tpool.execute, comparison.send))
-        differing = None
+        differing = idle = None
         try:
             while True:
                 asked = step(differing)
-                differing = self._differing(node, asked, headers)
+                differing, idle = self._differing(node, asked, headers)
         except StopIteration as end:
-            return (Answer.DIFFER if end.value else Answer.MATCH), end.value
+            return (Answer.DIFFER if end.value else Answer.MATCH, end.value,
+                    idle)
         except Refusal as refusal:
-            return refusal.answer, set()
+            return refusal.answer, set(), None
 
     def _differing(self, node, asked, headers):
-        """The indices of the slices that differ."""
+        """:returns: the indices of the slices that differ, and as ``ask``"""
         partitions, roots = asked.partitions, asked.roots
         for with_list in ((True,) if len(partitions.encoded) <= DIGEST_BYTES
                           else (False, True)):
-            body = self._answer(node, ROOTS, headers, encode_roots(
+            resp, body = self._answer(node, ROOTS, headers, encode_roots(
                 partitions, roots, with_list=with_list))
             verdict, differing = decode_reply(body, len(roots))
             if verdict is Verdict.COMPARED:
-                return differing
+                return differing, _idle(resp)
         raise SyncMessageError('the set is unknown where it was just sent')
 
     def suffix_hashes(self, node, policy, partitions):
@@ -138,7 +142,7 @@ class SyncClient:
         :raises Refusal: if the device answers with an error; otherwise as
             :meth:`ask`
         """
-        body = self._answer(
+        _, body = self._answer(
             node, SUFFIXES, {POLICY_HEADER: int(policy)},
             exchange_message.encode_suffixes(partitions))
         return exchange_message.decode_suffix_hashes(body, partitions)
@@ -153,8 +157,8 @@ class SyncClient:
         :returns: a dict, as for ``missing_message.encode_wanted``
         :raises: as :meth:`suffix_hashes`
         """
-        body = self._answer(node, MISSING, {POLICY_HEADER: int(policy)},
-                            missing_message.encode_offer(offer))
+        _, body = self._answer(node, MISSING, {POLICY_HEADER: int(policy)},
+                               missing_message.encode_offer(offer))
         return missing_message.decode_wanted(body, offer)
 
     def rehash(self, node, policy, suffixes):
@@ -187,12 +191,12 @@ class SyncClient:
                 conn.close()
 
     def _answer(self, node, what, headers, message, expected=HTTP_OK):
-        status, body = self._request(node, what, headers, message)
-        if status in REFUSALS:
-            raise Refusal(REFUSALS[status])
-        if status != expected:
-            raise SyncMessageError('answered with status %d' % status)
-        return body
+        resp, body = self._request(node, what, headers, message)
+        if resp.status in REFUSALS:
+            raise Refusal(REFUSALS[resp.status])
+        if resp.status != expected:
+            raise SyncMessageError('answered with status %d' % resp.status)
+        return resp, body
 
     def _request(self, node, what, headers, message):
         path = '/%s/%s' % (node['device'], what)
@@ -241,7 +245,7 @@ class SyncClient:
                 body = resp.read(MAX_BYTES if resp.length is None
                                  else min(resp.length, MAX_BYTES))
                 keep = not resp.will_close and resp.isclosed()
-                return resp.status, body
+                return resp, body
         except TimeoutError as err:
             raise ConnectFailure(Answer.TIMEOUT, err)
         finally:
@@ -249,6 +253,13 @@ class SyncClient:
                 idle.append(conn)
             else:
                 conn.close()
+
+
+def _idle(resp):
+    said = resp.getheader(IDLE_HEADER) or ''
+    if said.isascii() and said.isdigit() and len(said) <= IDLE_DIGITS:
+        return int(said)
+    return None
 
 
 def _is_quiet(conn):

@@ -78,21 +78,22 @@ def _nobody(*devices):
     return False
 
 
-def sync_round(clockwise, has_failed, cannot_reach=_nobody, hand_offs=()):
+def sync_round(clockwise, has_failed, is_cut=_nobody, hand_offs=()):
     """
     Go round the replica ring until a neighbour holds what we hold.
 
     Mostly that takes one sync message, to the clockwise neighbour. A device
     that cannot be reached, or cannot take what we push, is passed over, so
     that what we hold travels on by the next one. For one that is not mounted
-    a hand-off has to hold it as well. Where a neighbour says that it cannot
-    reach the device after it, we see to that one in its place.
+    a hand-off has to hold it as well; who meets one goes all the way round,
+    so that all of them are counted. Where a neighbour does not pass on what it
+    holds to the device after it, we see to that one in its place.
 
     :param clockwise: the other devices of the ring, as from
         ``replica_ring.clockwise``
     :param has_failed: a function of a device: is it to be skipped?
-    :param cannot_reach: a function of two devices: has the first said that
-        it cannot reach the second?
+    :param is_cut: a function of two devices: does what the first holds not
+        get to the second by it?
     :param hand_offs: an iterable of the devices that stand in for devices
         that are not mounted, in order
     :returns: a generator of :class:`Check` and :class:`Exchange`
@@ -100,7 +101,7 @@ def sync_round(clockwise, has_failed, cannot_reach=_nobody, hand_offs=()):
     to_replace = 0
     agreed = None
     for device in clockwise:
-        if agreed and not cannot_reach(agreed, device):
+        if agreed and not to_replace and not is_cut(agreed, device):
             break
         if has_failed(device):
             continue

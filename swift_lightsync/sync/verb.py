@@ -34,12 +34,13 @@ from swift.common.utils import public, replication
 
 from swift_lightsync.sync import exchange_message, missing, \
     missing_message, notice, sync_message
+from swift_lightsync.sync.activity import Activity
 from swift_lightsync.sync.comparison import differing_slices
 from swift_lightsync.sync.failure_store import FailureStore
 from swift_lightsync.sync.fingerprints import Fingerprints, in_portions
 from swift_lightsync.sync.known_sets import KnownSets
-from swift_lightsync.sync.names import MISSING, NOTICE, REHASH, ROOTS, \
-    SENDER_HEADER, SUFFIXES
+from swift_lightsync.sync.names import IDLE_HEADER, MISSING, NOTICE, \
+    REHASH, ROOTS, SENDER_HEADER, SUFFIXES
 from swift_lightsync.sync.partition_set import PartitionSetError
 from swift_lightsync.sync.sync_message import Verdict
 
@@ -57,6 +58,7 @@ class LightSyncVerb:
         self._known_sets = KnownSets()
         self._fingerprints = {}
         self._failures = FailureStore(conf, self.logger)
+        self._activity = Activity(conf, self.logger)
 
     @public
     @replication
@@ -93,12 +95,14 @@ class LightSyncVerb:
 
     def _take_roots(self, request):
         device, _, policy = get_name_and_placement(request, 2, 2)
-        sender = notice.parse_endpoint(request.headers.get(SENDER_HEADER))
-        if sender and self._failures.has_failed(sender):
-            self._failures.hint(sender)
+        for sender in notice.parse_sender(request.headers.get(SENDER_HEADER)):
+            if self._failures.has_failed(sender):
+                # Off the hub: it locks and writes a file.
+                tpool.execute(self._failures.hint, sender)
         message = sync_message.decode_roots(self._body(request))
         return Response(request=request,
                         body=self._reply(device, policy, message),
+                        headers={IDLE_HEADER: self._activity.idle(device)},
                         content_type='application/octet-stream')
 
     def _take_suffixes(self, request):
@@ -131,7 +135,7 @@ class LightSyncVerb:
 
     def _take_notice(self, request):
         taken = notice.decode(self._body(request, notice.MAX_BYTES))
-        self._failures.report(taken.reporter, taken.failed)
+        tpool.execute(self._failures.report, taken.reporter, taken.failed)
         return HTTPNoContent(request=request)
 
     def _reply(self, device, policy, message):

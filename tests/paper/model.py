@@ -43,12 +43,14 @@ class Replicas:
 
     :param regions: the region of each device, in row order
     :param silent: ids of devices that do not answer
+    :param idle: ids of devices that answer, but play no rounds
     """
 
-    def __init__(self, regions, silent=()):
+    def __init__(self, regions, silent=(), idle=()):
         self.devices = devices(regions)
         self.contents = {device['id']: {} for device in self.devices}
         self.silent = set(silent)
+        self.idle = set(idle)
         self.messages = []
         self.pushes = []
 
@@ -79,14 +81,14 @@ class Replicas:
     def round(self, order, **kwargs):
         """Let each device play its part, one after the other."""
         for device_id in order:
-            if device_id not in self.silent:
+            if device_id not in self.silent | self.idle:
                 self.play(device_id, **kwargs)
 
-    def rounds_until_equal(self, order, most):
+    def rounds_until_equal(self, order, most, **kwargs):
         for number in range(most + 1):
             if self.are_equal():
                 return number
-            self.round(order)
+            self.round(order, **kwargs)
         raise AssertionError('not equal after %d rounds: %r'
                              % (most, self.contents))
 

@@ -122,7 +122,7 @@ class TestFailureHandling(unittest.TestCase):
         replicas = Split([1] * 5)
         replicas.write('abc', 1, [1])
         for _ in range(4):
-            replicas.round(range(5), cannot_reach=lambda a, b: (
+            replicas.round(range(5), is_cut=lambda a, b: (
                 a['id'], b['id']) == (1, 2))
         self.assertTrue(replicas.are_equal())
 
@@ -136,6 +136,60 @@ class TestFailureHandling(unittest.TestCase):
             replicas.round(range(5))
         self.assertEqual([{'abc': 1}] * 2 + [{}] + [{'abc': 1}] * 2,
                          [replicas.contents[i] for i in range(5)])
+
+
+class TestIdleNeighbours(unittest.TestCase):
+    """Devices that answer, but play no rounds: what the paper leaves out."""
+
+    def with_idle(self, r):
+        """Yield (ids of idle devices, orders of the rest) of r devices."""
+        for count in range(1, r):
+            for idle in combinations(range(r), count):
+                yield idle, list(permutations(
+                    number for number in range(r) if number not in idle))
+
+    def rounds(self, r, idle, holders, order, most):
+        replicas = Replicas([1] * r, idle=idle)
+        replicas.write('abc', 1, range(r))
+        replicas.write('abc', 2, holders)
+        found = replicas.rounds_until_equal(
+            order, most, is_cut=lambda one, other: one['id'] in idle)
+        self.assertEqual({'abc': 2}, replicas.contents[0])
+        return found
+
+    def test_a_quorum_write_needs_no_round_more_than_if_all_ran(self):
+        for r, most in ((3, 1), (4, 2), (5, 2)):
+            needed = set()
+            for idle, orders in self.with_idle(r):
+                for holders in combinations(range(r), (r + 1) // 2):
+                    if not set(holders) <= set(idle):
+                        needed.update(self.rounds(
+                            r, idle, holders, order, most)
+                            for order in orders)
+            self.assertEqual(most, max(needed))
+
+    def test_a_single_copy_needs_r_minus_1_rounds_at_most(self):
+        for r in (3, 4, 5):
+            for idle, orders in self.with_idle(r):
+                for holder in orders[0]:
+                    for order in orders:
+                        self.rounds(r, idle, [holder], order, r - 1)
+
+    def test_an_idle_device_costs_one_message_a_round(self):
+        for r in (3, 4, 5):
+            replicas = Replicas([1] * r, idle=[r - 1])
+            replicas.round(range(r), is_cut=lambda one, other: (
+                one['id'] == r - 1))
+            self.assertEqual(r, len(replicas.messages))
+
+    def test_if_nobody_knew_it_would_cut_the_ring(self):
+        for r in (3, 4, 5):
+            replicas = Replicas([1] * r, idle=[1])
+            replicas.write('abc', 1, [0])
+            for _ in range(10):
+                replicas.round(range(r))
+            self.assertEqual([{'abc': 1}] * 2 + [{}] * (r - 2),
+                             list(replicas.contents.values()))
 
 
 if __name__ == '__main__':

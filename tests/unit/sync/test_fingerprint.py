@@ -155,7 +155,7 @@ class TestFile(FingerprintTestCase):
             value = [value, value]
         self.write_changed(pickle.dumps(
             dict(asdict(SOUND), root=value), 2))
-        self.assert_damaged('root')
+        self.assert_damaged('is in no fingerprint')
         deep = b'\x80\x02' + b'(' * 2000 + b'l' * 2000 + b'.'
         self.write_changed(deep)
         self.assert_damaged()

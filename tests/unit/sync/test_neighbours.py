@@ -16,6 +16,7 @@ import contextlib
 import shutil
 import tempfile
 import unittest
+from functools import partial
 from types import SimpleNamespace
 from unittest import mock
 
@@ -25,7 +26,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, \
 
 from swift.common.concurrency import Timeout, sleep
 
-from swift_lightsync.sync import failure_store, neighbours
+from swift_lightsync.sync import failure_store, neighbours, replica_ring
 from swift_lightsync.sync.failure_store import FailureStore
 from swift_lightsync.sync.neighbours import MAX_NOTIFIED, Neighbours, \
     device_key, endpoint
@@ -57,8 +58,8 @@ def break_off():
     raise ConnectionResetError()
 
 
-def answer():
-    return Answer.MATCH, set()
+def answer(idle=None):
+    return Answer.MATCH, set(), idle
 
 
 class Clock:
@@ -221,7 +222,7 @@ class TestCharges(NeighboursTestCase):
         bench = self.bench()
         peer = bench.nodes[0]
         bench.client.behaviour[endpoint(peer)] = lambda: (
-            Answer.UNSUPPORTED, set())
+            Answer.UNSUPPORTED, set(), None)
         self.assertIs(Answer.UNSUPPORTED, bench.ask(peer))
         bench.client.behaviour.clear()
         self.assertIs(Answer.UNSUPPORTED, bench.ask(peer))
@@ -285,8 +286,56 @@ class TestNotices(NeighboursTestCase):
         bench.subject.failures.report(endpoint(one), device_key(three))
         for other, said in ((two, True), (three, True),
                             (dict(three, device='sdb'), False)):
-            self.assertEqual(said, bench.subject.cannot_reach(one, other))
-        self.assertFalse(bench.subject.cannot_reach(two, three))
+            self.assertEqual(said, bench.subject.is_cut('sda', one, other))
+        self.assertFalse(bench.subject.is_cut('sda', two, three))
+
+
+class TestIdle(NeighboursTestCase):
+
+    def test_who_plays_no_rounds_passes_nothing_on(self):
+        bench = self.bench()
+        one, two, three = bench.nodes
+        for seconds, idle in ((None, False), (0, False), (300, False),
+                              (301, True), (2 ** 32, True)):
+            with self.subTest(seconds=seconds):
+                bench.begin_pass()
+                bench.client.behaviour[endpoint(one)] = partial(
+                    answer, seconds)
+                bench.ask(one), bench.ask(two)
+                self.assertEqual(idle, bench.subject.is_cut(
+                    'sda', one, three))
+                self.assertFalse(bench.subject.is_cut('sda', two, three))
+
+    def test_it_is_logged_once_a_pass(self):
+        bench = self.bench()
+        bench.client.behaviour[endpoint(bench.nodes[0])] = partial(
+            answer, 999)
+        for passes in (1, 2):
+            bench.begin_pass()
+            bench.ask(bench.nodes[0]), bench.ask(bench.nodes[0])
+            lines = bench.logger.at('WARNING')
+            self.assertEqual(passes, len(lines))
+            self.assertRegex(lines[0], '127.0.0.2:6200/sda were not played '
+                             'for 999 s')
+
+
+class TestClockwise(NeighboursTestCase):
+
+    def clockwise(self, bench, **job):
+        return bench.subject.clockwise(dict({
+            'policy': Hashable(bench.policy), 'device': 'sda',
+            'partition': '5', 'nodes': bench.nodes}, **job))
+
+    def test_it_is_the_replica_ring_without_a_look_at_the_partition(self):
+        bench = self.bench()
+        self.assertEqual(
+            replica_ring.clockwise(bench.ring.devs, 5, 0),
+            self.clockwise(bench))
+
+    def test_there_is_none_if_the_ring_changed_meanwhile(self):
+        bench = self.bench()
+        self.assertIsNone(self.clockwise(bench, device='sdz'))
+        self.assertIsNone(self.clockwise(bench, nodes=bench.ring.devs))
 
 
 class TestOwnEndpoint(NeighboursTestCase):

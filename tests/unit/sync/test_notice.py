@@ -20,7 +20,7 @@ from hypothesis import given, strategies as st
 
 from swift_lightsync.sync import notice
 from swift_lightsync.sync.notice import MAX_BYTES, Notice, NoticeError, \
-    decode, parse_endpoint
+    decode, encode_sender, parse_endpoint, parse_sender
 from tests.unit.sync import documented
 
 NAMES = st.text(min_size=1, max_size=20)
@@ -87,8 +87,33 @@ class TestEndpoint(unittest.TestCase):
 
     def test_what_is_none(self):
         for value in (None, '', ':', 'a', 'a:', ':1', 'a:x', 'a:-1', 'a: 1',
-                      'a:123456', 'a:\u0661', 'a' * 256 + ':1'):
+                      'a:123456', 'a:\u0661', 'a:0', 'a:65536',
+                      'a' * 256 + ':1'):
             self.assertIsNone(parse_endpoint(value), value)
+
+
+class TestSender(unittest.TestCase):
+
+    @given(st.tuples(NAMES.filter(lambda name: '/' not in name), PORTS,
+                     st.text(st.characters(exclude_categories=['Cs']),
+                             min_size=1, max_size=20)))
+    def test_it_speaks_for_its_node_and_for_the_device(self, device):
+        value = encode_sender(device)
+        self.assertEqual([device[:2], device], parse_sender(value))
+        _, _, name = value.partition('/')
+        self.assertRegex(name, '^[!-~]+$')
+
+    def test_it_may_be_a_node_only(self):
+        self.assertEqual([('::1', 6200)], parse_sender('::1:6200'))
+
+    def test_what_is_none(self):
+        for value in (None, '', '/', '/sda', 'x', 'x/sda', 'a:0/sda',
+                      'a:65536/sda', 'a:1/', 'a:1/' + 'x' * 256,
+                      'a' * 256 + ':1/sda'):
+            self.assertEqual([], parse_sender(value), value)
+
+
+class TestError(unittest.TestCase):
 
     def test_a_notice_error_is_a_value_error(self):
         self.assertTrue(issubclass(notice.NoticeError, ValueError))

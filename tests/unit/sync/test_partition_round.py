@@ -145,14 +145,26 @@ class TestPass(ClusterTestCase):
 
 class TestRing(ClusterTestCase):
 
-    def test_a_ring_that_changed_meanwhile_leads_to_a_full_comparison(self):
+    def test_if_it_changed_meanwhile_the_round_is_that_of_the_job(self):
         self.start(4, rows=[0, 1, 2])
         self.put_everywhere(numbers=[0, 1, 2])
         job = self.job()
         self.set_ring([0, 1, 3])
         self.daemons[0].update(job)
-        self.assertEqual([[], ['suffixes'], ['suffixes'], []],
-                         self.asked())
+        _, *others, added = self.requests()
+        self.assertEqual([{}, {'LIGHTSYNC': 1}],
+                         sorted(others, key=len))
+        self.assertEqual({}, added)
+        self.assertEqual(1, self.daemons[0].stats_for_dev['sda'].attempted)
+
+    def test_without_the_device_it_leads_to_a_full_comparison(self):
+        self.start(3, rows=[0, 1, 2])
+        self.put_everywhere()
+        job = self.job()
+        with mock.patch.object(self.daemons[0].neighbours, 'own_device',
+                               return_value=None):
+            self.daemons[0].update(job)
+        self.assertEqual([[], ['suffixes'], ['suffixes']], self.asked())
         self.assertEqual(1, self.daemons[0].stats_for_dev['sda'].attempted)
 
     def test_a_device_replaced_meanwhile_loses_nothing(self):
@@ -173,7 +185,7 @@ class TestRing(ClusterTestCase):
         job = self.job()
         self.set_ring([2, 3])
         self.daemons[0].update(job)
-        self.assertEqual([[], ['suffixes'], [], []], self.asked())
+        self.assertEqual([{}, {'LIGHTSYNC': 1}, {}, {}], self.requests())
 
 
 class TestFallBack(ClusterTestCase):

@@ -12,6 +12,7 @@
 # limitations under the License.
 """replicator: options, peers that fail, peers without the verb."""
 
+import contextlib
 import os
 import shutil
 import time
@@ -19,7 +20,9 @@ import unittest
 from unittest import mock
 
 from swift.common.concurrency import Timeout
+from swift.obj.diskfile import DiskFileManager
 
+from swift_lightsync.sync.options import OptionError
 from swift_lightsync.sync.replica_ring import clockwise
 from swift_lightsync.sync.replicator import LightSyncReplicator
 from swift_lightsync.sync.sync_client import ConnectFailure
@@ -41,6 +44,27 @@ class TestOptions(SwiftTestCase):
         self.assertEqual(10, daemon.neighbours.failures.table.limit)
         self.assertEqual(60, daemon.neighbours.failures.table.interval)
         self.assertEqual(65536, daemon.sync_batch_partitions)
+
+    def test_rsync_is_refused_where_a_diskfile_cannot_be_pushed_by_it(self):
+        for method, supports, refused in (
+                ('rsync', False, True), (None, False, True),
+                ('', False, True), ('ssync', False, False),
+                ('rsync', True, False), (None, None, False)):
+            conf = {'__file__': 'object-server.conf'}
+            if method is not None:
+                conf['sync_method'] = method
+            with self.subTest(method=method, supports=supports), \
+                    contextlib.ExitStack() as stack:
+                if supports is not None:
+                    stack.enter_context(mock.patch.object(
+                        DiskFileManager, 'supports_rsync', supports,
+                        create=True))
+                if refused:
+                    stack.enter_context(self.assertRaisesRegex(
+                        OptionError, '^object-server.conf: sync_method = '
+                        r'rsync: .*policy 0 \(zero\).*DiskFileManager.*; '
+                        'must be ssync$'))
+                self.daemon(**conf)
 
     def test_values(self):
         daemon = self.daemon(full_exchange_interval='0',

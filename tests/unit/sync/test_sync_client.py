@@ -44,7 +44,7 @@ from tests.unit.sync.fixtures import SwiftTestCase, node, open_sockets, \
 
 EMPTY = merkle.root({})
 OTHER = 'ab' * 16
-SENDER = ('127.0.0.9', 6209)
+SENDER = ('127.0.0.9', 6209, 'sdb 1')
 EQUAL = encode_reply(Verdict.COMPARED)
 UNKNOWN = encode_reply(Verdict.UNKNOWN_SET)
 
@@ -131,6 +131,9 @@ class ClientTestCase(SwiftTestCase):
         return self.scripted(script)
 
     def ask(self, peer, roots=None):
+        return self.ask_all(peer, roots)[:2]
+
+    def ask_all(self, peer, roots=None):
         return self.client.ask(SENDER, peer, self.policy,
                                roots or {0: EMPTY})
 
@@ -257,7 +260,7 @@ class TestRequest(ClientTestCase):
                    for line in lines[1:]}
         self.assertEqual(b'0', headers[b'x-backend-storage-policy-index'])
         self.assertEqual(b'true', headers[b'x-backend-replication'])
-        self.assertEqual(b'127.0.0.9:6209',
+        self.assertEqual(b'127.0.0.9:6209/sdb%201',
                          headers[b'x-backend-lightsync-sender'])
         self.assertEqual(b'%d' % len(body), headers[b'content-length'])
         partitions = PartitionSet((4660,))
@@ -358,7 +361,7 @@ class TestManyPartitions(ClientTestCase):
                 encode_reply(Verdict.COMPARED, [14]))), self.roots)
 
     def test_nothing_is_asked_of_no_partitions(self):
-        self.assertEqual((Answer.MATCH, set()), self.client.ask(
+        self.assertEqual((Answer.MATCH, set(), None), self.client.ask(
             SENDER, node(1, 1), self.policy, {}))
 
     def test_as_many_partitions_as_allowed(self):
@@ -510,6 +513,23 @@ class TestBadPeer(ClientTestCase):
         self.raises(SyncMessageError, answer(
             encode_roots(PartitionSet((0,)), (OTHER,)),
             headers=b'Connection: close\r\n'))
+
+    def test_for_how_long_the_device_was_idle(self):
+        for said, idle in ((b'0', 0), (b'301', 301), (b'9' * 10, 9999999999),
+                           (b'9' * 11, None), (b'', None), (b'-1', None),
+                           (b'1.5', None), (b'x', None), (b'1e3', None),
+                           (b'\xb2', None)):
+            with self.subTest(said):
+                peer = self.answering(answer(
+                    headers=b'X-Backend-Lightsync-Idle: %s\r\n' % said))
+                self.assertEqual((Answer.MATCH, set(), idle),
+                                 self.ask_all(peer))
+
+    def test_a_device_that_does_not_say_for_how_long_it_was_idle(self):
+        for reply, expected in ((answer(), Answer.MATCH),
+                                (answer(b'', b'507 X'), Answer.UNMOUNTED)):
+            self.assertEqual((expected, set(), None),
+                             self.ask_all(self.answering(reply)))
 
     def test_each_status(self):
         for status, expected in ((400, Answer.UNSUPPORTED),

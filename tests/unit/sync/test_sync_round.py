@@ -30,7 +30,7 @@ def nobody(*devices):
     return False
 
 
-def play(devices, answers, pushes, failed=nobody, cannot_reach=nobody,
+def play(devices, answers, pushes, failed=nobody, is_cut=nobody,
          hand_offs=()):
     """
     Play a round.
@@ -39,7 +39,7 @@ def play(devices, answers, pushes, failed=nobody, cannot_reach=nobody,
     :param pushes: a dict, device id to whether an exchange with it goes well
     :returns: a list of ('check', id) and ('exchange', ids)
     """
-    actions = sync_round(devices, failed, cannot_reach, hand_offs)
+    actions = sync_round(devices, failed, is_cut, hand_offs)
     seen, outcome = [], None
     try:
         while True:
@@ -66,9 +66,11 @@ def expected(answers, pushes):
             return pushes[number]
         return answers[number] in ENDS
 
+    agreed = False
     for device in DEVICES:
-        if holds(device['id']):
+        if agreed and not missing:
             break
+        agreed |= holds(device['id'])
         missing += answers[device['id']] is Answer.UNMOUNTED
     for device in HAND_OFFS:
         if missing:
@@ -103,9 +105,10 @@ class TestSyncRound(unittest.TestCase):
 
     def test_a_hand_off_that_has_failed_replaces_nobody(self):
         self.assertEqual(
-            [('check', 1), ('check', 2), ('check', 12), ('exchange', [12])],
+            [('check', 1), ('check', 2), ('check', 3), ('check', 12),
+             ('exchange', [12])],
             play(DEVICES, {1: Answer.UNMOUNTED, 2: Answer.MATCH,
-                           12: Answer.DIFFER}, {12: True},
+                           3: Answer.MATCH, 12: Answer.DIFFER}, {12: True},
                  lambda device: device['id'] == 11, hand_offs=HAND_OFFS))
 
     def test_each_device_that_is_missing_is_replaced_by_one(self):
@@ -116,6 +119,14 @@ class TestSyncRound(unittest.TestCase):
                            3: Answer.MATCH, 11: Answer.MATCH,
                            12: Answer.MATCH}, {}, hand_offs=HAND_OFFS))
 
+    def test_those_that_are_missing_need_not_be_neighbours(self):
+        self.assertEqual(
+            [('check', 1), ('check', 2), ('check', 3), ('check', 11),
+             ('check', 12)],
+            play(DEVICES, {1: Answer.UNMOUNTED, 2: Answer.MATCH,
+                           3: Answer.UNMOUNTED, 11: Answer.MATCH,
+                           12: Answer.MATCH}, {}, hand_offs=HAND_OFFS))
+
     def test_hand_offs_are_looked_for_only_if_one_is_needed(self):
         def none():
             raise AssertionError('hand-offs were looked for')
@@ -124,15 +135,22 @@ class TestSyncRound(unittest.TestCase):
         self.assertEqual([('check', 1)], play(
             DEVICES, {1: Answer.MATCH}, {}, hand_offs=none()))
 
-    def test_whom_the_neighbour_cannot_reach_we_see_to(self):
+    def test_whom_the_neighbour_does_not_pass_it_on_to_we_see_to(self):
         answers = dict.fromkeys((1, 2, 3), Answer.MATCH)
         for reports, checked in (({(1, 2)}, [1, 2]), ({(2, 3)}, [1]),
                                  ({(1, 2), (2, 3)}, [1, 2, 3]),
                                  ({(1, 3)}, [1])):
             self.assertEqual(
                 [('check', number) for number in checked],
-                play(DEVICES, answers, {}, cannot_reach=lambda one, other: (
+                play(DEVICES, answers, {}, is_cut=lambda one, other: (
                     one['id'], other['id']) in reports))
+
+    def test_after_a_push_to_one_that_passes_nothing_on_we_go_on(self):
+        self.assertEqual(
+            [('check', 1), ('exchange', [1]), ('check', 2), ('check', 3)],
+            play(DEVICES, {1: Answer.DIFFER, 2: Answer.REFUSED,
+                           3: Answer.MATCH}, {1: True},
+                 is_cut=lambda one, other: one['id'] == 1))
 
     def test_a_device_that_fails_during_the_round_is_not_asked(self):
         failed = set()

@@ -13,6 +13,7 @@
 """verb: LIGHTSYNC, asked of the real object-server."""
 
 import contextlib
+import fcntl
 import io
 import os
 import shutil
@@ -34,11 +35,13 @@ from swift.common.utils import lock_path
 from swift.obj.diskfile import invalidate_hash
 
 from swift_lightsync.object_server import ObjectController
-from swift_lightsync.sync import fingerprint, fingerprints, merkle, \
-    sync_message, verb
+from swift_lightsync.sync import activity, fingerprint, fingerprints, \
+    merkle, sync_message, verb
+from swift_lightsync.sync.activity import Activity
 from swift_lightsync.sync.comparison import compare, slice_roots
 from swift_lightsync.sync.failure_store import FailureStore
 from swift_lightsync.sync.fingerprints import Fingerprints
+from swift_lightsync.sync.names import IDLE_HEADER
 from swift_lightsync.sync.notice import Notice
 from swift_lightsync.sync.partition_set import PartitionSet
 from swift_lightsync.sync.sync_message import Verdict, decode_reply, \
@@ -312,6 +315,37 @@ class TestPatience(VerbTestCase):
             r'did not find within (\d+) seconds')))
 
 
+class TestIdle(VerbTestCase):
+
+    def idle(self, device, **kwargs):
+        response = self.request(ONE, path='/%s/roots' % device, **kwargs)
+        self.assertEqual(200, response.status_int)
+        return int(response.headers[IDLE_HEADER])
+
+    def test_it_is_since_the_rounds_of_each_device_were_played(self):
+        played = Activity(self.conf, self.logger)
+        for device, age in (('sda', 1000), ('sdb', 5000)):
+            played.note(device)
+            then = time.time() - age
+            os.utime(played._path(device), (then, then))
+        self.assertIn(self.idle('sda'), range(1000, 1060))
+        self.assertIn(self.idle('sdb'), range(5000, 5060))
+        played.note('sdb')
+        self.assertIn(self.idle('sda'), range(1000, 1060))
+        self.assertIn(self.idle('sdb'), range(60))
+
+    def test_if_they_never_were_it_is_since_the_server_began(self):
+        app = self.controller()
+        self.assertIn(self.idle('sda', app=app), range(60))
+        with mock.patch.object(activity.time, 'time',
+                               return_value=time.time() + 7000):
+            self.assertIn(self.idle('sda', app=app), range(7000, 7060))
+
+    def test_its_header_is_the_documented_one(self):
+        self.assertEqual(IDLE_HEADER, documented.found(
+            r'^    (X-Backend-\S+): <seconds, 1 to 10 digits>$'))
+
+
 class TestNotice(VerbTestCase):
 
     reporter, failed = ('10.0.0.1', 6200), ('10.0.0.2', 6200, 'sda')
@@ -354,8 +388,52 @@ class TestNotice(VerbTestCase):
         self.assertEqual({self.reporter}, set(found.rejoined()))
         self.assertTrue(found.record(self.reporter, 2))
 
+    def test_a_message_of_a_device_that_had_failed_takes_it_back(self):
+        other = self.failed[:2] + ('sdb',)
+        for sender, taken_back in (('10.0.0.2:6200', False),
+                                   ('10.0.0.2:6200/sd', False),
+                                   ('10.0.0.2:6200/sda', True)):
+            with self.subTest(sender):
+                for key in (self.failed, other):
+                    self.failures().record(key, 10)
+                self.differing({0: EMPTY}, app=self.controller(),
+                               X_Backend_Lightsync_Sender=sender)
+                found = self.failures()
+                self.assertEqual(not taken_back,
+                                 found.has_failed(self.failed))
+                self.assertTrue(found.has_failed(other))
+
+    def test_others_are_answered_while_the_failure_table_is_locked(self):
+        self.failures().record(self.failed, 10)
+        app, done = self.controller(), []
+
+        def notify():
+            self.notify(Notice(self.reporter, ('10.0.0.3', 6200)).encode(),
+                        app=app)
+            done.append('notice')
+
+        def ask():
+            self.differing({0: EMPTY}, app=app,
+                           X_Backend_Lightsync_Sender='10.0.0.2:6200/sda')
+            done.append('message')
+
+        with open(self.failures().path + '.lock', 'w') as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            tasks = [spawn(notify), spawn(ask)]
+            for _ in range(20):
+                # Would hang if the hub waited for the lock.
+                sleep(0.005)
+            self.assertEqual([], done)
+        for task in tasks:
+            task.wait()
+        self.assertEqual(['message', 'notice'], sorted(done))
+        found = self.failures()
+        self.assertFalse(found.has_failed(self.failed))
+        self.assertTrue(found.is_reported(self.reporter, ('10.0.0.3', 6200)))
+
     def test_a_sender_that_is_none_is_passed_over(self):
-        for sender in ('', 'x', ':', 'a:b', '1.2.3.4:99999999'):
+        for sender in ('', 'x', ':', 'a:b', '1.2.3.4:99999999', '/sda',
+                       '1.2.3.4:6200/', '1.2.3.4:6200/' + 'a' * 256):
             self.assertEqual(set(), self.differing(
                 {0: EMPTY}, X_Backend_Lightsync_Sender=sender))
 
