@@ -60,8 +60,8 @@ class VolumeType(IntEnum):
     TOMBSTONES = 2
 
 
-#: where records begin: at multiples of it
-ALIGNMENT = {VolumeType.DATA: 4096, VolumeType.TOMBSTONES: 512}
+#: records of a new volume begin at multiples of it; its header has it
+ALIGNMENT = 512
 
 
 def expect(field, value, allowed, holds):
@@ -119,18 +119,16 @@ class VolumeHeader:
     :param created: Unix time, ns
     :param salt: 8 random bytes, which tell this volume's records from the
         bytes that clients store in it
-    :param alignment: of the records; by default what its type has
+    :param alignment: of the records
     """
     number: int
     type: VolumeType
     policy: int
     created: int
     salt: bytes
-    alignment: int = None
+    alignment: int = ALIGNMENT
 
     def __post_init__(self):
-        if self.alignment is None:
-            object.__setattr__(self, 'alignment', ALIGNMENT[self.type])
         expect_range('the number of the volume', self.number, 1, MAX_LENGTH)
         expect('the alignment', self.alignment,
                'a power of two, 512 to 65536',

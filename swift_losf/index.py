@@ -18,7 +18,6 @@ changes anything is one batch; one that only reads sees the index as it was
 when it began. All may be called from any thread.
 """
 
-import threading
 from dataclasses import dataclass
 
 from swift_losf import keys
@@ -26,7 +25,7 @@ from swift_losf.header import VOLUME_HEADER_LENGTH, VolumeType
 from swift_losf.index_arguments import check, check_hash, check_location, \
     check_range, check_suffix, file_key
 from swift_losf.index_db import Database
-from swift_losf.index_listings import Listings
+from swift_losf.index_upkeep import Upkeep
 from swift_losf.keys import Location
 
 
@@ -65,7 +64,7 @@ def is_tombstone(name):
     return name.endswith('.ts')
 
 
-class Index(Listings):
+class Index(Upkeep):
     """
     :param path: the directory of its LevelDB
     :raises InvalidArgument: in all calls, if an argument is not allowed
@@ -75,10 +74,6 @@ class Index(Listings):
 
     def __init__(self, path):
         super().__init__(Database(path))
-        self.recovered = 0
-        self.punched_bytes = 0
-        #: is set when there is space to be given back
-        self.has_dead = threading.Event()
 
     def register(self, partition, hash_, name, location, watermark):
         """
@@ -107,39 +102,13 @@ class Index(Listings):
             files = self.files(partition, hash_)
             if not self.is_entered(partition, hash_, location, files):
                 self._require_alive(location)
-                self._replace(change, files, key, name, location)
+                self.replace(change, files, key, name, location)
         return sorted(files.items())
 
     def _require_alive(self, location):
         if self.is_dead(location):
             raise Refused('volume %d, offset %d: this record has been removed'
                           % location.spot)
-
-    def _replace(self, change, files, key, name, location):
-        if name in files:
-            change.leave(key, files[name])
-            change.bury(files[name])
-            self.has_dead.set()
-        change.enter(key, location)
-        files[name] = location
-
-    def is_entered(self, partition, hash_, location, files=None):
-        """
-        :param files: of the hash, if the caller knows them
-        :returns: whether a record has an entry, be it in quarantine or under
-            another name
-        """
-        if files is None:
-            files = self.files(partition, hash_)
-        places = list(files.values())
-        if self.db.quarantined:
-            places += [Location.unpack(value) for _, value in self.db.scan(
-                *keys.hash_range(partition, hash_, keys.QUARANTINED))]
-        return any(place.spot == location.spot for place in places)
-
-    def is_dead(self, location):
-        """:returns: whether a record's space is to be given back"""
-        return self.db.get(keys.dead_key(*location.spot)) is not None
 
     def remove(self, partition, hash_, names=()):
         """
@@ -216,7 +185,7 @@ class Index(Listings):
             if old in files and old != new:
                 location = files.pop(old)
                 change.leave(old_key, location)
-                self._replace(change, files, new_key, new, location)
+                self.replace(change, files, new_key, new, location)
         self.db.sync()
         return sorted(files.items())
 
@@ -233,41 +202,6 @@ class Index(Listings):
             number = change.next_volume
             change.raise_watermark(number, type_, VOLUME_HEADER_LENGTH)
         return number
-
-    def skip_volumes(self, number):
-        """
-        :param number: no volume will be given this number or a lower one
-        """
-        with self.db.change() as change:
-            change.next_volume = max(change.next_volume, number + 1)
-
-    def adopt(self, header, name, location, written):
-        """
-        Enter a record that has been found in a volume. Of two of one name the
-        one written later stays.
-
-        :param header: its RecordHeader
-        :param name: of the file
-        :param location: of the record
-        :param written: a function that tells when the record at a location
-            was written, Unix time, ns
-        """
-        partition, hash_ = header.partition, header.hash
-        key = keys.file_key(partition, hash_, name)
-        with self.db.change() as change:
-            files = self.files(partition, hash_)
-            if header.quarantined:
-                for other in [each for each in files
-                              if files[each].spot == location.spot]:
-                    change.leave(keys.file_key(partition, hash_, other),
-                                 location)
-                change.quarantine(keys.quarantine_key(
-                    partition, hash_, name, location), location)
-            elif name in files and written(files[name]) > header.written:
-                change.bury(location)
-            else:
-                self._replace(change, files, key, name, location)
-        self.recovered += 1
 
     def list_volumes(self):
         """:returns: a list of (number, VolumeState), by number"""

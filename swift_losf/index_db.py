@@ -31,13 +31,12 @@ from dataclasses import replace
 import plyvel
 
 from swift_losf import keys
-from swift_losf.header import VOLUME_HEADER_LENGTH, VolumeType
+from swift_losf.index_change import NEXT_KEY, Change
 from swift_losf.keys import VolumeState
 from swift_losf.leveldb_log import MARK
 
 FORMAT_VERSION = 1
 _VERSION_KEY = keys.STATE + b'version'
-_NEXT_KEY = keys.STATE + b'next_volume'
 
 #: Bytes that LevelDB may use for blocks it has read, and for what is not yet
 #: in a table; the second is there twice while a table is written. There is no
@@ -53,99 +52,6 @@ _MAX_REMOVALS = 100000
 
 class VersionError(Exception):
     """The index has been written by another release."""
-
-
-class Change:
-    """
-    What one call changes: a batch, and the states of the volumes after it.
-
-    :param batch: a LevelDB write batch
-    :param volumes: number -> VolumeState, as they are; is left alone
-    :param next_volume: the number of the next new volume
-    """
-
-    def __init__(self, batch, volumes, next_volume):
-        self.volumes = {}
-        #: how many files are in quarantine more than before
-        self.quarantined = 0
-        self.next_volume = self._next_before = next_volume
-        #: whether there is anything to be written
-        self.made = False
-        self._batch = batch
-        self._before = volumes
-
-    def put(self, key, value):
-        """Enter a value."""
-        self._batch.put(key, value)
-        self.made = True
-
-    def delete(self, key):
-        """Take a key out."""
-        self._batch.delete(key)
-        self.made = True
-
-    def volume(self, number, type_=VolumeType.DATA):
-        """:returns: the state of a volume; of an empty one if it is new"""
-        state = self.volumes.get(number) or self._before.get(number)
-        return state or VolumeState(type_, VOLUME_HEADER_LENGTH,
-                                    VOLUME_HEADER_LENGTH)
-
-    def put_volume(self, number, state):
-        """Enter the state of a volume."""
-        self.volumes[number] = state
-
-    def raise_watermark(self, number, type_, watermark):
-        """Enter a volume, and its watermark if that is higher."""
-        self.next_volume = max(self.next_volume, number + 1)
-        state = self.volume(number, type_)
-        self.put_volume(number, replace(
-            state, watermark=max(state.watermark, watermark)))
-
-    def _count(self, location, **signs):
-        state = self.volume(location.volume)
-        amounts = {'files': 1, 'bytes': location.length,
-                   'dead_bytes': location.length}
-        self.put_volume(location.volume, replace(state, **{
-            name: getattr(state, name) + sign * amounts[name]
-            for name, sign in signs.items()}))
-
-    def enter(self, key, location):
-        """Make a file exist."""
-        self.put(key, location.pack())
-        self._count(location, files=1, bytes=1)
-
-    def leave(self, key, location):
-        """Take a file out."""
-        self.delete(key)
-        self._count(location, files=-1, bytes=-1)
-
-    def quarantine(self, key, location):
-        """Enter a file in quarantine."""
-        self.put(key, location.pack())
-        self.quarantined += 1
-
-    def bury(self, location):
-        """Have a record's space given back."""
-        self.put(keys.dead_key(*location.spot),
-                 keys.pack_varints([location.length]))
-        self._count(location, dead_bytes=1)
-
-    def forget(self, number, offset, length):
-        """Enter that a record's space has been given back."""
-        self.delete(keys.dead_key(number, offset))
-        state = self.volume(number)
-        self.put_volume(number, replace(
-            state, dead_bytes=state.dead_bytes - length))
-
-    def write(self):
-        """Write the batch, with the new states of the volumes."""
-        for number, state in self.volumes.items():
-            if state != self._before.get(number):
-                self.put(keys.volume_key(number), state.pack())
-        if self.next_volume != self._next_before:
-            self.put(_NEXT_KEY, keys.pack_varints([self.next_volume]))
-        if self.made:
-            self._batch.write()
 
 
 class Database:
@@ -193,7 +99,7 @@ class Database:
                 *keys.prefix_range(keys.VOLUME))}
         self.quarantined = sum(1 for _ in self.scan(
             *keys.prefix_range(keys.QUARANTINED)))
-        number = self.get(_NEXT_KEY)
+        number = self.get(NEXT_KEY)
         self.next_volume = 1 if number is None else keys.unpack_varints(
             number, 1, 'number of the next volume')[0]
 
@@ -227,6 +133,8 @@ class Database:
             change.write()
             self._written += change.made
             self.volumes.update(change.volumes)
+            for number in change.dropped:
+                self.volumes.pop(number, None)
             self.quarantined += change.quarantined
             self.next_volume = change.next_volume
 
@@ -264,8 +172,9 @@ class Database:
         # it does not count as something that the next sync is there for.
         with self.change() as change:
             for number, watermark in watermarks:
-                change.put_volume(number, replace(
-                    change.volume(number), checkpoint=watermark))
+                if number in self.volumes:
+                    change.put_volume(number, replace(
+                        change.volume(number), checkpoint=watermark))
             change.put(MARK, keys.pack_varints([self._synced]))
         if self._written == self._synced + 1:
             self._synced += 1

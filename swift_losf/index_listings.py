@@ -18,7 +18,7 @@ by seeking from one to the next, whatever is in them.
 """
 
 from swift_losf import keys
-from swift_losf.header import HASH_LENGTH
+from swift_losf.header import HASH_LENGTH, aligned
 from swift_losf.index_arguments import check, check_hash, check_range, \
     check_suffix
 from swift_losf.keys import Location
@@ -112,3 +112,23 @@ class Listings:
             if len(page) == PAGE:
                 return page, key
         return page, b''
+
+    def list_dead(self, number):
+        """:returns: the space of a volume that is to be given back: an
+        iterator of (offset, length)"""
+        for key, value in self.db.scan(*keys.dead_range(number)):
+            yield (keys.split_dead_key(key)[1],
+                   keys.unpack_varints(value, 1, 'length')[0])
+
+    def cut_claimed(self, ranges):
+        """
+        Leave what no file, in quarantine or not, has. Reads all entries.
+
+        :param ranges: a dict of numbers of volumes to Ranges, which are cut
+        """
+        for letter in (keys.FILE, keys.QUARANTINED):
+            for _, value in self.db.scan(*keys.prefix_range(letter)):
+                location = Location.unpack(value)
+                if location.volume in ranges:
+                    ranges[location.volume].cut(location.offset, aligned(
+                        location.offset + location.length, keys.SECTOR))

@@ -37,8 +37,10 @@ import plyvel
 from swift_losf.index_db import VersionError
 from swift_losf.index_service import FATAL, IndexService
 from swift_losf.layout import Layout
+from swift_losf.mounts import STUB
 from swift_losf.recovery import is_lost, recover, set_aside
-from swift_losf.sweeper import Sweeper
+from swift_losf.space import FilesystemError, check_filesystem
+from swift_losf.sweeper import MAX_VOLUME_SIZE, Sweeper
 
 #: of Linux, for the path of a socket
 MAX_SOCKET_PATH = 107
@@ -67,22 +69,40 @@ class Options:
     :param sweep_interval: seconds between two rounds of the sweeper
     :param sync_interval: seconds after which what has been written is made
         durable: so much has to be scanned after a crash
+    :param max_volume_size: bytes from which on a volume gets no more records
+    :param mount_check: whether the device has to be mounted
     """
     sweep_interval: float = 5.0
     sync_interval: float = 30.0
+    max_volume_size: int = MAX_VOLUME_SIZE
+    mount_check: bool = False
+
+
+def check_device(path, mount_check):
+    """
+    :raises ServerError: if there is no device, or a mere directory where one
+        has to be mounted
+    """
+    if not os.path.isdir(path):
+        raise ServerError('device path %s: must be a directory' % path)
+    if mount_check and not (os.path.ismount(path) or os.path.isfile(
+            os.path.join(path, STUB))):
+        raise ServerError('device path %s: must be mounted, or have a file %s'
+                          % (path, STUB))
 
 
 @contextlib.contextmanager
-def locked(layout):
+def locked(layout, mount_check=False):
     """
     Hold index.lock.
 
-    :raises ServerError: if another holds it, or if there is no device
+    :param layout: a Layout
+    :param mount_check: whether the device has to be mounted
+    :raises ServerError: if another holds it, if there is no device, or if
+        its filesystem cannot hold volumes
     """
-    if not os.path.isdir(layout.device_path):
-        raise ServerError('device path %s: must be a directory'
-                          % layout.device_path)
-    os.makedirs(layout.root, exist_ok=True)
+    check_device(layout.device_path, mount_check)
+    os.makedirs(layout.volumes, exist_ok=True)
     fd = os.open(layout.lock, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         try:
@@ -90,6 +110,7 @@ def locked(layout):
         except BlockingIOError:
             raise ServerError('%s: another index server holds it'
                               % layout.lock)
+        check_filesystem(layout.volumes)
         yield
     finally:
         os.close(fd)
@@ -124,7 +145,9 @@ def listening(layout, service):
     try:
         yield
     finally:
-        server.stop(GRACE).wait()
+        # Not server.stop(GRACE), which waits for clients that do nothing.
+        service.close(GRACE)
+        server.stop(None).wait()
         with contextlib.suppress(FileNotFoundError):
             os.unlink(path)
 
@@ -162,7 +185,7 @@ class IndexServer:
         :returns: whether all went well
         :raises ServerError: if it cannot be started
         """
-        with locked(self.layout):
+        with locked(self.layout, self.options.mount_check):
             try:
                 self._serve()
             except Stopped:
@@ -178,7 +201,8 @@ class IndexServer:
                 index = recover(self.layout, self._progress)
                 at_end.callback(self._close, index)
                 sweeper = Sweeper(self.layout, index,
-                                  self.options.sweep_interval, self.fail)
+                                  self.options.sweep_interval, self.fail,
+                                  self.options.max_volume_size)
                 at_end.callback(sweeper.stop)
                 sweeper.start()
                 self.service.index = index
@@ -226,6 +250,12 @@ def _parse(argv):
     parser.add_argument('--sync-interval', type=float,
                         default=Options.sync_interval,
                         help='seconds between syncs of the index')
+    parser.add_argument('--max-volume-size', type=int,
+                        default=Options.max_volume_size,
+                        help='bytes from which on a volume gets no more '
+                        'records')
+    parser.add_argument('--mount-check', action='store_true',
+                        help='refuse a device path where nothing is mounted')
     return parser.parse_args(argv)
 
 
@@ -236,12 +266,13 @@ def main(argv=None):
                         format='%(asctime)s %(levelname)s %(message)s')
     server = IndexServer(
         Layout(args.device_path, args.policy, args.index_path),
-        Options(args.sweep_interval, args.sync_interval))
+        Options(args.sweep_interval, args.sync_interval,
+                args.max_volume_size, args.mount_check))
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: server.stop())
     try:
         return 0 if server.run() else 1
-    except (ServerError, VersionError) as err:
+    except (ServerError, VersionError, FilesystemError) as err:
         print(err, file=sys.stderr)
         return 1
 

@@ -17,6 +17,8 @@ There is no generated service class: the descriptor names the calls, and a
 table tells what each does with an Index.
 """
 
+import threading
+
 import grpc
 import plyvel
 from google.protobuf.message import DecodeError
@@ -148,6 +150,8 @@ class IndexService:
         #: what the server does while it has no index
         self.state = 'starting'
         self._fail = fail
+        self._calls = 0
+        self._changed = threading.Condition()
 
     def handler(self):
         """:returns: what a grpc.Server takes"""
@@ -160,7 +164,7 @@ class IndexService:
         call = _CALLS[method.name]
 
         def answer(data, context):
-            index = self.index
+            index = self._begin(context)
             if index is None:
                 context.abort(grpc.StatusCode.UNAVAILABLE, self.state)
             try:
@@ -172,3 +176,27 @@ class IndexService:
                 context.abort(grpc.StatusCode.UNAVAILABLE,
                               'the index server ends: %s' % err)
         return answer
+
+    def _begin(self, context):
+        """:returns: the index for a call that is counted until it is over"""
+        with self._changed:
+            if self.index is None or not context.add_callback(self._end):
+                return None
+            self._calls += 1
+            return self.index
+
+    def _end(self):
+        with self._changed:
+            self._calls -= 1
+            self._changed.notify_all()
+
+    def close(self, seconds):
+        """
+        Begin no more calls, and wait until those under way are answered.
+
+        :param seconds: for which they are waited for at most
+        """
+        with self._changed:
+            self.index = None
+            self.state = 'stopping'
+            self._changed.wait_for(lambda: not self._calls, seconds)

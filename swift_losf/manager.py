@@ -192,12 +192,18 @@ class IndexServerManager(Daemon):
             if not wanted and not server.supervised.pid:
                 del self._servers[place]
 
+    def command(self, place):
+        """:returns: the command line of the index server of a Place"""
+        return command(self._layout(place), self.options,
+                       self.losf_options.max_volume_size,
+                       self.devices.mount_check)
+
     def _add(self, place):
-        layout = self._layout(place)
         self._servers[place] = _Server(
-            Supervised(str(place), command(layout, self.options),
-                       self.options, self.logger),
-            IndexClient(layout.socket, self.losf_options.index_timeout,
+            Supervised(str(place), self.command(place), self.options,
+                       self.logger),
+            IndexClient(self._layout(place).socket,
+                        self.losf_options.index_timeout,
                         self.losf_options.index_retry_interval))
 
     def stop(self):

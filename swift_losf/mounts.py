@@ -51,7 +51,7 @@ class Devices:
 
     def __init__(self, root, mount_check):
         self.root = root
-        self._mount_check = mount_check
+        self.mount_check = mount_check
         self._mounts = {}
 
     def path(self, device):
@@ -59,7 +59,7 @@ class Devices:
 
     def refresh(self):
         """See what is mounted now."""
-        if self._mount_check:
+        if self.mount_check:
             with open(MOUNTINFO, encoding='utf8',
                       errors='surrogateescape') as text:
                 self._mounts = parse_mounts(text.read())
@@ -71,7 +71,7 @@ class Devices:
             something else is mounted in its place
         """
         path = self.path(device)
-        if not self._mount_check:
+        if not self.mount_check:
             return DIRECTORY if os.path.isdir(path) else None
         real = os.path.join(os.path.realpath(self.root), device)
         mount_id = self._mounts.get(real)

@@ -105,3 +105,19 @@ def durable_name(name):
     """
     stem, extension = os.path.splitext(name)
     return name if stem.endswith('#d') else stem + '#d' + extension
+
+
+def supersedes(name, other):
+    """
+    :param name: of a file
+    :param other: name of a file of the same object
+    :returns: whether Swift removes the other because of it: it is newer, and
+        no fragment that is not durable yet, nor metadata of what is kept
+    """
+    matches = _NAME.match(name), _NAME.match(other)
+    if None in matches:
+        return False
+    (*time, _, fragment, durable, kind), (*before, _, _, _, old) = (
+        match.groups(default='') for match in matches)
+    return (time > before and not (fragment and not durable)
+            and (kind != '.meta' or old == '.meta'))

@@ -138,7 +138,7 @@ class VolumePool:
                 self._unfit.add(number)
                 continue
             if volume is None:
-                open_ones += 1
+                open_ones += os.path.exists(self._layout.volume(number))
             elif self._fits(volume, number):
                 return volume
             else:

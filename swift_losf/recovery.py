@@ -27,12 +27,14 @@ import plyvel
 from swift_losf import keys
 from swift_losf.header import HEADER_LENGTH, VOLUME_HEADER_LENGTH, \
     FormatError, RecordHeader, aligned
+from swift_losf.gaps import bury_gaps, cut_records
 from swift_losf.index import Index
 from swift_losf.index_db import fsync
 from swift_losf.layout import volume_number
 from swift_losf.leveldb_log import is_torn
 from swift_losf.name_code import durable_name
-from swift_losf.volume import iter_records, pread, read_header
+from swift_losf.ranges import Ranges
+from swift_losf.volume import iter_records, pread, read_header, try_flock
 
 BROKEN = '.broken'
 #: records that are entered after one sync of their volume
@@ -128,14 +130,17 @@ class Recovery:
         self.layout = layout
         self.index = index
         self.progress = progress
+        self._gaps = {}
 
     def run(self):
-        """Steps 3 to 6."""
+        """Steps 3 to 7."""
         numbers = self._list_volumes()
         for done, number in enumerate(numbers, 1):
             self.progress('volume %d of %d, %d files recovered' % (
                 done, len(numbers), self.index.recovered))
             self._recover_volume(number)
+        self.progress('gaps')
+        bury_gaps(self.layout, self.index, self._gaps)
         self.index.sync()
         self.progress('partitions')
         for partition in self.index.list_partitions():
@@ -152,7 +157,7 @@ class Recovery:
         path = self.layout.volume(number)
         fd = os.open(path, os.O_RDWR)
         try:
-            free = _try_lock(fd)
+            free = try_flock(fd)
             try:
                 header = read_header(fd)
                 if header.number != number:
@@ -183,8 +188,11 @@ class Recovery:
         end = os.fstat(fd).st_size
         start = self._checkpoint(header, end)
         self._raise_watermark(header, VOLUME_HEADER_LENGTH)
-        batch = []
-        for found in iter_records(fd, header, start, end, _log_damage(header)):
+        batch, gaps = [], Ranges()
+        if start < end:
+            gaps.add(start, end)
+        for found in cut_records(gaps, header, iter_records(
+                fd, header, start, end, _log_damage(header))):
             batch.append(found)
             if len(batch) == BATCH:
                 self._enter(fd, batch)
@@ -194,6 +202,7 @@ class Recovery:
             # Lest the end comes back lower, and is written to again.
             os.fsync(fd)
             self._raise_watermark(header, end)
+            self._gaps[header.number] = gaps
 
     def _raise_watermark(self, header, watermark):
         with self.index.db.change() as change:
@@ -202,7 +211,7 @@ class Recovery:
     def _checkpoint(self, header, end):
         state = self.index.db.volumes.get(header.number)
         if state and state.checkpoint <= aligned(end, header.alignment):
-            return state.checkpoint
+            return aligned(state.checkpoint, header.alignment)
         return VOLUME_HEADER_LENGTH
 
     def _enter(self, fd, batch):
@@ -243,14 +252,6 @@ class Recovery:
             return -1
         finally:
             os.close(fd)
-
-
-def _try_lock(fd):
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 def _log_damage(header):

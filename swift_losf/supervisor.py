@@ -170,17 +170,22 @@ class Supervised:
                                              self.name, text)
 
 
-def command(layout, options):
+def command(layout, options, max_volume_size, mount_check):
     """
     :param layout: of the device and policy
     :param options: ManagerOptions
+    :param max_volume_size: of LosfOptions
+    :param mount_check: whether the device has to be mounted
     :returns: the command line of their index server
     """
     argv = [sys.executable, '-m', 'swift_losf.index_server',
             '--device-path', layout.device_path,
             '--policy', str(layout.policy_index),
             '--sweep-interval', repr(options.sweep_interval),
-            '--sync-interval', repr(options.sync_interval)]
+            '--sync-interval', repr(options.sync_interval),
+            '--max-volume-size', str(max_volume_size)]
+    if mount_check:
+        argv.append('--mount-check')
     if layout.index_path:
         argv += ['--index-path', layout.index_path]
     return argv

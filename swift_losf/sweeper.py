@@ -23,25 +23,20 @@ forgotten when the hole is durable, so an interrupted round is done again.
 import contextlib
 import errno
 import itertools
-import logging
 import os
 import threading
 
 from swift_losf import keys
-from swift_losf.header import HEADER_LENGTH, FormatError, RecordHeader, \
-    VolumeType, aligned
-from swift_losf.keys import Location
-from swift_losf.volume import lock_range, pread, punch_hole, read_header, \
-    unlock_range
+from swift_losf.dead import Dead
+from swift_losf.empty_volumes import EmptyVolumes
+from swift_losf.header import FormatError, VolumeType, aligned
+from swift_losf.ranges import Ranges
+from swift_losf.space import block_size, widened
+from swift_losf.volume import lock_range, punch_hole, read_header, \
+    try_flock, unlock, unlock_range
 
-#: entries that are given back after one sync of their volume
 BATCH = 1024
-
-logger = logging.getLogger(__name__)
-
-
-class NotDead(Exception):
-    """What an entry points to must not be punched."""
+MAX_VOLUME_SIZE = 10 * 2 ** 30
 
 
 class Sweeper(threading.Thread):
@@ -51,15 +46,18 @@ class Sweeper(threading.Thread):
     :param interval: seconds from one round to the next, when there is
         anything to be given back
     :param fail: called with an exception that ends the thread
+    :param max_volume_size: bytes from which on a volume gets no more records
     """
 
-    def __init__(self, layout, index, interval, fail):
+    def __init__(self, layout, index, interval, fail,
+                 max_volume_size=MAX_VOLUME_SIZE):
         super().__init__(name='sweeper', daemon=True)
         self.layout = layout
         self.index = index
         self.interval = interval
         self._fail = fail
         self._stopped = threading.Event()
+        self._empty_volumes = EmptyVolumes(layout, index, max_volume_size)
 
     def run(self):
         # What was left by the server before counts too.
@@ -91,7 +89,9 @@ class Sweeper(threading.Thread):
             left = self._sweep_type(snapshot, VolumeType.DATA)
             if not left:
                 left = self._sweep_type(snapshot, VolumeType.TOMBSTONES)
-            return left
+        if not self._stopped.is_set():
+            self._empty_volumes.remove()
+        return left
 
     def _sweep_type(self, snapshot, type_):
         left = 0
@@ -130,24 +130,33 @@ class Sweeper(threading.Thread):
     def _sweep_batch(self, fd, number, batch):
         """:returns: how many records are being read, and so are left"""
         header = self._header(fd, number)
-        done, punched = [], 0
-        for offset, length in batch:
-            if not lock_range(fd, offset, length):
-                continue
-            try:
-                self._check_dead(fd, header, offset, length)
-                end = aligned(offset + length, header.alignment)
-                punch_hole(fd, offset, end - offset)
-                punched += length
-            except NotDead as err:
-                logger.error('volume %d, offset %d: its space is not given '
-                             'back: %s', number, offset, err)
-            finally:
-                unlock_range(fd, offset, length)
-            done.append((offset, length))
+        locked = []
+        try:
+            for each in batch:
+                if lock_range(fd, *each):
+                    locked.append(each)
+            dead = Dead(self.index, fd, header).select(locked)
+            self._punch(fd, number, Ranges(
+                (offset, aligned(offset + length, header.alignment))
+                for offset, length in dead))
+        finally:
+            for each in locked:
+                unlock_range(fd, *each)
         os.fsync(fd)
-        self._forget(number, done, punched)
-        return len(batch) - len(done)
+        self._forget(number, locked, sum(length for _, length in dead))
+        return len(batch) - len(locked)
+
+    def _punch(self, fd, number, ranges):
+        """Punch holes, widened as far as nobody may be writing."""
+        limit = self.index.db.volumes[number].watermark
+        for start, end in ranges:
+            free = end + block_size(fd) > limit and try_flock(fd)
+            try:
+                start, end = widened(fd, start, end, None if free else limit)
+                punch_hole(fd, start, end - start)
+            finally:
+                if free:
+                    unlock(fd)
 
     def _header(self, fd, number):
         try:
@@ -156,29 +165,6 @@ class Sweeper(threading.Thread):
             # Recovery sets such a volume aside.
             raise OSError(errno.EUCLEAN, str(err),
                           self.layout.volume(number)) from err
-
-    def _check_dead(self, fd, volume_header, offset, length):
-        """
-        :raises NotDead: unless the record is one of that length which has no
-            entry, or its header is gone already
-        """
-        data = pread(fd, HEADER_LENGTH, offset)
-        if not any(data):
-            return
-        try:
-            header = RecordHeader.unpack(data)
-        except FormatError as err:
-            raise NotDead('no record: %s' % err) from err
-        location = Location(
-            volume_header.number, offset, header.data_length,
-            header.metadata_length, header.name_length)
-        if header.tag != volume_header.tag(offset) \
-                or location.length != length:
-            raise NotDead('another record of %d bytes, expected are %d' % (
-                location.length, length))
-        if not self.index.is_dead(location) or self.index.is_entered(
-                header.partition, header.hash, location):
-            raise NotDead('the index has a file there')
 
     def _forget(self, number, entries, punched):
         with self.index.db.change() as change:

@@ -26,8 +26,6 @@ import errno
 import os
 from dataclasses import dataclass
 
-from swift.common.utils import drop_buffer_cache
-
 from swift_losf.header import BLOCK, HEADER_LENGTH, SMALL, FormatError, \
     RecordHeader, block_count, expect
 from swift_losf.metadata import decode_metadata
@@ -272,11 +270,10 @@ class VFileReader:
             self._block = index, data
         return self._block[1]
 
-    def drop_cache(self, offset, length):
-        """Let the kernel forget a range of the data."""
-        location = self._wanted.location
-        drop_buffer_cache(self.fileno(), location.data_offset + offset,
-                          min(length, self.size - offset))
+    @property
+    def data_offset(self):
+        """Where in the volume the data begins."""
+        return self._wanted.location.data_offset
 
     def close(self):
         """Unlock it too."""
@@ -284,6 +281,9 @@ class VFileReader:
             os.close(self._fd)
             self._fd = None
             self._data = b''
+
+    # Swift forgets a data file that is not what it should be.
+    __del__ = close
 
     def __enter__(self):
         return self

@@ -24,7 +24,7 @@ import struct
 from dataclasses import dataclass
 
 from swift_losf.header import DURABLE_OFFSET, FLAG_SET, HEADER_LENGTH, \
-    QUARANTINED_OFFSET, VOLUME_HEADER_LENGTH, BLOCK, \
+    QUARANTINED_OFFSET, RECORD_MAGIC, VOLUME_HEADER_LENGTH, BLOCK, \
     FormatError, RecordHeader, VolumeHeader, aligned, block_count, expect
 from swift_losf.keys import Location
 from swift_losf.record import Footer
@@ -74,16 +74,31 @@ def read_header(fd):
     return VolumeHeader.unpack(pread(fd, VOLUME_HEADER_LENGTH, 0))
 
 
-def _find_header(fd, volume_header, offset):
+def find_header(fd, volume_header, offset):
+    """
+    :param fd: of a volume
+    :param volume_header: its VolumeHeader
+    :returns: the RecordHeader at offset
+    :raises FormatError: if there is none
+    """
     header = RecordHeader.unpack(pread(fd, HEADER_LENGTH, offset))
     tag = volume_header.tag(offset)
     expect('the tag', header.tag, tag, header.tag == tag)
     return header
 
 
-def _verify(fd, number, offset, header, end):
-    location = Location(number, offset, header.data_length,
-                        header.metadata_length, header.name_length)
+def location_of(volume_header, offset, header):
+    """
+    :param volume_header: a VolumeHeader
+    :param header: the RecordHeader at offset
+    :returns: the Location of the record
+    """
+    return Location(volume_header.number, offset, header.data_length,
+                    header.metadata_length, header.name_length)
+
+
+def _verify(fd, volume_header, offset, header, end):
+    location = location_of(volume_header, offset, header)
     behind = offset + location.length
     expect('the end of the record', behind, 'at most %d' % end,
            behind <= end)
@@ -98,7 +113,7 @@ def _verify(fd, number, offset, header, end):
     return Found(location, header, footer.name)
 
 
-def _next_data(fd, offset):
+def next_data(fd, offset):
     """:returns: the first offset that is in no hole; None: there is none"""
     try:
         return os.lseek(fd, offset, os.SEEK_DATA)
@@ -106,6 +121,17 @@ def _next_data(fd, offset):
         if err.errno != errno.ENXIO:
             raise
         return None
+
+
+def _next_magic(fd, volume_header, offset):
+    """:returns: where a record may begin, from offset on"""
+    offset = aligned(offset, volume_header.alignment)
+    chunk = pread(fd, BLOCK, offset)
+    at = chunk.find(RECORD_MAGIC)
+    while at > 0 and at % volume_header.alignment:
+        at = chunk.find(RECORD_MAGIC, at + 1)
+    # BLOCK is a multiple of the alignment: no magic spans two chunks
+    return offset + (at if at >= 0 else max(len(chunk), 1))
 
 
 def iter_records(fd, volume_header, start, end, damaged=None):
@@ -125,19 +151,19 @@ def iter_records(fd, volume_header, start, end, damaged=None):
     offset = max(start, VOLUME_HEADER_LENGTH)
     while True:
         offset = aligned(offset, volume_header.alignment)
-        data = _next_data(fd, offset) if offset < end else None
+        data = next_data(fd, offset) if offset < end else None
         if data is None:
             return
         if data > offset:
             offset = data
             continue
         try:
-            header = _find_header(fd, volume_header, offset)
+            header = find_header(fd, volume_header, offset)
         except FormatError:
-            offset += 1
+            offset = _next_magic(fd, volume_header, offset + 1)
             continue
         try:
-            found = _verify(fd, volume_header.number, offset, header, end)
+            found = _verify(fd, volume_header, offset, header, end)
         except FormatError as err:
             if damaged:
                 damaged(offset, err)
@@ -147,7 +173,25 @@ def iter_records(fd, volume_header, start, end, damaged=None):
         offset += found.location.length
 
 
-def _flock(fd, kind, offset, length):
+def try_flock(fd):
+    """
+    Lock a volume, as its writer does, until unlock or close.
+
+    :returns: False if another has locked it
+    """
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def unlock(fd):
+    """Give up what try_flock got."""
+    fcntl.flock(fd, fcntl.LOCK_UN)
+
+
+def _lock_range(fd, kind, offset, length):
     fcntl.fcntl(fd, fcntl.F_OFD_SETLK, _FLOCK.pack(
         kind, os.SEEK_SET, offset, length, 0))
 
@@ -161,7 +205,8 @@ def lock_range(fd, offset, length, shared=False):
     :returns: False if another holds a lock that does not go with it
     """
     try:
-        _flock(fd, fcntl.F_RDLCK if shared else fcntl.F_WRLCK, offset, length)
+        _lock_range(fd, fcntl.F_RDLCK if shared else fcntl.F_WRLCK,
+                    offset, length)
     except OSError as err:
         if err.errno not in (errno.EAGAIN, errno.EACCES):
             raise
@@ -171,7 +216,7 @@ def lock_range(fd, offset, length, shared=False):
 
 def unlock_range(fd, offset, length):
     """Give up a lock that lock_range got."""
-    _flock(fd, fcntl.F_UNLCK, offset, length)
+    _lock_range(fd, fcntl.F_UNLCK, offset, length)
 
 
 def punch_hole(fd, offset, length):

@@ -17,6 +17,7 @@ import shutil
 import tempfile
 import time
 import unittest
+from unittest import mock
 
 from swift_losf.header import VolumeType, record_length
 from swift_losf.index import Index, is_tombstone
@@ -40,12 +41,17 @@ class IndexTest(unittest.TestCase):
     """A device in a temporary directory."""
 
     def setUp(self):
-        self.device = tempfile.mkdtemp(prefix='losf')
-        self.addCleanup(shutil.rmtree, self.device)
+        self.device = self.make_device()
         self.layout = Layout(self.device, 0)
         os.makedirs(self.layout.volumes)
         self.volumes = {}
         self.clock = 0
+
+    def make_device(self):
+        """:returns: the path of an empty directory"""
+        path = tempfile.mkdtemp(prefix='losf')
+        self.addCleanup(shutil.rmtree, path)
+        return path
 
     def open_index(self):
         """:returns: the Index, which is closed at the end"""
@@ -130,3 +136,24 @@ class IndexTest(unittest.TestCase):
         while not condition():
             self.assertLess(time.monotonic(), deadline, 'it never held')
             time.sleep(0.01)
+
+
+class RecoveryTest(IndexTest):
+    """An index that is lost, or whose server is killed."""
+
+    def lose_index(self, index):
+        index.close()
+        shutil.rmtree(self.layout.index)
+
+    def names(self, index):
+        return [name for name, _ in index.list_hash(PARTITION, HASH)]
+
+    def crash(self, index):
+        """Stop as if the server were killed: nothing is synced."""
+        with mock.patch.object(index.db, 'sync'):
+            index.close()
+
+    def invalidations(self):
+        with open(os.path.join(self.layout.partition(PARTITION),
+                               'hashes.invalid')) as lines:
+            return lines.read().split()

@@ -45,7 +45,7 @@ class TestVolumeHeader(unittest.TestCase):
         data = VOLUME.pack()
         self.assertEqual(4096, len(data))
         self.assertEqual(
-            b'LOSFvol\n' b'\x01\0' b'\x01\0' b'\0\x10\0\0'
+            b'LOSFvol\n' b'\x01\0' b'\x01\0' b'\0\x02\0\0'
             b'\x02\x01\0\0\0\0\0\0' b'\x03\0\0\0'
             b'\x05\0\0\0\0\0\0\x10' b'saltsalt', data[:44])
         self.assertEqual(struct.pack('<I', crc32c(data[:44])), data[44:48])
@@ -55,7 +55,7 @@ class TestVolumeHeader(unittest.TestCase):
         for kind in VolumeType:
             header = VolumeHeader(2 ** 62, kind, 2 ** 31, 0, bytes(8))
             self.assertEqual(header, VolumeHeader.unpack(header.pack()))
-            self.assertEqual(ALIGNMENT[kind], header.alignment)
+            self.assertEqual(ALIGNMENT, header.alignment)
 
     def test_every_flipped_bit_is_detected(self):
         for bit, data in flipped(VOLUME.pack()):

@@ -12,6 +12,7 @@
 # limitations under the License.
 """The index server as a process."""
 
+import errno
 import os
 import signal
 import socket
@@ -19,12 +20,13 @@ import stat
 import subprocess
 import sys
 import threading
+import time
 from unittest import mock
 
 import grpc
 import plyvel
 
-from swift_losf import index_pb2 as pb, index_server
+from swift_losf import index_pb2 as pb, index_server, space
 from swift_losf.header import FormatError
 from swift_losf.index import Index
 from swift_losf.index_server import IndexServer, Options, ServerError, \
@@ -290,8 +292,90 @@ class TestServer(ServerTest):
             going_on.set()
             self.assertEqual(b'', waiting.result())
 
+    def test_clients_that_do_nothing_do_not_hold_it_up(self):
+        self.start_and_wait()
+        self.list_hash()
+        begun = time.monotonic()
+        self.assertTrue(self.end())
+        self.assertLess(time.monotonic() - begun, index_server.GRACE / 2)
+
+    def test_calls_under_way_are_answered_and_no_others_begun(self):
+        going_on, begun = threading.Event(), threading.Event()
+        self.addCleanup(going_on.set)
+        real = Index.list_hash
+
+        def wait(*args):
+            begun.set()
+            going_on.wait()
+            return real(*args)
+
+        self.start_and_wait()
+        self.register(self.write())
+        with mock.patch.object(Index, 'list_hash', wait):
+            waiting = self.call.channel.unary_unary(
+                '/losf.Index/ListHash').future(pb.HashRequest(
+                    partition=PARTITION, hash=HASH).SerializeToString())
+            self.assertTrue(begun.wait(30))
+            self.server.stop()
+            self.wait_for(lambda: self.server.service.index is None)
+            self.assert_refused(grpc.StatusCode.UNAVAILABLE, '^stopping$',
+                                self.list_hash)
+            going_on.set()
+            self.assertEqual([NAME], [
+                each.name for each in pb.Listing.FromString(
+                    waiting.result()).files])
+        self.assertTrue(self.end())
+
+    def test_a_call_that_never_ends_is_given_up(self):
+        going_on, begun = threading.Event(), threading.Event()
+        self.addCleanup(going_on.set)
+
+        def wait(*args):
+            begun.set()
+            going_on.wait()
+            return []
+
+        self.start_and_wait()
+        with mock.patch.object(Index, 'list_hash', wait), \
+                mock.patch.object(index_server, 'GRACE', 0.1):
+            waiting = self.call.channel.unary_unary(
+                '/losf.Index/ListHash').future(b'')
+            self.assertTrue(begun.wait(30))
+            self.assertTrue(self.end())
+            with self.assertRaises(grpc.RpcError):
+                waiting.result()
+
 
 class TestStart(IndexTest):
+
+    def run_and_fail(self, path, **options):
+        with self.assertRaises(ServerError) as raised:
+            IndexServer(Layout(path, 0), Options(**options)).run()
+        return str(raised.exception)
+
+    def test_with_mount_check_nothing_is_made_on_the_wrong_disk(self):
+        path = self.make_device()
+        self.assertEqual(
+            'device path %s: must be mounted, or have a file .ismount' % path,
+            self.run_and_fail(path, mount_check=True))
+        self.assertEqual([], os.listdir(path))
+
+    def test_with_mount_check_the_stub_of_swift_will_do(self):
+        with open(os.path.join(self.device, '.ismount'), 'w'):
+            pass
+        server = IndexServer(self.layout, Options(mount_check=True))
+        server.stop()
+        self.assertTrue(server.run())
+
+    def test_a_filesystem_without_holes_ends_it_with_a_message(self):
+        with mock.patch.object(space, 'punch_hole', side_effect=OSError(
+                errno.EOPNOTSUPP, 'Operation not supported')), \
+                mock.patch('sys.stderr') as stderr:
+            self.assertEqual(1, main(['--device-path', self.device,
+                                      '--policy', '0']))
+        self.assertRegex(str(stderr.mock_calls),
+                         r'the filesystem \(.*PUNCH_HOLE')
+        self.assertEqual([], os.listdir(self.layout.volumes))
 
     def test_a_missing_device_is_named(self):
         with self.assertRaisesRegex(ServerError, '/none: must be a directory'):

@@ -403,6 +403,15 @@ class TestManager(ManagerTestCase):
                     name, value)):
                 self.manager(node(0, 6200), **{name: value})
 
+    def test_servers_are_told_of_mount_check_and_volume_size(self):
+        for check in (True, False):
+            made = self.manager(node(0, 6200, 'sda'), mount_check=str(check),
+                                losf_max_volume_size='12345678')
+            argv = made.command(Place('sda', 1))
+            self.assertEqual(check, '--mount-check' in argv)
+            self.assertEqual('12345678',
+                             argv[argv.index('--max-volume-size') + 1])
+
     def test_servers_follow_the_ring_and_recon_tells_of_them(self):
         for device in ('sda', 'sdb'):
             self.make('d', device)

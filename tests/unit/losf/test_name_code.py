@@ -17,7 +17,8 @@ import unittest
 from hypothesis import given, strategies as st
 
 from swift_losf.header import FormatError
-from swift_losf.name_code import decode_name, durable_name, encode_name
+from swift_losf.name_code import decode_name, durable_name, encode_name, \
+    supersedes
 
 TIMES = st.builds('{:010d}.{:05d}'.format, st.integers(0, 10 ** 10 - 1),
                   st.integers(0, 10 ** 5 - 1))
@@ -73,3 +74,27 @@ class TestNameCode(unittest.TestCase):
         durable = durable_name('1700000000.00001#1.data')
         self.assertEqual('1700000000.00001#1#d.data', durable)
         self.assertEqual(durable, durable_name(durable))
+
+    def test_what_is_newer_supersedes_as_swift_has_it(self):
+        old, new = '1700000000.00001', '1700000000.00002'
+        later = old + '_0000000000000001'
+        for name, other in ((new + '.data', old + '.data'),
+                            (new + '.ts', old + '.data'),
+                            (new + '.data', old + '.ts'),
+                            (new + '.data', old + '.meta'),
+                            (new + '.meta', old + '.meta'),
+                            (later + '.data', old + '.data'),
+                            (new + '.data', later + '.data'),
+                            (new + '+1f.meta', old + '.meta'),
+                            (new + '#1#d.data', old + '#2#d.data'),
+                            (new + '#1#d.data', old + '#2.data')):
+            self.assertTrue(supersedes(name, other), (name, other))
+            self.assertFalse(supersedes(other, name), (other, name))
+        for name, other in ((new + '.meta', old + '.data'),
+                            (new + '.meta', old + '.ts'),
+                            (new + '#1.data', old + '#1#d.data'),
+                            (new + '.data', new + '.data'),
+                            (new + '#1#d.data', new + '#2#d.data'),
+                            (new + '.data', 'unknown'),
+                            ('unknown', old + '.data')):
+            self.assertFalse(supersedes(name, other), (name, other))

@@ -13,7 +13,6 @@
 """What an index server does before it serves."""
 
 import os
-import shutil
 from unittest import mock
 
 import plyvel
@@ -24,31 +23,11 @@ from swift_losf.keys import Location
 from swift_losf.recovery import recover
 from swift_losf.sweeper import Sweeper
 from swift_losf.volume import mark_durable, mark_quarantined
-from tests.unit.losf.index_world import HASH, NAME, PARTITION, IndexTest
+from tests.unit.losf.index_world import HASH, NAME, PARTITION, RecoveryTest
 
 OTHER = '1700000000.00002.data'
 TOMBSTONE = '1700000000.00003.ts'
 FRAGMENT = '1700000000.00001#2.data'
-
-
-class RecoveryTest(IndexTest):
-
-    def lose_index(self, index):
-        index.close()
-        shutil.rmtree(self.layout.index)
-
-    def names(self, index):
-        return [name for name, _ in index.list_hash(PARTITION, HASH)]
-
-    def crash(self, index):
-        """Stop as if the server were killed: nothing is synced."""
-        with mock.patch.object(index.db, 'sync'):
-            index.close()
-
-    def invalidations(self):
-        with open(os.path.join(self.layout.partition(PARTITION),
-                               'hashes.invalid')) as lines:
-            return lines.read().split()
 
 
 class TestRecovery(RecoveryTest):

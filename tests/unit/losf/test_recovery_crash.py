@@ -25,11 +25,13 @@ import tempfile
 from dataclasses import dataclass, field
 from unittest import mock
 
-from hypothesis import HealthCheck, given, settings, strategies as st
+from hypothesis import HealthCheck, example, given, settings, \
+    strategies as st
 
 from swift_losf import index_db
+from swift_losf.header import VOLUME_HEADER_LENGTH
 from swift_losf.index import is_tombstone
-from swift_losf.layout import Layout
+from swift_losf.layout import Layout, volume_number
 from swift_losf.recovery import recover
 from swift_losf.sweeper import Sweeper
 from swift_losf.volume import mark_durable, mark_quarantined
@@ -151,8 +153,14 @@ class PowerCutTest(IndexTest):
     def do_write_only(self, number):
         self.seconds += 1
         name = '0%09d.00000.data' % (self.seconds - 10 ** 9)
-        self.write(name, self.hash_of(number))
+        self.write(name, self.hash_of(number), data=b'unacknowledged')
         self.unacknowledged.add(name)
+
+    def do_kill_put(self, number):
+        """Leave what a process leaves that is killed within a long PUT."""
+        volume = self.volume(1)
+        volume.write_at([b'x' * 1000 * (number + 1)], volume.end + 64)
+        volume.end = volume.align(os.fstat(volume.fd).st_size)
 
     def do_sync(self, number):
         self.index.sync()
@@ -173,7 +181,7 @@ class PowerCutTest(IndexTest):
         with mock.patch.object(index_db, 'fsync'):
             return layout, recover(layout)
 
-    def check(self, layout, index, rebuilt):
+    def check(self, layout, index):
         for number, expected in self.objects.items():
             files = dict(index.list_hash(PARTITION, self.hash_of(number)))
             for name, location in files.items():
@@ -185,12 +193,31 @@ class PowerCutTest(IndexTest):
                 self.assertEqual(expected.location,
                                  files.get(expected.name), files)
                 self.assertEqual(expected.name, max(files))
-            elif set(files) - self.unacknowledged and not (
-                    rebuilt and expected.quarantined):
+            elif set(files) - self.unacknowledged:
                 self.assertTrue(is_tombstone(max(files)), files)
         quarantined = [each[3] for each in index.list_quarantine()[0]]
         for expected in self.objects.values():
             self.assertLessEqual(set(expected.quarantined), set(quarantined))
+
+    def sweep_all(self, layout, index):
+        """
+        Give all back, where a volume with any record is full.
+
+        :returns: the numbers of the volumes that are left
+        """
+        sweeper = Sweeper(layout, index, 1, None, VOLUME_HEADER_LENGTH + 1)
+        index.has_dead.set()
+        while index.has_dead.is_set():
+            index.has_dead.clear()
+            self.assertEqual(0, sweeper.sweep())
+        return {volume_number(name) for name in os.listdir(layout.volumes)}
+
+    def used(self, index):
+        """:returns: the numbers of the volumes that files are in"""
+        return {location.volume for number in range(OBJECTS)
+                for location in index.files(
+                    PARTITION, self.hash_of(number)).values()} | {
+                        each[3].volume for each in index.list_quarantine()[0]}
 
     def play(self, steps, fate, seed):
         """Do steps, cut the power, and check what is there."""
@@ -198,9 +225,11 @@ class PowerCutTest(IndexTest):
             getattr(self, 'do_' + step)(number)
         layout, index = self.after_power_cut(fate, seed)
         try:
-            rebuilt = fate == 'lost' or any(
-                '.broken-' in name for name in os.listdir(layout.root))
-            self.check(layout, index, rebuilt)
+            self.check(layout, index)
+            left = self.sweep_all(layout, index)
+            self.check(layout, index)
+            if fate != 'hole':
+                self.assertEqual(self.used(index), left)
             if fate == 'tail':
                 IndexTest.assert_counted(self, index)
         finally:
@@ -210,7 +239,8 @@ class PowerCutTest(IndexTest):
 
 STEPS = st.lists(st.tuples(
     st.sampled_from(['put', 'put', 'delete', 'commit', 'reclaim',
-                     'quarantine', 'write_only', 'sync', 'sweep']),
+                     'quarantine', 'write_only', 'kill_put', 'sync',
+                     'sweep']),
     st.integers(0, OBJECTS - 1)), min_size=1, max_size=30)
 
 
@@ -220,6 +250,8 @@ class TestPowerCut(PowerCutTest):
               suppress_health_check=list(HealthCheck))
     @given(STEPS, st.sampled_from(['tail', 'hole', 'lost']),
            st.integers(0, 1000))
+    @example([('put', 0), ('put', 0), ('quarantine', 0)], 'lost', 0)
+    @example([('quarantine', 1), ('put', 1), ('kill_put', 0)], 'lost', 0)
     def test_what_was_acknowledged_is_there_and_nothing_deleted(
             self, steps, fate, seed):
         for number in list(self.volumes):
@@ -255,7 +287,7 @@ class TestPowerCut(PowerCutTest):
         self.damage(self.fill_log())
         layout, index = self.after_power_cut('none', 0)
         self.addCleanup(index.close)
-        self.check(layout, index, False)
+        self.check(layout, index)
         self.assertEqual([], self.broken(layout))
 
     def test_damage_of_what_was_synced_has_the_index_made_anew(self):
@@ -264,5 +296,5 @@ class TestPowerCut(PowerCutTest):
         self.damage(log)
         layout, index = self.after_power_cut('none', 0)
         self.addCleanup(index.close)
-        self.check(layout, index, True)
+        self.check(layout, index)
         self.assertEqual(1, len(self.broken(layout)))

@@ -13,9 +13,10 @@
 """Giving space back."""
 
 import os
+from dataclasses import replace
 from unittest import mock
 
-from swift_losf import sweeper as sweeper_module
+from swift_losf import dead as dead_module, sweeper as sweeper_module
 from swift_losf.header import FormatError
 from swift_losf.sweeper import Sweeper
 from swift_losf.volume import lock_range
@@ -59,10 +60,61 @@ class TestSweeper(IndexTest):
         self.assert_punched(gone, also)
         self.assert_kept(kept)
         self.assertLessEqual(os.stat(path).st_blocks * 512,
-                             before - 1000000)
+                             before - 1000000 + 2 * 4096)
         found = self.index.statistics()
         self.assertEqual((0, gone.length + also.length),
                          (found.dead_bytes, found.punched_bytes))
+
+    def punched(self):
+        """:returns: the holes of a round, as (start, end)"""
+        holes = []
+        punch_hole = sweeper_module.punch_hole
+
+        def punch(fd, offset, length):
+            holes.append((offset, offset + length))
+            punch_hole(fd, offset, length)
+
+        with mock.patch.object(sweeper_module, 'punch_hole', punch):
+            self.sweeper.sweep()
+        return holes
+
+    def test_records_side_by_side_become_one_hole(self):
+        names = ['17000000%02d.00001.data' % n for n in range(9)]
+        at = [self.put(self.index, name).offset for name in names]
+        self.index.remove(PARTITION, HASH, names[1:4] + names[6:8])
+        self.assertEqual([(at[1], at[4]), (at[6], at[8])], self.punched())
+
+    def test_a_hole_grows_to_blocks_that_are_zeros(self):
+        size = os.statvfs(self.device).f_bsize
+        self.put(self.index, data=b'x' * size)
+        second = self.put(self.index, OTHER, data=b'x' * 2 * size)
+        end = self.volumes[1].end
+        self.index.remove(PARTITION, HASH, [NAME])
+        self.assertEqual([(4096, second.offset)], self.punched())
+        self.release(1)
+        self.index.remove(PARTITION, HASH, [OTHER])
+        self.assertEqual([(second.offset // size * size,
+                           -(-end // size) * size)], self.punched())
+
+    def test_a_hole_in_a_locked_volume_does_not_grow_past_the_watermark(self):
+        size = os.statvfs(self.device).f_bsize
+        gone = self.put(self.index, data=b'x' * size)
+        end = self.volumes[1].end
+        self.index.register(PARTITION, HASH, NAME, gone, end)
+        self.index.remove(PARTITION, HASH, [NAME])
+        self.assertNotEqual(0, end % size)
+        self.assertEqual([(4096, end)], self.punched())
+
+    def test_a_volume_of_another_alignment_keeps_it(self):
+        volume = self.volume(1)
+        volume.header = replace(volume.header, alignment=4096)
+        volume.write_at([volume.header.pack()], 0)
+        gone, kept = self.put(self.index), self.put(self.index, OTHER)
+        self.assertEqual((4096, 8192), (gone.offset, kept.offset))
+        before = self.bytes_at(kept)
+        self.index.remove(PARTITION, HASH, [NAME])
+        self.assertEqual([(4096, 8192)], self.punched())
+        self.assertEqual(before, self.bytes_at(kept))
 
     def test_the_next_record_is_left_alone_whatever_the_length(self):
         for size in (0, 1, 4096 - 64, 4096, 5000, 70000):
@@ -146,9 +198,9 @@ class TestSweeper(IndexTest):
         kept = self.put(self.index)
         with self.index.db.change() as change:
             change.bury(kept)
-        with self.assertLogs(sweeper_module.logger, 'ERROR') as logs:
+        with self.assertLogs(dead_module.logger, 'ERROR') as logs:
             self.sweeper.sweep()
-        self.assertIn('the index has a file there', logs.output[0])
+        self.assertIn('has a file there', logs.output[0])
         self.assert_kept(kept)
 
     def test_what_does_not_begin_with_a_record_is_never_punched(self):
@@ -156,18 +208,18 @@ class TestSweeper(IndexTest):
         with self.index.db.change() as change:
             change.bury(type(kept)(1, kept.offset + 4096, 10, 10, 10))
         before = self.bytes_at(kept)
-        with self.assertLogs(sweeper_module.logger, 'ERROR') as logs:
+        with self.assertLogs(dead_module.logger, 'ERROR') as logs:
             self.sweeper.sweep()
-        self.assertIn('no record', logs.output[0])
+        self.assertIn('has a file there', logs.output[0])
         self.assertEqual(before, self.bytes_at(kept))
 
     def test_a_record_of_another_length_is_never_punched(self):
         kept = self.write(data=b'x' * 10000)
         with self.index.db.change() as change:
             change.bury(type(kept)(1, kept.offset, 20000, 10, 10))
-        with self.assertLogs(sweeper_module.logger, 'ERROR') as logs:
+        with self.assertLogs(dead_module.logger, 'ERROR') as logs:
             self.sweeper.sweep()
-        self.assertIn('another record of', logs.output[0])
+        self.assertIn('has a file there', logs.output[0])
         self.assert_kept(kept)
 
     def test_what_was_in_a_volume_that_is_gone_is_forgotten(self):

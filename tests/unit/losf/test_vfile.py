@@ -141,14 +141,6 @@ class TestWriteAndRead(VFileTest):
         with self.assertRaises(CorruptRecord):
             self.read(1, location, '1.00001#3#d.data')
 
-    def test_dropping_the_cache_stays_within_the_file(self):
-        location = self.put(1, bytes_of(1, LONG)).location
-        reader = self.open(1, location)
-        with mock.patch('swift_losf.vfile.drop_buffer_cache') as drop:
-            reader.drop_cache(100, 2 ** 40)
-        drop.assert_called_once_with(
-            reader.fileno(), location.data_offset + 100, LONG - 100)
-
 
 class TestWriter(VFileTest):
 

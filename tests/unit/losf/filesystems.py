@@ -1,0 +1,76 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""
+Filesystems to test on: as root images that are mounted, else the directory
+for temporary files.
+"""
+
+import contextlib
+import os
+import shutil
+import subprocess
+import tempfile
+
+_SIZE = 400 * 2 ** 20
+
+
+@contextlib.contextmanager
+def directory():
+    """Yields a temporary directory."""
+    path = tempfile.mkdtemp(prefix='losf')
+    try:
+        yield path
+    finally:
+        shutil.rmtree(path)
+
+
+@contextlib.contextmanager
+def mounted(*arguments):
+    """
+    Yields a temporary directory on which a filesystem is mounted.
+
+    :param arguments: of mount, without the mount point
+    """
+    with directory() as path:
+        subprocess.run(['mount', *arguments, path], check=True)
+        try:
+            yield path
+        finally:
+            subprocess.run(['umount', path], check=True)
+
+
+@contextlib.contextmanager
+def image(make):
+    """
+    :param make: the command that makes a filesystem in a file
+    """
+    with directory() as path:
+        file = os.path.join(path, 'image')
+        with open(file, 'wb') as sparse:
+            sparse.truncate(_SIZE)
+        subprocess.run([*make, file], check=True, stdout=subprocess.DEVNULL)
+        with mounted('-o', 'loop', file) as point:
+            yield point
+
+
+def with_holes():
+    """:returns: names of filesystems that can punch holes, and functions
+    that give their context managers"""
+    if os.geteuid():
+        return {'temporary': directory}
+    return {
+        'xfs': lambda: image(['mkfs.xfs', '-q']),
+        'xfs of 1 KiB': lambda: image(['mkfs.xfs', '-q', '-b', 'size=1024']),
+        'ext4': lambda: image(['mkfs.ext4', '-q']),
+        'tmpfs': lambda: mounted('-t', 'tmpfs', '-o', 'size=64m', 'tmpfs'),
+    }

@@ -1,0 +1,113 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""What the tests of swift-losf-fsck share."""
+
+import contextlib
+import io
+import json
+import os
+
+from swift_losf import fsck
+from swift_losf.index import Index
+from swift_losf.index_db import Database
+from tests.unit.losf.index_world import HASH, NAME, PARTITION, IndexTest
+
+OTHER = '1700000000.00002.data'
+TOMBSTONE = '1700000000.00003.ts'
+HASHES = [bytes([number]) * 16 for number in range(1, 6)]
+
+
+class FsckTest(IndexTest):
+    """A device with a few files, whose index nobody has open."""
+
+    def setUp(self):
+        super().setUp()
+        index = Index(self.layout.index)
+        self.files = {}
+        for hash_ in HASHES:
+            self.files[hash_] = self.put(index, hash_=hash_,
+                                         data=hash_ * 400)
+        self.tombstone = self.put(index, TOMBSTONE)
+        self.removed = self.put(index, OTHER, data=b'removed' * 100)
+        self.last = self.put(index, hash_=bytes(16), data=b'last')
+        index.remove(PARTITION, HASH, [OTHER])
+        index.close()
+        self.release(1)
+        self.release(2)
+
+    def run_fsck(self, command, *args):
+        """:returns: (the exit status, the objects that were printed)"""
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out), \
+                contextlib.redirect_stderr(io.StringIO()) as self.stderr:
+            status = fsck.main([command, self.device, '--no-mount-check',
+                                '--json', *args])
+        return status, [json.loads(line)
+                        for line in out.getvalue().splitlines()]
+
+    def kinds(self, lines):
+        return [line['kind'] for line in lines if 'kind' in line]
+
+    def content(self):
+        """:returns: all entries, and all bytes of the volumes"""
+        db = Database(self.layout.index)
+        with contextlib.closing(db):
+            entries = list(db.scan(b'', b'\xff'))
+        volumes = {}
+        for name in os.listdir(self.layout.volumes):
+            with open(os.path.join(self.layout.volumes, name), 'rb') as file:
+                volumes[name] = file.read()
+        return entries, volumes
+
+    @contextlib.contextmanager
+    def changed(self):
+        """A Change of the index as it is on the disk."""
+        db = Database(self.layout.index)
+        with contextlib.closing(db):
+            with db.change() as change:
+                yield change
+
+    @contextlib.contextmanager
+    def index(self):
+        with contextlib.closing(Index(self.layout.index)) as index:
+            yield index
+
+    def listed(self):
+        """:returns: {(hash, name): Location} of all files"""
+        with self.index() as index:
+            return {(hash_, name): location
+                    for partition in index.list_partitions()
+                    for suffix in index.list_partition(partition)
+                    for hash_, _ in index.list_suffix(partition, suffix)[0]
+                    for name, location in index.list_hash(partition, hash_)}
+
+    def in_quarantine(self):
+        with self.index() as index:
+            return [each[1:] for each in index.list_quarantine()[0]]
+
+    def overwrite(self, volume, offset, data):
+        with open(self.layout.volume(volume), 'r+b') as file:
+            file.seek(offset)
+            file.write(data)
+
+    def invalidated(self):
+        try:
+            with open(os.path.join(self.layout.partition(PARTITION),
+                                   'hashes.invalid')) as lines:
+                return sorted(set(lines.read().split()))
+        except FileNotFoundError:
+            return []
+
+
+__all__ = ['FsckTest', 'HASH', 'HASHES', 'NAME', 'OTHER', 'PARTITION',
+           'TOMBSTONE']

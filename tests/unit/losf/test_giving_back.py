@@ -1,0 +1,206 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""
+What a volume takes of its filesystem when records are removed, measured; and
+that records beside them stay as they are.
+"""
+
+import contextlib
+import os
+import random
+import threading
+import unittest
+
+from swift_losf.appender import Appender
+from swift_losf.header import VolumeType
+from swift_losf.index import Index
+from swift_losf.layout import Layout
+from swift_losf.sweeper import Sweeper
+from swift_losf.vfile import VFileReader, VFileWriter
+from tests.unit.losf.filesystems import with_holes
+from tests.unit.losf.volumes import Options, bytes_of, hash_of
+
+NAME = '1700000000.00001.data'
+PARTITION = 7
+ROUNDS = 6
+
+
+class World:
+    """
+    A device whose files are written as Swift writes them.
+
+    :param device: the path of its directory
+    """
+
+    def __init__(self, device):
+        self.layout = Layout(device, 0)
+        self.index = Index(self.layout.index)
+        self.sweeper = Sweeper(self.layout, self.index, 1, None)
+        self.appender = Appender(self.layout, VolumeType.DATA, Options(),
+                                 lambda: self.index.new_volume(1))
+        self.lock = threading.Lock()
+        #: numbers of files that are there: their Locations
+        self.files = {}
+
+    def close(self):
+        self.appender.close()
+        self.index.close()
+
+    def put(self, number, length):
+        writer = VFileWriter(self.appender)
+        data = bytes_of(number, length)
+        for start in range(0, length, 65536):
+            writer.write(data[start:start + 65536])
+        pending = writer.finish(NAME, {}, PARTITION, hash_of(number))
+        try:
+            self.index.register(PARTITION, hash_of(number), NAME,
+                                pending.location, pending.watermark())
+        finally:
+            pending.done()
+        with self.lock:
+            self.files[number] = pending.location
+
+    def remove(self, number):
+        with self.lock:
+            del self.files[number]
+        self.index.remove(PARTITION, hash_of(number))
+
+    def read(self, number, location):
+        with VFileReader.open(self.layout, location, hash_of(number),
+                              NAME) as reader:
+            return reader.read()
+
+    def blocks(self, number=1):
+        """:returns: (bytes that a volume takes, bytes of a block)"""
+        found = os.stat(self.layout.volume(number))
+        return found.st_blocks * 512, os.statvfs(
+            self.layout.volumes).f_bsize
+
+
+class TestGivingBack(unittest.TestCase):
+
+    @contextlib.contextmanager
+    def world(self, make):
+        with make() as device:
+            world = World(device)
+            try:
+                yield world
+            finally:
+                world.close()
+
+    def check(self, world, sample=None):
+        numbers = list(world.files)
+        for number in random.sample(numbers, min(
+                sample or len(numbers), len(numbers))):
+            location = world.files[number]
+            self.assertEqual(bytes_of(number, location.data_length),
+                             world.read(number, location))
+
+    def test_when_all_is_removed_only_the_header_is_left(self):
+        for name, make in with_holes().items():
+            with self.subTest(name), self.world(make) as world:
+                self.remove_all(world, random.Random(name))
+
+    def remove_all(self, world, chance):
+        for number in range(250):
+            world.put(number, chance.choice(
+                [0, 100, 4000, 4096, 9000, chance.randrange(70000)]))
+        world.put(1000, 600000)
+        world.appender.close()
+        sizes = self.sizes(world)
+        numbers = list(world.files)
+        chance.shuffle(numbers)
+        for turn in range(ROUNDS):
+            for number in numbers[turn::ROUNDS]:
+                world.remove(number)
+            self.assertEqual(0, world.sweeper.sweep())
+            self.check(world)
+        for number in sizes:
+            self.assert_no_more_than_a_header(world, number)
+        self.assertEqual(sizes, self.sizes(world))
+
+    def assert_no_more_than_a_header(self, world, number):
+        taken, block = world.blocks(number)
+        header = max(block, 4096)
+        with open(world.layout.volume(number), 'rb') as volume:
+            self.assertRaises(OSError, os.lseek, volume.fileno(), header,
+                              os.SEEK_DATA)
+        # ext4 keeps a block for the extents that there were
+        self.assertLessEqual(taken, header + block)
+
+    @staticmethod
+    def sizes(world):
+        return {number: os.path.getsize(world.layout.volume(number))
+                for number, _ in world.index.list_volumes()}
+
+    def test_a_small_file_takes_its_size_and_little_more(self):
+        for name, make in with_holes().items():
+            with self.subTest(name), self.world(make) as world:
+                for number in range(100):
+                    world.put(number, 4096)
+                # header, name, metadata, CRCs: at most 512 bytes with them
+                self.assertLessEqual(
+                    os.path.getsize(world.layout.volume(1)),
+                    4096 + 100 * (4096 + 512))
+
+    def test_who_appends_meanwhile_loses_nothing(self):
+        for name, make in with_holes().items():
+            with self.subTest(name), self.world(make) as world:
+                self.change_and_sweep(world, name)
+
+    def change_and_sweep(self, world, seed):
+        failures = []
+
+        def work(first):
+            chance = random.Random('%s %d' % (seed, first))
+            mine = []
+            try:
+                for number in range(first, first + 80):
+                    world.put(number, chance.choice([0, 300, 3000, 20000]))
+                    mine.append(number)
+                    if chance.random() < 0.6:
+                        world.remove(mine.pop(chance.randrange(len(mine))))
+            except Exception as err:  # is raised in the main thread
+                failures.append(err)
+        threads = [threading.Thread(target=work, args=(1000 * n,))
+                   for n in range(6)]
+        for thread in threads:
+            thread.start()
+        while any(thread.is_alive() for thread in threads):
+            world.sweeper.sweep()
+        for thread in threads:
+            thread.join()
+        self.assertEqual([], failures)
+        world.sweeper.sweep()
+        self.check(world)
+        self.remove_the_rest(world)
+
+    def remove_the_rest(self, world):
+        world.appender.close()
+        for number in list(world.files):
+            world.remove(number)
+        self.assertEqual(0, world.sweeper.sweep())
+        self.assertEqual(0, world.index.statistics().dead_bytes)
+
+    def test_the_last_block_is_given_back_once_the_volume_is_unlocked(self):
+        for name, make in with_holes().items():
+            with self.subTest(name), self.world(make) as world:
+                for number in (1, 2):
+                    world.put(number, 100)
+                    world.remove(number)
+                    world.sweeper.sweep()
+                world.put(3, 100)
+                world.appender.close()
+                world.remove(3)
+                world.sweeper.sweep()
+                self.assert_no_more_than_a_header(world, 1)
