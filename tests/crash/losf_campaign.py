@@ -1,0 +1,225 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""
+Kills, cuts and damage, one after the other, by the hundred.
+
+    python -m tests.crash.losf_campaign CAMPAIGN [--seed N] [--rounds N]
+
+Prints how many it was. A process of its own, since it forks all the time.
+"""
+
+import argparse
+import itertools
+import os
+import random
+import shutil
+import signal
+import sys
+import tempfile
+
+from swift_losf import sweeper
+from swift_losf.errors import IndexUnavailable
+from swift_losf.index_client import IndexClient
+from swift_losf.index_db import Change
+from tests.crash.losf_damage import bit_flips, older_indexes, torn_tails
+from tests.crash.losf_power import power_cuts
+from tests.crash.losf_steps import Steps, kill_other
+from tests.crash.losf_traffic import BEFORE, histories, make, many_changes
+from tests.crash.losf_world import World
+
+COMPLETE = 3
+
+
+def arm(steps, objects):
+    """Count all that an object-server does with disk and index."""
+    steps.around_disk()
+    steps.around(IndexClient, '_call')
+    steps.around(objects.manager, 'invalidate_hash')
+
+
+def change_once(name, before, change, fatal, fate):
+    """:returns: what a child does: a history, and death in its last part"""
+    def work(objects):
+        make(objects, name, BEFORE[before])
+        steps = Steps(fatal, *fate)
+        arm(steps, objects)
+        try:
+            make(objects, name, [change])
+        except IndexUnavailable:
+            return
+        if steps.count < fatal:
+            os._exit(COMPLETE)
+    return work
+
+
+def killed_writers(world, args):
+    """The object-server is killed at each of its steps."""
+    points = 0
+    world.start_server()
+    for before, change in histories():
+        names = []
+        for fatal in itertools.count(1):
+            name = '%s on %s, %d' % (change, before, fatal)
+            names.append(name)
+            status = world.run(change_once(name, before, change, fatal, ()))
+            if status == COMPLETE:
+                break
+            assert status == -signal.SIGKILL, status
+            points += 1
+        world.check(names)
+    after_all(world)
+    return points
+
+
+def killed_servers(world, args):
+    """The index server is killed at each step of the object-server."""
+    points = 0
+    world.start_server()
+    for before, change in histories():
+        names = []
+        for fatal in itertools.count(1, args.stride):
+            name = '%s on %s, %d' % (change, before, fatal)
+            names.append(name)
+            status = world.run(change_once(
+                name, before, change, fatal,
+                (kill_other(world.server.pid),)))
+            if status == COMPLETE:
+                break
+            assert not status, status
+            points += 1
+            world.restart_server()
+        world.check(names)
+    after_all(world)
+    return points
+
+
+def all_changes(objects):
+    """Each history, on objects of its own; refusals do not count."""
+    for before, change in histories():
+        name = '%s on %s by %d' % (change, before, os.getpid())
+        try:
+            make(objects, name, [*BEFORE[before], change])
+        except IndexUnavailable:
+            pass
+
+
+def killed_server_steps(world, args):
+    """
+    The index server is killed at each of its own steps, and each tenth time
+    while it makes its index anew.
+    """
+    for number in range(1, args.rounds + 1):
+        anew = number % 10 == 0
+        if anew:
+            shutil.rmtree(world.layout.index, ignore_errors=True)
+
+        def prepare():
+            steps = Steps(1 + (number - 1) * args.stride)
+            steps.around_disk()
+            steps.around(Change, 'write')
+            steps.around(sweeper, 'punch_hole')
+        if world.try_server(prepare):
+            world.run(all_changes)
+        world.restart_server()
+        if anew:
+            world.check()
+        world.stop_server()
+    world.start_server()
+    after_all(world)
+    return args.rounds
+
+
+def killed_in_traffic(world, args):
+    """Object-server or index server are killed amid concurrent changes."""
+    chance = random.Random(args.seed)
+    for number in range(args.rounds):
+        world.start_server()
+        seed = args.seed + number
+        if number % 2:
+            fatal = chance.randrange(1, 3000)
+
+            def work(objects):
+                arm(Steps(fatal), objects)
+                many_changes(seed, 50)(objects)
+            world.run(work)
+        else:
+            kill_servers_amid(world, many_changes(seed, 8), chance)
+        world.stop_server(signal.SIGKILL)
+        if number % 4 == 3:
+            world.start_server()
+            world.check()
+            world.stop_server()
+    world.start_server()
+    after_all(world)
+    return args.rounds
+
+
+def kill_servers_amid(world, work, chance):
+    """Kill the index server now and then, until the work is done."""
+    child = world.begin(work)
+    left = chance.randrange(1, 40)
+    for message in child.messages():
+        world.note(*message)
+        left -= 1
+        if not left:
+            left = chance.randrange(10, 60)
+            world.restart_server()
+    status = child.wait()
+    assert not status, status
+
+
+def after_all(world):
+    """All is there, also after the index was lost."""
+    world.check()
+    world.stop_server()
+    shutil.rmtree(world.layout.index)
+    world.start_server()
+    world.check()
+    world.stop_server()
+
+
+CAMPAIGNS = {
+    'killed-writers': killed_writers,
+    'killed-servers': killed_servers,
+    'killed-server-steps': killed_server_steps,
+    'killed-in-traffic': killed_in_traffic,
+    'power-cuts': power_cuts,
+    'older-indexes': older_indexes,
+    'torn-tails': torn_tails,
+    'bit-flips': bit_flips}
+
+
+def main():
+    """Run a campaign; an AssertionError says what is wrong."""
+    parser = argparse.ArgumentParser(
+        prog='python -m tests.crash.losf_campaign')
+    parser.add_argument('campaign', choices=CAMPAIGNS)
+    parser.add_argument('--seed', type=int, default=1)
+    parser.add_argument('--rounds', type=int, default=20)
+    parser.add_argument('--stride', type=int, default=1,
+                        help='of so many steps, one is tried')
+    args = parser.parse_args()
+    root = tempfile.mkdtemp(prefix='losf-')
+    world = World(root)
+    try:
+        points = CAMPAIGNS[args.campaign](world, args)
+        print('%s: %d points, %d changes acknowledged, all held' % (
+            args.campaign, points, world.acknowledged))
+    finally:
+        world.stop_server(signal.SIGKILL)
+        shutil.rmtree(root)
+    return 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())

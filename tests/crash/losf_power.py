@@ -1,0 +1,115 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""
+Power cuts of a disk amid traffic: its file system is shut down without its
+log being written (``xfs_io -x -c shutdown``), and mounted again.
+"""
+
+import os
+import random
+import shutil
+import signal
+import subprocess
+import time
+from contextlib import suppress
+
+from swift.common.exceptions import DiskFileError
+
+from tests.crash.losf_traffic import many_changes
+from tests.crash.losf_world import PATIENCE
+
+IMAGE_SIZE = 320 * 2 ** 20
+
+
+class Disk:
+    """
+    An XFS on an image.
+
+    :param path: where it is mounted
+    :param image: of the file
+    """
+
+    def __init__(self, path, image):
+        self.path = path
+        self.image = image
+        with open(image, 'wb') as sparse:
+            sparse.truncate(IMAGE_SIZE)
+        _run('mkfs.xfs', '-q', image)
+        self.mount()
+
+    def mount(self):
+        _run('mount', '-o', 'loop,noatime,nouuid', self.image, self.path)
+
+    def shut_down(self):
+        """Let nothing reach it any more."""
+        _run('xfs_io', '-x', '-c', 'shutdown', self.path)
+
+    def come_back(self):
+        """Mount what has reached it."""
+        _run('umount', '--lazy', self.path)
+        # Whoever has it open, or a mount namespace, keeps what was shut down:
+        # a copy does not meet it.
+        _run('cp', '--sparse=always', self.image, self.image + '.copy')
+        os.rename(self.image + '.copy', self.image)
+        self.mount()
+
+    def close(self):
+        _run('umount', '--lazy', self.path)
+
+
+def _run(*argv):
+    subprocess.run(argv, check=True, timeout=PATIENCE)
+
+
+def power_cuts(world, args):
+    """The power is cut at random moments amid concurrent changes."""
+    chance = random.Random(args.seed)
+    disk = Disk(world.layout.device_path, os.path.join(world.root, 'image'))
+    try:
+        for number in range(args.rounds):
+            world.start_server()
+            cut_amid(world, disk, many_changes(
+                args.seed + number, 10 ** 6), chance.uniform(0.05, 1.5))
+            if number % 4 == 3:
+                shutil.rmtree(world.layout.index)
+            world.start_server()
+            # As in stock Swift, hashes.invalid is not synced.
+            world.check(hashes=False)
+            world.stop_server(signal.SIGKILL)
+    finally:
+        world.stop_server(signal.SIGKILL)
+        disk.close()
+    return args.rounds
+
+
+def cut_amid(world, disk, work, seconds):
+    """Have a child work for so long, then cut the power."""
+    def until_cut(objects):
+        with suppress(OSError, DiskFileError):
+            work(objects)
+    child = world.begin(until_cut)
+    try:
+        end = time.monotonic() + seconds
+        for message in child.messages():
+            world.note(*message)
+            if time.monotonic() > end:
+                break
+        disk.shut_down()
+    finally:
+        child.kill()
+    # What it was told by then was durable.
+    for message in child.messages():
+        world.note(*message)
+    child.wait()
+    world.stop_server(signal.SIGKILL)
+    disk.come_back()

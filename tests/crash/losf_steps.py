@@ -1,0 +1,106 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""
+Where processes are killed: at each step that they take on their disk.
+
+A step is a call that reaches the disk or the index. A write can also be torn:
+then its first part is done.
+"""
+
+import os
+import random
+import signal
+import time
+
+#: of the module os
+CALLS = ('open', 'pwrite', 'fdatasync', 'fsync', 'ftruncate', 'link',
+         'rename', 'mkdir', 'unlink')
+
+
+def kill_self():
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def kill_other(pid):
+    """:returns: a function that kills a process, and sees it dead"""
+    def kill():
+        os.kill(pid, signal.SIGKILL)
+        while is_alive(pid):
+            time.sleep(0.001)
+    return kill
+
+
+def is_alive(pid):
+    """:returns: whether a process runs: neither gone nor a zombie"""
+    try:
+        with open('/proc/%d/stat' % pid) as stat:
+            return stat.read().rpartition(')')[2].split()[0] != 'Z'
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+class Steps:
+    """
+    Counts steps, and has something happen at one of them.
+
+    :param fatal: which, from 1; 0: none
+    :param fate: a function
+    """
+
+    def __init__(self, fatal, fate=kill_self):
+        self.count = 0
+        self._fatal = fatal
+        self._fate = fate
+
+    def step(self, torn=lambda: None):
+        """
+        A step begins, or has come to its end.
+
+        :param torn: does a part of it
+        """
+        self.count += 1
+        if self.count == self._fatal:
+            torn()
+            self._fate()
+
+    def around(self, owner, name):
+        """Make each call of a function two steps: before and after it."""
+        function = getattr(owner, name)
+
+        def wrapped(*args, **kwargs):
+            self.step()
+            try:
+                return function(*args, **kwargs)
+            finally:
+                self.step()
+        setattr(owner, name, wrapped)
+
+    def around_disk(self):
+        """Count what this process does to its disk."""
+        for name in CALLS:
+            self.around(os, name)
+        self._tear(os.pwritev)
+
+    def _tear(self, pwritev):
+        chance = random.Random(self._fatal)
+
+        def wrapped(fd, buffers, offset):
+            def torn():
+                data = b''.join(buffers)
+                pwritev(fd, [data[:chance.randrange(len(data) + 1)]], offset)
+            self.step()
+            self.step(torn)
+            written = pwritev(fd, buffers, offset)
+            self.step()
+            return written
+        os.pwritev = wrapped

@@ -1,0 +1,259 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""
+One device whose objects are in volumes, processes that die, and what they
+have acknowledged.
+
+Whatever uses the device is a forked child: no test process has a thread or an
+open file that a child would inherit. A child tells through a pipe what it
+begins, and what has come to its end.
+"""
+
+import logging
+import os
+import pickle  # nosec: B403
+import select
+import signal
+import subprocess
+import time
+import traceback
+
+from swift.common import utils
+
+from swift_losf import index_server
+from swift_losf.layout import Layout
+from tests.crash.losf_objects import DEVICE, Objects
+
+#: seconds for anything
+PATIENCE = 120
+
+
+class Child:
+    """
+    A forked process.
+
+    :param function: what it runs; called with a function that sends a value
+        to the parent
+    """
+
+    def __init__(self, function):
+        self._received = b''
+        self._reader, writer = os.pipe()
+        self.pid = os.fork()
+        if not self.pid:
+            self._live(function, writer)
+        os.close(writer)
+
+    def _live(self, function, writer):
+        def send(value):
+            data = pickle.dumps(value)
+            os.write(writer, len(data).to_bytes(4, 'little') + data)
+        status = 1
+        try:
+            os.close(self._reader)
+            function(send)
+            status = 0
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            os._exit(status)
+
+    def messages(self):
+        """Yield what it sends, until it has ended; may be called again."""
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            while len(self._received) >= 4:
+                end = 4 + int.from_bytes(self._received[:4], 'little')
+                if len(self._received) < end:
+                    break
+                message = self._received[4:end]
+                self._received = self._received[end:]
+                yield pickle.loads(message)  # nosec: B301
+            ready, _, _ = select.select([self._reader], [], [], max(
+                0, deadline - time.monotonic()))
+            if not ready:
+                self.kill()
+                raise AssertionError('a child does not come to its end')
+            received = os.read(self._reader, 2 ** 20)
+            if not received:
+                return
+            self._received += received
+
+    def kill(self):
+        """Kill it."""
+        os.kill(self.pid, signal.SIGKILL)
+
+    def wait(self):
+        """:returns: its exit status, or minus the signal that ended it"""
+        _, status = os.waitpid(self.pid, 0)
+        os.close(self._reader)
+        return os.waitstatus_to_exitcode(status)
+
+
+class World:
+    """
+    The device, its index server, and what may be seen of each object.
+
+    :param root: a directory, in which the device is d1
+    """
+
+    def __init__(self, root):
+        utils.HASH_PATH_SUFFIX = b'crash'
+        os.makedirs(root, exist_ok=True)
+        self.root = root
+        self.layout = Layout(os.path.join(root, DEVICE), 0)
+        os.makedirs(self.layout.device_path, exist_ok=True)
+        self.log = os.path.join(root, 'index-server.log')
+        self.server = None
+        #: name -> a list of what may be seen: what was acknowledged last,
+        #: then what was begun since; None: nothing
+        self.allowed = {}
+        self.acknowledged = 0
+
+    def copy(self, root):
+        """
+        REQUIRES: no server.
+
+        :param root: a directory that is not there yet
+        :returns: a World that is as this one
+        """
+        os.mkdir(root)
+        subprocess.run(['cp', '--archive', '--sparse=always', '--reflink=auto',
+                        self.layout.device_path, root + '/'], check=True)
+        world = World(root)
+        world.allowed = {name: list(allowed) for name, allowed
+                         in self.allowed.items()}
+        return world
+
+    # The index server
+
+    def start_server(self):
+        """Start it, and wait until it serves."""
+        if not self.try_server(lambda: None):
+            with open(self.log) as log:
+                raise AssertionError('no index server: %s' %
+                                     log.read()[-3000:])
+
+    def try_server(self, prepare):
+        """
+        :param prepare: called in the server first
+        :returns: whether it serves; else it has ended
+        """
+        def serve(send):
+            log = os.open(self.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+            os.dup2(log, 2)
+            index_server.logger.addHandler(_Telling(send))
+            prepare()
+            os._exit(index_server.main([
+                '--device-path', self.layout.device_path, '--policy', '0',
+                '--sweep-interval', '0.02', '--sync-interval', '0.3']))
+        self.server = Child(serve)
+        for _ in self.server.messages():
+            return True
+        self.server.wait()
+        self.server = None
+        return False
+
+    def stop_server(self, how=signal.SIGTERM):
+        """Have it end, and wait for that, if it runs."""
+        if self.server:
+            os.kill(self.server.pid, how)
+            self.server.wait()
+            self.server = None
+
+    def restart_server(self):
+        self.stop_server(signal.SIGKILL)
+        self.start_server()
+
+    # What is done
+
+    def run(self, work, prepare=lambda: None):
+        """
+        Let a child change objects until it ends or is killed.
+
+        :param work: a function of Objects
+        :returns: its exit status
+        """
+        return self.follow(self.begin(work))
+
+    def begin(self, work):
+        """:returns: a Child that changes objects"""
+        return Child(lambda send: work(Objects(self.root, send)))
+
+    def follow(self, child):
+        """
+        Note what a child does, until it has ended.
+
+        :returns: its exit status
+        """
+        for name, version, acknowledged in child.messages():
+            self.note(name, version, acknowledged)
+        return child.wait()
+
+    def note(self, name, version, acknowledged):
+        if acknowledged:
+            self.acknowledged += 1
+            self.allowed[name] = [version]
+        else:
+            self.allowed.setdefault(name, [None]).append(version)
+
+    # What is seen
+
+    def ask(self, question):
+        """
+        :param question: a function of Objects, run in a child
+        :returns: what it returns
+        """
+        child = Child(lambda send: send(question(Objects(self.root, None))))
+        answer = list(child.messages())
+        if child.wait() or not answer:
+            raise AssertionError('a child could not tell what is there')
+        return answer[0]
+
+    def check(self, names=None, hashes=True):
+        """
+        :param names: of the objects; all, if None
+        :param hashes: whether the suffix hashes have to be true as well
+
+        Each object is what was acknowledged, or what was begun then, whole.
+        What was begun may come up later, when the index is made anew; but
+        what was seen does not go away again.
+        """
+        names = list(self.allowed if names is None else names)
+
+        def look(objects):
+            return [objects.read(name) for name in names], \
+                objects.untrue_hashes()
+        seen, untrue = self.ask(look)
+        wrong = [(name, version, self.allowed[name])
+                 for name, version in zip(names, seen)
+                 if version not in self.allowed[name]]
+        if wrong or hashes and untrue:
+            raise AssertionError(
+                '%d of %d objects are wrong; the first: %s\nhashes: %s' % (
+                    len(wrong), len(names), wrong[:3], untrue[:1]))
+        for name, version in zip(names, seen):
+            allowed = self.allowed[name]
+            self.allowed[name] = allowed[allowed.index(version):]
+
+
+class _Telling(logging.Handler):
+    """Tells the parent when the index server serves."""
+
+    def __init__(self, send):
+        super().__init__(logging.INFO)
+        self._send = send
+
+    def emit(self, record):
+        if record.msg == '%s: serving':
+            self._send('serving')

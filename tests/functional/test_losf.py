@@ -1,0 +1,421 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""A policy whose objects are in volumes, on real servers and disks."""
+
+import json
+import os
+import shutil
+import signal
+import time
+import unittest
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from hashlib import md5
+
+import swiftclient
+from swift.common.utils import FileLikeIter
+from swiftclient.exceptions import ClientException
+
+from swift_losf.header import HEADER_LENGTH
+from tests.functional.clusters import R3, object_servers, play_round, \
+    wait_for
+from tests.functional.served import ServedObjects
+from tools.cluster import ClusterSpec, Policy
+
+SMALL = Policy('small', 1, 3, part_power=5, kv=True)
+MIB = 2 ** 20
+#: A refusal of a node is forgotten at once.
+OPTIONS = {'proxy-server': {'app:proxy-server': {
+    'error_suppression_interval': 0.5}}}
+_at_end = ExitStack()
+_cluster = None
+
+
+def setUpModule():
+    global _cluster
+    _cluster = _at_end.enter_context(object_servers(
+        nodes=4, policies=(R3, SMALL), sync_method='ssync',
+        services=ClusterSpec.services, options=OPTIONS))
+
+
+def tearDownModule():
+    _at_end.close()
+
+
+class VolumesCase(unittest.TestCase):
+    """The cluster, and objects that only this test knows."""
+
+    def setUp(self):
+        self.cluster = _cluster
+        self.objects = ServedObjects(_cluster, SMALL.index)
+
+    def names(self, count):
+        return ['%s-%d' % (self.id().rpartition('.')[2], number)
+                for number in range(count)]
+
+    def start(self, number):
+        """Start a node, and wait until its index server serves."""
+        self.cluster.start(number)
+        device, = self.cluster.devices(number)
+        node, = [each for each in self.objects.ring.devs
+                 if each['device'] == device]
+        wait_for(lambda: self.objects.ask(
+            node, 'HEAD', 'nothing').status == 404, 'its index serves', 120)
+
+    def run_everywhere(self, daemon, *args):
+        """Run a daemon of objects once on all nodes, at the same time."""
+        nodes = self.cluster.spec.node_numbers()
+        with ThreadPoolExecutor(len(nodes)) as pool:
+            list(pool.map(lambda node: self.cluster.run_on(node, [
+                self.cluster.layout.launcher('swift-' + daemon),
+                self.cluster.conf_path('object-server', node), '--once',
+                *args]), nodes))
+
+    def assert_acknowledged(self, most=2, play=play_round):
+        """
+        :param most: rounds until each node serves what was acknowledged
+        """
+        for _ in range(most):
+            if not self.objects.wrong():
+                return
+            play(self.cluster)
+        self.assertEqual([], self.objects.wrong())
+
+
+class ClientCase(VolumesCase):
+    """A client of the proxy, and a container of the policy."""
+
+    def setUp(self):
+        super().setUp()
+        environment = self.cluster.environment()
+        self.client = swiftclient.Connection(
+            environment['ST_AUTH'], environment['ST_USER'],
+            environment['ST_KEY'], retries=0, timeout=120)
+        self.container = self.id().rpartition('.')[2]
+        self.client.put_container(self.container, {
+            'X-Storage-Policy': SMALL.name})
+
+    def put(self, name, body, **headers):
+        return self.client.put_object(self.container, name, body, headers={
+            key.replace('_', '-'): value for key, value in headers.items()})
+
+    def get(self, name, **headers):
+        """:returns: headers and body"""
+        return self.client.get_object(self.container, name, headers={
+            key.replace('_', '-'): value for key, value in headers.items()})
+
+    def assert_status(self, status, call, *args, **kwargs):
+        with self.assertRaises(ClientException) as caught:
+            call(*args, **kwargs)
+        self.assertEqual(status, caught.exception.http_status)
+
+    def head(self, name):
+        return self.client.head_object(self.container, name)
+
+
+class TestClients(ClientCase):
+
+    def test_an_object_is_put_read_changed_and_deleted(self):
+        for length in (0, 1, 65536, 262144, 262145, 3 * MIB + 17):
+            with self.subTest(length=length):
+                body = os.urandom(length)
+                etag = self.put('o', body, X_Object_Meta_Color='blue')
+                self.assertEqual(md5(body).hexdigest(), etag)
+                headers, read = self.get('o')
+                self.assertEqual(body, read)
+                self.assertEqual('blue', headers['x-object-meta-color'])
+                self.client.post_object(self.container, 'o', {
+                    'X-Object-Meta-Color': 'red',
+                    'Content-Type': 'text/x-y'})
+                for headers in (self.get('o')[0], self.head('o')):
+                    self.assertEqual(
+                        ('red', 'text/x-y', str(length)), (
+                            headers['x-object-meta-color'],
+                            headers['content-type'],
+                            headers['content-length']))
+                self.client.delete_object(self.container, 'o')
+                self.assert_status(404, self.get, 'o')
+                self.assert_status(404, self.head, 'o')
+                self.assert_status(404, self.client.delete_object,
+                                   self.container, 'o')
+
+    def test_ranges_of_short_and_long_objects(self):
+        for length in (1000, MIB):
+            body = os.urandom(length)
+            self.put('o', body)
+            for start, stop in ((0, 1), (10, 700), (length - 300, length)):
+                headers, read = self.get('o', Range='bytes=%d-%d' % (
+                    start, stop - 1))
+                self.assertEqual(body[start:stop], read)
+                self.assertEqual('bytes %d-%d/%d' % (
+                    start, stop - 1, length), headers['content-range'])
+            self.assertEqual(body[-9:], self.get('o', Range='bytes=-9')[1])
+            headers, read = self.get(
+                'o', Range='bytes=5-9,%d-%d' % (length - 200, length - 101))
+            self.assertIn('multipart/byteranges', headers['content-type'])
+            self.assertIn(b'\r\n\r\n' + body[5:10] + b'\r\n--', read)
+            self.assertIn(b'\r\n\r\n' + body[-200:-100] + b'\r\n--', read)
+            self.assert_status(416, self.get, 'o',
+                               Range='bytes=%d-' % length)
+
+    def test_conditional_requests(self):
+        etag = self.put('o', b'something')
+        modified = self.head('o')['last-modified']
+        self.assert_status(304, self.get, 'o', If_None_Match=etag)
+        self.assert_status(304, self.get, 'o', If_Modified_Since=modified)
+        self.assert_status(412, self.get, 'o', If_Match='0' * 32)
+        self.assert_status(412, self.put, 'o', b'x', If_None_Match='*')
+        self.assertEqual(b'something', self.get('o', If_Match=etag)[1])
+        self.assert_status(422, self.put, 'p', b'x', ETag='0' * 32)
+        self.assert_status(404, self.get, 'p')
+
+    def test_copies_within_the_policy_and_to_another(self):
+        self.client.put_container('files')
+        body = os.urandom(300000)
+        self.put('o', body, X_Object_Meta_Color='blue')
+        for destination in (self.container, 'files'):
+            self.client.copy_object(self.container, 'o',
+                                    '/%s/copy' % destination)
+            headers, read = self.client.get_object(destination, 'copy')
+            self.assertEqual((body, 'blue'), (
+                read, headers['x-object-meta-color']))
+        self.client.copy_object('files', 'copy', '/%s/back' % self.container)
+        self.assertEqual(body, self.get('back')[1])
+
+    def test_a_large_object_whose_manifest_and_segments_are_there(self):
+        segments = [os.urandom(MIB + number) for number in range(3)]
+        manifest = [{
+            'path': '/%s/segment-%d' % (self.container, number),
+            'etag': self.put('segment-%d' % number, body),
+            'size_bytes': len(body)} for number, body in enumerate(segments)]
+        self.client.put_object(
+            self.container, 'slo', json.dumps(manifest),
+            query_string='multipart-manifest=put')
+        body = b''.join(segments)
+        self.assertEqual(body, self.get('slo')[1])
+        self.assertEqual(body[MIB - 5:2 * MIB], self.get(
+            'slo', Range='bytes=%d-%d' % (MIB - 5, 2 * MIB - 1))[1])
+        self.client.delete_object(self.container, 'slo',
+                                  query_string='multipart-manifest=delete')
+        self.assertEqual([], self.client.get_container(self.container)[1])
+        self.assert_status(404, self.get, 'segment-1')
+
+    def test_an_object_expires_and_the_expirer_deletes_it(self):
+        delete_at = int(time.time()) + 2
+        self.put('o', b'short-lived', X_Delete_At=str(delete_at))
+        self.put('p', b'stays')
+        self.assertEqual(b'short-lived', self.get('o')[1])
+
+        def is_gone():
+            try:
+                self.head('o')
+            except ClientException as err:
+                return err.http_status == 404
+
+        wait_for(is_gone, 'the object has expired', 60)
+
+        def is_unlisted():
+            # The first tells which queues there are.
+            self.cluster.swift_init('container-updater', 'once')
+            self.run_everywhere('object-expirer')
+            return ['p'] == [each['name'] for each in
+                             self.client.get_container(self.container)[1]]
+
+        wait_for(is_unlisted, 'the expirer has deleted it', 120)
+        self.assertEqual(b'stays', self.get('p')[1])
+
+    def test_a_big_object_needs_little_memory(self):
+        # So much at a time, sent and received.
+        piece = os.urandom(MIB)
+        count = 64
+        self.put('before', piece)
+        self.get('before')
+        before = self.memory()
+        self.client.put_object(self.container, 'big', FileLikeIter(
+            [piece] * count), content_length=count * MIB)
+        _, body = self.client.get_object(self.container, 'big',
+                                         resp_chunk_size=MIB)
+        digest = md5()
+        for each in body:
+            digest.update(each)
+        self.assertEqual(md5(piece * count).hexdigest(), digest.hexdigest())
+        # One of the files would be 64 MiB.
+        self.assertLess(self.memory() - before, 24 * MIB)
+
+    def memory(self):
+        """:returns: the most that an object-server has ever used, bytes"""
+        most = 0
+        for node in self.cluster.spec.node_numbers():
+            for pid in self.cluster.pids(node, 'object-server'):
+                with open('/proc/%d/status' % pid) as status:
+                    for line in status:
+                        if line.startswith('VmHWM:'):
+                            most = max(most, int(line.split()[1]) * 1024)
+        return most
+
+
+class TestReplication(VolumesCase):
+
+    def test_a_node_that_was_down_gets_what_it_has_missed(self):
+        names = self.names(24)
+        for name in names:
+            self.objects.put(name)
+        self.cluster.kill(3)
+        self.objects.change_some(names, without=['n3d1'])
+        self.start(3)
+        self.assertTrue(self.objects.wrong())
+        self.assert_acknowledged()
+
+    def check_hand_offs(self, play):
+        """
+        What is written by way of a hand-off comes home, and leaves nothing.
+
+        :param play: plays a round
+        """
+        names = self.names(16)
+        homes = {}
+        for name in names:
+            partition, nodes = self.objects.nodes(name)
+            homes[name] = nodes
+            stand_in = next(self.objects.ring.get_more_nodes(partition))
+            self.objects.put(name, nodes=nodes[1:] + [stand_in])
+        self.assertTrue(self.objects.hand_offs())
+        self.assert_acknowledged(play=play)
+        play(self.cluster)
+        self.assertEqual([], self.objects.hand_offs())
+        self.assertEqual([], self.objects.strays())
+
+    def test_hand_offs_are_brought_home_and_emptied(self):
+        self.check_hand_offs(play_round)
+
+    def play_stock_round(self, cluster):
+        """As play_round, with Swift's own replicator."""
+        for node in cluster.spec.node_numbers():
+            path = cluster.conf_path('object-server', node)
+            own = os.path.join(os.path.dirname(path), 'stock-%d.conf' % node)
+            with open(path) as source, open(own, 'w') as conf:
+                conf.writelines(line for line in source if not
+                                line.startswith('replicator_class'))
+            cluster.run_on(node, [
+                cluster.layout.launcher('swift-object-replicator'), own,
+                '--once'])
+
+    def test_hand_offs_are_brought_home_by_swifts_own_replicator(self):
+        self.check_hand_offs(self.play_stock_round)
+
+
+class TestDamage(VolumesCase):
+
+    #: which byte of a record is damaged
+    PLACES = {
+        'header': lambda location: 20,
+        'data': lambda location: HEADER_LENGTH + location.data_length // 2,
+        'metadata': lambda location: HEADER_LENGTH + location.data_length +
+        location.name_length + 5}
+
+    def damage(self):
+        """
+        Damage one replica of each of several objects.
+
+        :returns: a list of (object, node)
+        """
+        damaged = []
+        for name in self.names(6):
+            short = int(name[-1]) % 2
+            self.objects.put(name, 1000 if short else 500000)
+        for number, name in enumerate(self.names(6)):
+            node = self.objects.nodes(name)[1][0]
+            device = node['device']
+            location, = self.objects.files(name, device).values()
+            place = list(self.PLACES.values())[number // 2]
+            self.objects.flip_bit(location, device, place(location))
+            damaged.append((name, node))
+        return damaged
+
+    def assert_quarantined(self, damaged):
+        for name, node in damaged:
+            self.assertIn(self.objects.hash_name(name),
+                          self.objects.quarantined(node['device']), name)
+            self.assertEqual(404, self.objects.ask(
+                node, 'HEAD', name).status, name)
+
+    def test_a_get_gives_no_wrong_byte_and_replication_heals(self):
+        damaged = self.damage()
+        for name, node in damaged:
+            answer = self.objects.ask(node, 'GET', name)
+            good = self.objects.newest[name].body
+            self.assertIn(answer.status, (200, 404), name)
+            if answer.status == 200:
+                self.assertLess(len(answer.body), len(good), name)
+                self.assertTrue(good.startswith(answer.body), name)
+        self.assert_quarantined(damaged)
+        self.assert_acknowledged()
+
+    def test_the_auditors_find_it_and_replication_heals(self):
+        damaged = self.damage()
+        self.run_everywhere('object-auditor')
+        self.assert_quarantined(damaged)
+        self.assert_acknowledged()
+
+    def test_the_zero_byte_auditor_finds_what_is_not_data(self):
+        damaged = self.damage()
+        self.run_everywhere('object-auditor', '-z', '1000')
+        self.assert_quarantined([damaged[0], damaged[1], *damaged[4:]])
+        self.assert_acknowledged()
+
+
+class TestIndexServer(ClientCase):
+
+    def test_while_it_is_dead_its_disk_is_unavailable_and_no_longer(self):
+        names = self.names(12)
+        for name in names:
+            self.objects.put(name)
+            self.put(name, name.encode())
+        pid, = self.cluster.pids(1, 'index-server')
+        os.kill(pid, signal.SIGKILL)
+        seen = set()
+
+        def is_back():
+            statuses = {self.objects.ask(node, method, name).status
+                        for name in names
+                        for node in self.objects.nodes(name)[1]
+                        if node['device'] == 'n1d1'
+                        for method in ('GET', 'HEAD')}
+            seen.update(statuses)
+            return statuses == {200}
+
+        self.assertFalse(is_back())
+        # Clients do not notice.
+        for name in names:
+            self.assertEqual(name.encode(), self.get(name)[1])
+            self.put(name, b'new')
+        wait_for(is_back, 'the disk is served again', 120)
+        self.assertLessEqual(seen, {200, 503, 507})
+        self.assertNotEqual([pid], self.cluster.pids(1, 'index-server'))
+        for name in names:
+            self.assertEqual(b'new', self.get(name, X_Newest='true')[1])
+        self.assertEqual([], self.objects.wrong())
+
+    def test_an_index_that_was_deleted_is_made_anew(self):
+        names = self.names(24)
+        for name in names:
+            self.objects.put(name)
+        self.objects.change_some(names)
+        files = self.objects.index('n2d1').statistics().files
+        self.cluster.kill(2)
+        shutil.rmtree(self.objects.layout('n2d1').index)
+        self.start(2)
+        self.assertEqual([], self.objects.wrong())
+        made = self.objects.index('n2d1').statistics()
+        self.assertGreaterEqual(made.files, files)
+        self.assertGreaterEqual(made.recovered, files)
