@@ -85,6 +85,7 @@ setup(
             'swift-lightsync-patch = swift_lightsync.patcher:main',
             'swift-lightsync-report = swift_lightsync.report.cli:main',
             'swift-object-lightsync = swift_lightsync.sync.replicator:main',
+            'swift-losf-fsck = swift_losf.fsck:main',
             'swift-object-losf = swift_losf.manager:main',
         ],
         'paste.filter_factory': [

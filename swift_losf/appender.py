@@ -100,10 +100,16 @@ class _GroupCommit:
         for each in batch:
             each.error = each.error or err
 
-    def _append(self, batch):
+    def _take(self):
+        if self._held is not None and self._held.broken:
+            self._pool.release(self._held)
+            self._held = None
         if self._held is None:
             self._held = self._pool.take()
-        held = self._held
+        return self._held
+
+    def _append(self, batch):
+        held = self._take()
         start = held.volume.end
         written = self._write(held, batch)
         try:

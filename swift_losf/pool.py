@@ -74,6 +74,21 @@ class Pending:
         """:returns: what the record has to be registered with"""
         return self._pool.watermark(self._held, self.location.offset)
 
+    def is_in_place(self, path):
+        """
+        :param path: of the volume
+        :returns: whether the record is in what is there now; if not, another
+            device has been mounted, and no volume of before is used again
+        """
+        try:
+            there = os.path.samestat(os.fstat(self._held.volume.fd),
+                                     os.stat(path))
+        except FileNotFoundError:
+            there = False
+        if not there:
+            self._pool.abandon_all()
+        return there
+
     def done(self):
         """
         REQUIRES: the registration has been answered or given up, and is not
@@ -188,6 +203,13 @@ class VolumePool:
         """
         held.broken = True
         self._unfit.add(held.number)
+
+    def abandon_all(self):
+        """Never use those again that are locked now."""
+        with self._lock:
+            for held in self._held.values():
+                held.broken = True
+            self._close_some()
 
     def _close_some(self):
         free = [held for held in self._held.values()

@@ -216,11 +216,11 @@ class Recovery:
 
     def _enter(self, fd, batch):
         new = [found for found in batch if self._is_new(found)]
-        if not new:
-            return
-        os.fdatasync(fd)
+        if new:
+            os.fdatasync(fd)
+        # Also of those that are known: hashes.invalid is never synced.
         suffixes = {}
-        for found in new:
+        for found in batch:
             suffixes.setdefault(found.header.partition, set()).add(
                 keys.suffix_of(found.header.hash))
         for partition, numbers in suffixes.items():

@@ -44,7 +44,7 @@ _cluster = None
 def setUpModule():
     global _cluster
     _cluster = _at_end.enter_context(object_servers(
-        nodes=4, policies=(R3, SMALL), sync_method='ssync',
+        nodes=4, policies=(R3, SMALL),
         services=ClusterSpec.services, options=OPTIONS))
 
 

@@ -109,7 +109,8 @@ class ClusterSpec:
     :param replication_ports: an object-server more for replication, with a
         port of its own
     :param replicator: one of REPLICATORS
-    :param sync_method: one of SYNC_METHODS
+    :param sync_method: one of SYNC_METHODS; None: ssync if there is a kv
+        policy, which needs it, else rsync
     :param services: a tuple of SERVICES
     :param disks: one of DISKS
     :param disk_size: bytes of one disk image
@@ -130,7 +131,7 @@ class ClusterSpec:
     base_port: int = 6200
     replication_ports: bool = True
     replicator: str = 'lightsync'
-    sync_method: str = 'rsync'
+    sync_method: str = None
     services: tuple = SERVICES
     disks: str = 'auto'
     disk_size: int = 2 ** 30
@@ -142,6 +143,9 @@ class ClusterSpec:
                            os.path.realpath(os.fspath(self.root)))
         object.__setattr__(self, 'policies', tuple(self.policies))
         object.__setattr__(self, 'services', tuple(self.services))
+        if self.sync_method is None:
+            object.__setattr__(self, 'sync_method',
+                               'ssync' if self._has_kv() else 'rsync')
         _require_int('nodes', self.nodes, 1, MAX_NODES)
         _require_int('devices', self.devices, 1, 99)
         _require_int('regions', self.regions, 1, self.nodes)
@@ -168,12 +172,17 @@ class ClusterSpec:
             _require_int('port of %s' % daemon, number, 1, 65535)
         self._check_policies()
 
+    def _has_kv(self):
+        return any(policy.kv for policy in self.policies)
+
     def _check_policies(self):
         indexes = [policy.index for policy in self.policies]
         _require('policies', [policy.name for policy in self.policies],
                  'different names and indexes, one of them index 0',
                  0 in indexes and len(set(indexes)) == len(indexes)
                  == len({policy.name for policy in self.policies}))
+        _require('sync_method', self.sync_method, 'ssync with a kv policy',
+                 self.sync_method == 'ssync' or not self._has_kv())
         for policy in self.policies:
             _require_int('index of policy %s' % policy.name,
                          policy.index, 0, 999)

@@ -303,6 +303,8 @@ class TestSpace(KVTest):
             with self.small_disk() as (device, manager):
                 store = manager.store(self.world.path(device), 0)
                 count = self.fill(device, manager, bytes_of(length))
+                self.assert_status(507, 'PUT', device, body=bytes_of(length),
+                                   server=self.controller())
                 ends = dict.fromkeys(os.listdir(store.layout.volumes), 4096)
                 for number in range(count):
                     df = self.numbered(device, manager, number)

@@ -77,6 +77,15 @@ class TestRecovery(RecoveryTest):
                                      ).values())
         self.assertEqual(['e0f'], self.invalidations())
 
+    def test_what_was_registered_since_the_checkpoint_is_hashed_anew(self):
+        # Swift does not sync hashes.invalid, and a power cut may have lost it.
+        index = self.open_index()
+        self.put(index)
+        self.crash(index)
+        index = self.recover()
+        self.assertEqual(0, index.statistics().recovered)
+        self.assertEqual(['e0f'], self.invalidations())
+
     def test_it_is_entered_after_sync_and_invalidation(self):
         self.write()
         steps = []

@@ -17,6 +17,9 @@ import unittest
 from tools.cluster import ClusterError, ClusterSpec, Policy
 
 
+SMALL = Policy('small', 0, 3, kv=True)
+
+
 class TestClusterSpec(unittest.TestCase):
 
     def test_a_spec_survives_json(self):
@@ -33,6 +36,11 @@ class TestClusterSpec(unittest.TestCase):
             (each.name, each.index, each.replicas)
             for each in spec.policies])
 
+    def test_a_kv_policy_wants_ssync(self):
+        self.assertEqual('rsync', ClusterSpec(root='/c').sync_method)
+        self.assertEqual('ssync', ClusterSpec(
+            root='/c', policies=(SMALL,)).sync_method)
+
     def test_a_wrong_value_is_named_with_what_is_allowed(self):
         two_of_index_0 = (Policy('a', 0, 1), Policy('b', 0, 1))
         for values, error in (
@@ -41,6 +49,8 @@ class TestClusterSpec(unittest.TestCase):
                 ({'network': 'wifi'}, "'wifi'; allowed: loopback, names"),
                 ({'replicator': 'x'}, "'x'; allowed: lightsync, stock"),
                 ({'sync_method': 'scp'}, "'scp'; allowed: rsync, ssync"),
+                ({'sync_method': 'rsync', 'policies': (SMALL,)},
+                 'sync_method is .*ssync with a kv policy'),
                 ({'disk_size': 2 ** 20}, 'disk_size is 1048576; .*at least'),
                 ({'base_port': 80}, 'base_port is 80; .* from 1024 to'),
                 ({'services': ()}, 'services is .*at least one'),
