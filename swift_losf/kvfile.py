@@ -15,17 +15,17 @@ kvfile: Swift's diskfile for objects that live in volumes. FORMAT.md.
 """
 
 import errno
+import os
 from contextlib import contextmanager
-from os.path import dirname
+from os.path import dirname, isdir
 
 from swift.common.concurrency import tpool
-from swift.common.exceptions import DiskFileDeviceUnavailable, \
-    DiskFileNoSpace
+from swift.common.exceptions import DiskFileBadMetadataChecksum, \
+    DiskFileDeviceUnavailable, DiskFileNoSpace
 from swift.common.utils import Timestamp
 from swift.obj import diskfile
 
 from swift_losf.kvmanager import KVManager
-from swift_losf.layout import ObjectPath
 
 
 class KVWriter(diskfile.BaseDiskFileWriter):
@@ -34,17 +34,22 @@ class KVWriter(diskfile.BaseDiskFileWriter):
     def open(self):
         if self._fd is not None:
             raise ValueError('DiskFileWriter is already open')
-        where = ObjectPath.parse(self._datadir)
-        self._where = where
-        self._store = self.manager.store(where.device_path,
-                                         where.policy_index)
+        self._store, self._where = self.manager.find(self._datadir)
         # As in stock Swift, a DELETE is never refused for want of space.
-        if self._extension != '.ts' and not self._store.has_room(
-                self._size, self.manager.fallocate_reserve,
-                self.manager.fallocate_is_percent):
+        if self._extension != '.ts' and not self._has_room():
             raise DiskFileNoSpace()
         self._fd = self._store.writer(self._extension, self._bytes_per_sync)
         return self
+
+    def _has_room(self):
+        device_path = self._where.device_path
+        is_percent = self.manager.fallocate_is_percent
+        size = self._size or 0
+        if size and is_percent:
+            stat = os.statvfs(device_path)
+            size *= 100 / (stat.f_frsize * stat.f_blocks)
+        return diskfile.fs_has_free_space(
+            device_path, self.manager.fallocate_reserve + size, is_percent)
 
     def close(self):
         if self._fd and not self._put_succeeded:
@@ -81,6 +86,10 @@ class KVWriter(diskfile.BaseDiskFileWriter):
                 getattr(self.logger, 'thread_locals', None))
         files = self._store.register(self._where, name, pending)
         self._put_succeeded = True
+        suffix_path = dirname(self._datadir)
+        if not isdir(dirname(suffix_path)):
+            # The partition was deleted before there was anything in it.
+            self.manager.invalidate_hash(suffix_path)
         if cleanup:
             try:
                 self.manager.cleanup_listed_files(
@@ -97,7 +106,11 @@ class KVWriter(diskfile.BaseDiskFileWriter):
         pending = self._fd.finish(
             name, metadata, self._where.partition,
             bytes.fromhex(self._where.object_hash))
-        self.manager.invalidate_hash(dirname(self._datadir))
+        try:
+            self.manager.invalidate_hash(dirname(self._datadir))
+        except BaseException:
+            pending.done()
+            raise
         return pending
 
 
@@ -105,8 +118,7 @@ class KVReader(diskfile.BaseDiskFileReader):
     """Reads a data file from its volume."""
 
     def _drop_cache(self, fd, offset, length):
-        if not self._keep_cache:
-            self._fp.drop_cache(offset, length)
+        super()._drop_cache(fd, self._fp.data_offset + offset, length)
 
 
 class KVDiskFileReader(diskfile.DiskFileReader, KVReader):
@@ -117,7 +129,19 @@ class KVDiskFileWriter(diskfile.DiskFileWriter, KVWriter):
     pass
 
 
-class KVDiskFile(diskfile.DiskFile):
+class KVFile(diskfile.BaseDiskFile):
+    """An object whose files are in volumes."""
+
+    def _read_and_validate_metadata(self, source, quarantine_filename=None,
+                                    add_missing_checksum=False):
+        # No other failure says that anything is wrong with the file.
+        try:
+            return self.manager.read_file_metadata(source)
+        except DiskFileBadMetadataChecksum as err:
+            raise self._quarantine(quarantine_filename, str(err))
+
+
+class KVDiskFile(diskfile.DiskFile, KVFile):
     reader_cls = KVDiskFileReader
     writer_cls = KVDiskFileWriter
 

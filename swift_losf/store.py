@@ -16,13 +16,13 @@ What one device holds for one storage policy: its index and its volumes.
 Hashes are hex digits here, and suffixes their last three, as in Swift's paths.
 """
 
-import os
 from contextlib import suppress
 from functools import partial
 
 from swift.common.concurrency import tpool
 
 from swift_losf.appender import Appender
+from swift_losf.errors import IndexUnavailable
 from swift_losf.header import VolumeType
 from swift_losf.index_client import IndexClient
 from swift_losf.vfile import VFileReader, VFileWriter, read_metadata
@@ -87,19 +87,6 @@ class Store:
         return read_metadata(self.layout, location,
                              bytes.fromhex(where.object_hash), where.name)
 
-    def has_room(self, size, reserve, reserve_is_percent):
-        """
-        Whether a file may be written: as stock Swift's fallocate_reserve.
-
-        :param size: bytes, or None if that is not known
-        :param reserve: bytes or percents that have to stay free
-        """
-        stat = os.statvfs(self.layout.device_path)
-        free = stat.f_frsize * stat.f_bavail - (size or 0)
-        if reserve_is_percent:
-            free = free * 100 / (stat.f_frsize * stat.f_blocks)
-        return free > reserve
-
     def writer(self, extension, bytes_per_sync):
         """
         :param extension: of the file
@@ -118,8 +105,14 @@ class Store:
         :param where: the ObjectPath of its hash directory
         :param pending: what the writer's finish() returned
         :returns: a list of (name, Location) of all files of the hash
+        :raises IndexUnavailable: if it does not exist, or may not
         """
+        path = self.layout.volume(pending.location.volume)
         try:
+            if not pending.is_in_place(path):
+                raise IndexUnavailable(
+                    '%s is not what has been written to: another device has '
+                    'been mounted' % path)
             return self.index.register(
                 where.partition, bytes.fromhex(where.object_hash), name,
                 pending.location, pending.watermark())

@@ -33,11 +33,11 @@ from eventlet import patcher
 
 from swift_losf.index_server import IndexServer, Options
 from swift_losf.layout import Layout
+from tests.upstream import source
 
 TIMEOUT = 30  # seconds that a server has to come up
 _PR_SET_PDEATHSIG = 1
 
-_native_time = patcher.original('time')
 _native_threading = patcher.original('threading')
 
 
@@ -125,8 +125,8 @@ class IndexHost:
             return
         with self._lock:
             self._process = self._process or subprocess.Popen(
-                [sys.executable, '-m', __name__], stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE)
+                [sys.executable, '-m', __name__], cwd=source.REPOSITORY,
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE)
             wrong = self._ask(json.dumps(
                 [layout.device_path, layout.policy_index]).encode() + b'\n')
         if wrong != b'\n':

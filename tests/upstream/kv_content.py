@@ -10,51 +10,177 @@
 # implied.
 # See the License for the specific language governing permissions and
 # limitations under the License.
-"""Objects in volumes, where Swift's tests look for files.
+"""Objects in volumes, where Swift's tests look for files."""
 
-The index servers are real, and so is all of swift_losf. Only partitions may
-be words here, for Swift's tests name them so: they get numbers.
-"""
-
+import errno
 import os
-import zlib
-from dataclasses import replace
+import re
+from functools import lru_cache
 
 from swift.common.storage_policy import POLICIES, REPL_POLICY
+from swift.obj.diskfile import valid_suffix
 
-from swift_losf import layout
-from swift_losf.kvfile import KVDiskFileManager
+from swift_losf.header import HEADER_LENGTH
 from swift_losf.layout import Layout, ObjectPath
 from swift_losf.options import LosfOptions
 from swift_losf.store import Store
-from tests.upstream.index_host import IndexHost
+from tests.upstream.kv_hosted import HOST, PARTITION, ROOTS, known, shortened
 
-HOST = IndexHost()
-#: above the partitions of any test
-WORDS = 1 << 30
-
-
-def numbered(path):
-    """
-    :param path: below an objects directory
-    :returns: the same with a number for the partition
-    """
-    parts = path.split('/')
-    for at in reversed(range(1, len(parts))):
-        if layout.is_objects_name(parts[at - 1]):
-            if not parts[at].isdigit():
-                parts[at] = str(WORDS + zlib.crc32(parts[at].encode()) % WORDS)
-            break
-    return '/'.join(parts)
+_HASH = re.compile(r'[0-9a-f]{32}\Z')
+_QUARANTINED = re.compile(
+    r'(?P<device>.*)/quarantined/objects(?:-(?P<policy>\d+))?'
+    r'(?:/(?P<suffix>[0-9a-f]{3}))?(?:/(?P<hash>[0-9a-f]{32})'
+    r'(?:-[0-9a-f]{32})?(?:/(?P<name>[^/]+))?)?\Z')
 
 
-class HostedManager(KVDiskFileManager):
-    """The manager with an index server wherever there is a device."""
+def _missing(path):
+    return FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
 
-    def store(self, device_path, policy_index):
-        store = super().store(device_path, policy_index)
-        HOST.serve(store.layout)
-        return store
 
-    def find(self, path):
-        return super().find(numbered(path))
+def _file_or_names(name, names):
+    """:returns: names, if any, and whether it is that of a file"""
+    return [] if name and name not in names else names, name in names
+
+
+@lru_cache(maxsize=8)
+def _store(layout):
+    return Store(layout, LosfOptions())
+
+
+class VolumeContent:
+    """As paths.Content describes it; quarantined files are there as well."""
+
+    @staticmethod
+    def _parse(path):
+        """:returns: an ObjectPath, or None if no file could be there"""
+        match = PARTITION.match(path) if isinstance(path, str) else None
+        if not match or os.path.dirname(match['device']) not in ROOTS:
+            return None
+        try:
+            where = ObjectPath.parse(known(path))
+        except ValueError:
+            return None
+        policy = POLICIES.get_by_index(where.policy_index)
+        if policy is None or policy.policy_type != REPL_POLICY:
+            return None
+        if where.suffix and not valid_suffix(where.suffix):
+            return None
+        if where.object_hash and not (
+                _HASH.match(where.object_hash)
+                and where.object_hash.endswith(where.suffix)):
+            return None
+        return where
+
+    def _find(self, path):
+        """
+        :returns: the Store and ObjectPath of something that may be there
+        :raises FileNotFoundError: if it cannot be
+        """
+        where = self._parse(path)
+        if where:
+            layout = Layout(where.device_path, where.policy_index)
+            if os.path.isdir(layout.root):
+                HOST.serve(layout)
+                return _store(layout), where
+        raise _missing(path)
+
+    def owns(self, path):
+        where = self._parse(path)
+        return bool(where and where.object_hash)
+
+    def exists(self, path):
+        try:
+            self.listdir(path)
+        except FileNotFoundError:
+            return False
+        except NotADirectoryError:
+            pass
+        return True
+
+    def listdir(self, path):
+        match = _QUARANTINED.match(path) if isinstance(path, str) else None
+        names, is_file = self._list_quarantined(match) if match \
+            else self._list(path)
+        if is_file:
+            raise NotADirectoryError(errno.ENOTDIR,
+                                     os.strerror(errno.ENOTDIR), path)
+        if not names:
+            raise _missing(path)
+        return names
+
+    def _list(self, path):
+        store, where = self._find(path)
+        if where.object_hash:
+            names = [name for name, _ in store.list_hash(
+                where.partition, where.object_hash)]
+            return _file_or_names(where.name, names)
+        if where.suffix:
+            return [each for each, _ in store.list_suffix(
+                where.partition, where.suffix)], False
+        return store.list_partition(where.partition), False
+
+    @staticmethod
+    def _list_quarantined(match):
+        layout = Layout(shortened(match['device']), int(match['policy'] or 0))
+        if not os.path.isdir(layout.root):
+            return [], False
+        HOST.serve(layout)
+        files = [(hash_.hex(), name) for _, hash_, name, _ in
+                 _store(layout).index.list_quarantine()
+                 if hash_.hex().endswith(match['suffix'] or '')]
+        if not match['hash']:
+            return sorted({hash_ for hash_, _ in files}), False
+        names = [name for hash_, name in files if hash_ == match['hash']]
+        return _file_or_names(match['name'], names)
+
+    def _locate(self, path):
+        store, where = self._find(path)
+        location = dict(store.list_hash(
+            where.partition, where.object_hash)).get(where.name)
+        if not location:
+            raise _missing(path)
+        return store, where, location
+
+    def read(self, path):
+        store, where, location = self._locate(path)
+        with store.open(where, location) as source:
+            return source.read()
+
+    def getxattr(self, path):
+        store, where, location = self._locate(path)
+        return store.read_metadata(where, location)[0]
+
+    def write(self, path, data, metadata):
+        where = self._parse(path)
+        layout = Layout(where.device_path, where.policy_index)
+        HOST.serve(layout)
+        store = _store(layout)
+        writer = store.writer(os.path.splitext(where.name)[1], 1 << 20)
+        writer.write(data)
+        store.register(where, where.name, writer.finish(
+            where.name, metadata, where.partition,
+            bytes.fromhex(where.object_hash)))
+        if not metadata:
+            self.damage(path)
+
+    def unlink(self, path):
+        store, where, location = self._locate(path)
+        store.remove(where.partition, where.object_hash, [where.name])
+        # As if it had been given back already.
+        self._overwrite(store, location, 0, bytes(HEADER_LENGTH))
+
+    def damage(self, path):
+        store, _, location = self._locate(path)
+        self._overwrite(store, location,
+                        location.footer_offset - location.offset, b'damage')
+
+    @staticmethod
+    def _overwrite(store, location, at, data):
+        fd = os.open(store.layout.volume(location.volume), os.O_WRONLY)
+        try:
+            os.pwrite(fd, data, location.offset + at)
+        finally:
+            os.close(fd)
+
+
+CONTENT = VolumeContent()

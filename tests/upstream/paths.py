@@ -23,14 +23,18 @@ import builtins
 import functools
 import io
 import os
+import shutil
 import sys
 import tempfile
 from typing import Protocol
 
+import xattr
 from swift.common import utils
 from swift.obj import diskfile
 
 TESTS = 'test'  #: the package of Swift's tests
+
+real_exists = os.path.exists
 
 
 class Content(Protocol):
@@ -81,6 +85,9 @@ class Content(Protocol):
 
     def unlink(self, path):
         """Remove a file, as rm would remove it behind Swift's back."""
+
+    def damage(self, path):
+        """Spoil the metadata of a file, as a disk would."""
 
 
 class ContentFile(io.FileIO):
@@ -197,16 +204,52 @@ class PathShim:
                            self.content.getxattr(source))
         self.content.unlink(source)
 
+    def rmtree(self, real, path, *args, **kwargs):
+        """Remove what is below a directory of the content, or a real one."""
+        if self.content.exists(path):
+            self._unlink_tree(path)
+            if not real_exists(path):
+                return
+        real(path, *args, **kwargs)
+
+    def _unlink_tree(self, path):
+        if self._is_file(path):
+            return self.content.unlink(path)
+        for name in self.content.listdir(path):
+            self._unlink_tree(os.path.join(path, name))
+
+    def write(self, real, file, data):
+        """Append to a file of the content that is open, or write really."""
+        path = getattr(file, 'content_path', None)
+        if not self._is_file(path):
+            return real(file, data)
+        self.content.write(path, self.content.read(path) + data,
+                           self.content.getxattr(path))
+
+    def getxattr(self, real, path, *args, **kwargs):
+        """Of a file of the content: nothing that it could be spoilt with."""
+        return b'none' if self._is_file(path) else real(path, *args, **kwargs)
+
+    def setxattr(self, real, path, *args, **kwargs):
+        """Tests do this only to spoil the metadata of a file."""
+        if self._is_file(path):
+            return self.content.damage(path)
+        return real(path, *args, **kwargs)
+
     def read_metadata(self, real, file, *args, **kwargs):
         """The metadata of a file of the content, or of a real one."""
-        if not self._is_file(file):
+        path = getattr(file, 'content_path', file)
+        if not self._is_file(path):
             return real(file, *args, **kwargs)
-        return self.content.getxattr(file)
+        return self.content.getxattr(path)
+
+    _read_file_metadata = read_metadata
 
     def write_metadata(self, real, file, metadata, *args, **kwargs):
         """Replace the metadata of a file of the content, or of a real one."""
-        if self._is_file(file):
-            return self.content.write(file, self.content.read(file), metadata)
+        path = getattr(file, 'content_path', file)
+        if self._is_file(path):
+            return self.content.write(path, self.content.read(path), metadata)
         real(file, metadata, *args, **kwargs)
         raw = getattr(getattr(file, 'buffer', file), 'raw', None)
         if isinstance(raw, ContentFile):
@@ -225,11 +268,14 @@ class PathShim:
 
 #: Where the functions are; the name of each is the method's of PathShim.
 ROUTED = (
-    (os, ('listdir', 'makedirs', 'mkdir', 'remove', 'rename', 'unlink')),
+    (os, ('listdir', 'makedirs', 'mkdir', 'remove', 'rename', 'unlink',
+          'write')),
+    (shutil, ('rmtree',)),
+    (xattr, ('getxattr', 'setxattr')),
     (os.path, ('exists', 'isdir', 'isfile')),
     (builtins, ('open',)),
     (utils, ('mkdirs',)),
-    (diskfile, ('read_metadata', 'write_metadata')),
+    (diskfile, ('_read_file_metadata', 'read_metadata', 'write_metadata')),
 )
 
 
@@ -245,7 +291,8 @@ def routed(real, route, package=TESTS):
     def call(*args, **kwargs):
         caller = sys._getframe(1).f_globals.get('__name__', '')
         if (caller.partition('.')[0] == package
-                and args and isinstance(args[0], (str, io.IOBase))):
+                and args and (isinstance(args[0], (str, io.IOBase))
+                              or hasattr(args[0], 'content_path'))):
             return route(real, *args, **kwargs)
         return real(*args, **kwargs)
     return call

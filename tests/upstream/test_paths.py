@@ -17,11 +17,13 @@ import errno
 import io
 import os
 import re
+import shutil
 import tempfile
 import unittest
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from unittest import mock
 
+import xattr
 from swift.common import utils
 from swift.obj import diskfile
 
@@ -79,6 +81,9 @@ class DictContent:
         self._file(path)
         del self.files[path]
 
+    def damage(self, path):
+        self.files[path] = self._file(path)[0], 'damaged'
+
 
 class TestPaths(unittest.TestCase):
     def setUp(self):
@@ -106,6 +111,7 @@ class TestPaths(unittest.TestCase):
         """What an expression gives in a module of that name."""
         module = ModuleType(name)
         vars(module).update(os=os, diskfile=diskfile, utils=utils,
+                            shutil=shutil, xattr=xattr,
                             data=self.data, datadir=self.datadir,
                             partition=self.partition, root=self.root, **names)
         return eval(expression, vars(module))
@@ -166,6 +172,36 @@ class TestPaths(unittest.TestCase):
         self.assertEqual(['2.meta'], self.by_test('os.listdir(datadir)'))
         with self.assertRaises(FileNotFoundError):
             self.by_test('os.unlink(data)')
+
+    def test_a_test_removes_trees(self):
+        self.by_test('shutil.rmtree(datadir)')
+        self.assertEqual({}, self.content.files)
+        self.assertTrue(os.path.isdir(self.partition))
+        self.content.files[self.data] = b'', {}
+        self.by_test('shutil.rmtree(partition)')
+        self.assertEqual({}, self.content.files)
+        self.assertFalse(os.path.exists(self.partition))
+        self.by_test('shutil.rmtree(partition, ignore_errors=1)')
+        with self.assertRaises(FileNotFoundError):
+            self.by_test('shutil.rmtree(partition)')
+
+    def test_a_test_spoils_metadata(self):
+        spoil = 'xattr.setxattr(%s, "user.a", xattr.getxattr(%s, "user.a"))'
+        self.by_test(spoil % ('data', 'data'))
+        self.assertEqual((b'VERIFY\n', 'damaged'),
+                         self.content.files[self.data])
+        with self.assertRaises(OSError):
+            self.by_test(spoil % ('partition', 'partition'))
+
+    def test_what_says_where_it_is_kept_is_taken_for_the_file(self):
+        kept = SimpleNamespace(content_path=self.data)
+        self.assertEqual(
+            {'name': '/a/c/o'},
+            self.by_test('diskfile.read_metadata(kept)', kept=kept))
+        self.by_test('diskfile.write_metadata(kept, {"a": "b"})', kept=kept)
+        self.by_test('os.write(kept, b"more")', kept=kept)
+        self.assertEqual((b'VERIFY\nmore', {'a': 'b'}),
+                         self.content.files[self.data])
 
     def test_a_file_that_a_test_makes_is_kept_when_it_is_closed(self):
         new = self.datadir + '/3.data'

@@ -38,8 +38,8 @@ class TestSubjects(unittest.TestCase):
 
     def test_a_subject_needs_nothing_installed_to_be_read(self):
         self.assertEqual(
-            'swift_losf.kvfile:KVDiskFileManager',
-            subject.load('kv').rows[0].ours)
+            'swift_losf.kvfile:KVDiskFileReader',
+            subject.load('kv').rows[-1].ours)
 
 
 class TestCommandLine(unittest.TestCase):

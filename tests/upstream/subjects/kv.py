@@ -12,13 +12,27 @@
 # limitations under the License.
 """Objects in volumes: the diskfile classes of LOSF."""
 
-from tests.upstream.subject import Row, Subject
+from tests.upstream.subject import Private, Row, Sabotage, \
+    Subject
+
+HOSTED = 'tests.upstream.kv_hosted:'
 
 SUBJECT = Subject(
-    rows=tuple(Row('swift.obj.diskfile:' + name,
-                   'swift_losf.kvfile:KV' + name)
-               for name in ('DiskFileManager', 'DiskFile', 'DiskFileReader',
-                            'DiskFileWriter')),
+    rows=(Row('swift.obj.diskfile:DiskFileManager', HOSTED + 'HostedManager',
+              (Sabotage('yield_hashes', 'diskfile', 12),
+               Sabotage('_hash_suffix_dir', 'diskfile', 43),
+               Sabotage('quarantine_dir_renamer', 'diskfile', 19),
+               Sabotage('delete_hash_dir', 'replicator', 1),
+               Sabotage('find', 'ssync', 31))),
+          Row('swift.obj.diskfile:DiskFile', HOSTED + 'HostedFile',
+              (Sabotage('_read_and_validate_metadata', 'server', 109),)),
+          Row('swift.obj.diskfile:DiskFileWriter', HOSTED + 'HostedWriter',
+              (Sabotage('_make_durable', 'server', 146),)),
+          Row('swift.obj.diskfile:DiskFileReader',
+              'swift_losf.kvfile:KVDiskFileReader')),
     suites=('diskfile', 'server', 'ssync', 'auditor', 'replicator',
             'expirer', 'updater'),
-    content='swift_losf.paths')
+    # What tests mock is meant for Swift.
+    privates=tuple(Private('swift_losf.%s:os' % module) for module in (
+        'pool', 'vfile', 'volume', 'writable')),
+    content='tests.upstream.kv_content:CONTENT')

@@ -1,0 +1,229 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""
+The file system of objects that are in volumes: what a manager is asked of it.
+
+Swift's own classes decide which files make up an object, which of them are
+obsolete, what the suffix hashes are. Here is only what they ask of a file
+system (patch 0004): to list, open, read and remove. A path of a hash directory
+or of a file in it is a name like any other; nothing is found there.
+"""
+
+import errno
+import os
+import time
+from contextlib import contextmanager
+from contextvars import ContextVar
+from os.path import basename, dirname
+
+from swift.common.exceptions import DiskFileBadMetadataChecksum, \
+    DiskFileError, DiskFileNotExist, DiskFileStateChanged
+from swift.common.utils import EUCLEAN
+from swift.obj import diskfile
+
+from swift_losf.errors import IndexUnavailable
+from swift_losf.layout import Layout, ObjectPath
+from swift_losf.options import LosfOptions
+from swift_losf.store import Store
+
+#: What a disk says of what is to be put into quarantine.
+UNREADABLE = errno.EIO, errno.ENODATA, EUCLEAN
+#: A path, and what the index has just said of it. Each greenlet and thread has
+#: its own; threading.local, once eventlet has patched it, mixes up threads.
+_LISTED = ContextVar('listed', default=(None, None))
+_LOCATED = ContextVar('located', default=(None, None))
+
+
+def _no_such(path):
+    return FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
+
+
+def _unreadable(path, reason):
+    return OSError(EUCLEAN, str(reason), path)
+
+
+class KVPaths(diskfile.BaseDiskFileManager):
+    """
+    The part of a manager that is asked for what is below a partition.
+
+    :param conf: the configuration section of the daemon, a dict
+    :param logger: a logger
+    :raises ValueError: if an option has a value that is not allowed
+    """
+
+    def __init__(self, conf, logger):
+        super().__init__(conf, logger)
+        self.options = LosfOptions.from_conf(conf)
+        self._stores = {}
+
+    def store(self, device_path, policy_index):
+        """
+        :param device_path: where a device is mounted
+        :param policy_index: of the storage policy, a number
+        :returns: the :class:`Store` of the two
+        :raises IndexUnavailable: if there can be none
+        """
+        place = device_path, policy_index
+        if place not in self._stores:
+            layout = Layout(*place, index_path=self.options.index_path)
+            try:
+                store = Store(layout, self.options)
+            except ValueError as err:
+                raise IndexUnavailable(str(err)) from err
+            # Another thread may have been faster.
+            self._stores.setdefault(place, store)
+        return self._stores[place]
+
+    def find(self, path):
+        """
+        :param path: of a partition, or below one
+        :returns: the :class:`Store` that has it, and its ObjectPath
+        :raises ValueError: if it is no such path
+        """
+        where = ObjectPath.parse(path)
+        return self.store(where.device_path, where.policy_index), where
+
+    def list_dir(self, path):
+        try:
+            store, where = self.find(path)
+        except ValueError:
+            return os.listdir(path)
+        if where.object_hash:
+            names = self._list_files(store, where, path)
+        elif where.suffix:
+            names = self._list_hashes(store, where, path)
+        else:
+            # An error, if it is no directory.
+            os.listdir(path)
+            return store.list_partition(where.partition)
+        if not names:
+            raise _no_such(path)
+        return names
+
+    def _list_hashes(self, store, where, path):
+        suffix, listed = _LISTED.get()
+        if suffix == path:
+            return list(listed)
+        return [each for each, _ in store.list_suffix(
+            where.partition, where.suffix)]
+
+    def _list_files(self, store, where, path):
+        suffix, listed = _LISTED.get()
+        if suffix == dirname(path) and where.object_hash in listed:
+            return listed.pop(where.object_hash)
+        files = dict(store.list_hash(where.partition, where.object_hash))
+        _LOCATED.set((path, files))
+        return list(files)
+
+    @contextmanager
+    def _listed(self, path, listed=None):
+        """
+        Know the files of the objects of a suffix, each once, without asking
+        the index again.
+
+        :param path: of the suffix
+        :param listed: a dict, hash to file names, or None to ask the index
+        """
+        if listed is None:
+            store, where = self.find(path)
+            listed = dict(store.list_suffix(where.partition, where.suffix))
+        token = _LISTED.set((path, listed))
+        try:
+            yield
+        finally:
+            _LISTED.reset(token)
+
+    def cleanup_listed_files(self, path, names):
+        """
+        As cleanup_ondisk_files, of a hash directory whose files are known.
+
+        :param path: of the hash directory
+        :param names: of its files
+        """
+        with self._listed(dirname(path), {basename(path): names}):
+            self.cleanup_ondisk_files(path)
+
+    def remove_dir(self, path):
+        store, where = self.find(path)
+        if not where.object_hash and store.has_files(
+                where.partition, where.suffix):
+            raise OSError(errno.ENOTEMPTY, os.strerror(errno.ENOTEMPTY), path)
+
+    def remove_file(self, path):
+        store, where = self.find(path)
+        store.remove(where.partition, where.object_hash, [where.name])
+
+    def is_file_older(self, path, age):
+        if age <= 0:
+            return True
+        try:
+            _, written = self._read(path)
+        except FileNotFoundError:
+            return False
+        return time.time() - written / 1e9 > age
+
+    def open_data_file(self, path):
+        store, where = self.find(path)
+        return self._at_location(store, where, path, store.open)
+
+    def get_data_file_size(self, fp):
+        return fp.size
+
+    def read_file_metadata(self, source, add_missing_checksum=False):
+        if not isinstance(source, str):
+            return dict(source.metadata)
+        try:
+            return self._read(source)[0]
+        except FileNotFoundError:
+            raise DiskFileStateChanged()
+        except OSError as err:
+            raise DiskFileBadMetadataChecksum(str(err)) from err
+
+    def read_metadata(self, path):
+        try:
+            return self.read_file_metadata(path)
+        except DiskFileStateChanged:
+            raise DiskFileNotExist()
+
+    def _read(self, path):
+        store, where = self.find(path)
+        return self._at_location(store, where, path, store.read_metadata)
+
+    def _at_location(self, store, where, path, method):
+        """
+        Call a method of the store where the file was when it was listed, or,
+        if it is no longer there, where it is.
+        """
+        directory, files = _LOCATED.get()
+        known = files if directory == dirname(path) else {}
+        location = known.get(where.name) or self._locate(store, where)
+        tried = None
+        while location and location != tried:
+            try:
+                return method(where, location)
+            except FileNotFoundError:
+                tried, location = location, self._locate(store, where)
+            except OSError as err:
+                if err.errno in UNREADABLE:
+                    raise _unreadable(path, err) from err
+                # Not an OSError: Swift would take it for an empty object.
+                raise DiskFileError('Failed to read %s: %s' % (
+                    path, err)) from err
+        if location:
+            raise _unreadable(path, 'the index has it, but not its volume')
+        raise _no_such(path)
+
+    @staticmethod
+    def _locate(store, where):
+        return dict(store.list_hash(
+            where.partition, where.object_hash)).get(where.name)

@@ -1,0 +1,207 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""
+The diskfile classes of LOSF, as Swift's tests need them.
+
+The index servers are real, and so is all of swift_losf. There is a server
+wherever there is a device; partitions may be words; what a test mocks in
+Swift or in os is asked; and a writer has a descriptor.
+"""
+
+import os
+import re
+import tempfile
+import zlib
+from functools import lru_cache
+
+from swift.common.utils import Timestamp
+from swift.obj import diskfile
+
+from swift_losf.kvfile import KVDiskFile, KVDiskFileManager, \
+    KVDiskFileWriter
+from tests.upstream.index_host import IndexHost
+
+HOST = IndexHost()
+
+#: the directories of devices for which a test has made a manager
+ROOTS = set()
+#: the socket of an index has 20 characters more, and 107 at most
+MAX_DEVICE_PATH = 87
+PARTITION = re.compile(r'(?P<device>.*)/(?P<objects>objects(?:-\d+)?)/'
+                       r'(?P<partition>[^/]+)')
+
+
+@lru_cache(maxsize=None)
+def shortened(device_path):
+    """
+    :returns: a path of the device that leaves room for that of a socket
+    """
+    if len(device_path) <= MAX_DEVICE_PATH:
+        return device_path
+    link = tempfile.mktemp(prefix='d')
+    os.symlink(device_path, link)
+    return link
+
+
+def known(path):
+    """
+    :param path: perhaps below an objects directory
+    :returns: the same as swift_losf takes it: with a number for the
+        partition
+    """
+    match = PARTITION.match(path)
+    if not match:
+        return path
+    partition = match['partition']
+    if not partition.isdigit():
+        partition = zlib.crc32(partition.encode())
+    return '%s/%s/%s%s' % (shortened(match['device']), match['objects'],
+                           partition, path[match.end():])
+
+
+fstat = os.fstat
+REAL = {(module, name): getattr(module, name) for module, name in (
+    (os, 'listdir'), (os, 'unlink'), (os, 'rmdir'),
+    (os, 'fstat'), (diskfile, 'remove_file'), (diskfile, 'read_metadata'),
+    (diskfile, '_read_file_metadata'))}
+
+
+def mocked(*names):
+    """
+    :returns: whether a test has put something into the place of a function
+    """
+    return any(getattr(now, '__wrapped__', now) is not real
+               for (module, name), real in REAL.items() if name in names
+               for now in [getattr(module, name)])
+
+
+class HostedManager(KVDiskFileManager):
+    """
+    The manager with an index server wherever there is a device.
+
+    What a test has mocked is asked, as stock Swift would ask it, and finds
+    the content when it asks on. So are paths that are not below a partition,
+    which some tests make up.
+    """
+
+    def __init__(self, conf, logger):
+        super().__init__(conf, logger)
+        ROOTS.add(self.devices)
+
+    def store(self, device_path, policy_index):
+        store = super().store(device_path, policy_index)
+        HOST.serve(store.layout)
+        return store
+
+    def find(self, path):
+        return super().find(known(path))
+
+    def _is_stock(self, path, *names):
+        return not PARTITION.match(path) or mocked(*names)
+
+    def list_dir(self, path):
+        return os.listdir(path) if self._is_stock(path, 'listdir') \
+            else super().list_dir(path)
+
+    def remove_dir(self, path):
+        return os.rmdir(path) if self._is_stock(path, 'rmdir') \
+            else super().remove_dir(path)
+
+    def remove_file(self, path):
+        return diskfile.remove_file(path) if self._is_stock(
+            path, 'unlink', 'remove_file') else super().remove_file(path)
+
+    def read_metadata(self, path):
+        return diskfile.read_metadata(path) if self._is_stock(
+            path, 'read_metadata') else super().read_metadata(path)
+
+    def read_file_metadata(self, source, add_missing_checksum=False):
+        return diskfile._read_file_metadata(source) if mocked(
+            '_read_file_metadata') else super().read_file_metadata(source)
+
+    def get_data_file_size(self, fp):
+        return os.fstat(fp).st_size if mocked('fstat') \
+            else super().get_data_file_size(fp)
+
+    def open_data_file(self, path):
+        if 'open' in vars(diskfile):
+            return diskfile.open(path, 'rb')
+        source = super().open_data_file(path)
+        source.content_path = path
+        return source
+
+
+class Draft:
+    """
+    A file that is being written, with a descriptor for tests: what they
+    write to that is written, too.
+
+    :param writer: a VFileWriter
+    :param again: a function that gives another one
+    """
+
+    def __init__(self, writer, again):
+        self._writer = writer
+        self._again = again
+        self._copy = tempfile.TemporaryFile(buffering=0)
+        self._written = 0
+        self.content_path = None
+
+    def __index__(self):
+        return self._copy.fileno()
+
+    fileno = __index__
+
+    def write(self, chunk):
+        self._writer.write(chunk)
+        self._copy.write(chunk)
+        self._written += len(chunk)
+
+    def finish(self, *args):
+        size = fstat(self._copy.fileno()).st_size
+        if size != self._written:
+            self._writer.abort()
+            self._writer = self._again()
+            self._writer.write(os.pread(self._copy.fileno(), size, 0))
+        return self._writer.finish(*args)
+
+    def abort(self):
+        self._writer.abort()
+        self._copy.close()
+
+
+class HostedWriter(KVDiskFileWriter):
+    """The writer, whose file tests can write to behind its back."""
+
+    def open(self):
+        super().open()
+        self._fd = Draft(self._fd, lambda: self._store.writer(
+            self._extension, self._bytes_per_sync))
+        return self
+
+    def put(self, metadata):
+        super().put(metadata)
+        ctype_timestamp = metadata.get('Content-Type-Timestamp')
+        self._fd.content_path = os.path.join(
+            self._datadir, self.manager.make_on_disk_filename(
+                Timestamp(metadata['X-Timestamp']), self._extension,
+                ctype_timestamp=ctype_timestamp and
+                Timestamp(ctype_timestamp)))
+
+
+class HostedFile(KVDiskFile):
+    """Of the manager's."""
+    writer_cls = HostedWriter
+
+
+HostedManager.diskfile_cls = HostedFile
