@@ -1,0 +1,64 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Makes the jobs of a policy whose files rsync cannot push.
+
+Arguments: the sync method, an empty directory. Prints how many jobs there are,
+and the errors that were logged.
+"""
+
+import json
+import logging
+import os
+import sys
+from types import SimpleNamespace
+
+import swift
+from swift.common.storage_policy import POLICIES
+from swift.obj.diskfile import DiskFileManager
+from swift.obj.replicator import ObjectReplicator
+
+DEVICE = {'id': 0, 'device': 'sda', 'ip': '127.0.0.1', 'port': 6200,
+          'replication_ip': '127.0.0.1', 'replication_port': 6200, 'region': 1}
+
+
+class Errors(logging.Handler):
+    """Keeps what is logged as an error."""
+
+    def __init__(self):
+        super().__init__(logging.ERROR)
+        self.texts = []
+
+    def emit(self, record):
+        self.texts.append(record.getMessage())
+
+
+def main(sync_method, root):
+    os.makedirs(os.path.join(root, 'sda', 'objects', '5'))
+    policy = POLICIES.legacy
+    policy.object_ring = SimpleNamespace(
+        replica_count=1, devs=[DEVICE],
+        get_part_nodes=lambda partition: [DEVICE])
+    replicator = ObjectReplicator({
+        'devices': root, 'mount_check': 'false', 'recon_cache_path': root,
+        'sync_method': sync_method})
+    errors = Errors()
+    replicator.logger.logger.addHandler(errors)
+    replicator._zero_stats()
+    replicator.all_devs_info = set()
+    DiskFileManager.supports_rsync = False
+    jobs = replicator.build_replication_jobs(policy, ['127.0.0.1'])
+    print(json.dumps({'swift': swift.__file__, 'jobs': len(jobs),
+                      'errors': errors.texts}))
+
+
+main(*sys.argv[1:])
