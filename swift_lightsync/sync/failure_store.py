@@ -18,14 +18,14 @@ one table (LightSync §5.4); it survives their restarts. PROTOCOL.md, "Failed
 neighbours".
 """
 
-import fcntl
 import json
 import os
 import time
 from tempfile import NamedTemporaryFile
 
 from swift.common.recon import DEFAULT_RECON_CACHE_PATH
-from swift.common.utils import config_positive_int_value
+from swift.common.exceptions import LockTimeout
+from swift.common.utils import config_positive_int_value, lock_file
 
 from swift_lightsync.sync.failure_table import ERROR_SUPPRESSION_INTERVAL, \
     ERROR_SUPPRESSION_LIMIT, FailureTable, Row
@@ -41,6 +41,8 @@ END_OF_TIME = 1e11
 MAX_COUNT = 1 << 31
 #: Seconds between two looks at the file.
 REFRESH = 0.5
+#: Seconds to wait for the file; then what happens is known here alone.
+LOCK_TIMEOUT = 1
 
 
 def _count(value):
@@ -176,13 +178,14 @@ class FailureStore:
         :returns: what it returns
         """
         try:
-            with open(self.path + '.lock', 'w') as lock:
-                # Held for the time that it takes to write a small file.
-                fcntl.flock(lock, fcntl.LOCK_EX)
+            # Held for the time that it takes to write a small file; but its
+            # holder may be stopped, and nobody is to be stopped with it.
+            with lock_file(self.path + '.lock', timeout=LOCK_TIMEOUT,
+                           append=True, unlink=False):
                 self._load(changed_only=False)
                 table, result = self._changed(change)
                 self._store(table)
-        except OSError as err:
+        except (OSError, LockTimeout) as err:
             self.logger.warning('Unable to write the failure table %s: %s',
                                 self.path, err)
             table, result = self._changed(change)

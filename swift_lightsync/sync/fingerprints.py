@@ -211,10 +211,9 @@ class Fingerprints:
             seen.drop(key)
             return 0, ABSENT
         try:
-            known = fingerprint.load(partition_path)
+            known = fingerprint.load(partition_path) or known
         except FingerprintError as err:
             self.logger.warning('Replacing a damaged fingerprint: %s', err)
-            known = None
         if known and fingerprint.is_current(partition_path, known):
             seen.put(key, known)
             return 0, known

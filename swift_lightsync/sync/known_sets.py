@@ -16,8 +16,12 @@ The sets of partitions that peers have sent, to be named by their digest.
 
 from collections import OrderedDict
 
+from swift.common.concurrency import patcher
+
 from swift_lightsync.sync.partition_set import PartitionSet
 from swift_lightsync.sync.sync_message import DIGEST_BYTES
+
+_threading = patcher.original('threading')
 
 #: Bytes of all sets together; a partition mostly takes one.
 CAPACITY = 16 << 20
@@ -28,6 +32,7 @@ ENTRY = 256
 class KnownSets:
     """
     Remembers the sets used last, by content: it cannot be told a wrong one.
+    Pool threads may use it at the same time.
 
     :param capacity: bytes to remember at most, of all sets together
     """
@@ -36,6 +41,8 @@ class KnownSets:
         self.capacity = capacity
         self._encoded = OrderedDict()
         self._bytes = 0
+        #: Held for no longer than a look-up takes: the hub may wait for it.
+        self._lock = _threading.Lock()
 
     def find(self, message):
         """
@@ -50,20 +57,24 @@ class KnownSets:
         if message.partitions is not None:
             self._remember(message.partitions)
             return message.partitions
-        encoded = self._encoded.get(message.digest)
-        if encoded is None:
-            return None
-        self._encoded.move_to_end(message.digest)
+        with self._lock:
+            encoded = self._encoded.get(message.digest)
+            if encoded is None:
+                return None
+            self._encoded.move_to_end(message.digest)
         return PartitionSet.decode(encoded, message.count)
 
     def _remember(self, partitions):
         if len(partitions.encoded) <= DIGEST_BYTES:
             # Nobody names it by its digest.
             return
-        if partitions.digest in self._encoded:
-            self._encoded.move_to_end(partitions.digest)
-            return
-        self._encoded[partitions.digest] = partitions.encoded
-        self._bytes += len(partitions.encoded) + ENTRY
-        while self._bytes > self.capacity:
-            self._bytes -= len(self._encoded.popitem(last=False)[1]) + ENTRY
+        digest, encoded = partitions.digest, partitions.encoded
+        with self._lock:
+            if digest in self._encoded:
+                self._encoded.move_to_end(digest)
+                return
+            self._encoded[digest] = encoded
+            self._bytes += len(encoded) + ENTRY
+            while self._bytes > self.capacity:
+                self._bytes -= len(
+                    self._encoded.popitem(last=False)[1]) + ENTRY

@@ -118,7 +118,8 @@ class Offers:
         offered = set()
         for object_hash, timestamps in self.df_mgr.yield_hashes(
                 self.device, partition, self.policy, suffixes=[suffix]):
-            line = line_of(object_hash, timestamps)
+            line = line_of(object_hash, timestamps, self._is_deleted(
+                os.path.join(path, object_hash), timestamps))
             if line:
                 offered.add(object_hash)
                 yield partition, os.path.join(path, object_hash), line
@@ -131,6 +132,10 @@ class Offers:
             self.wanted[partition] += [os.path.join(path, name)
                                        for name in names
                                        if name not in offered]
+
+    def _is_deleted(self, path, timestamps):
+        return os.path.exists(os.path.join(
+            self.objects_path, path, timestamps['ts_data'].internal + '.ts'))
 
 
 def look_up(app, device, policy, offer, patience):
@@ -173,5 +178,13 @@ def look_up(app, device, policy, offer, patience):
 
 def _wanted(receiver, objects):
     return [index for index, remote in enumerate(objects)
-            if ssync_receiver.encode_wanted(
-                remote, receiver._check_local(remote))]
+            if _is_wanted(remote, receiver._check_local(remote))]
+
+
+def _is_wanted(remote, local):
+    if ssync_receiver.encode_wanted(remote, local):
+        return True
+    # Of data and a tombstone with one timestamp, a diskfile keeps the
+    # tombstone. What is deleted here has no ts_meta.
+    return (remote['deleted'] and 'ts_meta' in local
+            and remote['ts_data'] == local['ts_data'])

@@ -44,16 +44,21 @@ MAX_OFFER_BYTES = (HEAD.size + COUNT.size + MAX_PARTITIONS * OFFERED.size
 _DELTA = rb'-?[0-9a-f]{1,16}(__[0-9a-f]{1,16})?'
 IS_LINE = re.compile(
     rb'[0-9a-f]{32} [0-9]{10}\.[0-9]{5}(_[0-9a-f]{16})?'
-    rb'( m:%s(,t:%s)?)?' % (_DELTA, _DELTA)).fullmatch
+    rb'( m:%s(,t:%s)?)?( x)?' % (_DELTA, _DELTA)).fullmatch
+#: The end of a line that offers a tombstone.
+DELETED = b' x'
 
 
-def line_of(object_hash, timestamps):
+def line_of(object_hash, timestamps, deleted=False):
     """
     :param object_hash: 32 hex digits
     :param timestamps: a dict, as from a diskfile manager's ``yield_hashes``
+    :param deleted: whether it is a tombstone
     :returns: the line that offers the object, bytes; None if no line can
     """
     line = encode_missing(object_hash, **timestamps)
+    if deleted:
+        line += DELETED
     return line if IS_LINE(line) else None
 
 
@@ -72,7 +77,7 @@ def encode_offer(offer):
 def decode_offer(data):
     """
     :returns: a dict, partition number to a list of objects, each as Swift's
-        ``decode_missing`` gives it
+        ``decode_missing`` gives it, and ``deleted``
     :raises SyncMessageError: if the bytes are no such message
     """
     if len(data) > MAX_OFFER_BYTES:
@@ -95,7 +100,7 @@ def _object(line):
     if not IS_LINE(line):
         raise SyncMessageError('%r offers no object' % line[:MAX_LINE])
     try:
-        return decode_missing(line)
+        return dict(decode_missing(line), deleted=line.endswith(DELETED))
     except (ValueError, OverflowError) as err:
         raise SyncMessageError('%r: %s' % (line, err))
 

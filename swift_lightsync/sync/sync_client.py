@@ -21,10 +21,12 @@ import os
 import socket
 from collections import defaultdict
 from functools import partial
+from urllib.parse import quote
 
-from swift.common.bufferedhttp import BufferedHTTPConnection
+from swift.common.bufferedhttp import BufferedHTTPConnection, \
+    BufferedHTTPResponse
 from swift.common.concurrency import Timeout, green_http_client, tpool
-from swift.common.http import HTTP_INSUFFICIENT_STORAGE, \
+from swift.common.http import HTTP_CONTINUE, HTTP_INSUFFICIENT_STORAGE, \
     HTTP_NO_CONTENT, HTTP_OK
 
 from swift_lightsync.sync import exchange_message, missing_message
@@ -70,6 +72,20 @@ class Refusal(Exception):
     def __init__(self, answer):
         super().__init__(answer)
         self.answer = answer
+
+
+class _Response(BufferedHTTPResponse):
+
+    def _read_status(self):
+        found = super()._read_status()
+        if found[1] == HTTP_CONTINUE:
+            # Nobody asked; a stream of them would keep the hub from running.
+            raise green_http_client.HTTPException('100 Continue')
+        return found
+
+
+class _Connection(BufferedHTTPConnection):
+    response_class = _Response
 
 
 class SyncClient:
@@ -199,7 +215,7 @@ class SyncClient:
         return resp, body
 
     def _request(self, node, what, headers, message):
-        path = '/%s/%s' % (node['device'], what)
+        path = '/%s/%s' % (quote(node['device'], safe=''), what)
         idle = self._idle[node['replication_ip'], node['replication_port']]
         while idle:
             conn = idle.pop()
@@ -217,7 +233,7 @@ class SyncClient:
         return self._converse(conn, idle, path, headers, message)
 
     def _connect(self, node):
-        conn = BufferedHTTPConnection('%s:%s' % (
+        conn = _Connection('%s:%s' % (
             node['replication_ip'], node['replication_port']))
         try:
             with Timeout(self.conn_timeout):

@@ -18,6 +18,7 @@ a set of partitions; the reply names the slices whose root is another one
 here. PROTOCOL.md, "The sync message".
 """
 
+import contextlib
 import time
 
 from swift.common.base_storage_server import timing_stats
@@ -29,8 +30,8 @@ from swift.common.request_helpers import get_name_and_placement, \
 from swift.common.storage_policy import POLICIES
 from swift.common.swob import HTTPBadRequest, HTTPInsufficientStorage, \
     HTTPLengthRequired, HTTPNoContent, HTTPRequestEntityTooLarge, \
-    HTTPRequestTimeout, Response
-from swift.common.utils import public, replication
+    HTTPRequestTimeout, HTTPServiceUnavailable, Response
+from swift.common.utils import non_negative_int, public, replication
 
 from swift_lightsync.sync import exchange_message, missing, \
     missing_message, notice, sync_message
@@ -41,12 +42,26 @@ from swift_lightsync.sync.fingerprints import Fingerprints, in_portions
 from swift_lightsync.sync.known_sets import KnownSets
 from swift_lightsync.sync.names import IDLE_HEADER, MISSING, NOTICE, \
     REHASH, ROOTS, SENDER_HEADER, SUFFIXES
+from swift_lightsync.sync.options import option
 from swift_lightsync.sync.partition_set import PartitionSetError
 from swift_lightsync.sync.sync_message import Verdict
+from swift_lightsync.sync.turns import NoTurn, Turns
 
 #: Seconds after which no further partition is looked at: many may have to be
 #: hashed first, and the peer waits. Those not looked at count as differing.
 PATIENCE = 10
+#: Seconds that a message waits for its turn.
+TURN_PATIENCE = PATIENCE / 2
+#: Messages that are answered at the same time, as Swift's SSYNCs.
+DEFAULT_TURNS = 4
+#: Bytes of a body that is read before its turn has come; a longer one waits
+#: in the network, not in memory.
+SHORT_BODY = 64 << 10
+
+
+def _turns(value):
+    # As Swift has it, nothing at all is the default.
+    return non_negative_int(value or DEFAULT_TURNS)
 
 
 class LightSyncVerb:
@@ -55,6 +70,8 @@ class LightSyncVerb:
     def setup(self, conf):
         """Implementation specific setup, as the stock one, and ours."""
         super().setup(conf)
+        self._turns = Turns(option(conf, 'replication_concurrency',
+                                   DEFAULT_TURNS, _turns), TURN_PATIENCE)
         self._known_sets = KnownSets()
         self._fingerprints = {}
         self._failures = FailureStore(conf, self.logger)
@@ -72,8 +89,9 @@ class LightSyncVerb:
             is sent, one of those in ``names``
         :returns: 200 with an answer, or 204 if there is nothing to answer;
             400 for what is no message, 408 for a body that does not come in
-            time, 411 and 413 for a length that is missing or too large, 507
-            if the device is not mounted
+            time, 411 and 413 for a length that is missing or too large, 503
+            if too many others are being answered, 507 if the device is not
+            mounted
         """
         handle = {ROOTS: self._take_roots, SUFFIXES: self._take_suffixes,
                   MISSING: self._take_missing, REHASH: self._take_rehash,
@@ -90,6 +108,8 @@ class LightSyncVerb:
         except (sync_message.SyncMessageError, PartitionSetError,
                 notice.NoticeError) as err:
             return HTTPBadRequest(request=request, body=str(err))
+        except NoTurn as err:
+            return HTTPServiceUnavailable(request=request, body=str(err))
         except DiskFileDeviceUnavailable:
             return HTTPInsufficientStorage(drive=device, request=request)
 
@@ -99,53 +119,61 @@ class LightSyncVerb:
             if self._failures.has_failed(sender):
                 # Off the hub: it locks and writes a file.
                 tpool.execute(self._failures.hint, sender)
-        message = sync_message.decode_roots(self._body(request))
-        return Response(request=request,
-                        body=self._reply(device, policy, message),
+        with self._turn(request) as body:
+            reply = self._reply(device, policy, body)
+        return Response(request=request, body=reply,
                         headers={IDLE_HEADER: self._activity.idle(device)},
                         content_type='application/octet-stream')
 
     def _take_suffixes(self, request):
         device, _, policy = get_name_and_placement(request, 2, 2)
-        partitions = exchange_message.decode_suffixes(self._body(request))
-        hashes = self._in_portions(
-            self._prints(policy).suffix_hashes, device, partitions)
-        return Response(request=request,
-                        body=exchange_message.encode_suffix_hashes(hashes),
+        with self._turn(request) as body:
+            hashes = self._in_portions(
+                self._prints(policy).suffix_hashes, device,
+                exchange_message.decode_suffixes(body))
+            reply = exchange_message.encode_suffix_hashes(hashes)
+        return Response(request=request, body=reply,
                         content_type='application/octet-stream')
 
     def _take_missing(self, request):
         device, _, policy = get_name_and_placement(request, 2, 2)
-        offer = tpool.execute(missing_message.decode_offer, self._body(
-            request, missing_message.MAX_OFFER_BYTES))
-        answer = missing.look_up(self, device, policy, offer, PATIENCE)
-        return Response(request=request,
-                        body=missing_message.encode_wanted(answer),
+        with self._turn(request, missing_message.MAX_OFFER_BYTES) as body:
+            offer = tpool.execute(missing_message.decode_offer, body)
+            answer = missing.look_up(self, device, policy, offer, PATIENCE)
+            reply = missing_message.encode_wanted(answer)
+        return Response(request=request, body=reply,
                         content_type='application/octet-stream')
 
     def _take_rehash(self, request):
         device, _, policy = get_name_and_placement(request, 2, 2)
-        suffixes = exchange_message.decode_rehash(self._body(
-            request, exchange_message.MAX_REHASH_BYTES))
         fingerprints = self._prints(policy)
-        tpool.execute(fingerprints.invalidate, device, suffixes)
-        # Hashing is what removes the files that newer ones superseded.
-        self._in_portions(fingerprints.roots, device, suffixes)
+        with self._turn(request, exchange_message.MAX_REHASH_BYTES) as body:
+            suffixes = exchange_message.decode_rehash(body)
+            tpool.execute(fingerprints.invalidate, device, suffixes)
+            # Hashing is what removes the files that newer ones superseded.
+            self._in_portions(fingerprints.roots, device, suffixes)
         return HTTPNoContent(request=request)
 
     def _take_notice(self, request):
-        taken = notice.decode(self._body(request, notice.MAX_BYTES))
+        taken = notice.decode(_read_body(
+            request, _length(request, notice.MAX_BYTES),
+            self.client_timeout))
         tpool.execute(self._failures.report, taken.reporter, taken.failed)
         return HTTPNoContent(request=request)
 
-    def _reply(self, device, policy, message):
-        partitions = self._known_sets.find(message)
+    def _reply(self, device, policy, body):
+        # Off the hub: a few bytes can name a set of many partitions.
+        message, partitions = tpool.execute(self._decode_roots, body)
         if partitions is None:
             return sync_message.encode_reply(Verdict.UNKNOWN_SET)
         roots = self._in_portions(self._prints(policy).roots, device,
                                   partitions)
         return sync_message.encode_reply(Verdict.COMPARED, tpool.execute(
             differing_slices, partitions, message.roots, roots))
+
+    def _decode_roots(self, body):
+        message = sync_message.decode_roots(body)
+        return message, self._known_sets.find(message)
 
     def _prints(self, policy):
         if policy not in self._fingerprints:
@@ -168,11 +196,28 @@ class LightSyncVerb:
             found.update(tpool.execute(method, device, portion, deadline))
         return found
 
-    def _body(self, request, most=sync_message.MAX_BYTES):
-        return _read_body(request, most, self.client_timeout)
+    @contextlib.contextmanager
+    def _turn(self, request, most=sync_message.MAX_BYTES):
+        """
+        Take a message in when its turn has come; with the end of the context
+        comes that of another one.
+
+        :param most: bytes that it may have
+        :returns: (as a context) its body
+        :raises NoTurn: if its turn does not come in time
+        """
+        length, body = _length(request, most), None
+        if length <= SHORT_BODY:
+            body = _read_body(request, length, self.client_timeout)
+        with self._turns.turn():
+            if body is None:
+                # Its sender may be slow, and others wait.
+                body = _read_body(request, length,
+                                  min(self.client_timeout, PATIENCE))
+            yield body
 
 
-def _read_body(request, most, timeout):
+def _length(request, most):
     try:
         length = request.message_length()
     except (ValueError, AttributeError) as err:
@@ -185,6 +230,10 @@ def _read_body(request, most, timeout):
     if length > most:
         raise HTTPRequestEntityTooLarge(
             request=request, body='%d bytes, at most %d' % (length, most))
+    return length
+
+
+def _read_body(request, length, timeout):
     try:
         with ChunkReadTimeout(timeout):
             return request.environ['wsgi.input'].read(length)

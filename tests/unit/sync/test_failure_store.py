@@ -12,6 +12,7 @@
 # limitations under the License.
 """failure_store: one failure table for the processes of a node."""
 
+import fcntl
 import json
 import math
 import os
@@ -200,6 +201,16 @@ class TestDamage(StoreTestCase):
         self.assertTrue(each.record(NODE, 10))
         self.assertTrue(each.has_failed(NODE))
         self.assertIn('nowhere', self.logger.at('WARNING')[0])
+
+    def test_a_holder_of_its_lock_that_is_stopped_stops_nobody(self):
+        store = self.store()
+        with open(store.path + '.lock', 'a') as held, \
+                mock.patch.object(failure_store, 'LOCK_TIMEOUT', 0.05):
+            fcntl.flock(held, fcntl.LOCK_EX)
+            self.assertTrue(store.record(NODE, 10))
+        self.assertTrue(store.has_failed(NODE))
+        self.assertFalse(self.store().has_failed(NODE))
+        self.assertIn('Unable to write', self.logger.at('WARNING')[0])
 
     def test_a_bad_option_is_refused_by_name(self):
         for option, values in (

@@ -64,7 +64,7 @@ class TestFile(FingerprintTestCase):
             data = changed.read()
         self.assertEqual(b'\x80\x02', data[:2])
         self.assertCountEqual(keys, pickle.loads(data))
-        self.assertEqual(documented.found(r'most ([\d,]+) bytes\.$'),
+        self.assertEqual(documented.found(r'dict, at most ([\d,]+) bytes,'),
                          format(fingerprint.MAX_BYTES, ','))
 
     def assert_damaged(self, reason=''):

@@ -95,6 +95,15 @@ class TestWhatIsObsolete(MissingTestCase):
         self.run_pass(1)
         self.assert_converged([0], files=7)
 
+    def test_a_tombstone_goes_to_who_has_data_as_old(self):
+        self.put_all('o', 1, parts=range(2))
+        self.delete(0, 0, 'o', 1)
+        self.delete(1, 1, 'o', 1)
+        self.assertEqual([self.path_of(0, 'o')], self.pushed())
+        self.assertEqual([self.path_of(1, 'o')], self.pushed(1))
+        self.assertEqual([], self.pushed())
+        self.assert_converged(range(2), files=2)
+
     def test_newer_metadata_goes_to_who_has_newer_data_only_if_it_is_newer(
             self):
         self.put_all('o', 1, parts=range(3))

@@ -72,7 +72,8 @@ class TestRoundTrips(unittest.TestCase):
     @given(st.dictionaries(numbers, st.lists(lines, max_size=9), max_size=9))
     def test_objects_are_read_as_they_were_offered(self, offer):
         self.assertEqual(
-            {partition: [decode_missing(line) for line in of_one]
+            {partition: [dict(decode_missing(line), deleted=False)
+                         for line in of_one]
              for partition, of_one in offer.items()},
             decode_offer(encode_offer(offer)))
 
@@ -84,6 +85,12 @@ class TestRoundTrips(unittest.TestCase):
         decoded = decode_missing(line)
         self.assertEqual(object_hash, decoded['object_hash'])
         self.assertEqual(found['ts_data'], decoded['ts_data'])
+
+    @given(hashes, timestamps, st.booleans())
+    def test_a_tombstone_is_offered_as_one(self, object_hash, found, deleted):
+        taken, = decode_offer(encode_offer(
+            {7: [line_of(object_hash, found, deleted)]}))[7]
+        self.assertIs(deleted, taken['deleted'])
 
     @given(st.dictionaries(numbers, st.tuples(
         st.just(100), st.sets(st.integers(0, 99)).map(sorted)), max_size=9))

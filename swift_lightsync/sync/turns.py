@@ -1,0 +1,55 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""
+How many messages are answered at the same time.
+
+What it takes to answer one, bytes and threads, is bounded; this bounds it for
+all of them together.
+"""
+
+import contextlib
+import sys
+
+from swift.common.concurrency import Semaphore
+
+
+class NoTurn(Exception):
+    """Too many others are being answered."""
+
+
+class Turns:
+    """
+    :param count: how many there are at the same time; 0: any number
+    :param patience: seconds to wait for one
+    """
+
+    def __init__(self, count, patience):
+        self.count = count
+        self.patience = patience
+        self._free = Semaphore(count or sys.maxsize)
+
+    @contextlib.contextmanager
+    def turn(self):
+        """
+        Wait, as a greenthread, for a turn; it ends with the context.
+
+        :raises NoTurn: if it does not come in time
+        """
+        if not self._free.acquire(timeout=self.patience):
+            raise NoTurn('%d messages are being answered '
+                         '(replication_concurrency), and no turn came in %g '
+                         'seconds' % (self.count, self.patience))
+        try:
+            yield
+        finally:
+            self._free.release()
