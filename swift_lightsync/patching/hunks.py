@@ -45,8 +45,10 @@ class Mismatch(PatchingError):
         lines = self.lines if _places(now, self.hunk.old) else now
         return PatchingError(
             '%s: %s: hunk %d does not fit: %s. Something else changed the '
-            'file: put the file of the Swift release back, or rebase the '
-            'patch' % (self.file_patch.path, self.file_patch.patch,
+            'file, an earlier release of these patches perhaps: put the file '
+            'of the Swift release back (pip install --force-reinstall '
+            '--no-deps swift==VERSION, or as your packages do it), or rebase '
+            'the patch' % (self.file_patch.path, self.file_patch.patch,
                        self.hunk.number, _problem(lines, self.hunk)))
 
 

@@ -23,7 +23,7 @@ from typing import Optional
 
 from swift_lightsync.report.answer import State
 from swift_lightsync.report.nodes import Outcome
-from swift_lightsync.sync.sync_round import NEXT, Next
+from swift_lightsync.sync.sync_round import NEXT, Answer, Next
 
 
 class PairState(Enum):
@@ -106,6 +106,12 @@ class PolicyHealth:
         return max(self.in_use, key=_age, default=None)
 
     @property
+    def as_stock(self):
+        """How many pairs were compared as stock Swift does it."""
+        return sum(pair.record.answer is Answer.UNSUPPORTED
+                   for pair in self.in_use)
+
+    @property
     def differing(self):
         return sum(pair.record.differing for pair in self.in_use)
 
@@ -144,7 +150,11 @@ class Health:
             ('stale pairs', pairs[PairState.STALE]),
             ('unreachable pairs', pairs[PairState.UNREACHABLE]),
             ('failed neighbours', len(failed)),
-            ('devices without a recent pass', len(self.late)))
+            ('devices without a recent pass', len(self.late)),
+            ('policies whose neighbours all answer as stock Swift, on the '
+             'replication port', sum(
+                 0 < len(policy.in_use) == policy.as_stock
+                 for policy in self.policies)))
         found = ['%s: %d' % each for each in counts if each[1]]
         return found if answered else found + ['no node with LightSync: %d '
                                                'asked' % len(self.replies)]

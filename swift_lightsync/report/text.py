@@ -43,7 +43,7 @@ def timestamp(when):
 def summary(health):
     """The columns and rows of the table of policies."""
     yield ('POLICY', 'PAIRS', 'AGREED', 'DIFFERING', 'STALE', 'UNREACHABLE',
-           'PARTITIONS DIFFERING', 'OLDEST AGREEMENT')
+           'AS STOCK', 'PARTITIONS DIFFERING', 'OLDEST AGREEMENT')
     for policy in health.policies:
         oldest = policy.oldest
         yield ('%d %s' % (policy.ring.policy, policy.ring.name),
@@ -51,7 +51,7 @@ def summary(health):
                *(policy.count(state) for state in (
                    PairState.AGREED, PairState.DIFFERING, PairState.STALE,
                    PairState.UNREACHABLE)),
-               policy.differing,
+               policy.as_stock, policy.differing,
                '%s  %s' % (duration(oldest.age), pair_name(oldest))
                if oldest else '-')
 

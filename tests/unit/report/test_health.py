@@ -122,6 +122,16 @@ class TestNodes(unittest.TestCase):
     def complaints(self, *replies, **options):
         return health(*replies, **options).complaints
 
+    def test_not_to_be_answered_by_anybody_is_no_success(self):
+        stock = replace(PAIR, answer=Answer.UNSUPPORTED)
+        found = health(reply(pairs=[stock, PAIR]))
+        self.assertEqual(1, found.policies[0].as_stock)
+        self.assertEqual([], found.complaints)
+        self.assertEqual(
+            ['policies whose neighbours all answer as stock Swift, on the '
+             'replication port: 1'],
+            self.complaints(reply(pairs=[stock])))
+
     def test_nodes_that_tell_of_nothing_bad_are_well(self):
         self.assertEqual([], self.complaints())
 
