@@ -25,12 +25,12 @@ from tempfile import NamedTemporaryFile
 
 from swift.common.recon import DEFAULT_RECON_CACHE_PATH
 from swift.common.exceptions import LockTimeout
-from swift.common.utils import config_positive_int_value, lock_file
+from swift.common.utils import lock_file
 
 from swift_lightsync.sync.failure_table import ERROR_SUPPRESSION_INTERVAL, \
     ERROR_SUPPRESSION_LIMIT, FailureTable, Row
 from swift_lightsync.sync.names import FAILURES_FILE
-from swift_lightsync.sync.options import finite_float, option
+from swift_lightsync.sync.options import between, finite_float, option
 from swift_lightsync.sync.place import place
 
 VERSION = 1
@@ -39,6 +39,8 @@ MAX_BYTES = 4 << 20
 #: Seconds; what lies behind is no time at all.
 END_OF_TIME = 1e11
 MAX_COUNT = 1 << 31
+#: Highest error_suppression_limit: so many exceptions can be counted.
+MAX_LIMIT = 1000000
 #: Seconds between two looks at the file.
 REFRESH = 0.5
 #: Seconds to wait for the file; then what happens is known here alone.
@@ -102,7 +104,7 @@ class FailureStore:
     def __init__(self, conf, logger):
         self.table = FailureTable(
             option(conf, 'error_suppression_limit', ERROR_SUPPRESSION_LIMIT,
-                   config_positive_int_value),
+                   between(1, MAX_LIMIT)),
             option(conf, 'error_suppression_interval',
                    ERROR_SUPPRESSION_INTERVAL, finite_float))
         self.path = os.path.join(conf.get(

@@ -47,6 +47,26 @@ def option(conf, name, default, parse):
             conf.get('__file__', 'configuration'), name, value, err))
 
 
+def between(least, most, parse=int):
+    """
+    :param least: the smallest number that is allowed
+    :param most: the largest
+    :param parse: int or float
+    :returns: a function of an option's value that returns it as a number, or
+        raises ValueError if it is none of those that are allowed
+    """
+    def parse_between(value):
+        try:
+            number = parse(value)
+        except (OverflowError, TypeError, ValueError):
+            number = math.nan
+        if not least <= number <= most:
+            raise ValueError('must be %s%s to %s' % (
+                'a whole number, ' if parse is int else '', least, most))
+        return number
+    return parse_between
+
+
 def finite_float(value):
     """
     :param value: an option's value

@@ -25,12 +25,13 @@ from optparse import OptionParser
 
 from swift.common.concurrency import Timeout, sleep, spawn, tpool
 from swift.common.daemon import run_daemon
-from swift.common.utils import config_positive_int_value, parse_options
+from swift.common.utils import parse_options
 from swift.obj import replicator
 
 from swift_lightsync.sync.fingerprints import Fingerprints
 from swift_lightsync.sync.neighbours import Neighbours, device_key
-from swift_lightsync.sync.options import OptionError, finite_float, option
+from swift_lightsync.sync.options import OptionError, between, \
+    finite_float, option
 from swift_lightsync.sync.partition_round import PartitionRound
 from swift_lightsync.sync.partition_set import MAX_PARTITIONS
 from swift_lightsync.sync.recon import PassRecorder
@@ -43,11 +44,24 @@ DEFAULT_BATCH = 1 << 16
 WATCH = 1
 
 
-def _batch_size(value):
-    size = config_positive_int_value(value)
-    if size > MAX_PARTITIONS:
-        raise ValueError('must be 1 to %d' % MAX_PARTITIONS)
-    return size
+def _sync_method(value):
+    # As Swift has it, nothing at all is the default.
+    if value not in ('rsync', 'ssync', ''):
+        raise ValueError('must be rsync or ssync')
+    return value
+
+
+def _interval(value):
+    seconds = finite_float(value)
+    if 0 < seconds < 1:
+        raise ValueError('must be 0, or 1 and more')
+    return seconds
+
+
+#: Options of Swift's own that it takes as they are, and fails by later.
+STOCK = (('conn_timeout', 0.5, between(0.001, 3600, float)),
+         ('http_timeout', 60, between(1, 3600)),
+         ('sync_method', 'rsync', _sync_method))
 
 
 def _place(job):
@@ -71,11 +85,14 @@ class LightSyncReplicator(replicator.ObjectReplicator):
     """
 
     def __init__(self, conf, logger=None):
+        for name, default, parse in STOCK:
+            option(conf, name, default, parse)
         super().__init__(conf, logger=logger)
         self.full_exchange_interval = option(
-            conf, 'full_exchange_interval', 3600, finite_float)
+            conf, 'full_exchange_interval', 3600, _interval)
         self.sync_batch_partitions = option(
-            conf, 'sync_batch_partitions', DEFAULT_BATCH, _batch_size)
+            conf, 'sync_batch_partitions', DEFAULT_BATCH,
+            between(1, MAX_PARTITIONS))
         self._require_rsync_to_do()
         self.neighbours = Neighbours(conf, self)
         self.recon = PassRecorder(conf, self)

@@ -13,6 +13,8 @@
 """known_sets: which sets a receiver remembers."""
 
 import re
+import sys
+import threading
 import tracemalloc
 import unittest
 
@@ -131,6 +133,37 @@ class TestKnownSets(unittest.TestCase):
             finally:
                 tracemalloc.stop()
             self.assertLess(held, 3 << 18)
+
+    def test_threads_that_use_it_at_once_leave_it_whole(self):
+        known, errors = KnownSets(capacity=3 * SIZE), []
+        sets = [some(number) for number in range(1, 9)
+                if len(some(number).encoded) + known_sets.ENTRY == SIZE]
+        self.assertGreater(len(sets), 3)
+
+        def use(shift):
+            try:
+                for number in range(3000):
+                    each = sets[(number + shift) % len(sets)]
+                    known.find(listed(each))
+                    if known.find(named(each)) not in (None, each):
+                        raise AssertionError('another set')
+            except (AssertionError, LookupError) as err:
+                errors.append(err)
+
+        interval = sys.getswitchinterval()
+        sys.setswitchinterval(1e-6)
+        try:
+            threads = [threading.Thread(target=use, args=(shift,))
+                       for shift in range(6)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join(60)
+        finally:
+            sys.setswitchinterval(interval)
+        self.assertEqual([], errors)
+        self.assertEqual(3 * SIZE, known._bytes)
+        self.assertEqual(3, len(known._encoded))
 
     def test_its_capacity_is_the_documented_one(self):
         self.assertEqual('%d MiB' % (known_sets.CAPACITY >> 20), re.search(

@@ -18,7 +18,8 @@ import sys
 import unittest
 
 import swift_lightsync
-from swift_lightsync.sync.options import OptionError, finite_float, option
+from swift_lightsync.sync.options import OptionError, between, \
+    finite_float, option
 from tests.unit.sync.fixtures import SwiftTestCase, node, ring_of
 
 REPOSITORY = os.path.dirname(os.path.dirname(swift_lightsync.__file__))
@@ -50,6 +51,26 @@ class TestOption(unittest.TestCase):
 
     def test_it_can_be_caught_as_the_error_of_a_value(self):
         self.assertTrue(issubclass(OptionError, ValueError))
+
+    def test_whole_numbers_between_two_are_allowed(self):
+        parse = between(2, 10)
+        for value, number in (('2', 2), ('10', 10), (7, 7)):
+            self.assertEqual(number, parse(value))
+        for value in ('1', '11', '-3', '2.5', 'nan', 'inf', 'x', '', None,
+                      float('inf')):
+            with self.assertRaisesRegex(
+                    ValueError, '^must be a whole number, 2 to 10$',
+                    msg=value):
+                parse(value)
+
+    def test_numbers_between_two_are_allowed(self):
+        parse = between(0.5, 10, float)
+        for value, number in (('0.5', 0.5), ('10', 10), (7, 7)):
+            self.assertEqual(number, parse(value))
+        for value in ('0.49', '10.1', '-3', 'nan', 'inf', 'x', '', None):
+            with self.assertRaisesRegex(ValueError, '^must be 0.5 to 10$',
+                                        msg=value):
+                parse(value)
 
     def test_finite_numbers_from_zero_are_allowed(self):
         for value, number in (('0', 0), ('1.5', 1.5), ('1e9', 1e9), (3, 3)):
@@ -86,8 +107,8 @@ class TestDaemon(SwiftTestCase):
             with self.subTest(start):
                 self.assertEqual(
                     (1, ['Error: CONF: error_suppression_limit = none: '
-                         'Config option must be an positive int number, '
-                         'not "none".']), self.started(start))
+                         'must be a whole number, 1 to 1000000']),
+                    self.started(start))
 
 
 if __name__ == '__main__':

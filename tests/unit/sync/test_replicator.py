@@ -76,16 +76,36 @@ class TestOptions(SwiftTestCase):
         self.assertEqual(1.5, daemon.neighbours.failures.table.interval)
         self.assertEqual(262144, daemon.sync_batch_partitions)
 
+    def test_values_at_the_ends_of_what_is_allowed(self):
+        for conn, http, interval, limit in (('0.001', '1', '1', '1'),
+                                            ('3600', '3600', '1e9',
+                                             '1000000')):
+            daemon = self.daemon(
+                conn_timeout=conn, http_timeout=http, sync_method='ssync',
+                full_exchange_interval=interval,
+                error_suppression_limit=limit)
+            self.assertEqual(float(conn), daemon.conn_timeout)
+            self.assertEqual(int(http), daemon.http_timeout)
+            self.assertEqual(float(interval), daemon.full_exchange_interval)
+            self.assertEqual(int(limit),
+                             daemon.neighbours.failures.table.limit)
+            self.assertEqual(daemon.ssync, daemon.sync_method)
+
     def test_a_bad_value_is_refused_by_name(self):
-        bad = {'full_exchange_interval': ('x', '-1', 'nan', 'inf', '', None),
-               'error_suppression_limit': ('0', '-1', '1.5', 'x', ''),
+        bad = {'full_exchange_interval': ('x', '-1', 'nan', 'inf', '', None,
+                                          '0.5', '1e-9'),
+               'error_suppression_limit': ('0', '-1', '1.5', 'x', '',
+                                           '1000001'),
+               'conn_timeout': ('0', '-1', 'nan', 'inf', '3600.1', 'x', ''),
+               'http_timeout': ('0', '-1', '1.5', '3601', 'x', ''),
+               'sync_method': ('Rsync', 'update', 'x', 'rsync '),
                'error_suppression_interval': ('x', '-1', 'nan', 'inf'),
                'sync_batch_partitions': ('0', '-1', '262145', 'x', '', '1.5',
                                          'inf')}
         for option, values in bad.items():
             for value in values:
                 with self.subTest(option=option, value=value):
-                    with self.assertRaises(ValueError) as caught:
+                    with self.assertRaises(OptionError) as caught:
                         self.daemon(**{option: value})
                     self.assertIn('%s = %s: '
                                   % (option, value), str(caught.exception))
@@ -228,15 +248,21 @@ class TestMixed(ClusterTestCase):
         self.assertEqual(self.nodes[0].objects(), self.nodes[1].objects())
         self.assertTrue(self.daemons[0].neighbours.without_verb)
 
-    def test_an_answer_of_500_leads_to_an_exchange(self):
+    def test_a_500_or_503_leads_to_an_exchange_and_is_no_exception(self):
         self.start(2)
-        self.nodes[1].broken['LIGHTSYNC'] = 500
-        self.nodes[0].put('o')
-        stats = self.run_pass(0)
-        self.assertEqual((1, 0), (stats.attempted, stats.failure))
-        self.assertEqual(self.nodes[0].objects(), self.nodes[1].objects())
-        self.assertIn('status 500', self.daemons[0].logger.at('ERROR')[0])
-        self.assertFalse(self.daemons[0].neighbours.without_verb)
+        for stamp, status in enumerate((500, 503), 1):
+            with self.subTest(status):
+                self.nodes[1].broken['LIGHTSYNC'] = status
+                self.nodes[0].put('o', stamp)
+                stats = self.run_pass(0)
+                self.assertEqual((1, 0), (stats.attempted, stats.failure))
+                self.assertEqual(self.nodes[0].objects(),
+                                 self.nodes[1].objects())
+                daemon = self.daemons[0]
+                self.assertIn('status %d' % status,
+                              daemon.logger.at('ERROR')[-1])
+                self.assertFalse(daemon.neighbours.without_verb)
+                self.assertEqual({}, daemon.neighbours.failures.table.rows)
 
 
 class TestFailures(ClusterTestCase):
