@@ -49,7 +49,7 @@ class Mismatch(PatchingError):
             'of the Swift release back (pip install --force-reinstall '
             '--no-deps swift==VERSION, or as your packages do it), or rebase '
             'the patch' % (self.file_patch.path, self.file_patch.patch,
-                       self.hunk.number, _problem(lines, self.hunk)))
+                           self.hunk.number, _problem(lines, self.hunk)))
 
 
 @dataclass(frozen=True)
