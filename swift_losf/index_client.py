@@ -86,11 +86,15 @@ class IndexClient:
     :param timeout: seconds within which each call has ended
     :param retry_interval: seconds for which calls fail at once after one that
         was not answered in time
+    :param complain: a function of a text, called now and then while the
+        server does not answer
     :raises ValueError: if the path is longer than Linux takes
     """
 
-    def __init__(self, socket_path, timeout=5.0, retry_interval=1.0):
-        self._channel = Channel(socket_path, timeout, retry_interval)
+    def __init__(self, socket_path, timeout=5.0, retry_interval=1.0,
+                 complain=lambda text: None):
+        self._channel = Channel(socket_path, timeout, retry_interval,
+                                complain)
         self._methods = {
             method.name: (b'/%s/%s' % (_SERVICE.full_name.encode(),
                                        method.name.encode()),

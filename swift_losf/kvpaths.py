@@ -77,7 +77,7 @@ class KVPaths(diskfile.BaseDiskFileManager):
         if place not in self._stores:
             layout = Layout(*place, index_path=self.options.index_path)
             try:
-                store = Store(layout, self.options)
+                store = Store(layout, self.options, self.logger)
             except ValueError as err:
                 raise IndexUnavailable(str(err)) from err
             # Another thread may have been faster.

@@ -37,12 +37,16 @@ class Store:
     """
     :param layout: a :class:`Layout`
     :param options: a :class:`LosfOptions`
+    :param logger: a logger
     """
 
-    def __init__(self, layout, options):
+    def __init__(self, layout, options, logger):
         self.layout = layout
-        self.index = IndexClient(layout.socket, options.index_timeout,
-                                 options.index_retry_interval)
+        self.index = IndexClient(
+            layout.socket, options.index_timeout,
+            options.index_retry_interval, partial(
+                logger.error, 'Unavailable until swift-init object-losf runs '
+                'and it answers: %s'))
         self._appenders = {
             kind: Appender(layout, kind, options,
                            partial(self.index.new_volume, kind))

@@ -13,6 +13,7 @@
 """Objects in volumes, where Swift's tests look for files."""
 
 import errno
+import logging
 import os
 import re
 from functools import lru_cache
@@ -44,7 +45,7 @@ def _file_or_names(name, names):
 
 @lru_cache(maxsize=8)
 def _store(layout):
-    return Store(layout, LosfOptions())
+    return Store(layout, LosfOptions(), logging.getLogger(__name__))
 
 
 class VolumeContent:

@@ -18,6 +18,7 @@ import socket
 import threading
 import time
 import unittest
+from unittest import mock
 
 from h2.config import H2Configuration
 from h2.connection import H2Connection
@@ -25,6 +26,7 @@ from h2.settings import SettingCodes
 
 from swift.common.concurrency import GreenPile, sleep, tpool
 
+from swift_losf import index_channel
 from swift_losf.errors import IndexUnavailable
 from swift_losf.index_channel import MAX_PATH, Breaker
 from swift_losf.index_client import IndexClient
@@ -46,6 +48,19 @@ class TestFailures(ClientTestCase):
                 self.client.statistics)
         self.assertLess(time.monotonic() - started, TIMEOUT)
         self.assertEqual(507, error.status_int)
+
+    def test_one_that_does_not_answer_is_complained_of_now_and_then(self):
+        said = []
+        client = IndexClient(self.path, TIMEOUT, 1.0, said.append)
+        for _ in range(10):
+            self.assert_unavailable('No such file', client.statistics)
+        self.assertEqual(
+            ['index server at %s: No such file or directory' % self.path],
+            said)
+        with mock.patch.object(index_channel.time, 'monotonic',
+                               return_value=time.monotonic() + 61):
+            self.assert_unavailable('No such file', client.statistics)
+        self.assertEqual(2, len(said))
 
     def test_a_server_that_died_is_said_and_its_successor_is_found(self):
         server = self.serve()

@@ -130,7 +130,8 @@ class TestCalls(ClientTestCase):
         self.assertEqual(503, error.status_int)
 
     def test_a_method_that_the_server_lacks_is_said(self):
-        channel = index_channel.Channel(self.server.path, TIMEOUT * 10, 1)
+        channel = index_channel.Channel(
+            self.server.path, TIMEOUT * 10, 1, lambda text: None)
         self.assert_unavailable(
             'UNIMPLEMENTED', channel.call, b'/losf.Index/Rot13', b'')
 
