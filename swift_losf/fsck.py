@@ -33,7 +33,7 @@ from swift_losf.fsck_commands import CannotRun, Fsck
 from swift_losf.fsck_dump import NoEntries
 from swift_losf.index_db import VersionError
 from swift_losf.index_server import ServerError, locked
-from swift_losf.layout import Layout
+from swift_losf.layout import Layout, policies_in
 from swift_losf.mounts import Devices
 from swift_losf.space import FilesystemError
 
@@ -51,26 +51,42 @@ def _usable(layout):
         with locked(layout):
             yield
     except ServerError as err:
-        raise CannotRun('%s. It has to be stopped for this: "swift-init '
-                        'object-losf stop" stops those of all devices' % err)
+        raise CannotRun(
+            '%s. It has to be stopped for this: "swift-init object-losf '
+            'stop" stops those of all devices, whose object-servers answer '
+            '507 until it is started again' % err)
     except FilesystemError as err:
         raise CannotRun(str(err))
 
 
-def require_policy(layout, mount_check):
-    """:raises CannotRun: unless the device has objects of the policy"""
-    root, device = os.path.split(layout.device_path)
+def require_device(device_path, mount_check):
+    """:raises CannotRun: unless it is the directory of a device"""
+    root, device = os.path.split(device_path)
     devices = Devices(root, mount_check)
     devices.refresh()
     if devices.presence(device) is None:
         raise CannotRun(
-            '%s: is no directory' % layout.device_path if not mount_check
-            else '%s: nothing is mounted there; --no-mount-check takes any '
-            'directory' % layout.device_path)
-    if not os.path.isdir(layout.volumes):
-        raise CannotRun('%s: there is no such directory: the device has '
-                        'nothing in volumes of policy %d' % (
-                            layout.volumes, layout.policy_index))
+            '%s: is no directory' % device_path if not mount_check else
+            '%s: nothing is mounted there. Give the directory of a device, '
+            'not one in it; --no-mount-check is for devices that are plain '
+            'directories' % device_path)
+
+
+def choose_policy(device_path, wanted):
+    """
+    :param wanted: index of a storage policy, or None: the only one there is
+    :returns: the index
+    :raises CannotRun: if the device has no volumes of it
+    """
+    there = policies_in(os.listdir(device_path))
+    if wanted in there or wanted is None and len(there) == 1:
+        return there[0] if wanted is None else wanted
+    if not there:
+        raise CannotRun('%s: has no volumes of any policy' % device_path)
+    raise CannotRun('%s: has volumes of policy %s, %s' % (
+        device_path, ' and '.join(map(str, there)),
+        'of which --policy has to name one' if wanted is None
+        else 'not of policy %d' % wanted))
 
 
 def _hash(text):
@@ -86,8 +102,9 @@ _hash.__name__ = 'hash of 32 hex digits'
 def _parse(argv):
     common = argparse.ArgumentParser(add_help=False)
     common.add_argument('device_path', help='where the device is mounted')
-    common.add_argument('--policy', type=int, default=0,
-                        help='index of the storage policy (0)')
+    common.add_argument('--policy', type=int,
+                        help='index of the storage policy, if the device has '
+                        'volumes of several')
     common.add_argument('--index-path', help='losf_index_path, if it is set')
     common.add_argument('--no-mount-check', action='store_true',
                         help='the device need not be mounted')
@@ -130,9 +147,10 @@ def run(args):
     :returns: the exit status
     :raises CannotRun: if nothing could be looked at
     """
-    layout = Layout(os.path.abspath(args.device_path), args.policy,
+    device_path = os.path.abspath(args.device_path)
+    require_device(device_path, not args.no_mount_check)
+    layout = Layout(device_path, choose_policy(device_path, args.policy),
                     args.index_path)
-    require_policy(layout, not args.no_mount_check)
     fsck = Fsck(layout, args)
     try:
         if args.command == 'dump':

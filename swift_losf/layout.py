@@ -23,6 +23,7 @@ OBJECTS_BASE = 'objects'
 
 _VOLUME_NAME = re.compile(r'v([0-9]{10})\Z')
 _OBJECTS_NAME = re.compile(OBJECTS_BASE + r'(?:-([0-9]+))?\Z')
+_LOSF_NAME = re.compile(LOSF_BASE + r'(?:-([1-9][0-9]*))?\Z')
 
 
 def volume_name(number):
@@ -40,6 +41,15 @@ def volume_number(name):
     """
     match = _VOLUME_NAME.match(name)
     return int(match.group(1)) if match else None
+
+
+def policies_in(names):
+    """
+    :param names: of what is in the directory of a device
+    :returns: a sorted list of the policies that have volumes there
+    """
+    return sorted(int(match.group(1) or 0)
+                  for match in map(_LOSF_NAME.match, names) if match)
 
 
 @dataclass(frozen=True)

@@ -15,13 +15,10 @@ The sets of partitions that peers have sent, to be named by their digest.
 """
 
 from collections import OrderedDict
-
-from swift.common.concurrency import patcher
+from contextlib import nullcontext
 
 from swift_lightsync.sync.partition_set import PartitionSet
 from swift_lightsync.sync.sync_message import DIGEST_BYTES
-
-_threading = patcher.original('threading')
 
 #: Bytes of all sets together; a partition mostly takes one.
 CAPACITY = 16 << 20
@@ -32,17 +29,17 @@ ENTRY = 256
 class KnownSets:
     """
     Remembers the sets used last, by content: it cannot be told a wrong one.
-    Pool threads may use it at the same time.
 
     :param capacity: bytes to remember at most, of all sets together
+    :param lock: a lock, if threads use it at the same time; held for no longer
+        than a look-up takes
     """
 
-    def __init__(self, capacity=CAPACITY):
+    def __init__(self, capacity=CAPACITY, lock=None):
         self.capacity = capacity
         self._encoded = OrderedDict()
         self._bytes = 0
-        #: Held for no longer than a look-up takes: the hub may wait for it.
-        self._lock = _threading.Lock()
+        self._lock = lock or nullcontext()
 
     def find(self, message):
         """

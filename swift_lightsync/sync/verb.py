@@ -22,7 +22,7 @@ import contextlib
 import time
 
 from swift.common.base_storage_server import timing_stats
-from swift.common.concurrency import tpool
+from swift.common.concurrency import patcher, tpool
 from swift.common.exceptions import ChunkReadTimeout, \
     DiskFileDeviceUnavailable
 from swift.common.request_helpers import get_name_and_placement, \
@@ -72,7 +72,9 @@ class LightSyncVerb:
         super().setup(conf)
         self._turns = Turns(option(conf, 'replication_concurrency',
                                    DEFAULT_TURNS, _turns), TURN_PATIENCE)
-        self._known_sets = KnownSets()
+        # Pool threads look sets up, and the lock is not the hub's.
+        self._known_sets = KnownSets(
+            lock=patcher.original('threading').Lock())
         self._fingerprints = {}
         self._failures = FailureStore(conf, self.logger)
         self._activity = Activity(conf, self.logger)

@@ -24,9 +24,9 @@ CORE = ['swift_lightsync.sync.' + name for name in (
     'merkle', 'replica_ring', 'failure_table', 'sync_round', 'sync_message',
     'partition_set', 'comparison', 'known_sets', 'place')]
 #: What of the standard library computes, and does nothing else.
-PURE = {'bisect', 'collections', 'dataclasses', 'enum', 'functools',
-        'hashlib', 'heapq', 'itertools', 'math', 'operator', 'struct',
-        'typing', 'zlib'}
+PURE = {'bisect', 'collections', 'contextlib', 'dataclasses', 'enum',
+        'functools', 'hashlib', 'heapq', 'itertools', 'math', 'operator',
+        'struct', 'typing', 'zlib'}
 
 
 def path_of(module):

@@ -665,9 +665,22 @@ class TestCannotRun(FsckTest):
                             device=self.device + '/nowhere')
 
     def test_the_device_must_have_the_policy(self):
-        self.assert_refused('policy 3', 'check', '--no-mount-check',
-                            '--policy', '3')
+        self.assert_refused('of policy 0, not of policy 3', 'check',
+                            '--no-mount-check', '--policy', '3')
         self.assertEqual(['losf'], os.listdir(self.device))
+
+    def test_of_several_policies_one_must_be_chosen(self):
+        self.assertEqual(0, self.run_fsck('check')[0])
+        os.mkdir(os.path.join(self.device, 'losf-12'))
+        os.mkdir(os.path.join(self.device, 'losf-x'))
+        self.assert_refused('of policy 0 and 12', 'check', '--no-mount-check')
+        self.assertEqual(0, self.run_fsck('check', '--policy', '0')[0])
+
+    def test_a_device_without_volumes_has_nothing_to_check(self):
+        os.rename(os.path.join(self.device, 'losf'),
+                  os.path.join(self.device, 'other'))
+        self.assert_refused('no volumes of any policy', 'check',
+                            '--no-mount-check')
 
     def test_the_index_must_be_of_this_release(self):
         with self.changed() as change:

@@ -135,7 +135,8 @@ class TestKnownSets(unittest.TestCase):
             self.assertLess(held, 3 << 18)
 
     def test_threads_that_use_it_at_once_leave_it_whole(self):
-        known, errors = KnownSets(capacity=3 * SIZE), []
+        known = KnownSets(capacity=3 * SIZE, lock=threading.Lock())
+        errors = []
         sets = [some(number) for number in range(1, 9)
                 if len(some(number).encoded) + known_sets.ENTRY == SIZE]
         self.assertGreater(len(sets), 3)
