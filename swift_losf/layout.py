@@ -14,9 +14,9 @@
 The names that LOSF uses on disk. FORMAT.md, "The format of LOSF".
 """
 
-import os
 import re
 from dataclasses import dataclass
+from os.path import basename, join
 
 LOSF_BASE = 'losf'
 OBJECTS_BASE = 'objects'
@@ -72,38 +72,38 @@ class Layout:
 
     @property
     def root(self):
-        return os.path.join(self.device_path, self._named(LOSF_BASE))
+        return join(self.device_path, self._named(LOSF_BASE))
 
     @property
     def volumes(self):
-        return os.path.join(self.root, 'volumes')
+        return join(self.root, 'volumes')
 
     @property
     def index(self):
         """The directory of the LevelDB."""
         if self.index_path:
-            return os.path.join(
-                self.index_path, os.path.basename(self.device_path),
+            return join(
+                self.index_path, basename(self.device_path),
                 self._named(LOSF_BASE))
-        return os.path.join(self.root, 'index')
+        return join(self.root, 'index')
 
     @property
     def socket(self):
-        return os.path.join(self.root, 'index.sock')
+        return join(self.root, 'index.sock')
 
     @property
     def lock(self):
-        return os.path.join(self.root, 'index.lock')
+        return join(self.root, 'index.lock')
 
     @property
     def objects(self):
-        return os.path.join(self.device_path, self._named(OBJECTS_BASE))
+        return join(self.device_path, self._named(OBJECTS_BASE))
 
     def volume(self, number):
-        return os.path.join(self.volumes, volume_name(number))
+        return join(self.volumes, volume_name(number))
 
     def partition(self, partition):
-        return os.path.join(self.objects, str(partition))
+        return join(self.objects, str(partition))
 
 
 @dataclass(frozen=True)

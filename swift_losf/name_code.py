@@ -14,8 +14,8 @@
 The names of files in a few bytes. FORMAT.md, "The index", name codes.
 """
 
-import os
 import re
+from os.path import splitext
 
 from swift_losf.header import MAX_NAME, FormatError
 
@@ -103,7 +103,7 @@ def durable_name(name):
     :param name: of a fragment
     :returns: its name once it is durable
     """
-    stem, extension = os.path.splitext(name)
+    stem, extension = splitext(name)
     return name if stem.endswith('#d') else stem + '#d' + extension
 
 
