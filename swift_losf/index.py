@@ -18,15 +18,13 @@ changes anything is one batch; one that only reads sees the index as it was
 when it began. All may be called from any thread.
 """
 
-from dataclasses import dataclass
-
 from swift_losf import keys
 from swift_losf.header import VOLUME_HEADER_LENGTH, VolumeType
 from swift_losf.index_arguments import check, check_hash, check_location, \
     check_range, check_suffix, file_key
 from swift_losf.index_db import Database
 from swift_losf.index_upkeep import Upkeep
-from swift_losf.keys import Location
+from swift_losf.keys import Location, Statistics
 
 
 class NotFound(Exception):
@@ -35,28 +33,6 @@ class NotFound(Exception):
 
 class Refused(Exception):
     """A call that the state of the index does not allow."""
-
-
-@dataclass(frozen=True)
-class Statistics:
-    """
-    What is in the index, and what has been done since it was opened.
-
-    :param files: that exist
-    :param bytes: of their records
-    :param dead_bytes: of records whose space is still to be given back
-    :param quarantined: files in quarantine
-    :param volumes: the number of volumes
-    :param recovered: files that recovery has entered
-    :param punched_bytes: of records whose space has been given back
-    """
-    files: int
-    bytes: int
-    dead_bytes: int
-    quarantined: int
-    volumes: int
-    recovered: int
-    punched_bytes: int
 
 
 def is_tombstone(name):

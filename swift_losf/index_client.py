@@ -26,7 +26,7 @@ from swift_losf import index_pb2
 from swift_losf.errors import IndexUnavailable
 from swift_losf.index_channel import Channel
 from swift_losf.header import HASH_LENGTH
-from swift_losf.keys import Location
+from swift_losf.keys import Location, Statistics
 
 _SERVICE = index_pb2.DESCRIPTOR.services_by_name['Index']
 
@@ -40,18 +40,6 @@ class Volume:
     files: int
     bytes: int
     dead_bytes: int
-
-
-@dataclass(frozen=True)
-class Statistics:
-    """What is in the index, and what its server has done since it started."""
-    files: int
-    bytes: int
-    dead_bytes: int
-    quarantined: int
-    volumes: int
-    recovered: int
-    punched_bytes: int
 
 
 class MalformedReply(Exception):

@@ -125,6 +125,28 @@ class VolumeState:
         return cls(*unpack_varints(value, 6, 'volume'))
 
 
+@dataclass(frozen=True)
+class Statistics:
+    """
+    What is in an index, and what has been done since it was opened.
+
+    :param files: that exist
+    :param bytes: of their records
+    :param dead_bytes: of records whose space is still to be given back
+    :param quarantined: files in quarantine
+    :param volumes: the number of volumes
+    :param recovered: files that recovery has entered
+    :param punched_bytes: of records whose space has been given back
+    """
+    files: int
+    bytes: int
+    dead_bytes: int
+    quarantined: int
+    volumes: int
+    recovered: int
+    punched_bytes: int
+
+
 def pack_varints(numbers):
     """
     :param numbers: none of them negative

@@ -26,7 +26,7 @@ Recon: object.recon has ``object_losf``: ``updated``, Unix time, and
     device, policy   its name, and the index of the policy
     state            one of supervisor.State
     pid, restarts    null if it does not run; how often it had died
-    files, bytes …   of index_client.Statistics, or
+    files, bytes …   of keys.Statistics, or
     error            why the server does not tell
 """
 

@@ -48,6 +48,23 @@ def wait_for(condition, what):
         sleep(0.01)
 
 
+@contextmanager
+def watched_hub():
+    """A list of how late the hub came round to a greenlet, in s."""
+    gaps = [0]
+
+    def tick():
+        while True:
+            before = time.monotonic()
+            sleep(0.001)
+            gaps.append(time.monotonic() - before)
+    ticker = spawn(tick)
+    try:
+        yield gaps
+    finally:
+        ticker.kill()
+
+
 class Server:
     """A process that serves index_stub at a path."""
 
@@ -88,19 +105,3 @@ class ClientTestCase(unittest.TestCase):
         with self.assertRaisesRegex(IndexUnavailable, reason) as caught:
             function(*args)
         return caught.exception
-
-    @contextmanager
-    def watched_hub(self):
-        """A list of how late the hub came round to a greenlet, in s."""
-        gaps = [0]
-
-        def tick():
-            while True:
-                before = time.monotonic()
-                sleep(0.001)
-                gaps.append(time.monotonic() - before)
-        ticker = spawn(tick)
-        try:
-            yield gaps
-        finally:
-            ticker.kill()

@@ -24,7 +24,7 @@ from contextlib import contextmanager
 from unittest import mock
 
 from swift.common import storage_policy, utils
-from swift.common.concurrency import Timeout, sleep, spawn
+from swift.common.concurrency import Timeout
 from swift.common.storage_policy import StoragePolicy, \
     StoragePolicyCollection
 from swift.common.swob import Request
@@ -32,12 +32,11 @@ from swift.common.utils import Timestamp, get_logger, hash_path
 from swift.common.utils import md5
 from swift.obj.server import ObjectController
 
-from swift_losf.errors import IndexUnavailable
 from swift_losf.index_client import IndexClient
 from swift_losf.kvfile import KVDiskFileManager
 from swift_losf.layout import Layout
+from tests.unit.losf.clients import DEADLINE, wait_for
 
-DEADLINE = 30
 PARTITION = '3'
 LONG = 1_000_000
 #: long enough ago for what tests do, and not for reclaiming tombstones
@@ -49,20 +48,6 @@ def policy(index=0):
     return StoragePolicy(
         index, 'kv%d' % index, is_default=index == 0,
         diskfile_module='egg:swift-lightsync#replication.kv')
-
-
-def wait_for(condition, what):
-    """Poll until a condition holds, which may raise IndexUnavailable."""
-    deadline = time.monotonic() + DEADLINE
-    while True:
-        try:
-            if condition():
-                return
-        except IndexUnavailable:
-            pass
-        if time.monotonic() > deadline:
-            raise AssertionError('not in %d s: %s' % (DEADLINE, what))
-        sleep(0.01)
 
 
 class World:
@@ -234,19 +219,3 @@ class KVTest(unittest.TestCase):
     def give_back(self, location):
         """Have a record read as one whose space was given back."""
         self.overwrite(location, 0, bytes(location.length))
-
-    @contextmanager
-    def watched_hub(self):
-        """A list of how late the hub came round to a greenlet, in s."""
-        gaps = [0]
-
-        def tick():
-            while True:
-                before = time.monotonic()
-                sleep(0.001)
-                gaps.append(time.monotonic() - before)
-        ticker = spawn(tick)
-        try:
-            yield gaps
-        finally:
-            ticker.kill()

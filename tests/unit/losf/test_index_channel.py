@@ -31,7 +31,7 @@ from swift_losf.errors import IndexUnavailable
 from swift_losf.index_channel import MAX_PATH, Breaker
 from swift_losf.index_client import IndexClient
 from tests.unit.losf.clients import (
-    DEADLINE, HASH, PLACE, TIMEOUT, ClientTestCase, wait_for)
+    DEADLINE, HASH, PLACE, TIMEOUT, ClientTestCase, wait_for, watched_hub)
 
 
 class TestFailures(ClientTestCase):
@@ -108,7 +108,7 @@ class TestFailures(ClientTestCase):
     def assert_in_time(self, function):
         """It fails within the timeout, and the hub does not wait for it."""
         started = time.monotonic()
-        with self.watched_hub() as gaps:
+        with watched_hub() as gaps:
             self.assert_unavailable('has not answered within', function)
         self.assertLess(time.monotonic() - started, 3 * TIMEOUT)
         self.assertLess(max(gaps), TIMEOUT / 2)

@@ -33,6 +33,7 @@ from swift_losf.header import HEADER_LENGTH
 from swift_losf.index_channel import Channel
 from swift_losf.index_service import IndexService
 from swift_losf.kvfile import KVDiskFileManager
+from tests.unit.losf.clients import watched_hub
 from tests.unit.losf.kv_world import DEADLINE, LONG, PARTITION, KVTest, \
     World, wait_for
 
@@ -140,7 +141,7 @@ class TestVerbs(KVTest):
     def test_64_requests_at_once(self):
         names = ['%s-%d' % (self.object, number) for number in range(64)]
         pool = GreenPool(64)
-        with self.watched_hub() as gaps:
+        with watched_hub() as gaps:
             statuses = {response.status_int for response in pool.imap(
                 lambda name: self.request('PUT', name=name, body=b'x'),
                 names)}
@@ -537,7 +538,7 @@ class TestUnavailable(KVTest):
 
     def test_a_silent_server_keeps_nobody_else_waiting(self):
         pool = GreenPool(64)
-        with self.world.suspended('d2'), self.watched_hub() as gaps:
+        with self.world.suspended('d2'), watched_hub() as gaps:
             silent = [pool.spawn(self.request, verb, 'd2', body=b'x'
                                  if verb == 'PUT' else b'')
                       for verb in VERBS for _ in range(8)]

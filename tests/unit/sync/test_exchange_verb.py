@@ -16,6 +16,7 @@ import os
 import threading
 import time
 import unittest
+from contextlib import contextmanager
 from unittest import mock
 
 from swift.common.bufferedhttp import BufferedHTTPConnection
@@ -28,8 +29,25 @@ from swift_lightsync.sync.names import POLICY_HEADER
 from tests.unit.sync.exchanges import PARTS, ExchangeTestCase
 from tests.unit.sync.fixtures import wait_for
 
-
 OFFER = missing_message.line_of('a' * 32, {'ts_data': Timestamp(1)})
+
+
+@contextmanager
+def watched_hub():
+    """A list of how long the hub took to come round to a greenlet, in s."""
+    gaps = []
+
+    def watch():
+        while True:
+            begin = time.monotonic()
+            sleep(0.01)
+            gaps.append(time.monotonic() - begin)
+
+    watcher = spawn(watch)
+    try:
+        yield gaps
+    finally:
+        watcher.kill()
 
 
 class TestPaths(ExchangeTestCase):
@@ -128,20 +146,11 @@ class TestMissing(ExchangeTestCase):
             time.sleep(0.01)
             return original(*args, **kwargs)
 
-        longest = []
-
-        def watch():
-            while True:
-                begin = time.monotonic()
-                sleep(0.01)
-                longest.append(time.monotonic() - begin)
-
-        with mock.patch.object(manager, 'get_diskfile_from_hash', slow):
-            watcher = spawn(watch)
+        with mock.patch.object(manager, 'get_diskfile_from_hash', slow), \
+                watched_hub() as longest:
             client = self.daemons[0].neighbours.client
             client.missing(self.ring_nodes[0], self.policy,
                            {1: [OFFER] * 200})
-            watcher.kill()
         self.assertGreater(len(longest), 20)
         self.assertLess(max(longest), 0.5)
 
@@ -162,16 +171,8 @@ class TestRehash(ExchangeTestCase):
 
         client = self.daemons[0].neighbours.client
         suffix = hash_path('a', 'c', 'o')[-3:]
-        longest = []
-
-        def watch():
-            while True:
-                begin = time.monotonic()
-                sleep(0.01)
-                longest.append(time.monotonic() - begin)
-
-        with mock.patch.object(manager, '_hash_suffix', hash_suffix):
-            watcher = spawn(watch)
+        with mock.patch.object(manager, '_hash_suffix', hash_suffix), \
+                watched_hub() as longest:
             rehash = spawn(client.rehash, self.ring_nodes[1], self.policy,
                            dict.fromkeys(range(PARTS), [suffix]))
             wait_for(slow.is_set, 'hashing')
@@ -180,7 +181,6 @@ class TestRehash(ExchangeTestCase):
             self.assertLess(time.monotonic() - begin, 0.5)
             self.assertFalse(rehash.dead)
             rehash.wait()
-            watcher.kill()
         self.assertLess(max(longest), 0.15)
 
     def test_what_is_not_hashed_in_time_is_hashed_later(self):
