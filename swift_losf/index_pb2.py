@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x0bindex.proto\x12\x04losf\"\x07\n\x05\x45mpty\"\x16\n\x05\x43ount\x12\r\n\x05\x63ount\x18\x01 \x01(\x04\"m\n\x08Location\x12\x0e\n\x06volume\x18\x01 \x01(\x04\x12\x0e\n\x06offset\x18\x02 \x01(\x04\x12\x13\n\x0b\x64\x61ta_length\x18\x03 \x01(\x04\x12\x17\n\x0fmetadata_length\x18\x04 \x01(\r\x12\x13\n\x0bname_length\x18\x05 \x01(\r\"W\n\x04\x46ile\x12\x11\n\tpartition\x18\x01 \x01(\r\x12\x0c\n\x04hash\x18\x02 \x01(\x0c\x12\x0c\n\x04name\x18\x03 \x01(\t\x12 \n\x08location\x18\x04 \x01(\x0b\x32\x0e.losf.Location\">\n\x0fRegisterRequest\x12\x18\n\x04\x66ile\x18\x01 \x01(\x0b\x32\n.losf.File\x12\x11\n\twatermark\x18\x02 \x01(\x04\"$\n\x07Listing\x12\x19\n\x05\x66iles\x18\x01 \x03(\x0b\x32\n.losf.File\".\n\x0bHashRequest\x12\x11\n\tpartition\x18\x01 \x01(\r\x12\x0c\n\x04hash\x18\x02 \x01(\x0c\"?\n\rRemoveRequest\x12\x11\n\tpartition\x18\x01 \x01(\r\x12\x0c\n\x04hash\x18\x02 \x01(\x0c\x12\r\n\x05names\x18\x03 \x03(\t\"/\n\x0eRemoveResponse\x12\x0f\n\x07removed\x18\x01 \x03(\t\x12\x0c\n\x04left\x18\x02 \x01(\r\"D\n\x11QuarantineRequest\x12\x11\n\tpartition\x18\x01 \x01(\r\x12\x0c\n\x04hash\x18\x02 \x01(\x0c\x12\x0e\n\x06suffix\x18\x03 \x01(\r\"J\n\rRenameRequest\x12\x11\n\tpartition\x18\x01 \x01(\r\x12\x0c\n\x04hash\x18\x02 \x01(\x0c\x12\x0b\n\x03old\x18\x03 \x01(\t\x12\x0b\n\x03new\x18\x04 \x01(\t\"P\n\rSuffixRequest\x12\x11\n\tpartition\x18\x01 \x01(\r\x12\x0e\n\x06suffix\x18\x02 \x01(\r\x12\r\n\x05\x61\x66ter\x18\x03 \x01(\x0c\x12\r\n\x05limit\x18\x04 \x01(\r\"(\n\tHashFiles\x12\x0c\n\x04hash\x18\x01 \x01(\x0c\x12\r\n\x05names\x18\x02 \x03(\t\">\n\rSuffixListing\x12\x1f\n\x06hashes\x18\x01 \x03(\x0b\x32\x0f.losf.HashFiles\x12\x0c\n\x04more\x18\x02 \x01(\x08\"%\n\x10PartitionRequest\x12\x11\n\tpartition\x18\x01 \x01(\r\"\x1c\n\x08Suffixes\x12\x10\n\x08suffixes\x18\x01 \x03(\r\" \n\nPartitions\x12\x12\n\npartitions\x18\x01 \x03(\r\"\x1c\n\x0bPageRequest\x12\r\n\x05\x61\x66ter\x18\x01 \x01(\x0c\"6\n\x0b\x46ileListing\x12\x19\n\x05\x66iles\x18\x01 \x03(\x0b\x32\n.losf.File\x12\x0c\n\x04next\x18\x02 \x01(\x0c\" \n\x10NewVolumeRequest\x12\x0c\n\x04type\x18\x01 \x01(\r\"k\n\x06Volume\x12\x0e\n\x06number\x18\x01 \x01(\x04\x12\x0c\n\x04type\x18\x02 \x01(\r\x12\x11\n\twatermark\x18\x03 \x01(\x04\x12\r\n\x05\x66iles\x18\x04 \x01(\x04\x12\r\n\x05\x62ytes\x18\x05 \x01(\x04\x12\x12\n\ndead_bytes\x18\x06 \x01(\x04\"(\n\x07Volumes\x12\x1d\n\x07volumes\x18\x01 \x03(\x0b\x32\x0c.losf.Volume\"\x8e\x01\n\nStatistics\x12\r\n\x05\x66iles\x18\x01 \x01(\x04\x12\r\n\x05\x62ytes\x18\x02 \x01(\x04\x12\x12\n\ndead_bytes\x18\x03 \x01(\x04\x12\x13\n\x0bquarantined\x18\x04 \x01(\x04\x12\x0f\n\x07volumes\x18\x05 \x01(\x04\x12\x11\n\trecovered\x18\x06 \x01(\x04\x12\x15\n\rpunched_bytes\x18\x07 \x01(\x04\x32\xe6\x04\n\x05Index\x12\x30\n\x08Register\x12\x15.losf.RegisterRequest\x1a\r.losf.Listing\x12\x33\n\x06Remove\x12\x13.losf.RemoveRequest\x1a\x14.losf.RemoveResponse\x12\x32\n\nQuarantine\x12\x17.losf.QuarantineRequest\x1a\x0b.losf.Count\x12,\n\x06Rename\x12\x13.losf.RenameRequest\x1a\r.losf.Listing\x12,\n\x08ListHash\x12\x11.losf.HashRequest\x1a\r.losf.Listing\x12\x36\n\nListSuffix\x12\x13.losf.SuffixRequest\x1a\x13.losf.SuffixListing\x12\x37\n\rListPartition\x12\x16.losf.PartitionRequest\x1a\x0e.losf.Suffixes\x12/\n\x0eListPartitions\x12\x0b.losf.Empty\x1a\x10.losf.Partitions\x12\x36\n\x0eListQuarantine\x12\x11.losf.PageRequest\x1a\x11.losf.FileListing\x12\x31\n\tNewVolume\x12\x16.losf.NewVolumeRequest\x1a\x0c.losf.Volume\x12)\n\x0bListVolumes\x12\x0b.losf.Empty\x1a\r.losf.Volumes\x12.\n\rGetStatistics\x12\x0b.losf.Empty\x1a\x10.losf.Statisticsb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x0bindex.proto\x12\x04losf\"\x07\n\x05\x45mpty\"\x16\n\x05\x43ount\x12\r\n\x05\x63ount\x18\x01 \x01(\x04\"m\n\x08Location\x12\x0e\n\x06volume\x18\x01 \x01(\x04\x12\x0e\n\x06offset\x18\x02 \x01(\x04\x12\x13\n\x0b\x64\x61ta_length\x18\x03 \x01(\x04\x12\x17\n\x0fmetadata_length\x18\x04 \x01(\r\x12\x13\n\x0bname_length\x18\x05 \x01(\r\"W\n\x04\x46ile\x12\x11\n\tpartition\x18\x01 \x01(\r\x12\x0c\n\x04hash\x18\x02 \x01(\x0c\x12\x0c\n\x04name\x18\x03 \x01(\t\x12 \n\x08location\x18\x04 \x01(\x0b\x32\x0e.losf.Location\">\n\x0fRegisterRequest\x12\x18\n\x04\x66ile\x18\x01 \x01(\x0b\x32\n.losf.File\x12\x11\n\twatermark\x18\x02 \x01(\x04\"$\n\x07Listing\x12\x19\n\x05\x66iles\x18\x01 \x03(\x0b\x32\n.losf.File\".\n\x0bHashRequest\x12\x11\n\tpartition\x18\x01 \x01(\r\x12\x0c\n\x04hash\x18\x02 \x01(\x0c\"?\n\rRemoveRequest\x12\x11\n\tpartition\x18\x01 \x01(\r\x12\x0c\n\x04hash\x18\x02 \x01(\x0c\x12\r\n\x05names\x18\x03 \x03(\t\"/\n\x0eRemoveResponse\x12\x0f\n\x07removed\x18\x01 \x03(\t\x12\x0c\n\x04left\x18\x02 \x01(\r\"D\n\x11QuarantineRequest\x12\x11\n\tpartition\x18\x01 \x01(\r\x12\x0c\n\x04hash\x18\x02 \x01(\x0c\x12\x0e\n\x06suffix\x18\x03 \x01(\r\"J\n\rRenameRequest\x12\x11\n\tpartition\x18\x01 \x01(\r\x12\x0c\n\x04hash\x18\x02 \x01(\x0c\x12\x0b\n\x03old\x18\x03 \x01(\t\x12\x0b\n\x03new\x18\x04 \x01(\t\"e\n\rSuffixRequest\x12\x11\n\tpartition\x18\x01 \x01(\r\x12\x0e\n\x06suffix\x18\x02 \x01(\r\x12\r\n\x05\x61\x66ter\x18\x03 \x01(\x0c\x12\r\n\x05limit\x18\x04 \x01(\r\x12\x13\n\x0blast_suffix\x18\x05 \x01(\r\"(\n\tHashFiles\x12\x0c\n\x04hash\x18\x01 \x01(\x0c\x12\r\n\x05names\x18\x02 \x03(\t\">\n\rSuffixListing\x12\x1f\n\x06hashes\x18\x01 \x03(\x0b\x32\x0f.losf.HashFiles\x12\x0c\n\x04more\x18\x02 \x01(\x08\"%\n\x10PartitionRequest\x12\x11\n\tpartition\x18\x01 \x01(\r\"\x1c\n\x08Suffixes\x12\x10\n\x08suffixes\x18\x01 \x03(\r\" \n\nPartitions\x12\x12\n\npartitions\x18\x01 \x03(\r\"\x1c\n\x0bPageRequest\x12\r\n\x05\x61\x66ter\x18\x01 \x01(\x0c\"6\n\x0b\x46ileListing\x12\x19\n\x05\x66iles\x18\x01 \x03(\x0b\x32\n.losf.File\x12\x0c\n\x04next\x18\x02 \x01(\x0c\" \n\x10NewVolumeRequest\x12\x0c\n\x04type\x18\x01 \x01(\r\"k\n\x06Volume\x12\x0e\n\x06number\x18\x01 \x01(\x04\x12\x0c\n\x04type\x18\x02 \x01(\r\x12\x11\n\twatermark\x18\x03 \x01(\x04\x12\r\n\x05\x66iles\x18\x04 \x01(\x04\x12\r\n\x05\x62ytes\x18\x05 \x01(\x04\x12\x12\n\ndead_bytes\x18\x06 \x01(\x04\"(\n\x07Volumes\x12\x1d\n\x07volumes\x18\x01 \x03(\x0b\x32\x0c.losf.Volume\"\x8e\x01\n\nStatistics\x12\r\n\x05\x66iles\x18\x01 \x01(\x04\x12\r\n\x05\x62ytes\x18\x02 \x01(\x04\x12\x12\n\ndead_bytes\x18\x03 \x01(\x04\x12\x13\n\x0bquarantined\x18\x04 \x01(\x04\x12\x0f\n\x07volumes\x18\x05 \x01(\x04\x12\x11\n\trecovered\x18\x06 \x01(\x04\x12\x15\n\rpunched_bytes\x18\x07 \x01(\x04\x32\xe6\x04\n\x05Index\x12\x30\n\x08Register\x12\x15.losf.RegisterRequest\x1a\r.losf.Listing\x12\x33\n\x06Remove\x12\x13.losf.RemoveRequest\x1a\x14.losf.RemoveResponse\x12\x32\n\nQuarantine\x12\x17.losf.QuarantineRequest\x1a\x0b.losf.Count\x12,\n\x06Rename\x12\x13.losf.RenameRequest\x1a\r.losf.Listing\x12,\n\x08ListHash\x12\x11.losf.HashRequest\x1a\r.losf.Listing\x12\x36\n\nListSuffix\x12\x13.losf.SuffixRequest\x1a\x13.losf.SuffixListing\x12\x37\n\rListPartition\x12\x16.losf.PartitionRequest\x1a\x0e.losf.Suffixes\x12/\n\x0eListPartitions\x12\x0b.losf.Empty\x1a\x10.losf.Partitions\x12\x36\n\x0eListQuarantine\x12\x11.losf.PageRequest\x1a\x11.losf.FileListing\x12\x31\n\tNewVolume\x12\x16.losf.NewVolumeRequest\x1a\x0c.losf.Volume\x12)\n\x0bListVolumes\x12\x0b.losf.Empty\x1a\r.losf.Volumes\x12.\n\rGetStatistics\x12\x0b.losf.Empty\x1a\x10.losf.Statisticsb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -54,29 +54,29 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_RENAMEREQUEST']._serialized_start=588
   _globals['_RENAMEREQUEST']._serialized_end=662
   _globals['_SUFFIXREQUEST']._serialized_start=664
-  _globals['_SUFFIXREQUEST']._serialized_end=744
-  _globals['_HASHFILES']._serialized_start=746
-  _globals['_HASHFILES']._serialized_end=786
-  _globals['_SUFFIXLISTING']._serialized_start=788
-  _globals['_SUFFIXLISTING']._serialized_end=850
-  _globals['_PARTITIONREQUEST']._serialized_start=852
-  _globals['_PARTITIONREQUEST']._serialized_end=889
-  _globals['_SUFFIXES']._serialized_start=891
-  _globals['_SUFFIXES']._serialized_end=919
-  _globals['_PARTITIONS']._serialized_start=921
-  _globals['_PARTITIONS']._serialized_end=953
-  _globals['_PAGEREQUEST']._serialized_start=955
-  _globals['_PAGEREQUEST']._serialized_end=983
-  _globals['_FILELISTING']._serialized_start=985
-  _globals['_FILELISTING']._serialized_end=1039
-  _globals['_NEWVOLUMEREQUEST']._serialized_start=1041
-  _globals['_NEWVOLUMEREQUEST']._serialized_end=1073
-  _globals['_VOLUME']._serialized_start=1075
-  _globals['_VOLUME']._serialized_end=1182
-  _globals['_VOLUMES']._serialized_start=1184
-  _globals['_VOLUMES']._serialized_end=1224
-  _globals['_STATISTICS']._serialized_start=1227
-  _globals['_STATISTICS']._serialized_end=1369
-  _globals['_INDEX']._serialized_start=1372
-  _globals['_INDEX']._serialized_end=1986
+  _globals['_SUFFIXREQUEST']._serialized_end=765
+  _globals['_HASHFILES']._serialized_start=767
+  _globals['_HASHFILES']._serialized_end=807
+  _globals['_SUFFIXLISTING']._serialized_start=809
+  _globals['_SUFFIXLISTING']._serialized_end=871
+  _globals['_PARTITIONREQUEST']._serialized_start=873
+  _globals['_PARTITIONREQUEST']._serialized_end=910
+  _globals['_SUFFIXES']._serialized_start=912
+  _globals['_SUFFIXES']._serialized_end=940
+  _globals['_PARTITIONS']._serialized_start=942
+  _globals['_PARTITIONS']._serialized_end=974
+  _globals['_PAGEREQUEST']._serialized_start=976
+  _globals['_PAGEREQUEST']._serialized_end=1004
+  _globals['_FILELISTING']._serialized_start=1006
+  _globals['_FILELISTING']._serialized_end=1060
+  _globals['_NEWVOLUMEREQUEST']._serialized_start=1062
+  _globals['_NEWVOLUMEREQUEST']._serialized_end=1094
+  _globals['_VOLUME']._serialized_start=1096
+  _globals['_VOLUME']._serialized_end=1203
+  _globals['_VOLUMES']._serialized_start=1205
+  _globals['_VOLUMES']._serialized_end=1245
+  _globals['_STATISTICS']._serialized_start=1248
+  _globals['_STATISTICS']._serialized_end=1390
+  _globals['_INDEX']._serialized_start=1393
+  _globals['_INDEX']._serialized_end=2007
 # @@protoc_insertion_point(module_scope)

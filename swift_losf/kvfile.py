@@ -26,6 +26,7 @@ from swift.common.utils import Timestamp
 from swift.obj import diskfile
 
 from swift_losf.kvmanager import KVManager
+from swift_losf.volumes.ballast import is_given_up
 
 
 class KVWriter(diskfile.BaseDiskFileWriter):
@@ -42,6 +43,8 @@ class KVWriter(diskfile.BaseDiskFileWriter):
         return self
 
     def _has_room(self):
+        if any(map(is_given_up, self._store.layout.ballasts)):
+            return False
         device_path = self._where.device_path
         is_percent = self.manager.fallocate_is_percent
         size = self._size or 0

@@ -27,6 +27,7 @@ from swift.obj import diskfile
 
 from swift_losf.errors import IndexUnavailable
 from swift_losf.kvpaths import KVPaths
+from swift_losf.lookahead import Lookahead
 
 #: What the patches of this distribution add to Swift's manager.
 HOOKS = ('list_dir', 'list_suffixes')
@@ -78,6 +79,19 @@ class KVManager(KVPaths):
                 self.logger.error('The audit of %s is broken off: %s',
                                   device, err)
 
+    def consolidate_hashes(self, partition_dir):
+        hashes = super().consolidate_hashes(partition_dir)
+        # What is listed from now on, and changes then, is invalidated again.
+        store, where = self.find(partition_dir)
+        self._look_ahead(partition_dir, Lookahead(store, where.partition))
+        return hashes
+
+    def _get_hashes(self, *args, **kwargs):
+        try:
+            return super()._get_hashes(*args, **kwargs)
+        finally:
+            self._look_ahead()
+
     def _hash_suffix_dir(self, path, policy):
         with self._listed(path):
             return super()._hash_suffix_dir(path, policy)
@@ -88,8 +102,10 @@ class KVManager(KVPaths):
         if suffixes is None:
             suffixes = [suffix for _, suffix in self.yield_suffixes(
                 device, partition, policy)]
+        store, where = self.find(path)
+        ahead = Lookahead(store, where.partition)
         for suffix in suffixes:
-            with self._listed(join(path, suffix)):
+            with self._listed(join(path, suffix), ahead.files(suffix)):
                 found = list(super().yield_hashes(
                     device, partition, policy, suffixes=[suffix], **kwargs))
             yield from found
@@ -126,5 +142,6 @@ class KVManager(KVPaths):
         self.invalidate_hash(dirname(from_dir) if where.object_hash
                              else from_dir)
         store.quarantine(where)
+        self._have_gone()
         return join(device_path, 'quarantined',
                     basename(store.layout.objects), basename(from_dir))

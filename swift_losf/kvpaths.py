@@ -24,7 +24,9 @@ import os
 import time
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass, field
 from os.path import basename, dirname
+from typing import Optional
 
 from swift.common.exceptions import DiskFileBadMetadataChecksum, \
     DiskFileError, DiskFileNotExist, DiskFileStateChanged
@@ -32,15 +34,34 @@ from swift.common.utils import EUCLEAN
 from swift.obj import diskfile
 
 from swift_losf.errors import IndexUnavailable
-from swift_losf.layout import Layout, ObjectPath
+from swift_losf.format.layout import Layout, ObjectPath
 from swift_losf.options import LosfOptions
 from swift_losf.store import Store
 
 #: What a disk says of what is to be put into quarantine.
 UNREADABLE = errno.EIO, errno.ENODATA, EUCLEAN
-#: A path, and what the index has just said of it. Each greenlet and thread has
-#: its own; threading.local, once eventlet has patched it, mixes up threads.
-_LISTED = ContextVar('listed', default=(None, None))
+
+
+@dataclass
+class _Listed:
+    """
+    What the index has just said of a suffix.
+
+    :param path: of the suffix
+    :param files: a dict of hash to file names; each is taken out once
+    :param lasts: whether files are left that nobody here has removed
+    """
+    path: Optional[str] = None
+    files: dict = field(default_factory=dict)
+    lasts: bool = False
+
+
+#: Each greenlet and thread has its own; threading.local, once eventlet has
+#: patched it, mixes up threads.
+_LISTED = ContextVar('listed', default=_Listed())
+#: The path of a partition, and a Lookahead of its suffixes.
+_AHEAD = ContextVar('ahead', default=(None, None))
+#: A path of a hash directory, and where its files are.
 _LOCATED = ContextVar('located', default=(None, None))
 
 
@@ -111,37 +132,51 @@ class KVPaths(diskfile.BaseDiskFileManager):
         return names
 
     def _list_hashes(self, store, where, path):
-        suffix, listed = _LISTED.get()
-        if suffix == path:
-            return list(listed)
+        listed = _LISTED.get()
+        if listed.path == path:
+            return list(listed.files)
         return [each for each, _ in store.list_suffix(
             where.partition, where.suffix)]
 
     def _list_files(self, store, where, path):
-        suffix, listed = _LISTED.get()
-        if suffix == dirname(path) and where.object_hash in listed:
-            return listed.pop(where.object_hash)
+        listed = _LISTED.get()
+        if listed.path == dirname(path) and where.object_hash in listed.files:
+            return listed.files.pop(where.object_hash)
         files = dict(store.list_hash(where.partition, where.object_hash))
         _LOCATED.set((path, files))
         return list(files)
 
     @contextmanager
-    def _listed(self, path, listed=None):
+    def _listed(self, path, files=None):
         """
         Know the files of the objects of a suffix, each once, without asking
         the index again.
 
         :param path: of the suffix
-        :param listed: a dict, hash to file names, or None to ask the index
+        :param files: a dict, hash to file names, or None to ask the index
         """
-        if listed is None:
-            store, where = self.find(path)
-            listed = dict(store.list_suffix(where.partition, where.suffix))
-        token = _LISTED.set((path, listed))
+        if files is None:
+            files = self._files_of(path)
+        token = _LISTED.set(_Listed(path, files, bool(files)))
         try:
             yield
         finally:
             _LISTED.reset(token)
+
+    def _files_of(self, path):
+        store, where = self.find(path)
+        partition, ahead = _AHEAD.get()
+        if partition == dirname(path):
+            return ahead.files(where.suffix)
+        return dict(store.list_suffix(where.partition, where.suffix))
+
+    @staticmethod
+    def _look_ahead(path=None, ahead=None):
+        """
+        Have a Lookahead asked for the suffixes of a partition from now on, or
+        the index again.
+        """
+        _AHEAD.set((path, ahead))
 
     def cleanup_listed_files(self, path, names):
         """
@@ -155,13 +190,21 @@ class KVPaths(diskfile.BaseDiskFileManager):
 
     def remove_dir(self, path):
         store, where = self.find(path)
-        if not where.object_hash and store.has_files(
-                where.partition, where.suffix):
+        listed = _LISTED.get()
+        lasts = listed.path == path and listed.lasts
+        if not where.object_hash and (lasts or store.has_files(
+                where.partition, where.suffix)):
             raise OSError(errno.ENOTEMPTY, os.strerror(errno.ENOTEMPTY), path)
 
     def remove_file(self, path):
         store, where = self.find(path)
         store.remove(where.partition, where.object_hash, [where.name])
+        self._have_gone()
+
+    @staticmethod
+    def _have_gone():
+        """Files have been removed: maybe of the suffix that was listed."""
+        _LISTED.get().lasts = False
 
     def is_file_older(self, path, age):
         if age <= 0:

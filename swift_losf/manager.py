@@ -20,8 +20,9 @@ the server leaves within a second of the end of its last call.
 
 Statsd: ``index_server.start.<device>.<policy>`` counts starts, and
 ``index_server.death.<device>.<policy>`` servers that nobody had told to end.
-Recon: object.recon has ``object_losf``: ``updated``, Unix time, and
-``index_servers``, a list of objects with
+Recon: object.recon has ``object_losf``: ``updated``, Unix time;
+``valid_until``, when it has been written again if the manager still runs, so
+that what is older says nothing; and ``index_servers``, a list of objects with
 
     device, policy   its name, and the index of the policy
     state            one of supervisor.State
@@ -46,10 +47,10 @@ from swift.common.utils import (
     parse_options, whataremyips)
 
 from swift_losf.errors import IndexUnavailable
-from swift_losf.index_channel import check_path
-from swift_losf.index_client import IndexClient
+from swift_losf.format.layout import Layout
+from swift_losf.index.channel import check_path
+from swift_losf.index.client import IndexClient
 from swift_losf.kvmanager import KVManager
-from swift_losf.layout import Layout
 from swift_losf.mounts import Devices
 from swift_losf.options import LosfOptions, ManagerOptions
 from swift_losf.supervisor import State, Supervised, command
@@ -235,9 +236,17 @@ class IndexServerManager(Daemon):
         pile = GreenPile(max(len(self._servers), 1))
         for place, server in sorted(self._servers.items()):
             pile.spawn(self._observe, place, server)
+        seen = list(pile)
+        now = time.time()
         dump_recon_cache({RECON_KEY: {
-            'updated': time.time(), 'index_servers': list(pile)}},
-            self.recon_file, self.logger)
+            'updated': now, 'valid_until': now + self.report_patience,
+            'index_servers': seen}}, self.recon_file, self.logger)
+
+    @property
+    def report_patience(self):
+        """Seconds that may be between two reports, if all goes well."""
+        return (2 * self.options.report_interval
+                + self.losf_options.index_timeout)
 
     def _observe(self, place, server):
         supervised = server.supervised

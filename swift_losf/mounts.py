@@ -41,6 +41,14 @@ def parse_mounts(text):
     return mounts
 
 
+def opened_path(fd):
+    """
+    :param fd: of a directory
+    :returns: a path of it, as long as it is open, whatever becomes of mounts
+    """
+    return '/proc/self/fd/%d' % fd
+
+
 class Devices:
     """
     The devices of a node.

@@ -99,6 +99,8 @@ class LosfOptions(Options):
     :param max_volume_size: bytes from which on a volume gets no more files
     :param max_volume_count: volumes of a device and policy that may be in use
         at the same time
+    :param volume_idle_time: seconds after which a volume is closed that
+        nothing has been appended to
     """
 
     PREFIX = 'losf_'
@@ -108,6 +110,7 @@ class LosfOptions(Options):
     index_retry_interval: float = _option(1.0, _seconds)
     max_volume_size: int = _option(10 * 2 ** 30, _volume_size)
     max_volume_count: int = _option(1000, config_positive_int_value)
+    volume_idle_time: float = _option(10.0, _positive_seconds)
 
 
 @dataclass(frozen=True)

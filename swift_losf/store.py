@@ -21,12 +21,13 @@ from functools import partial
 
 from swift.common.concurrency import tpool
 
-from swift_losf.appender import Appender
 from swift_losf.errors import IndexUnavailable
-from swift_losf.header import VolumeType
-from swift_losf.index_client import IndexClient
+from swift_losf.format.header import VolumeType
+from swift_losf.format.keys import MAX_SUFFIX, suffix_of
+from swift_losf.index.client import IndexClient
 from swift_losf.vfile import VFileReader, VFileWriter, read_metadata
-from swift_losf.volume import mark_quarantined
+from swift_losf.volumes.appender import Appender
+from swift_losf.volumes.volume import mark_quarantined
 
 
 def _suffix(number):
@@ -62,6 +63,24 @@ class Store:
         for object_hash, names in self.index.list_suffix(
                 partition, int(suffix, 16)):
             yield object_hash.hex(), names
+
+    def list_onward(self, partition, suffix, limit):
+        """
+        List the suffixes from one on, so many hashes at most.
+
+        :returns: (a dict of suffixes to dicts of hashes to file names, the
+            suffix behind those that are complete: maybe the first)
+        """
+        first = int(suffix, 16)
+        hashes, more = self.index.list_onward(partition, first, limit)
+        end = suffix_of(hashes[-1][0]) if more else MAX_SUFFIX + 1
+        suffixes = {}
+        for object_hash, names in hashes:
+            number = suffix_of(object_hash)
+            if number < end:
+                suffixes.setdefault('%03x' % number, {})[
+                    object_hash.hex()] = names
+        return suffixes, end
 
     def has_files(self, partition, suffix):
         """Whether a suffix has files."""

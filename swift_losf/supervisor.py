@@ -82,7 +82,7 @@ class Supervised:
         :param now: seconds of a monotonic clock
         """
         if self._process and self._process.poll() is not None:
-            self._ended(now)
+            self._ended(presence, now)
         if self._process and presence != self._presence:
             self.stop(now)
         if self.state is State.STOPPING and now >= self._kill_at:
@@ -124,8 +124,10 @@ class Supervised:
         self._logger.increment('index_server.start.%s' % self.name)
         spawn_n(self._relay, self._process)
 
-    def _ended(self, now):
-        asked = self.state is State.STOPPING
+    def _ended(self, presence, now):
+        # It may have noticed first that its device is not there any more.
+        asked = (self.state is State.STOPPING
+                 or presence != self._presence)
         log = self._logger.info if asked else self._logger.error
         log('index server %s: pid %d has ended with status %d', self.name,
             self.pid, self._process.returncode)
@@ -178,7 +180,7 @@ def command(layout, options, max_volume_size, mount_check):
     :param mount_check: whether the device has to be mounted
     :returns: the command line of their index server
     """
-    argv = [sys.executable, '-m', 'swift_losf.index_server',
+    argv = [sys.executable, '-m', 'swift_losf.index.server',
             '--device-path', layout.device_path,
             '--policy', str(layout.policy_index),
             '--sweep-interval', repr(options.sweep_interval),

@@ -26,13 +26,13 @@ import errno
 import os
 from dataclasses import dataclass
 
-from swift_losf.header import BLOCK, HEADER_LENGTH, SMALL, FormatError, \
-    RecordHeader, block_count, expect
-from swift_losf.metadata import decode_metadata
-from swift_losf.name_code import durable_name
-from swift_losf.record import Footer
+from swift_losf.format.header import BLOCK, HEADER_LENGTH, SMALL, \
+    FormatError, RecordHeader, block_count, expect
+from swift_losf.format.metadata import decode_metadata
+from swift_losf.format.name_code import durable_name
+from swift_losf.format.record import Footer
 from swift_losf.vfile_writer import VFileWriter
-from swift_losf.volume import lock_range, pread
+from swift_losf.volumes.volume import lock_range, pread
 
 __all__ = ['CorruptRecord', 'MissingRecord', 'VFileReader', 'VFileWriter',
            'read_metadata']

@@ -16,9 +16,9 @@ Writing a file: it becomes a record of a volume. FORMAT.md, "Writing a file".
 
 import time
 
-from swift_losf.header import HEADER_LENGTH, SMALL
-from swift_losf.pool import Pending
-from swift_losf.record import BlockSums, NewRecord
+from swift_losf.format.header import HEADER_LENGTH, SMALL
+from swift_losf.format.record import BlockSums, NewRecord
+from swift_losf.volumes.pool import Pending
 
 #: what is written of a long file before it is synced
 BYTES_PER_SYNC = 512 * 2 ** 20

@@ -20,13 +20,16 @@ import sys
 import tempfile
 import time
 import unittest
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
+import grpc
 from swift.common.concurrency import Timeout, sleep, spawn
 
 from swift_losf.errors import IndexUnavailable
-from swift_losf.index_client import IndexClient
-from swift_losf.keys import Location
+from swift_losf.format.keys import Location
+from swift_losf.index.client import IndexClient
+from swift_losf.index.service import IndexService
 
 DEADLINE = 30
 TIMEOUT = 0.5
@@ -84,6 +87,22 @@ class Server:
     def end(self):
         self.signal(signal.SIGKILL)
         self._process.wait()
+
+
+def serve_recovering(test, path, state):
+    """
+    Serve, until a test is over, as an index server that has no index yet.
+
+    :param test: a TestCase
+    :param path: of the socket
+    :param state: what it answers that it does
+    """
+    service = IndexService(None)
+    service.state = state
+    server = grpc.server(ThreadPoolExecutor(1), (service.handler(),))
+    server.add_insecure_port('unix:' + path)
+    server.start()
+    test.addCleanup(lambda: server.stop(None).wait())
 
 
 class ClientTestCase(unittest.TestCase):

@@ -17,9 +17,11 @@ import io
 import json
 import os
 
-from swift_losf import fsck
-from swift_losf.index import Index
-from swift_losf.index_db import Database
+from swift_losf.format import keys
+from swift_losf.fsck import cli as fsck
+from swift_losf.index.db import Database
+from swift_losf.index.index import Index
+from swift_losf.upkeep.sweeper import Sweeper
 from tests.unit.losf.index_world import HASH, NAME, PARTITION, IndexTest
 
 OTHER = '1700000000.00002.data'
@@ -82,6 +84,16 @@ class FsckTest(IndexTest):
         with contextlib.closing(Index(self.layout.index)) as index:
             yield index
 
+    def sweep(self, rounds=1):
+        """Give back, as an index server does, all that is to be given back."""
+        with self.index() as index:
+            sweeper = Sweeper(self.layout, index, 1, None)
+            for _ in range(rounds):
+                sweeper.sweep()
+            sweeper.stop()
+            self.assertEqual(0, index.statistics().dead_bytes)
+            self.assert_counted(index)
+
     def listed(self):
         """:returns: {(hash, name): Location} of all files"""
         with self.index() as index:
@@ -109,5 +121,36 @@ class FsckTest(IndexTest):
             return []
 
 
-__all__ = ['FsckTest', 'HASH', 'HASHES', 'NAME', 'OTHER', 'PARTITION',
-           'TOMBSTONE']
+class MendTest(FsckTest):
+    """Each damage is found, only found by a dry run, and put right."""
+
+    def assert_mended(self, *kinds, args=()):
+        before = self.content()
+        for command in (['check'], ['repair', '--dry-run']):
+            status, lines = self.run_fsck(*command, *args)
+            self.assertEqual((1, sorted(kinds)),
+                             (status, sorted(self.kinds(lines))), lines)
+        self.assertEqual(before, self.content())
+        status, lines = self.run_fsck('repair', *args)
+        self.assertEqual((0, sorted(kinds)),
+                         (status, sorted(self.kinds(lines))), lines)
+        self.assertTrue(all(line['mended'] for line in lines[:-1]), lines)
+        self.assert_sound(*args)
+        return lines[-1]['summary']
+
+    def assert_sound(self, *args):
+        after = self.content()
+        for command in ('check', 'repair'):
+            status, lines = self.run_fsck(command, *args)
+            self.assertEqual((0, []), (status, self.kinds(lines)), lines)
+        self.assertEqual(after, self.content())
+        self.sweep()
+        status, lines = self.run_fsck('check', '--data')
+        self.assertEqual((0, []), (status, self.kinds(lines)), lines)
+
+    def key(self, hash_, name=NAME):
+        return keys.file_key(PARTITION, hash_, name)
+
+
+__all__ = ['FsckTest', 'HASH', 'HASHES', 'MendTest', 'NAME', 'OTHER',
+           'PARTITION', 'TOMBSTONE']

@@ -97,10 +97,15 @@ class Index:
         return int.from_bytes(object_hash[-2:], 'big') & 0xfff
 
     def list_suffix(self, request, context):
-        hashes = sorted({key[1] for key in self.files
-                         if key[0] == request.partition
-                         and self._suffix(key[1]) == request.suffix
-                         and key[1] > request.after})
+        after = request.after and (self._suffix(request.after),
+                                   request.after)
+        last = request.last_suffix or request.suffix
+        hashes = [each for _, each in sorted(
+            place for place in {(self._suffix(key[1]), key[1])
+                                for key in self.files
+                                if key[0] == request.partition}
+            if request.suffix <= place[0] <= last
+            and (not after or place > after))]
         limit = request.limit or PAGE
         return index_pb2.SuffixListing(more=len(hashes) > limit, hashes=[
             index_pb2.HashFiles(hash=each, names=[

@@ -19,13 +19,13 @@ import time
 import unittest
 from unittest import mock
 
-from swift_losf.header import VolumeType, record_length
-from swift_losf.index import Index, is_tombstone
-from swift_losf.keys import Location
-from swift_losf.layout import Layout
-from swift_losf.record import BlockSums, NewRecord
-from swift_losf.recovery import recover
-from swift_losf.writable import WritableVolume
+from swift_losf.format.header import VolumeType, record_length
+from swift_losf.format.keys import Location
+from swift_losf.format.layout import Layout
+from swift_losf.format.record import BlockSums, NewRecord
+from swift_losf.index.index import Index, is_tombstone
+from swift_losf.upkeep.recovery import recover
+from swift_losf.volumes.writable import WritableVolume
 
 NAME = '1700000000.00001.data'
 HASH = bytes(range(16))

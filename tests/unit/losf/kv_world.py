@@ -13,6 +13,7 @@
 """What the tests of the diskfile share: devices, index servers, requests."""
 
 import os
+import random
 import shutil
 import signal
 import subprocess
@@ -32,9 +33,9 @@ from swift.common.utils import Timestamp, get_logger, hash_path
 from swift.common.utils import md5
 from swift.obj.server import ObjectController
 
-from swift_losf.index_client import IndexClient
+from swift_losf.format.layout import Layout
+from swift_losf.index.client import IndexClient
 from swift_losf.kvfile import KVDiskFileManager
-from swift_losf.layout import Layout
 from tests.unit.losf.clients import DEADLINE, wait_for
 
 PARTITION = '3'
@@ -48,6 +49,34 @@ def policy(index=0):
     return StoragePolicy(
         index, 'kv%d' % index, is_default=index == 0,
         diskfile_module='egg:swift-lightsync#replication.kv')
+
+
+def bytes_of(length, seed=1):
+    return random.Random(seed).randbytes(length)
+
+
+class Body:
+    """
+    What a client sends.
+
+    :param data: bytes
+    :param length: of what it sends before it does something
+    :param then: a function; what it does
+    """
+
+    def __init__(self, data, length, then=lambda: None):
+        self._data = data
+        self._length = length
+        self._then = then
+        self._sent = 0
+
+    def read(self, size=-1):
+        if self._sent >= self._length:
+            self._then()
+            self._then = lambda: None
+        chunk = self._data[self._sent:][:max(size, 0) or None]
+        self._sent += len(chunk)
+        return chunk
 
 
 class World:
@@ -77,7 +106,7 @@ class World:
     def serve(self, device, *arguments):
         """Start an index server, and wait until it serves."""
         self.servers[device] = subprocess.Popen(
-            [sys.executable, '-m', 'swift_losf.index_server',
+            [sys.executable, '-m', 'swift_losf.index.server',
              '--device-path', self.path(device), '--policy', '0',
              *arguments], stderr=subprocess.DEVNULL)
         client = IndexClient(self.layout(device).socket, retry_interval=0)

@@ -20,12 +20,12 @@ import time
 import unittest
 from unittest import mock
 
-from swift_losf import appender as appender_module
-from swift_losf.header import VolumeType
-from swift_losf.layout import Layout
-from swift_losf.pool import IDLE
+from swift_losf.format.header import VolumeType
+from swift_losf.format.layout import Layout
 from swift_losf.vfile import VFileWriter
-from swift_losf.writable import WritableVolume
+from swift_losf.volumes import appender as appender_module
+from swift_losf.volumes.pool import IDLE
+from swift_losf.volumes.writable import WritableVolume
 from tests.unit.losf.volumes import FailingDisk, VolumeTest, bytes_of, \
     hash_of
 
@@ -53,9 +53,11 @@ class AppenderTest(VolumeTest):
     def setUp(self):
         super().setUp()
         self.disk = self.disk_class()
-        patched = mock.patch('swift_losf.writable.os', self.disk)
-        patched.start()
-        self.addCleanup(patched.stop)
+        # Nothing is laid out: test_laying_out.py has that.
+        for name, value in ('os', self.disk), ('ROOM', 2 ** 63):
+            patched = mock.patch('swift_losf.volumes.writable.' + name, value)
+            patched.start()
+            self.addCleanup(patched.stop)
 
     def syncs(self):
         return sum(1 for each in self.disk.log if each[0] == 'sync')
@@ -205,10 +207,10 @@ import itertools, sys
 import eventlet
 eventlet.monkey_patch()
 from eventlet import tpool
-from swift_losf.appender import Appender
-from swift_losf.header import VolumeType
-from swift_losf.layout import Layout
+from swift_losf.format.header import VolumeType
+from swift_losf.format.layout import Layout
 from swift_losf.vfile import VFileReader, VFileWriter
+from swift_losf.volumes.appender import Appender
 from tests.unit.losf.volumes import Options, bytes_of, hash_of
 layout = Layout(sys.argv[1], 0)
 appender = Appender(layout, VolumeType.DATA, Options(),

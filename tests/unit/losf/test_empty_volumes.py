@@ -19,14 +19,14 @@ import shutil
 from dataclasses import replace
 from unittest import mock
 
-from swift_losf import empty_volumes
-from swift_losf.appender import Appender
-from swift_losf.empty_volumes import KEPT, EmptyVolumes
-from swift_losf.header import VolumeType
-from swift_losf.recovery import recover
-from swift_losf.sweeper import Sweeper
-from swift_losf.volume import mark_quarantined
-from swift_losf.writable import WritableVolume
+from swift_losf.format.header import VolumeType
+from swift_losf.upkeep import empty_volumes
+from swift_losf.upkeep.empty_volumes import KEPT, EmptyVolumes
+from swift_losf.upkeep.recovery import recover
+from swift_losf.upkeep.sweeper import Sweeper
+from swift_losf.volumes.appender import Appender
+from swift_losf.volumes.volume import mark_quarantined
+from swift_losf.volumes.writable import WritableVolume
 from tests.unit.losf.index_world import HASH, NAME, PARTITION, IndexTest
 from tests.unit.losf.test_giving_back import World
 from tests.unit.losf.volumes import Options, bytes_of
@@ -222,7 +222,8 @@ class TestWriters(EmptyVolumesTest):
                 steps.pop()()
             return flock(*args)
 
-        with mock.patch('swift_losf.writable.fcntl.flock', remove_before):
+        with mock.patch('swift_losf.volumes.writable.fcntl.flock',
+                        remove_before):
             self.assertIsNone(WritableVolume.take(self.layout.volume(1)))
         self.assertEqual([], self.numbers()[0])
 
@@ -237,7 +238,7 @@ class TestWriters(EmptyVolumesTest):
                 os.unlink(self.layout.volume(1))
             return names
 
-        with mock.patch('swift_losf.pool.os.listdir', list_and_remove):
+        with mock.patch('swift_losf.volumes.pool.os.listdir', list_and_remove):
             held = self.appender(max_volume_count=1).pool.take()
         self.assertEqual(50, held.number)
 

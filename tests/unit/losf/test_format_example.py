@@ -19,13 +19,13 @@ import unittest
 from dataclasses import dataclass
 
 import swift_losf
-from swift_losf import keys
-from swift_losf.header import HEADER_LENGTH, VOLUME_HEADER_LENGTH, \
+from swift_losf.format import keys
+from swift_losf.format.header import HEADER_LENGTH, VOLUME_HEADER_LENGTH, \
     RecordHeader, VolumeHeader, VolumeType
-from swift_losf.keys import Location
-from swift_losf.record import BlockSums, NewRecord
+from swift_losf.format.keys import Location
+from swift_losf.format.record import BlockSums, NewRecord
 from swift_losf.vfile import VFileReader
-from swift_losf.volume import find_header, iter_records, read_header
+from swift_losf.volumes.volume import find_header, iter_records, read_header
 from tests.unit.losf.index_world import IndexTest
 
 FORMAT = os.path.join(os.path.dirname(swift_losf.__file__), 'FORMAT.md')

@@ -18,10 +18,11 @@ import os
 import shutil
 import threading
 
-from swift_losf import fsck
-from swift_losf.fsck_dump import partitions_of
-from swift_losf.index_server import IndexServer, Options, locked
-from swift_losf.volume import mark_quarantined
+from swift_losf.fsck import cli as fsck
+from swift_losf.fsck.dump import partitions_of
+from swift_losf.index.hold import locked
+from swift_losf.index.server import IndexServer, Options
+from swift_losf.volumes.volume import mark_quarantined
 from tests.unit.losf.fsck_world import HASH, HASHES, NAME, PARTITION, \
     TOMBSTONE, FsckTest
 
@@ -65,7 +66,8 @@ class DumpTest(FsckTest):
             (PARTITION, NAME, 3, self.high.offset, {'name': NAME}),
             tuple(shown[each] for each in (
                 'partition', 'name', 'volume', 'offset', 'metadata')))
-        shown, = self.dump('--quarantined')
+        status, (shown, _) = self.run_fsck('quarantine')
+        self.assertEqual(0, status)
         self.assertEqual((HASHES[0].hex(), NAME, True), tuple(
             shown[each] for each in ('hash', 'name', 'quarantined')))
         self.assertEqual([shown], self.dump('--hash', HASHES[0].hex()))
@@ -101,16 +103,16 @@ class TestDump(DumpTest):
 
     def test_a_volume_is_shown_without_index(self):
         shutil.rmtree(self.layout.index)
-        with self.assertLogs('swift_losf.fsck_dump', 'WARNING'):
+        with self.assertLogs('swift_losf.fsck.dump', 'WARNING'):
             records = self.dump('--volume', '1')[1:]
         self.assertEqual(7, len(records))
         self.assertNotIn('index', records[0])
-        self.dump('--quarantined', status=2)
+        self.dump('--hash', HASHES[0].hex(), status=2)
         self.assertFalse(os.path.exists(self.layout.index))
 
     def test_it_is_said_that_the_server_does_not_answer(self):
         with locked(self.layout):
-            with self.assertLogs('swift_losf.fsck_dump', 'WARNING') as logs:
+            with self.assertLogs('swift_losf.fsck.dump', 'WARNING') as logs:
                 self.assertEqual(8, len(self.dump('--volume', '1')))
             self.assertIn('index server at', logs.output[0])
             self.dump('--hash', HIGH.hex(), status=2)

@@ -17,10 +17,10 @@ import os
 import random
 import unittest
 
-from swift_losf.fsck_header import find_salt
-from swift_losf.fsck_places import Places
-from swift_losf.fsck_progress import LOG_INTERVAL, Progress
-from swift_losf.header import VolumeHeader, VolumeType
+from swift_losf.format.header import VolumeHeader, VolumeType
+from swift_losf.fsck.places import Places
+from swift_losf.fsck.progress import LOG_INTERVAL, Progress
+from swift_losf.volumes.header_repair import find_salt
 from tests.unit.losf.fsck_world import FsckTest
 
 

@@ -15,11 +15,11 @@
 import os
 from unittest import mock
 
-from swift_losf import dead as dead_module
-from swift_losf.index import Index
-from swift_losf.recovery import recover
-from swift_losf.sweeper import Sweeper
-from swift_losf.volume import mark_quarantined
+from swift_losf.index.index import Index
+from swift_losf.upkeep import dead as dead_module
+from swift_losf.upkeep.recovery import recover
+from swift_losf.upkeep.sweeper import Sweeper
+from swift_losf.volumes.volume import mark_quarantined
 from tests.unit.losf.index_world import HASH, NAME, PARTITION, IndexTest, \
     RecoveryTest
 

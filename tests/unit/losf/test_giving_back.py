@@ -21,12 +21,12 @@ import random
 import threading
 import unittest
 
-from swift_losf.appender import Appender
-from swift_losf.header import VolumeType
-from swift_losf.index import Index
-from swift_losf.layout import Layout
-from swift_losf.sweeper import Sweeper
+from swift_losf.format.header import VolumeType
+from swift_losf.format.layout import Layout
+from swift_losf.index.index import Index
+from swift_losf.upkeep.sweeper import Sweeper
 from swift_losf.vfile import VFileReader, VFileWriter
+from swift_losf.volumes.appender import Appender
 from tests.unit.losf.filesystems import with_holes
 from tests.unit.losf.volumes import Options, bytes_of, hash_of
 
@@ -148,6 +148,7 @@ class TestGivingBack(unittest.TestCase):
             with self.subTest(name), self.world(make) as world:
                 for number in range(100):
                     world.put(number, 4096)
+                world.appender.close()
                 # header, name, metadata, CRCs: at most 512 bytes with them
                 self.assertLessEqual(
                     os.path.getsize(world.layout.volume(1)),

@@ -22,8 +22,8 @@ from h2.config import H2Configuration
 from h2.connection import H2Connection
 from h2.settings import SettingCodes, Settings
 
-from swift_losf.grpc_reply import PREFIX, CallError, Status
-from swift_losf.grpc_unary import UnaryConnection
+from swift_losf.index.grpc_reply import PREFIX, CallError, Status
+from swift_losf.index.grpc_unary import UnaryConnection
 
 DEADLINE = 10
 PATH = b'/package.Service/Echo'

@@ -16,12 +16,12 @@ import unittest
 from google_crc32c import value as crc32c
 from hypothesis import given, settings, strategies as st
 
-from swift_losf.header import ALIGNMENT, BLOCK, DURABLE_OFFSET, \
+from swift_losf.format.header import ALIGNMENT, BLOCK, DURABLE_OFFSET, \
     MAX_METADATA, QUARANTINED_OFFSET, FormatError, RecordHeader, \
     VolumeHeader, VolumeType, block_count, footer_length, record_length
-from swift_losf.keys import Location
-from swift_losf.metadata import decode_metadata, encode_metadata
-from swift_losf.record import BlockSums, Footer, NewRecord
+from swift_losf.format.keys import Location
+from swift_losf.format.metadata import decode_metadata, encode_metadata
+from swift_losf.format.record import BlockSums, Footer, NewRecord
 
 VOLUME = VolumeHeader(number=258, type=VolumeType.DATA, policy=3,
                       created=2 ** 60 + 5, salt=b'saltsalt')

@@ -22,12 +22,14 @@ from hypothesis import HealthCheck, settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, \
     invariant, precondition, rule
 
-from swift_losf import index_db, index_listings, keys
-from swift_losf.header import VolumeType
-from swift_losf.index import Index, NotFound, Refused, is_tombstone
-from swift_losf.index_arguments import InvalidArgument
-from swift_losf.index_db import VersionError
-from swift_losf.keys import Location
+from swift_losf.format import keys
+from swift_losf.format.header import VolumeType
+from swift_losf.format.keys import Location
+from swift_losf.index import db as index_db
+from swift_losf.index import listings as index_listings
+from swift_losf.index.arguments import InvalidArgument
+from swift_losf.index.db import VersionError
+from swift_losf.index.index import Index, NotFound, Refused, is_tombstone
 from tests.unit.losf.index_world import HASH, NAME, PARTITION, IndexTest, \
     location_of
 
@@ -138,8 +140,8 @@ class TestOtherCalls(IndexTest):
             self.index.remove(PARTITION, hash_, [NAME])
             self.assertEqual([], fsync.mock_calls)
             self.index.remove(PARTITION, hash_)
-            self.assertEqual(self.layout.index,
-                             os.path.dirname(fsync.mock_calls[0].args[0]))
+            self.assertEqual(self.layout.index, os.path.realpath(
+                os.path.dirname(fsync.mock_calls[0].args[0])))
 
     def test_many_removals_are_not_remembered_without_end(self):
         hashes = self.fill(5)
@@ -171,7 +173,7 @@ class TestOtherCalls(IndexTest):
                 if name.endswith('.log')]
         self.assertEqual(
             [os.path.join(self.layout.index, name) for name in sorted(logs)]
-            + [self.layout.index], synced)
+            + [self.layout.index], list(map(os.path.realpath, synced)))
 
     def test_the_checkpoint_is_the_watermark_of_the_last_sync(self):
         def register(watermark):
@@ -218,9 +220,25 @@ class TestOtherCalls(IndexTest):
                 self.assertEqual(
                     [(each, [NAME, OTHER]) for each in hashes], found)
 
+    def test_suffixes_in_a_row_are_listed_page_by_page(self):
+        hashes = [each for suffix in (0xaba, 0xabb, 0xabd)
+                  for each in self.fill(3, suffix=suffix)]
+        self.fill(2, suffix=0xab9)
+        self.fill(2, suffix=0xabe)
+        found, after, more = [], b'', True
+        while more:
+            page, more = self.index.list_suffix(
+                PARTITION, 0xaba, after, 4, last_suffix=0xabd)
+            found += page
+            after = page[-1][0]
+        self.assertEqual([(each, [NAME]) for each in hashes], found)
+        with self.assertRaisesRegex(InvalidArgument,
+                                    '2745: must be from 2746 to 4095'):
+            self.index.list_suffix(PARTITION, 0xaba, last_suffix=0xab9)
+
     def test_a_page_after_a_hash_of_another_suffix_is_refused(self):
         for after, message in ((b'x', "after '78': must be empty or 16"),
-                               (bytes(16), 'must be a hash of suffix abc')):
+                               (bytes(16), 'a hash of suffix abc to abc')):
             with self.assertRaisesRegex(InvalidArgument, message):
                 self.index.list_suffix(PARTITION, 0xabc, after)
 

@@ -26,10 +26,10 @@ from h2.settings import SettingCodes
 
 from swift.common.concurrency import GreenPile, sleep, tpool
 
-from swift_losf import index_channel
 from swift_losf.errors import IndexUnavailable
-from swift_losf.index_channel import MAX_PATH, Breaker
-from swift_losf.index_client import IndexClient
+from swift_losf.index import channel as index_channel
+from swift_losf.index.channel import MAX_PATH, Breaker
+from swift_losf.index.client import IndexClient
 from tests.unit.losf.clients import (
     DEADLINE, HASH, PLACE, TIMEOUT, ClientTestCase, wait_for, watched_hub)
 

@@ -23,10 +23,12 @@ from unittest import mock
 
 from swift.common.concurrency import GreenPile, Timeout, tpool
 
-from swift_losf import grpc_reply, grpc_unary, index_channel
-from swift_losf.index_channel import MAX_CONNECTIONS
-from swift_losf.index_client import IndexClient, Statistics, Volume
-from swift_losf.keys import Location
+from swift_losf.format.keys import Location
+from swift_losf.index import channel as index_channel
+from swift_losf.index import grpc_reply
+from swift_losf.index import grpc_unary
+from swift_losf.index.channel import MAX_CONNECTIONS
+from swift_losf.index.client import IndexClient, Statistics, Volume
 from tests.unit.losf.clients import (
     DEADLINE, HASH, PLACE, TIMEOUT, ClientTestCase, Server)
 from tests.unit.losf.index_stub import LARGE, MALFORMED
@@ -106,6 +108,17 @@ class TestCalls(ClientTestCase):
         self.assertEqual([0x123], self.client.list_partition(1))
         self.assertEqual([1], self.client.list_partitions())
         self.assertEqual([], list(self.client.list_suffix(1, 0x124)))
+
+    def test_suffixes_are_listed_from_one_on(self):
+        hashes = [b'%014d' % (9 - number) + bytes([0x60 + number, 0x23])
+                  for number in range(9)]
+        for each in hashes:
+            self.client.register(1, each, 'x', PLACE, 0)
+        expected = [(each, ['x']) for each in hashes]
+        self.assertEqual((expected, False), self.client.list_onward(1, 0, 9))
+        self.assertEqual((expected[2:5], True),
+                         self.client.list_onward(1, 0x223, 3))
+        self.assertEqual(([], False), self.client.list_onward(1, 0x824))
 
     def test_volumes_are_reserved_and_listed(self):
         number = self.client.new_volume(2)

@@ -20,7 +20,7 @@ import unittest
 
 import swift_losf
 from swift_losf import index_pb2
-from swift_losf.index_service import IndexService
+from swift_losf.index.service import IndexService
 
 PACKAGE = os.path.dirname(swift_losf.__file__)
 

@@ -21,20 +21,24 @@ import subprocess
 import sys
 import threading
 import time
+import unittest
 from unittest import mock
 
 import grpc
 import plyvel
 
-from swift_losf import index_pb2 as pb, index_server, space
-from swift_losf.header import FormatError
-from swift_losf.index import Index
-from swift_losf.index_server import IndexServer, Options, ServerError, \
+import swift_losf
+from swift_losf import index_pb2 as pb
+from swift_losf.format.header import FormatError
+from swift_losf.format.layout import Layout
+from swift_losf.index import server as index_server
+from swift_losf.index.index import Index
+from swift_losf.index.server import IndexServer, Options, ServerError, \
     locked, main
-from swift_losf.layout import Layout
+from swift_losf.volumes import space
 from tests.unit.losf.index_world import HASH, NAME, PARTITION, IndexTest
 
-REPOSITORY = os.path.dirname(os.path.dirname(index_server.__file__))
+REPOSITORY = os.path.dirname(os.path.dirname(swift_losf.__file__))
 
 
 class Caller:
@@ -86,7 +90,7 @@ class TestProcess(ServerTest):
 
     def start(self, *options):
         process = subprocess.Popen(
-            [sys.executable, '-m', 'swift_losf.index_server', '--device-path',
+            [sys.executable, '-m', 'swift_losf.index.server', '--device-path',
              self.device, '--policy', '0', *options],
             cwd=REPOSITORY, stderr=subprocess.PIPE, text=True)
         self.addCleanup(process.stderr.close)
@@ -151,6 +155,9 @@ class TestServer(ServerTest):
 
     def setUp(self):
         super().setUp()
+        self.make_server()
+
+    def make_server(self):
         self.server = IndexServer(self.layout, Options(0.01, 0.01))
         self.results = []
         self.thread = threading.Thread(
@@ -250,12 +257,12 @@ class TestServer(ServerTest):
             found.files, found.quarantined, found.volumes))(
                 self.call('GetStatistics')))
 
-    def fail_with(self, error):
+    def fail_with(self, error, code=grpc.StatusCode.UNAVAILABLE):
         self.start_and_wait()
         with mock.patch.object(Index, 'files', side_effect=error), \
                 self.assertLogs(index_server.logger, 'ERROR') as logs:
-            self.assert_refused(grpc.StatusCode.UNAVAILABLE,
-                                'the index server ends: ', self.list_hash)
+            self.assert_refused(code, 'the index server ends: ',
+                                self.list_hash)
             self.thread.join()
         self.assertIn('started again, it recovers', logs.output[0])
         return self.results[0], os.path.exists(self.layout.index)
@@ -269,8 +276,12 @@ class TestServer(ServerTest):
             FormatError('location')))
 
     def test_a_full_disk_ends_it_and_the_index_is_kept(self):
-        self.assertEqual((False, True), self.fail_with(
-            plyvel.IOError(b'No space left on device')))
+        for error in (plyvel.IOError(b'x.log: No space left on device'),
+                      OSError(errno.EDQUOT, 'Disk quota exceeded')):
+            with self.subTest(error=error):
+                self.make_server()
+                self.assertEqual((False, True), self.fail_with(
+                    error, grpc.StatusCode.RESOURCE_EXHAUSTED))
 
     def test_more_calls_than_allowed_are_refused(self):
         going_on, begun = threading.Event(), threading.Event()
@@ -344,6 +355,25 @@ class TestServer(ServerTest):
             self.assertTrue(self.end())
             with self.assertRaises(grpc.RpcError):
                 waiting.result()
+
+
+class TestSignals(unittest.TestCase):
+    """A signal that is handled at any point of the wait for it."""
+
+    SCRIPT = """if True:
+        import random, signal
+        from swift_losf.index.server import IndexServer, Options
+        for _ in range(3000):
+            server = IndexServer(None, Options())
+            server.stop_on(signal.SIGALRM)
+            signal.setitimer(signal.ITIMER_REAL, 1e-6 + random.random() / 1e4)
+            while not server._stop.wait(1e-6):
+                pass
+        """
+
+    def test_it_never_stands_in_its_own_way(self):
+        subprocess.run([sys.executable, '-c', self.SCRIPT], cwd=REPOSITORY,
+                       check=True, timeout=120)
 
 
 class TestStart(IndexTest):

@@ -16,9 +16,9 @@ import unittest
 
 from hypothesis import given, strategies as st
 
-from swift_losf import keys
-from swift_losf.header import FormatError, VolumeType
-from swift_losf.keys import Location, VolumeState
+from swift_losf.format import keys
+from swift_losf.format.header import FormatError, VolumeType
+from swift_losf.format.keys import Location, VolumeState
 
 NUMBERS = st.integers(0, 2 ** 63 - 1)
 PARTITIONS = st.integers(0, 2 ** 32 - 1)

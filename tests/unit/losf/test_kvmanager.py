@@ -229,6 +229,31 @@ class TestQuarantine(KVTest):
         self.assertEqual(['0000000001.00000.data'], self.quarantined())
         self.assertTrue(self.files(other))
 
+    def test_what_is_written_while_suffixes_are_hashed_is_not_missed(self):
+        names = ['o%d' % number for number in range(40)]
+        for name in names:
+            self.write(b'x', 1, name)
+        late = min(names, key=lambda name: self.hash(name)[-3:])
+        last = max(names, key=lambda name: self.hash(name)[-3:])
+        hashed = self.manager._hash_suffix_dir
+
+        def hash_suffix_dir(path, policy):
+            if path.endswith(self.hash(late)[-3:]) and not written:
+                written.append(self.write(b'y', 2, last))
+            return hashed(path, policy)
+        written = []
+        with mock.patch.object(self.manager, '_hash_suffix_dir',
+                               hash_suffix_dir):
+            self.get_hashes()
+        self.assertTrue(written)
+        known = self.get_hashes()
+        self.assertEqual(self.get_hashes(recalculate=list(known)), known)
+
+    def get_hashes(self, recalculate=()):
+        return self.manager._get_hashes(
+            'd1', PARTITION, self.policy, do_listdir=True,
+            recalculate=list(recalculate))[1]
+
     def test_a_suffix_whose_objects_cannot_be_quarantined_singly(self):
         self.write(b'x', 1)
         path = self.diskfile()._datadir

@@ -34,11 +34,13 @@ class TestOptions(unittest.TestCase):
 
     def test_what_is_set_is_parsed(self):
         self.assertEqual(
-            LosfOptions('/ssd', 2.5, 0.0, 2 ** 30, 7), LosfOptions.from_conf({
+            LosfOptions('/ssd', 2.5, 0.0, 2 ** 30, 7, 3.5),
+            LosfOptions.from_conf({
                 'losf_index_path': '/ssd', 'losf_index_timeout': '2.5',
                 'losf_index_retry_interval': '0',
                 'losf_max_volume_size': '1073741824',
-                'losf_max_volume_count': '7'}))
+                'losf_max_volume_count': '7',
+                'losf_volume_idle_time': '3.5'}))
         self.assertEqual(3.0, ManagerOptions.from_conf(
             {'stop_timeout': '3'}).stop_timeout)
 
@@ -49,8 +51,9 @@ class TestOptions(unittest.TestCase):
     def test_what_is_not_allowed_is_refused_with_name_and_value(self):
         for cls, name, values in (
                 (LosfOptions, 'losf_index_path', ('ssd', './ssd')),
-                (LosfOptions, 'losf_index_timeout',
-                 ('0', '-1', 'x', 'inf', 'nan', '')),
+                *((LosfOptions, 'losf_' + each,
+                   ('0', '-1', 'x', 'inf', 'nan', ''))
+                  for each in ('index_timeout', 'volume_idle_time')),
                 (LosfOptions, 'losf_index_retry_interval',
                  ('-1', 'x', 'inf', 'nan', '')),
                 (LosfOptions, 'losf_max_volume_size',

@@ -17,12 +17,12 @@ from unittest import mock
 
 import plyvel
 
-from swift_losf import recovery as recovery_module
-from swift_losf.header import VolumeType
-from swift_losf.keys import Location
-from swift_losf.recovery import recover
-from swift_losf.sweeper import Sweeper
-from swift_losf.volume import mark_durable, mark_quarantined
+from swift_losf.format.header import VolumeType
+from swift_losf.format.keys import Location
+from swift_losf.upkeep import recovery as recovery_module
+from swift_losf.upkeep.recovery import recover
+from swift_losf.upkeep.sweeper import Sweeper
+from swift_losf.volumes.volume import mark_durable, mark_quarantined
 from tests.unit.losf.index_world import HASH, NAME, PARTITION, RecoveryTest
 
 OTHER = '1700000000.00002.data'

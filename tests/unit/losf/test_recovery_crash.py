@@ -28,13 +28,13 @@ from unittest import mock
 from hypothesis import HealthCheck, example, given, settings, \
     strategies as st
 
-from swift_losf import index_db
-from swift_losf.header import VOLUME_HEADER_LENGTH
-from swift_losf.index import is_tombstone
-from swift_losf.layout import Layout, volume_number
-from swift_losf.recovery import recover
-from swift_losf.sweeper import Sweeper
-from swift_losf.volume import mark_durable, mark_quarantined
+from swift_losf.format.header import VOLUME_HEADER_LENGTH
+from swift_losf.format.layout import Layout, volume_number
+from swift_losf.index import db as index_db
+from swift_losf.index.index import is_tombstone
+from swift_losf.upkeep.recovery import recover
+from swift_losf.upkeep.sweeper import Sweeper
+from swift_losf.volumes.volume import mark_durable, mark_quarantined
 from tests.unit.losf.index_world import PARTITION, IndexTest
 
 OBJECTS = 4

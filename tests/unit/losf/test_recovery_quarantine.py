@@ -14,8 +14,8 @@
 
 import os
 
-from swift_losf.sweeper import Sweeper
-from swift_losf.volume import mark_durable, mark_quarantined
+from swift_losf.upkeep.sweeper import Sweeper
+from swift_losf.volumes.volume import mark_durable, mark_quarantined
 from tests.unit.losf.index_world import NAME, RecoveryTest
 
 OTHER = '1700000000.00002.data'

@@ -20,10 +20,10 @@ from unittest import mock
 
 from hypothesis import given, strategies as st
 
-from swift_losf import space
-from swift_losf.ranges import Ranges
-from swift_losf.space import FilesystemError, check_filesystem, is_zero, \
-    widened
+from swift_losf.format.ranges import Ranges
+from swift_losf.volumes import space
+from swift_losf.volumes.space import FilesystemError, check_filesystem, \
+    is_zero, widened
 from tests.unit.losf.filesystems import mounted
 
 RANGES = st.lists(st.tuples(st.booleans(), st.integers(0, 40),

@@ -16,9 +16,9 @@ import os
 from unittest import mock
 
 from swift_losf.errors import IndexUnavailable
-from swift_losf.header import QUARANTINED_OFFSET
-from swift_losf.keys import Location
-from swift_losf.layout import ObjectPath
+from swift_losf.format.header import QUARANTINED_OFFSET
+from swift_losf.format.keys import Location
+from swift_losf.format.layout import ObjectPath
 from tests.unit.losf.kv_world import PARTITION, KVTest, World
 
 

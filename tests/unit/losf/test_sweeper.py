@@ -16,10 +16,11 @@ import os
 from dataclasses import replace
 from unittest import mock
 
-from swift_losf import dead as dead_module, sweeper as sweeper_module
-from swift_losf.header import FormatError
-from swift_losf.sweeper import Sweeper
-from swift_losf.volume import lock_range
+from swift_losf.format.header import FormatError
+from swift_losf.upkeep import dead as dead_module
+from swift_losf.upkeep import sweeper as sweeper_module
+from swift_losf.upkeep.sweeper import Sweeper
+from swift_losf.volumes.volume import lock_range
 from tests.unit.losf.index_world import HASH, NAME, PARTITION, IndexTest
 
 OTHER = '1700000000.00002.data'

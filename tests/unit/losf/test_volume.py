@@ -19,14 +19,14 @@ import unittest
 from dataclasses import replace
 from unittest import mock
 
-from swift_losf import writable
-from swift_losf.header import HEADER_LENGTH, QUARANTINED_OFFSET, \
+from swift_losf.format.header import HEADER_LENGTH, QUARANTINED_OFFSET, \
     FormatError, VolumeType
-from swift_losf.layout import Layout
-from swift_losf.record import BlockSums, NewRecord
-from swift_losf.volume import iter_records, lock_range, mark_durable, \
+from swift_losf.format.layout import Layout
+from swift_losf.format.record import BlockSums, NewRecord
+from swift_losf.volumes import writable
+from swift_losf.volumes.volume import iter_records, lock_range, mark_durable, \
     mark_quarantined, pread, punch_hole, read_header, unlock_range
-from swift_losf.writable import WritableVolume
+from swift_losf.volumes.writable import WritableVolume
 from tests.unit.losf.volumes import VolumeTest, bytes_of, hash_of
 
 
@@ -253,7 +253,7 @@ class TestWritableVolume(VolumeTest):
         self.assertEqual([], os.listdir(self.device))
 
     def test_the_directories_that_it_makes_are_synced(self):
-        with mock.patch('swift_losf.writable.fsync_dir') as synced:
+        with mock.patch('swift_losf.volumes.writable.fsync_dir') as synced:
             self.create(1)
             self.create(2)
         self.assertEqual([mock.call(self.device),
@@ -290,7 +290,7 @@ class TestWritableVolume(VolumeTest):
                 os.rename(path, path + '.broken')
             return real(fd)
 
-        with mock.patch('swift_losf.writable.os.fstat', fstat):
+        with mock.patch('swift_losf.volumes.writable.os.fstat', fstat):
             self.assertIsNone(WritableVolume.take(path))
 
     def test_a_write_that_comes_in_parts_is_continued(self):
@@ -300,7 +300,7 @@ class TestWritableVolume(VolumeTest):
         def pwritev(fd, buffers, offset):
             return os.pwrite(fd, b''.join(buffers)[:700], offset)
 
-        with mock.patch('swift_losf.writable.os.pwritev', pwritev):
+        with mock.patch('swift_losf.volumes.writable.os.pwritev', pwritev):
             volume.write_at([b''] + pieces + [b''], 4096)
         self.assertEqual(b''.join(pieces), pread(volume.fd, 9999, 4096))
         volume.write_at([b'x'] * 3000, 4096)
@@ -311,7 +311,7 @@ class TestWritableVolume(VolumeTest):
         path = self.layout.volume(2)
         process = subprocess.Popen(
             [sys.executable, '-c', 'import sys\n'
-             'from swift_losf.writable import WritableVolume\n'
+             'from swift_losf.volumes.writable import WritableVolume\n'
              'volume = WritableVolume.take(sys.argv[1])\n'
              'print(volume is not None, flush=True)\n'
              'sys.stdin.read()', path],

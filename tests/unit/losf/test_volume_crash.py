@@ -30,9 +30,9 @@ import unittest
 from dataclasses import dataclass, replace
 from unittest import mock
 
-from swift_losf.header import FormatError
-from swift_losf.layout import volume_number
-from swift_losf.volume import iter_records, pread, read_header
+from swift_losf.format.header import FormatError
+from swift_losf.format.layout import volume_number
+from swift_losf.volumes.volume import iter_records, pread, read_header
 from tests.unit.losf.volumes import FailingDisk, VolumeTest, bytes_of, \
     hash_of
 
@@ -164,7 +164,7 @@ class CrashTest(VolumeTest):
     @contextlib.contextmanager
     def recorded(self):
         # long files are long from 8 KiB here: there are many of them
-        with mock.patch('swift_losf.writable.os', self.disk), \
+        with mock.patch('swift_losf.volumes.writable.os', self.disk), \
                 mock.patch('swift_losf.vfile_writer.SMALL', 8192):
             yield
 
@@ -307,17 +307,17 @@ class TestForgottenSync(CrashTest):
         with self.recorded():
             for number in range(60):
                 self.put_recorded(number, self.rng)
-        with mock.patch('swift_losf.record.Footer.check_block'):
+        with mock.patch('swift_losf.format.record.Footer.check_block'):
             with self.assertRaisesRegex(AssertionError, 'torn, but valid'):
                 self.check(4)
 
 
 KILLED = '''
 import hashlib, itertools, os, sys, threading
-from swift_losf.appender import Appender
-from swift_losf.header import VolumeType
-from swift_losf.layout import Layout
+from swift_losf.format.header import VolumeType
+from swift_losf.format.layout import Layout
 from swift_losf.vfile import VFileWriter
+from swift_losf.volumes.appender import Appender
 from tests.unit.losf.volumes import Options, bytes_of, hash_of
 layout = Layout(sys.argv[1], 0)
 numbers = itertools.count(1)

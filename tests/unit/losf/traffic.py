@@ -29,8 +29,8 @@ from swift.common.concurrency import GreenPile, sleep, spawn, tpool
 from swift.common.utils import monkey_patch
 
 from swift_losf.errors import IndexUnavailable
-from swift_losf.index_client import IndexClient
-from swift_losf.keys import Location
+from swift_losf.format.keys import Location
+from swift_losf.index.client import IndexClient
 
 TICK = 0.001
 

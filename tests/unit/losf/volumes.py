@@ -21,11 +21,11 @@ import tempfile
 import unittest
 from dataclasses import dataclass
 
-from swift_losf.appender import Appender
-from swift_losf.header import VolumeType
-from swift_losf.layout import Layout
+from swift_losf.format.header import VolumeType
+from swift_losf.format.layout import Layout
 from swift_losf.vfile import VFileReader, VFileWriter
-from swift_losf.volume import iter_records, read_header
+from swift_losf.volumes.appender import Appender
+from swift_losf.volumes.volume import iter_records, read_header
 
 NAME = '1700000000.00001.data'
 PARTITION = 7
@@ -35,6 +35,7 @@ PARTITION = 7
 class Options:
     max_volume_size: int = 10 * 2 ** 30
     max_volume_count: int = 1000
+    volume_idle_time: float = 10.0
 
 
 def hash_of(number):

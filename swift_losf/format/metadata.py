@@ -1,0 +1,68 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""
+Metadata as JSON: what Swift keeps in extended attributes.
+"""
+
+import json
+
+from swift_losf.format.header import MAX_METADATA, FormatError, expect, \
+    expect_range
+
+
+def _plain(value):
+    """
+    :returns: value; bytes as the text that Swift makes of them
+    :raises UnicodeEncodeError: if it is text that Swift cannot store
+    """
+    if isinstance(value, bytes):
+        return value.decode('utf8', 'surrogateescape')
+    if isinstance(value, str):
+        value.encode('utf8', 'surrogateescape')
+    return value
+
+
+def encode_metadata(metadata):
+    """
+    :param metadata: a dict of text or bytes to text, bytes or numbers
+    :returns: it as JSON; bytes become text, as in stock Swift
+    :raises FormatError: if it holds anything else, or too much
+    """
+    for key, value in metadata.items():
+        expect('the metadata key', key, 'text or bytes',
+               isinstance(key, (str, bytes)))
+        expect('the metadata %r' % key, value, 'text, bytes or a number',
+               isinstance(value, (str, bytes, int, float)) or value is None)
+    try:
+        data = json.dumps(
+            {_plain(key): _plain(value) for key, value in metadata.items()},
+            allow_nan=False, separators=(',', ':')).encode('ascii')
+    except ValueError as err:
+        raise FormatError('the metadata cannot be stored: %s' % err)
+    expect_range('the length of the metadata', len(data), 0, MAX_METADATA)
+    return data
+
+
+def decode_metadata(data):
+    """
+    :param data: what encode_metadata gave
+    :returns: a dict
+    :raises FormatError: if it is not that
+    """
+    try:
+        metadata = json.loads(data)
+    except ValueError as err:
+        raise FormatError('the metadata is no JSON: %s' % err)
+    expect('the metadata', metadata, 'a JSON object',
+           isinstance(metadata, dict))
+    return metadata

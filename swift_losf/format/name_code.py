@@ -1,0 +1,123 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""
+The names of files in a few bytes. FORMAT.md, "The index", name codes.
+"""
+
+import re
+from os.path import splitext
+
+from swift_losf.format.header import MAX_NAME, FormatError
+
+_EXTENSIONS = ('.data', '.meta', '.ts')
+_KIND, _OFFSET, _DIFFERENCE, _FRAGMENT, _DURABLE = 3, 4, 8, 16, 32
+_NAME = re.compile(
+    r'([0-9]{10})\.([0-9]{5})(_[0-9a-f]{16})?([+-][0-9a-f]{1,15})?'
+    r'(?:(#[0-9]{1,3})(#d)?)?(\.data|\.meta|\.ts)\Z')
+_UNITS = 10 ** 5
+#: bytes of a timestamp: those with more than 10 digits are not coded
+_TIME = 7
+
+
+def encode_name(name):
+    """
+    :param name: of a file
+    :returns: its code
+    :raises FormatError: if it is not a name that a file can have
+    """
+    match = _NAME.match(name)
+    if match:
+        code = _pack_name(*match.groups())
+        if code is not None and decode_name(code) == name:
+            return code
+    if not (name.isascii() and name.isprintable() and '/' not in name
+            and 0 < len(name) <= MAX_NAME):
+        raise FormatError('name %r: must be 1 to %d printable ASCII '
+                          'characters without slash' % (name, MAX_NAME))
+    return b'\0' + name.encode('ascii')
+
+
+def _pack_name(seconds, units, offset, difference, fragment, durable, ext):
+    bits = _EXTENSIONS.index(ext) + 1
+    fields = [int(seconds + units).to_bytes(_TIME, 'big')]
+    if offset:
+        bits |= _OFFSET
+        fields.append(int(offset[1:], 16).to_bytes(8, 'big'))
+    if difference:
+        bits |= _DIFFERENCE
+        fields.append(int(difference, 16).to_bytes(8, 'big', signed=True))
+    if fragment:
+        if int(fragment[1:]) > 255:
+            return None
+        bits |= _FRAGMENT | (_DURABLE if durable else 0)
+        fields.append(int(fragment[1:]).to_bytes(1, 'big'))
+    return bytes([bits]) + b''.join(fields)
+
+
+def decode_name(code):
+    """
+    :param code: what encode_name gave
+    :returns: the name
+    :raises FormatError: if it is no such code
+    """
+    if code[:1] == b'\0' and len(code) > 1 and code.isascii():
+        return code[1:].decode('ascii')
+    bits = code[0] if code else 0
+    counts = [_TIME] + [size for bit, size in (
+        (_OFFSET, 8), (_DIFFERENCE, 8), (_FRAGMENT, 1)) if bits & bit]
+    if (not bits & _KIND or bits >= 2 * _DURABLE
+            or len(code) != 1 + sum(counts)):
+        raise FormatError('name code %r: must be a kind, flags below 64 and '
+                          'the fields that they tell' % code.hex())
+    return _unpack_name(bits, code)
+
+
+def _unpack_name(bits, code):
+    at = 1 + _TIME
+    name = '%010d.%05d' % divmod(int.from_bytes(code[1:at], 'big'), _UNITS)
+    if bits & _OFFSET:
+        name += '_%016x' % int.from_bytes(code[at:at + 8], 'big')
+        at += 8
+    if bits & _DIFFERENCE:
+        name += '%+x' % int.from_bytes(code[at:at + 8], 'big', signed=True)
+        at += 8
+    if bits & _FRAGMENT:
+        name += '#%d' % code[at]
+    if bits & _DURABLE:
+        name += '#d'
+    return name + _EXTENSIONS[(bits & _KIND) - 1]
+
+
+def durable_name(name):
+    """
+    :param name: of a fragment
+    :returns: its name once it is durable
+    """
+    stem, extension = splitext(name)
+    return name if stem.endswith('#d') else stem + '#d' + extension
+
+
+def supersedes(name, other):
+    """
+    :param name: of a file
+    :param other: name of a file of the same object
+    :returns: whether Swift removes the other because of it: it is newer, and
+        no fragment that is not durable yet, nor metadata of what is kept
+    """
+    matches = _NAME.match(name), _NAME.match(other)
+    if None in matches:
+        return False
+    (*time, _, fragment, durable, kind), (*before, _, _, _, old) = (
+        match.groups(default='') for match in matches)
+    return (time > before and not (fragment and not durable)
+            and (kind != '.meta' or old == '.meta'))

@@ -1,0 +1,129 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""
+The command line of swift-losf-fsck.
+"""
+
+import argparse
+import math
+
+from swift_losf.format.header import HASH_LENGTH
+
+
+def _hash(text):
+    value = bytes.fromhex(text)
+    if len(value) != HASH_LENGTH:
+        raise ValueError
+    return value
+
+
+def _days(text):
+    value = float(text)
+    if not 0 <= value < math.inf:
+        raise ValueError
+    return value
+
+
+# What argparse calls them: "invalid ... value".
+_hash.__name__ = 'hash of 32 hex digits'
+_days.__name__ = 'number of days, 0 or more,'
+
+
+def _common():
+    parser = argparse.ArgumentParser(add_help=False)
+    parser.add_argument('device_path', help='where the device is mounted')
+    parser.add_argument('--policy', type=int,
+                        help='index of the storage policy, if the device has '
+                        'volumes of several')
+    parser.add_argument('--index-path', help='losf_index_path, if it is set')
+    parser.add_argument('--no-mount-check', action='store_true',
+                        help='the device need not be mounted')
+    parser.add_argument('--json', action='store_true',
+                        help='a JSON object on each line')
+    return parser
+
+
+def _deep():
+    parser = argparse.ArgumentParser(add_help=False)
+    parser.add_argument('--data', action='store_true',
+                        help='read and verify all data, too')
+    parser.add_argument('--temp-dir', help='where to sort the entries, some '
+                        '70 bytes a file (TMPDIR)')
+    return parser
+
+
+def _dry():
+    parser = argparse.ArgumentParser(add_help=False)
+    parser.add_argument('--dry-run', action='store_true',
+                        help='change nothing')
+    return parser
+
+
+def _add_dump(commands, common):
+    parser = commands.add_parser(
+        'dump', parents=[common], help='show volumes, records and entries',
+        description='Show volumes, records and entries. Of a volume, "size" '
+        'is the length of its file, and "used" what it takes on the disk: '
+        'less than its size after space was given back as holes, more if the '
+        'filesystem rounds up, or has blocks allocated beyond its end.')
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument('--volume', type=int, metavar='N',
+                       help='the records of a volume')
+    which.add_argument('--hash', type=_hash, metavar='H',
+                       help='the files of an object, by its hash')
+
+
+def _add_quarantine(commands, *parents):
+    parser = commands.add_parser(
+        'quarantine', parents=parents,
+        help='list the files in quarantine, or empty it')
+    parser.add_argument('--purge', action='store_true',
+                        help='give up the files that are listed; the index '
+                        'server then gives their space back')
+    parser.add_argument('--hash', type=_hash, metavar='H',
+                        help='only those of an object, by its hash')
+    parser.add_argument('--older-than', type=_days, metavar='DAYS',
+                        help='only those whose timestamp, as in their names, '
+                        'is older; when a file was put into quarantine is '
+                        'not recorded')
+
+
+def parse(argv):
+    """
+    :param argv: of the command line, without the name of the program
+    :returns: an argparse.Namespace
+    """
+    parser = argparse.ArgumentParser(
+        prog='swift-losf-fsck', description='Check, repair, rebuild or show '
+        'what a device holds in volumes for a storage policy.',
+        epilog='Exit status: 0 sound or put right, 1 something was found, '
+        '2 it could not run.')
+    commands = parser.add_subparsers(dest='command', required=True)
+    common, deep, dry = _common(), _deep(), _dry()
+    for name, parents, text in (
+            ('check', [common, deep], 'compare the index with the volumes'),
+            ('repair', [common, deep, dry], 'put right what check finds'),
+            ('rebuild', [common, dry], 'make the index anew')):
+        commands.add_parser(name, parents=parents, help=text)
+    _add_dump(commands, common)
+    _add_quarantine(commands, common, dry)
+    return parser.parse_args(argv)
+
+
+def only_shows(args):
+    """
+    :param args: as parse() returns them
+    :returns: whether an index server that runs is asked, and may go on
+    """
+    return args.command == 'dump' or args.command == 'quarantine' and (
+        args.dry_run or not args.purge)

@@ -1,0 +1,110 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""
+Compares an index with its volumes, in the order of the volumes. Nothing is
+changed here.
+"""
+
+import os
+from dataclasses import dataclass, field
+
+from swift_losf.format import keys
+from swift_losf.format.layout import volume_number
+from swift_losf.fsck.findings import Finding, Kind
+from swift_losf.fsck.places import Count
+from swift_losf.fsck.volume import VolumeCheck, compare_state
+from swift_losf.upkeep.recovery import BROKEN
+
+
+@dataclass
+class Totals:
+    """What a check has seen."""
+    volumes: int = 0
+    records: int = 0
+    #: files in quarantine whose records are damaged, as they may be
+    damaged_in_quarantine: int = 0
+    #: that are neither used nor to be given back
+    gap_bytes: int = 0
+    #: numbers of volumes that a process may be writing to
+    in_use: list = field(default_factory=list)
+    #: names of volumes that were set aside
+    set_aside: list = field(default_factory=list)
+
+
+def find_volume(layout, number):
+    """
+    :returns: the path of a volume, also of one that was set aside; or None
+    """
+    path = layout.volume(number)
+    for each in (path, path + BROKEN):
+        if os.path.exists(each):
+            return each
+    return None
+
+
+def list_volumes(layout):
+    """:returns: (the numbers of the volumes, names of those set aside)"""
+    names = os.listdir(layout.volumes)
+    return (sorted(filter(None, map(volume_number, names))),
+            sorted(name for name in names if name.endswith(BROKEN)
+                   and volume_number(name[:-len(BROKEN)])))
+
+
+class Check:
+    """
+    :param layout: a Layout
+    :param db: the Database of the index
+    :param places: Places, filled from it
+    :param progress: a Progress
+    :param check_data: whether to verify all data too
+    """
+
+    def __init__(self, layout, db, places, progress, check_data=False):
+        self.layout = layout
+        self.places = places
+        self.progress = progress
+        self.check_data = check_data
+        self.totals = Totals()
+        self._states = db.volumes.copy()
+
+    def run(self):
+        """:returns: an iterator of Findings, by volume and offset"""
+        numbers, self.totals.set_aside = list_volumes(self.layout)
+        numbers += [volume_number(name[:-len(BROKEN)])
+                    for name in self.totals.set_aside]
+        for number in sorted({*numbers, *self.places.counts, *self._states}):
+            yield from self._check(number)
+
+    def _check(self, number):
+        state = self._states.get(number)
+        count = self.places.counts.get(number, Count())
+        path = find_volume(self.layout, number)
+        if path is None:
+            yield from compare_state(number, state, count)
+            yield from self._without_volume(number)
+            return
+        self.totals.volumes += 1
+        fd = os.open(path, os.O_RDONLY)
+        try:
+            yield from VolumeCheck(self, fd, number, state, count,
+                                   path.endswith(BROKEN)).run()
+        finally:
+            os.close(fd)
+
+    def _without_volume(self, number):
+        for offset, entries in self.places.volume(number):
+            for entry in entries:
+                # The index server forgets of a volume that is gone what was
+                # to be given back.
+                if entry.letter != keys.DEAD:
+                    yield Finding(Kind.NO_VOLUME, number, offset, entry)

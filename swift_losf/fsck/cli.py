@@ -1,0 +1,128 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""
+swift-losf-fsck: checks, repairs, rebuilds and shows what one device holds for
+one storage policy that keeps its objects in volumes, and empties its
+quarantine. OPERATING.md.
+
+Exit status: 0 all is sound, or put right; 1 something was found, and not put
+right; 2 it could not run.
+
+The index server must not run on that index, except for what only shows.
+"""
+
+import contextlib
+import logging
+import os
+import sys
+
+import plyvel
+
+from swift_losf.errors import IndexUnavailable
+from swift_losf.format.layout import Layout, policies_in
+from swift_losf.fsck.arguments import only_shows, parse
+from swift_losf.fsck.commands import CannotRun, Fsck
+from swift_losf.fsck.dump import NoEntries
+from swift_losf.index.db import VersionError
+from swift_losf.index.hold import ServerError, locked
+from swift_losf.mounts import Devices
+from swift_losf.volumes.space import FilesystemError
+
+FAILED = 2
+
+
+@contextlib.contextmanager
+def _usable(layout):
+    """
+    Hold index.lock.
+
+    :raises CannotRun: if the index server runs
+    """
+    try:
+        with locked(layout):
+            yield
+    except ServerError as err:
+        raise CannotRun(
+            '%s. It has to be stopped for this: "swift-init object-losf '
+            'stop" stops those of all devices, whose object-servers answer '
+            '507 until it is started again' % err)
+    except FilesystemError as err:
+        raise CannotRun(str(err))
+
+
+def require_device(device_path, mount_check):
+    """:raises CannotRun: unless it is the directory of a device"""
+    root, device = os.path.split(device_path)
+    devices = Devices(root, mount_check)
+    devices.refresh()
+    if devices.presence(device) is None:
+        raise CannotRun(
+            '%s: is no directory' % device_path if not mount_check else
+            '%s: nothing is mounted there. Give the directory of a device, '
+            'not one in it; --no-mount-check is for devices that are plain '
+            'directories' % device_path)
+
+
+def choose_policy(device_path, wanted):
+    """
+    :param wanted: index of a storage policy, or None: the only one there is
+    :returns: the index
+    :raises CannotRun: if the device has no volumes of it
+    """
+    there = policies_in(os.listdir(device_path))
+    if wanted in there or wanted is None and len(there) == 1:
+        return there[0] if wanted is None else wanted
+    if not there:
+        raise CannotRun('%s: has no volumes of any policy' % device_path)
+    raise CannotRun('%s: has volumes of policy %s, %s' % (
+        device_path, ' and '.join(map(str, there)),
+        'of which --policy has to name one' if wanted is None
+        else 'not of policy %d' % wanted))
+
+
+def run(args):
+    """
+    :param args: of the command line
+    :returns: the exit status
+    :raises CannotRun: if nothing could be looked at
+    """
+    device_path = os.path.abspath(args.device_path)
+    require_device(device_path, not args.no_mount_check)
+    layout = Layout(device_path, choose_policy(device_path, args.policy),
+                    args.index_path)
+    fsck = Fsck(layout, args)
+    try:
+        command = getattr(fsck, args.command)
+        if only_shows(args):
+            return command()
+        with _usable(layout):
+            return command()
+    finally:
+        fsck.progress.clear()
+
+
+def main(argv=None):
+    """The console script swift-losf-fsck."""
+    args = parse(argv)
+    logging.basicConfig(level=logging.WARNING,
+                        format='%(levelname)s %(message)s')
+    try:
+        return run(args)
+    except (CannotRun, NoEntries, VersionError, IndexUnavailable, OSError,
+            plyvel.Error) as err:
+        print('swift-losf-fsck: %s' % err, file=sys.stderr)
+        return FAILED
+
+
+if __name__ == '__main__':
+    sys.exit(main())

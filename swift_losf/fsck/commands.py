@@ -1,0 +1,249 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""
+The commands of swift-losf-fsck, and what they print.
+"""
+
+import contextlib
+import json
+import math
+import os
+import time
+from collections import Counter
+from dataclasses import asdict
+
+import plyvel
+
+from swift_losf.format.header import FormatError
+from swift_losf.fsck.check import Check
+from swift_losf.fsck.dump import Dump, Unknown, offline, online
+from swift_losf.fsck.findings import Finding, Kind
+from swift_losf.fsck.places import Places
+from swift_losf.fsck.progress import Progress
+from swift_losf.fsck.quarantine import Wanted, purge
+from swift_losf.fsck.rebuild import count_records, rebuild
+from swift_losf.fsck.repair import Repair
+from swift_losf.fsck.summary import readable, summary_text
+from swift_losf.index.hold import ServerError, locked
+from swift_losf.index.index import Index
+from swift_losf.upkeep.recovery import is_lost, recover
+
+SOUND, FOUND = 0, 1
+#: seconds
+DAY = 86400
+
+
+class CannotRun(Exception):
+    """Why nothing could be looked at."""
+
+
+class Output:
+    """
+    Lines on standard output, as text or as JSON objects.
+
+    :param as_json: whether JSON is wanted
+    :param progress: a Progress, which makes room
+    """
+
+    def __init__(self, as_json, progress):
+        self._as_json = as_json
+        self._progress = progress
+
+    def line(self, text, **values):
+        """
+        :param text: what there is to say
+        :param values: the same for JSON
+        """
+        self._progress.clear()
+        print(json.dumps(values, sort_keys=True) if self._as_json else text,
+              flush=True)
+
+
+def require_index(layout):
+    """
+    :raises FormatError: if there is no LevelDB; opening it would make one
+    """
+    if not os.path.exists(os.path.join(layout.index, 'CURRENT')):
+        raise FormatError('%s: there is no LevelDB%s' % (
+            layout.index, '' if layout.index_path
+            else '; if losf_index_path is set, give --index-path'))
+
+
+def require_index_or_say(layout):
+    """:raises CannotRun: if there is no index"""
+    try:
+        require_index(layout)
+    except FormatError as err:
+        raise CannotRun('%s; or rebuild it' % err)
+
+
+class Fsck:
+    """
+    :param layout: a Layout
+    :param args: of the command line
+    """
+
+    def __init__(self, layout, args):
+        self.layout = layout
+        self.args = args
+        self.progress = Progress()
+        self.output = Output(args.json, self.progress)
+        self.counts = Counter()
+
+    # check and repair
+
+    def check(self):
+        """:returns: the exit status"""
+        try:
+            require_index(self.layout)
+            index = Index(self.layout.index)
+        except (plyvel.Error, FormatError) as err:
+            if not is_lost(err):
+                raise CannotRun('%s: %s' % (self.layout.index, err))
+            self._report(Finding(Kind.NO_INDEX, detail=str(err)), None)
+            return FOUND
+        with contextlib.closing(index):
+            totals = self._walk(index, lambda finding: None)
+            self._summarize(totals, index)
+        return FOUND if self.counts else SOUND
+
+    def repair(self):
+        """:returns: the exit status"""
+        if self.args.dry_run:
+            return self.check()
+        require_index_or_say(self.layout)
+        with contextlib.closing(self._open()) as index:
+            repair = Repair(self.layout, index)
+            totals = self._walk(index, repair.mend)
+            self.progress.begin('entering what is missing', 0)
+            repair.finish(lambda state: self.progress.step())
+            self._summarize(totals, index, mended=repair.mended,
+                            recovered=index.recovered)
+        return FOUND if sum(self.counts.values()) > repair.mended else SOUND
+
+    def _open(self):
+        try:
+            return Index(self.layout.index)
+        except (plyvel.Error, FormatError) as err:
+            if not is_lost(err):
+                raise CannotRun('%s: %s' % (self.layout.index, err))
+            self._report(Finding(Kind.NO_INDEX, detail=str(err)), True)
+            self.counts.clear()
+            return recover(self.layout)
+
+    def _walk(self, index, mend):
+        with Places.temporary(self.args.temp_dir) as places:
+            known = index.statistics()
+            self.progress.begin('reading the index',
+                                known.files + known.quarantined)
+            self._handle(places.fill(index.db, self.progress), mend)
+            check = Check(self.layout, index.db, places, self.progress,
+                          self.args.data)
+            self.progress.begin('checking the volumes', places.entries)
+            self._handle(check.run(), mend)
+            return check.totals
+
+    def _handle(self, findings, mend):
+        for finding in findings:
+            self._report(finding, mend(finding))
+
+    def _report(self, finding, mended):
+        self.counts[finding.kind.label] += 1
+        verb = 'done' if mended else 'cannot be repaired' \
+            if mended is False else 'to mend it'
+        self.output.line('%s; %s: %s' % (
+            finding.text(), verb, finding.kind.mend),
+            mended=mended, **finding.fields())
+
+    def _summarize(self, totals, index, **done):
+        known = index.statistics()
+        values = {**asdict(totals), 'data_read': self.args.data,
+                  'files': known.files, 'quarantined': known.quarantined,
+                  'dead_bytes': known.dead_bytes,
+                  'found': dict(self.counts), **done}
+        self.output.line(summary_text(values), summary=values)
+
+    # rebuild, dump and quarantine
+
+    def rebuild(self):
+        """:returns: the exit status"""
+        if self.args.dry_run:
+            seen = count_records(self.layout, self.progress)
+            self.output.line('\n'.join(
+                '%s: %s' % (name, readable(value))
+                for name, value in asdict(seen).items()), **asdict(seen))
+            return SOUND
+        aside, statistics = rebuild(self.layout, self.progress)
+        text = 'files: %d\nquarantined: %d\nvolumes: %d' % (
+            statistics.files, statistics.quarantined, statistics.volumes)
+        self.output.line(
+            '%s\nthe index before: %s' % (text, aside or 'there was none'),
+            before=aside, **vars(statistics))
+        return SOUND
+
+    def dump(self):
+        """:returns: the exit status"""
+        with contextlib.ExitStack() as at_end:
+            dump = Dump(self.layout, self._entries(at_end),
+                        self.output.line)
+            if self.args.volume is not None:
+                return dump.volume(self.args.volume)
+            if self.args.hash is not None:
+                return dump.hash(self.args.hash)
+            return dump.volumes()
+
+    def quarantine(self):
+        """:returns: the exit status"""
+        days = self.args.older_than
+        wanted = Wanted(self.args.hash, math.inf if days is None
+                        else time.time() - days * DAY)
+        purges = self.args.purge and not self.args.dry_run
+        with contextlib.ExitStack() as at_end:
+            if purges:
+                index = self._open_sound()
+                entries = at_end.enter_context(offline(index))
+            else:
+                entries = self._entries(at_end)
+            tally = Dump(self.layout, entries,
+                         self.output.line).quarantined(wanted)
+            if purges:
+                purge(index, wanted)
+        self._say_purged(tally, purges)
+        return SOUND
+
+    def _say_purged(self, tally, purged):
+        text = 'files: %d\nbytes: %d' % (tally.files, tally.bytes)
+        if purged:
+            text += ('\npurged; the index server gives the bytes back when '
+                     'it runs again')
+        elif self.args.purge:
+            text += '\nnothing was purged: this was a dry run'
+        self.output.line(text, summary={**asdict(tally), 'purged': purged})
+
+    def _open_sound(self):
+        require_index_or_say(self.layout)
+        try:
+            return Index(self.layout.index)
+        except (plyvel.Error, FormatError) as err:
+            raise CannotRun('%s: %s' % (self.layout.index, err))
+
+    def _entries(self, at_end):
+        try:
+            at_end.enter_context(locked(self.layout))
+        except ServerError:
+            return online(self.layout)
+        try:
+            require_index(self.layout)
+            return at_end.enter_context(offline(Index(self.layout.index)))
+        except (plyvel.Error, FormatError) as err:
+            return Unknown(str(err))

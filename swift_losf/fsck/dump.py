@@ -1,0 +1,275 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""
+Shows volumes, records and entries. Reads only.
+
+While the index server runs, nobody else can open the index: it is asked then.
+Volumes can be read at any time.
+"""
+
+import contextlib
+import errno
+import logging
+import os
+from dataclasses import dataclass
+
+from swift_losf.errors import IndexUnavailable
+from swift_losf.format.header import VOLUME_HEADER_LENGTH, FormatError, \
+    VolumeType
+from swift_losf.fsck.check import find_volume, list_volumes
+from swift_losf.fsck.quarantine import Wanted
+from swift_losf.fsck.volume import read_own_header
+from swift_losf.index.client import IndexClient
+from swift_losf.vfile import read_metadata
+from swift_losf.volumes.volume import iter_records
+
+SOUND, FOUND = 0, 1
+#: of a hash, of which its partition is taken
+_BITS = 32
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Entries:
+    """
+    What the index, or its server, tells.
+
+    :param list_hash: of (partition, hash): a list of (name, Location)
+    :param list_quarantine: an iterator of (partition, hash, name, Location)
+    :param list_volumes: a list of (number, files, bytes, dead bytes)
+    """
+    list_hash: object
+    list_quarantine: object
+    list_volumes: object
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """
+    Entries that nobody tells.
+
+    :param reason: why
+    """
+    reason: str
+
+
+@dataclass
+class Tally:
+    """How many files were shown, and what their records take."""
+    files: int = 0
+    bytes: int = 0
+
+
+class NoEntries(Exception):
+    """What is to be shown is in an index that cannot be asked."""
+
+
+@contextlib.contextmanager
+def offline(index):
+    """
+    :param index: an Index, which is closed at the end
+    :returns: a context with Entries
+    """
+    def list_quarantine():
+        after = b''
+        while True:
+            page, after = index.list_quarantine(after)
+            yield from page
+            if not after:
+                return
+    with contextlib.closing(index):
+        yield Entries(index.list_hash, list_quarantine, lambda: [
+            (number, state.files, state.bytes, state.dead_bytes)
+            for number, state in index.list_volumes()])
+
+
+def online(layout):
+    """:returns: Entries that ask the index server, or Unknown"""
+    client = IndexClient(layout.socket)
+    try:
+        client.statistics()
+    except IndexUnavailable as err:
+        return Unknown(str(err))
+    return Entries(client.list_hash, client.list_quarantine, lambda: [
+        (each.number, each.files, each.bytes, each.dead_bytes)
+        for each in client.list_volumes()])
+
+
+class Dump:
+    """
+    :param layout: a Layout
+    :param entries: Entries, or Unknown
+    :param line: called with each line: its text, and the same as keywords
+    """
+
+    def __init__(self, layout, entries, line):
+        self.layout = layout
+        self.entries = entries
+        self.line = line
+
+    def _known(self):
+        """:raises NoEntries: if the index cannot be asked"""
+        if isinstance(self.entries, Unknown):
+            raise NoEntries(self.entries.reason)
+        return self.entries
+
+    def _warn(self):
+        if isinstance(self.entries, Unknown):
+            logger.warning('what the index has is not shown: %s',
+                           self.entries.reason)
+            return True
+        return False
+
+    def volumes(self):
+        """Show each volume, as its header and as the index has it."""
+        states = {} if self._warn() else {
+            number: counts
+            for number, *counts in self.entries.list_volumes()}
+        numbers, set_aside = list_volumes(self.layout)
+        for number in sorted({*numbers, *states}):
+            self._volume(number, states.get(number))
+        for name in set_aside:
+            self.line('%s: set aside' % name, set_aside=name)
+        return SOUND
+
+    def _volume(self, number, counts):
+        values = {'volume': number}
+        with _open(self.layout, number) as fd:
+            if fd is not None:
+                stat = os.fstat(fd)
+                values.update(size=stat.st_size, used=512 * stat.st_blocks,
+                              **_header_fields(fd, number))
+        if counts:
+            values.update(zip(('files', 'bytes', 'dead_bytes'), counts))
+        self._show(values)
+
+    def _show(self, values):
+        values = {name: value for name, value in values.items()
+                  if value is not None}
+        self.line(', '.join('%s %s' % (name.replace('_', ' '), value)
+                            for name, value in values.items()), **values)
+
+    def volume(self, number):
+        """Show all records of a volume."""
+        self._warn()
+        with _open(self.layout, number) as fd:
+            if fd is None:
+                raise FileNotFoundError(
+                    errno.ENOENT, 'there is no such volume',
+                    self.layout.volume(number))
+            self._show({'volume': number, **_header_fields(fd, number)})
+            try:
+                header = read_own_header(fd, number)
+            except FormatError:
+                return FOUND
+            for found in iter_records(fd, header, VOLUME_HEADER_LENGTH,
+                                      os.fstat(fd).st_size, self._damaged):
+                self._record(found)
+        return SOUND
+
+    def _damaged(self, offset, error):
+        self._show({'offset': offset, 'damaged': str(error)})
+
+    def _record(self, found):
+        location, header = found.location, found.header
+        self._show({
+            'offset': location.offset, 'length': location.length,
+            'partition': header.partition, 'hash': header.hash.hex(),
+            'name': found.name, 'data': location.data_length,
+            'metadata': location.metadata_length, 'written': header.written,
+            'quarantined': header.quarantined, 'durable': header.durable,
+            'index': self._known_as(found)})
+
+    def _known_as(self, found):
+        if isinstance(self.entries, Unknown):
+            return None
+        for name, location in self.entries.list_hash(
+                found.header.partition, found.header.hash):
+            if location.spot == found.location.spot:
+                return name
+        return 'no file'
+
+    def hash(self, hash_):
+        """Show the files of an object."""
+        status = FOUND
+        for partition in partitions_of(hash_):
+            for name, location in self._known().list_hash(
+                    partition, hash_):
+                status = SOUND
+                self._file(partition, hash_, name, location)
+        if self.quarantined(Wanted(hash_)).files:
+            status = SOUND
+        if status == FOUND:
+            self.line('hash %s: no file' % hash_.hex(), hash=hash_.hex(),
+                      files=0)
+        return status
+
+    def quarantined(self, wanted):
+        """
+        Show files in quarantine.
+
+        :param wanted: a Wanted
+        :returns: their Tally
+        """
+        tally = Tally()
+        for each in self._known().list_quarantine():
+            _, hash_, name, location = each
+            if wanted.has(hash_, name):
+                self._file(*each, quarantined=True)
+                tally.files += 1
+                tally.bytes += location.length
+        return tally
+
+    def _file(self, partition, hash_, name, location, quarantined=False):
+        values = {'partition': partition, 'hash': hash_.hex(), 'name': name,
+                  'quarantined': quarantined, 'volume': location.volume,
+                  'offset': location.offset, 'length': location.length}
+        try:
+            metadata, written = read_metadata(self.layout, location, hash_,
+                                              name)
+            values.update(written=written, metadata=metadata)
+        except OSError as err:
+            values.update(damaged=str(err))
+        self._show(values)
+
+
+@contextlib.contextmanager
+def _open(layout, number):
+    path = find_volume(layout, number)
+    fd = os.open(path, os.O_RDONLY) if path else None
+    try:
+        yield fd
+    finally:
+        if fd is not None:
+            os.close(fd)
+
+
+def _header_fields(fd, number):
+    try:
+        header = read_own_header(fd, number)
+    except FormatError as err:
+        return {'damaged': str(err)}
+    return {'type': VolumeType(header.type).name.lower(),
+            'alignment': header.alignment, 'created': header.created,
+            'policy': header.policy}
+
+
+def partitions_of(hash_):
+    """
+    :param hash_: of an object, 16 bytes
+    :returns: a list of all partitions that it may be in, whatever the
+        partition power is
+    """
+    head = int.from_bytes(hash_[:4], 'big')
+    return sorted({head >> _BITS - power for power in range(_BITS + 1)})

@@ -1,0 +1,151 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""
+What swift-losf-fsck finds: its kinds, what is wrong, and what would mend it.
+"""
+
+import enum
+from dataclasses import dataclass
+
+from swift_losf.format.layout import volume_name
+
+
+class Kind(enum.Enum):
+    """
+    The value is (name, what is wrong, what would mend it).
+    """
+    NO_INDEX = (
+        'no-index', 'the index cannot be read',
+        'rebuild it; the index server does so, too, when it is started')
+    BAD_ENTRY = (
+        'bad-entry', 'an entry of the index cannot be read',
+        'drop it; if its record is valid, it is entered anew')
+    STATISTICS = (
+        'statistics', 'what the index counts in the volume is wrong',
+        'put the counted values')
+    VOLUME_HEADER = (
+        'volume-header', 'the header of the volume is damaged',
+        'write it anew; what it has to be follows from the records')
+    LOST_VOLUME = (
+        'lost-volume', 'the header of the volume is damaged, and no record '
+        'of it is valid', 'set it aside, as the index server does')
+    READ_ERROR = (
+        'read-error', 'the volume cannot be read there',
+        'replace the disk')
+    NO_VOLUME = (
+        'no-volume', 'the volume of a file is not there',
+        'drop the entry; the replicator brings the file back')
+    NO_RECORD = (
+        'no-record', 'there is nothing where the record of a file has to be',
+        'drop the entry; the replicator brings the file back')
+    OTHER_RECORD = (
+        'other-record', 'the record there is not that of the entry',
+        'drop the entry; the record itself is entered if it is not')
+    INSIDE = (
+        'inside', 'an entry points into the midst of a record',
+        'drop the entry')
+    DAMAGED = (
+        'damaged', 'the record of a file is damaged',
+        'put the file into quarantine; the replicator brings it back')
+    TWICE = (
+        'twice', 'a record has another entry, too',
+        'drop this one')
+    NOT_QUARANTINED = (
+        'not-quarantined', 'the record is marked as one in quarantine, and '
+        'the index has it as a file', 'put the file into quarantine')
+    NOT_MARKED = (
+        'not-marked', 'the file is in quarantine, and its record is not '
+        'marked so: a rebuilt index would have it as a file',
+        'mark the record')
+    MISSING = (
+        'missing', 'a valid record has no entry',
+        'enter it, as recovery does')
+    GAP = (
+        'gap', 'space that is neither used nor to be given back',
+        'enter it as dead; the index server gives it back')
+    DEAD_ENTRY = (
+        'dead-entry', 'a record is to be given back, and the entry has not '
+        'its length', 'correct the entry')
+    DEAD_OVERLAP = (
+        'dead-overlap', 'space is to be given back that a record has',
+        'shorten the entry to what is in front of the record')
+
+    @property
+    def label(self):
+        return self.value[0]
+
+    @property
+    def what(self):
+        return self.value[1]
+
+    @property
+    def mend(self):
+        return self.value[2]
+
+
+#: what repair cannot put right
+BEYOND_REPAIR = frozenset([Kind.READ_ERROR])
+
+
+@dataclass(frozen=True)
+class Finding:
+    """
+    One thing that is wrong.
+
+    :param kind: a Kind
+    :param volume: its number, or None
+    :param offset: in the volume, or None
+    :param entry: the Entry that it is about, or None
+    :param found: the Found record that it is about, or None
+    :param length: of the space that it is about, or None
+    :param detail: more words about it
+    :param put: what mends it: a VolumeHeader, VolumeState or a key
+    """
+    kind: Kind
+    volume: int = None
+    offset: int = None
+    entry: object = None
+    found: object = None
+    length: int = None
+    detail: str = ''
+    put: object = None
+
+    def fields(self):
+        """:returns: a dict of what there is to say, for JSON"""
+        values = {'kind': self.kind.label, 'volume': self.volume,
+                  'offset': self.offset, 'length': self.length}
+        if self.entry and self.entry.hash:
+            values.update(partition=self.entry.partition, name=self.entry.name,
+                          hash=self.entry.hash.hex())
+        elif self.found:
+            values.update(partition=self.found.header.partition,
+                          name=self.found.name,
+                          hash=self.found.header.hash.hex())
+        values.update(what=self.kind.what, detail=self.detail or None,
+                      mend=self.kind.mend)
+        return {name: value for name, value in values.items()
+                if value is not None}
+
+    def text(self):
+        """:returns: the same as one line"""
+        fields = self.fields()
+        parts = []
+        if self.volume is not None:
+            parts.append(volume_name(self.volume))
+        parts += ['%s %s' % (name, fields[name]) for name in (
+            'offset', 'length', 'partition', 'hash', 'name')
+            if name in fields]
+        detail = ' (%s)' % self.detail if self.detail else ''
+        return '%s: %s: %s%s' % (
+            ', '.join(parts) or 'index', fields['kind'], self.kind.what,
+            detail)

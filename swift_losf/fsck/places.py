@@ -1,0 +1,174 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""
+The entries of an index in the order of their records.
+
+An index is sorted by partition and hash; whoever walks through the volumes
+needs its entries sorted by place. They are put into a temporary LevelDB, some
+70 bytes a file, so that memory is bounded however many there are.
+"""
+
+import contextlib
+import itertools
+import os
+import struct
+import tempfile
+from dataclasses import dataclass
+
+import plyvel
+
+from swift_losf.format import keys
+from swift_losf.format.header import FormatError
+from swift_losf.format.keys import Location
+from swift_losf.fsck.findings import Finding, Kind
+
+_PLACE = struct.Struct('>QQ')
+_WRITE_BUFFER = 16 * 2 ** 20
+#: tables of 2 MiB: those that are open are mapped into memory
+_OPEN_FILES = 74
+_BATCH = 10000
+
+
+@dataclass(frozen=True)
+class Entry:
+    """
+    An `o`, `q` or `d` entry of the index.
+
+    :param key: its key
+    :param volume: number
+    :param offset: in the volume
+    :param length: of the record or space
+    :param location: the Location of the file; None of a `d`, like the rest
+    :param partition: of the file
+    :param hash: of the object's name, 16 bytes
+    :param name: of the file
+    """
+    key: bytes
+    volume: int
+    offset: int
+    length: int
+    location: Location = None
+    partition: int = None
+    hash: bytes = None
+    name: str = None
+
+    @classmethod
+    def unpack(cls, key, value):
+        """:raises FormatError: if it is none"""
+        if key[:1] == keys.DEAD:
+            try:
+                place = keys.split_dead_key(key)
+            except struct.error as err:
+                raise FormatError('key %s: %s' % (key.hex(), err))
+            return cls(key, *place, *keys.unpack_varints(
+                value, 1, 'length'))
+        location = Location.unpack(value)
+        return cls(key, *location.spot, location.length, location,
+                   *keys.split_file_key(key))
+
+    @property
+    def letter(self):
+        return self.key[:1]
+
+    @property
+    def spot(self):
+        return self.volume, self.offset
+
+
+@dataclass
+class Count:
+    """What the entries of a volume add up to, as VolumeState has it."""
+    files: int = 0
+    bytes: int = 0
+    dead_bytes: int = 0
+    quarantined: int = 0
+
+    def add(self, entry):
+        if entry.letter == keys.FILE:
+            self.files += 1
+            self.bytes += entry.length
+        elif entry.letter == keys.QUARANTINED:
+            self.quarantined += 1
+        else:
+            self.dead_bytes += entry.length
+
+
+class Places:
+    """
+    :param path: of a directory that does not exist, for a LevelDB
+    """
+
+    def __init__(self, path):
+        self._db = plyvel.DB(path, create_if_missing=True,
+                             error_if_exists=True, compression=None,
+                             write_buffer_size=_WRITE_BUFFER,
+                             max_open_files=_OPEN_FILES)
+        #: number of a volume -> Count
+        self.counts = {}
+        self.entries = 0
+
+    @classmethod
+    @contextlib.contextmanager
+    def temporary(cls, directory=None):
+        """
+        :param directory: where to put it; by default as tempfile does
+        :returns: a context with Places
+        """
+        with tempfile.TemporaryDirectory(prefix='losf-fsck-',
+                                         dir=directory) as path:
+            with contextlib.closing(
+                    cls(os.path.join(path, 'places'))) as places:
+                yield places
+
+    def fill(self, db, progress):
+        """
+        Take the entries over.
+
+        :param db: the Database of the index
+        :param progress: a Progress
+        :returns: an iterator of Findings: entries that cannot be read
+        """
+        for letter in (keys.FILE, keys.QUARANTINED, keys.DEAD):
+            scan = db.scan(*keys.prefix_range(letter))
+            while batch := list(itertools.islice(scan, _BATCH)):
+                with self._db.write_batch() as writes:
+                    for key, value in batch:
+                        try:
+                            entry = Entry.unpack(key, value)
+                        except FormatError as err:
+                            yield Finding(Kind.BAD_ENTRY, detail=str(err),
+                                          put=key)
+                            continue
+                        self._take(writes, entry, value)
+                progress.step(len(batch))
+
+    def _take(self, writes, entry, value):
+        self.counts.setdefault(entry.volume, Count()).add(entry)
+        self.entries += 1
+        writes.put(_PLACE.pack(*entry.spot) + entry.key, value)
+
+    def volume(self, number):
+        """
+        :returns: an iterator of (offset, a list of the Entries there), by
+            offset
+        """
+        start, stop = _PLACE.pack(number, 0), _PLACE.pack(number + 1, 0)
+        entries = (Entry.unpack(key[_PLACE.size:], value)
+                   for key, value in self._db.iterator(start=start,
+                                                       stop=stop))
+        for offset, group in itertools.groupby(
+                entries, lambda entry: entry.offset):
+            yield offset, list(group)
+
+    def close(self):
+        self._db.close()

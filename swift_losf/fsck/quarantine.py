@@ -1,0 +1,72 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""
+What is in quarantine, and emptying it.
+
+A file in quarantine keeps its record, so that one can look at it. To purge it
+is to turn its `q` entry into a `d` entry: the index server gives the space
+back, as it does with that of a removed file. FORMAT.md, "Removing a file".
+"""
+
+import math
+import re
+from dataclasses import dataclass
+
+from swift_losf.format import keys
+
+_TIMESTAMP = re.compile(r'[0-9]{10}\.[0-9]{5}')
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """
+    Which files in quarantine are meant: all, by default.
+
+    :param hash: of the object's name, 16 bytes; None: of any
+    :param before: Unix time, s: the timestamp in the file's name is older;
+        when a file was put into quarantine, nothing tells
+    """
+    hash: bytes = None
+    before: float = math.inf
+
+    def has(self, hash_, name):
+        """
+        :param hash_: of a file
+        :param name: of the file
+        """
+        if self.hash not in (None, hash_):
+            return False
+        timestamp = _TIMESTAMP.match(name)
+        return self.before == math.inf or bool(
+            timestamp and float(timestamp.group()) < self.before)
+
+
+def purge(index, wanted):
+    """
+    Take files out of quarantine for good, durably.
+
+    :param index: an Index, which nobody else uses
+    :param wanted: a Wanted
+    """
+    after, more = b'', True
+    while more:
+        page, after = index.list_quarantine(after)
+        with index.db.change() as change:
+            for partition, hash_, name, location in page:
+                if wanted.has(hash_, name):
+                    change.delete(keys.quarantine_key(
+                        partition, hash_, name, location))
+                    change.quarantined -= 1
+                    change.bury(location)
+        more = bool(after)
+    index.sync()

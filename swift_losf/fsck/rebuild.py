@@ -1,0 +1,101 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""
+Makes an index anew from its volumes.
+"""
+
+import os
+from dataclasses import dataclass, field
+
+from swift_losf.format.header import ALIGNMENT, VOLUME_HEADER_LENGTH, \
+    FormatError, aligned
+from swift_losf.fsck.check import list_volumes
+from swift_losf.fsck.volume import read_own_header
+from swift_losf.index.index import Index
+from swift_losf.upkeep.recovery import Recovery, set_aside
+from swift_losf.volumes.volume import iter_records
+
+
+@dataclass
+class Seen:
+    """What is in the volumes."""
+    volumes: int = 0
+    records: int = 0
+    quarantined: int = 0
+    #: that the records take
+    bytes: int = 0
+    #: with the header of a record, and not valid
+    incomplete: int = 0
+    #: names of volumes without a valid header
+    broken: list = field(default_factory=list)
+
+
+def used_bytes(layout):
+    """:returns: what the volumes take on the disk"""
+    return sum(512 * os.stat(layout.volume(number)).st_blocks
+               for number in list_volumes(layout)[0])
+
+
+def count_records(layout, progress):
+    """
+    Read all volumes as rebuild does, and change nothing.
+
+    :returns: Seen
+    """
+    seen = Seen()
+    progress.begin('reading the volumes', used_bytes(layout))
+    for number in list_volumes(layout)[0]:
+        fd = os.open(layout.volume(number), os.O_RDONLY)
+        try:
+            _count(fd, number, seen, progress)
+        except FormatError as err:
+            seen.broken.append('%s: %s' % (layout.volume(number), err))
+        finally:
+            os.close(fd)
+    return seen
+
+
+def _count(fd, number, seen, progress):
+    def incomplete(offset, error):
+        seen.incomplete += 1
+    header = read_own_header(fd, number)
+    seen.volumes += 1
+    for found in iter_records(fd, header, VOLUME_HEADER_LENGTH,
+                              os.fstat(fd).st_size, incomplete):
+        seen.records += 1
+        seen.quarantined += found.header.quarantined
+        seen.bytes += aligned(found.location.length, header.alignment)
+        progress.advance(seen.bytes, seen.records)
+
+
+def rebuild(layout, progress):
+    """
+    :returns: (where the index before was put, or None; the Statistics)
+    """
+    aside = None
+    if os.path.exists(layout.index):
+        before = set(os.listdir(os.path.dirname(layout.index)))
+        set_aside(layout, 'it is rebuilt, as the operator wants it')
+        aside, = set(os.listdir(os.path.dirname(layout.index))) - before
+    progress.begin('rebuilding the index', used_bytes(layout))
+    index = Index(layout.index)
+
+    def advance(state):
+        known = index.statistics()
+        padding = known.files * ALIGNMENT // 2
+        progress.advance(known.bytes + padding, index.recovered)
+    try:
+        Recovery(layout, index, advance).run()
+        return aside, index.statistics()
+    finally:
+        index.close()

@@ -1,0 +1,167 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""
+Puts right what a check has found. What each kind takes stands in Kind.
+
+1. What the index counts in a volume is corrected before anything of it is
+   changed: counts go up and down with each change.
+2. Each change of an entry is one batch. The suffix of a file that is taken
+   out is put down for rehashing before, so that the replicator brings the
+   file back.
+3. At last, the checkpoints of volumes with records that have no entry are
+   lowered, and recovery goes over them: nothing else enters a record.
+
+Interrupted anywhere, it can be done again. An entry whose record is valid
+stays, and what is marked as quarantined is never entered as a file.
+"""
+
+import os
+from dataclasses import replace
+
+from swift_losf.format import keys
+from swift_losf.fsck.check import find_volume
+from swift_losf.fsck.findings import BEYOND_REPAIR, Kind
+from swift_losf.index.db import fsync
+from swift_losf.upkeep.recovery import Recovery, invalidate
+from swift_losf.volumes.volume import mark_quarantined
+
+
+class Repair:
+    """
+    :param layout: a Layout
+    :param index: the Index, which nobody else uses
+    """
+
+    def __init__(self, layout, index):
+        self.layout = layout
+        self.index = index
+        self.mended = 0
+        #: number of a volume -> offset of its first record without entry
+        self._missing = {}
+        #: whether recovery has to set a volume aside
+        self._lost = False
+
+    def mend(self, finding):
+        """
+        :returns: whether it has been put right, or will be by finish()
+        """
+        if finding.kind in BEYOND_REPAIR:
+            return False
+        _MENDERS[finding.kind](self, finding)
+        self.mended += 1
+        return True
+
+    def finish(self, progress=lambda state: None):
+        """
+        Enter what is missing, and make all durable.
+
+        :returns: how many records recovery has entered
+        """
+        if self._missing or self._lost:
+            with self.index.db.change() as change:
+                for number, offset in self._missing.items():
+                    state = change.volume(number)
+                    change.put_volume(number, replace(
+                        state, checkpoint=min(state.checkpoint, offset)))
+            Recovery(self.layout, self.index, progress).run()
+        self.index.sync()
+        return self.index.recovered
+
+    def _drop_bad_entry(self, finding):
+        with self.index.db.change() as change:
+            change.delete(finding.put)
+
+    def _put_state(self, finding):
+        with self.index.db.change() as change:
+            change.put_volume(finding.volume, finding.put)
+
+    def _write_header(self, finding):
+        path = find_volume(self.layout, finding.volume)
+        fd = os.open(path, os.O_RDWR)
+        try:
+            os.pwrite(fd, finding.put.pack(), 0)
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+        if path != self.layout.volume(finding.volume):
+            os.rename(path, self.layout.volume(finding.volume))
+            fsync(self.layout.volumes)
+
+    def _set_volume_aside(self, finding):
+        self._lost = True
+
+    def _note_missing(self, finding):
+        lowest = self._missing.setdefault(finding.volume, finding.offset)
+        self._missing[finding.volume] = min(lowest, finding.offset)
+
+    def _drop(self, finding):
+        entry = finding.entry
+        if entry.letter == keys.DEAD:
+            with self.index.db.change() as change:
+                change.forget(entry.volume, entry.offset, entry.length)
+            return
+        self._leave(entry)
+
+    def _leave(self, entry, quarantine=False):
+        if entry.letter == keys.FILE:
+            invalidate(self.layout, entry.partition,
+                       [keys.suffix_of(entry.hash)])
+        with self.index.db.change() as change:
+            if entry.letter == keys.FILE:
+                change.leave(entry.key, entry.location)
+            else:
+                change.delete(entry.key)
+                change.quarantined -= 1
+            if quarantine:
+                change.quarantine(keys.quarantine_key(
+                    entry.partition, entry.hash, entry.name,
+                    entry.location), entry.location)
+
+    def _quarantine(self, finding):
+        header = finding.put
+        if header and header.hash == finding.entry.hash:
+            mark_quarantined(self.layout, finding.entry.location)
+        self._leave(finding.entry, quarantine=True)
+
+    def _mark(self, finding):
+        mark_quarantined(self.layout, finding.entry.location)
+
+    def _bury(self, finding):
+        with self.index.db.change() as change:
+            change.bury_range(finding.volume, finding.offset, finding.length)
+
+    def _correct_dead(self, finding):
+        place = finding.volume, finding.offset
+        with self.index.db.change() as change:
+            change.forget(*place, finding.entry.length)
+            change.bury_range(*place, finding.length)
+
+
+_MENDERS = {
+    Kind.BAD_ENTRY: Repair._drop_bad_entry,
+    Kind.STATISTICS: Repair._put_state,
+    Kind.VOLUME_HEADER: Repair._write_header,
+    Kind.LOST_VOLUME: Repair._set_volume_aside,
+    Kind.NO_VOLUME: Repair._drop,
+    Kind.NO_RECORD: Repair._drop,
+    Kind.OTHER_RECORD: Repair._drop,
+    Kind.INSIDE: Repair._drop,
+    Kind.TWICE: Repair._drop,
+    Kind.DAMAGED: Repair._quarantine,
+    Kind.NOT_QUARANTINED: Repair._quarantine,
+    Kind.NOT_MARKED: Repair._mark,
+    Kind.MISSING: Repair._note_missing,
+    Kind.GAP: Repair._bury,
+    Kind.DEAD_ENTRY: Repair._correct_dead,
+    Kind.DEAD_OVERLAP: Repair._correct_dead,
+}

@@ -1,0 +1,56 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""
+What swift-losf-fsck says at the end of a check or a repair.
+"""
+
+#: field -> what it is called; the order is that of the text
+_NAMES = {
+    'volumes': 'volumes',
+    'set_aside': 'volumes set aside (*.broken)',
+    'in_use': 'volumes in use (locked by a process that may append to them: '
+              'not searched for gaps)',
+    'records': 'records that are valid',
+    'data_read': 'data',
+    'files': 'files',
+    'quarantined': 'files in quarantine',
+    'damaged_in_quarantine': 'of which damaged',
+    'gap_bytes': 'bytes in gaps',
+    'dead_bytes': 'bytes that the index server is to give back',
+    'found': 'found',
+    'mended': 'put right',
+    'recovered': 'files entered',
+}
+_DATA = {True: 'read and verified',
+         False: 'not read: only headers, names and metadata were verified; '
+                '--data verifies all'}
+
+
+def summary_text(values):
+    """
+    :param values: a dict of fields
+    :returns: a line for each
+    """
+    shown = {**values, 'data_read': _DATA[values['data_read']]}
+    return '\n'.join('%s: %s' % (name, readable(shown[field]))
+                     for field, name in _NAMES.items() if field in shown)
+
+
+def readable(value):
+    """:returns: a value as text: a dict of counts, a list, or a scalar"""
+    if isinstance(value, dict):
+        return ', '.join('%s %s' % item for item in sorted(value.items())) \
+            or 'nothing'
+    if isinstance(value, list):
+        return ', '.join(map(str, value)) or 'none'
+    return str(value)

@@ -1,0 +1,259 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""
+The connections of one process to one index server.
+
+Swift runs greenlets in its main thread and hands what may block to native
+threads (eventlet's tpool). A call from the main thread waits in a green
+socket, one from any other thread in an ordinary one, and the two kinds never
+share a connection. A connection has one call at a time, and serves again only
+when the whole reply was read: not after an error, nor when the greenlet was
+killed. What a fork inherits is closed.
+
+A call that is not answered in time is taken to mean that the next ones would
+not be either: see Breaker.
+"""
+
+from contextlib import contextmanager
+import os
+import socket
+import time
+
+from swift.common.concurrency import (
+    Semaphore, patcher, sleep, socket as green_socket)
+
+from swift_losf.errors import IndexUnavailable
+from swift_losf.index.grpc_reply import CallError, Status
+from swift_losf.index.grpc_unary import UnaryConnection
+
+#: of one kind, in one process
+MAX_CONNECTIONS = 64
+#: the longest path that Linux takes for a Unix socket
+MAX_PATH = 107
+#: between attempts to connect while the server's backlog is full
+_BACKLOG_INTERVAL = 0.01
+#: Seconds between two complaints about one index server.
+COMPLAINT_INTERVAL = 60
+
+_threading = patcher.original('threading')
+_native_socket = patcher.original('socket')
+_native_sleep = patcher.original('time').sleep
+
+
+def check_path(path):
+    """:raises ValueError: if Linux does not take the path for a socket"""
+    length = len(os.fsencode(path))
+    if length > MAX_PATH:
+        raise ValueError('the path of the socket %s has %d bytes; Linux '
+                         'takes %d' % (path, length, MAX_PATH))
+
+
+def in_main_thread():
+    """
+    :returns: whether this is the thread that runs eventlet's hub; on Linux
+        the main thread is the one that has the number of the process, also
+        after a fork
+    """
+    return _threading.get_native_id() == os.getpid()
+
+
+class Breaker:
+    """
+    Lets no call through while the server does not answer, but one probe.
+
+    :param interval: seconds from a missed deadline to the next probe
+    :param patience: seconds within which a probe has ended
+    :param clock: a function that returns seconds
+    """
+
+    def __init__(self, interval, patience, clock=time.monotonic):
+        self._interval = interval
+        self._patience = patience
+        self._clock = clock
+        self._closed_until = None
+
+    def admits(self):
+        """:returns: whether a call may be made; if so, it is the probe"""
+        if self._closed_until is None:
+            return True
+        now = self._clock()
+        if now < self._closed_until:
+            return False
+        self._closed_until = now + self._patience
+        return True
+
+    def missed(self):
+        """A call was not answered in time."""
+        self._closed_until = self._clock() + self._interval
+
+    def answered(self):
+        """The server, or the kernel in its place, has answered."""
+        self._closed_until = None
+
+
+class _Pool:
+    """
+    Connections of one kind.
+
+    :param path: of the socket
+    :param sockets: a module like socket
+    :param slots: a semaphore of the same kind
+    :param pause: a function like time.sleep
+    """
+
+    def __init__(self, path, sockets, slots, pause):
+        self._path = path
+        self._sockets = sockets
+        self._slots = slots
+        self._pause = pause
+        self._idle = []
+
+    @contextmanager
+    def connection(self, deadline):
+        """
+        :param deadline: in the time of time.monotonic
+        :returns: a context with a UnaryConnection that nobody else uses
+        :raises OSError: if there is none; socket.timeout at the deadline
+        """
+        if not self._slots.acquire(
+                timeout=max(deadline - time.monotonic(), 0)):
+            raise socket.timeout('timed out')
+        try:
+            connection = self._reuse() or self._connect(deadline)
+            try:
+                yield connection
+            finally:
+                if connection.usable:
+                    self._idle.append(connection)
+                else:
+                    connection.close()
+        finally:
+            self._slots.release()
+
+    def close(self):
+        while self._idle:
+            self._idle.pop().close()
+
+    def _reuse(self):
+        while self._idle:
+            try:
+                connection = self._idle.pop()
+            except IndexError:  # another thread was faster
+                return None
+            if connection.is_alive():
+                return connection
+            connection.close()
+        return None
+
+    def _connect(self, deadline):
+        sock = self._sockets.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            sock.setblocking(False)
+            while True:
+                try:
+                    sock.connect(self._path)
+                    return UnaryConnection(sock)
+                except BlockingIOError:
+                    left = deadline - time.monotonic()
+                    if left <= 0:
+                        raise socket.timeout('timed out')
+                    self._pause(min(left, _BACKLOG_INTERVAL))
+        except BaseException:
+            sock.close()
+            raise
+
+
+class _Process:
+    """The connections of one process, whose children have their own."""
+
+    def __init__(self, path, breaker):
+        self.pid = os.getpid()
+        self.breaker = breaker
+        self.green = _Pool(path, green_socket, Semaphore(MAX_CONNECTIONS),
+                           sleep)
+        self.native = _Pool(path, _native_socket,
+                            _threading.Semaphore(MAX_CONNECTIONS),
+                            _native_sleep)
+
+
+class Channel:
+    """
+    Calls one index server.
+
+    :param path: of its socket
+    :param timeout: seconds within which a call has ended
+    :param retry_interval: of the Breaker
+    :param complain: a function of a text, called when there is no answer,
+        and again each COMPLAINT_INTERVAL for as long as there is none
+    :raises ValueError: if Linux does not take the path
+    """
+
+    def __init__(self, path, timeout, retry_interval, complain):
+        check_path(path)
+        self._complain = complain
+        self._complain_at = 0
+        self.path = path
+        self._timeout = timeout
+        self._retry_interval = retry_interval
+        self._process = self._new_process()
+
+    def _new_process(self):
+        return _Process(self.path, Breaker(
+            self._retry_interval, self._timeout + self._retry_interval))
+
+    def _this_process(self):
+        process = self._process
+        if process.pid != os.getpid():
+            process.green.close()
+            process.native.close()
+            process = self._process = self._new_process()
+        return process
+
+    def call(self, method, message):
+        """
+        :param method: its path, such as b'/package.Service/Method'
+        :param message: the bytes of the request
+        :returns: the bytes of the reply
+        :raises IndexUnavailable: if there is none
+        """
+        process = self._this_process()
+        breaker = process.breaker
+        if not breaker.admits():
+            raise self._unavailable('has not answered in time lately')
+        deadline = time.monotonic() + self._timeout
+        pool = process.green if in_main_thread() else process.native
+        try:
+            with pool.connection(deadline) as connection:
+                reply = connection.call(method, message, deadline)
+        except socket.timeout as err:
+            breaker.missed()
+            raise self._unavailable(
+                'has not answered within %g s' % self._timeout) from err
+        except OSError as err:
+            breaker.answered()
+            raise self._unavailable(err.strerror or str(err)) from err
+        except CallError as err:
+            breaker.answered()
+            raise self._unavailable(
+                err, 503 if err.status is Status.UNAVAILABLE else 507
+            ) from err
+        breaker.answered()
+        return reply
+
+    def _unavailable(self, reason, status=507):
+        text = 'index server at %s: %s' % (self.path, reason)
+        now = time.monotonic()
+        if now >= self._complain_at:
+            self._complain_at = now + COMPLAINT_INTERVAL
+            self._complain(text)
+        return IndexUnavailable(text, status)

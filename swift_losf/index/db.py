@@ -1,0 +1,245 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""
+The LevelDB below an index: opening it, changing it, making it durable.
+
+Whatever one call changes is one batch, and no two calls change anything at
+the same time. So each batch carries the new state of the volumes it touches.
+
+LevelDB's log is not synced with each batch. After a power cut it may have
+lost not only its end but any part since the last sync, so what a later batch
+says of the volumes proves nothing about an earlier one. Each volume's state
+therefore tells its checkpoint too: what the watermark was when the last sync
+began that has come to its end.
+"""
+
+import contextlib
+import errno
+import os
+import threading
+from dataclasses import replace
+
+import plyvel
+
+from swift_losf.format import keys
+from swift_losf.format.keys import VolumeState
+from swift_losf.index.change import NEXT_KEY, Change
+from swift_losf.index.leveldb_log import MARK
+from swift_losf.mounts import opened_path
+
+FORMAT_VERSION = 1
+_VERSION_KEY = keys.STATE + b'version'
+
+#: Bytes that LevelDB may use for blocks it has read, and for what is not yet
+#: in a table; the second is there twice while a table is written. There is no
+#: bloom filter: it helps who asks for a key, and files are sought by ranges.
+_CACHE = 16 * 2 ** 20
+_WRITE_BUFFER = 4 * 2 ** 20
+_BLOCK = 8192
+#: tables of 2 MiB that are open: their indexes are in memory
+_OPEN_FILES = 1000
+#: hashes kept in memory since files of theirs were removed
+_MAX_REMOVALS = 100000
+
+
+class VersionError(Exception):
+    """The index has been written by another release."""
+
+
+class Database:
+    """
+    A LevelDB, and what is kept in memory of it.
+
+    :param path: its directory; is made if it is missing
+    :raises plyvel.Error: if it cannot be opened or read
+    :raises VersionError: if another release has written it
+    :raises FormatError: if an entry is not what it should be
+    """
+
+    def __init__(self, path):
+        os.makedirs(path, exist_ok=True)
+        self.path = path
+        self._db = plyvel.DB(
+            path, create_if_missing=True, paranoid_checks=True,
+            lru_cache_size=_CACHE, write_buffer_size=_WRITE_BUFFER,
+            max_open_files=_OPEN_FILES, block_size=_BLOCK)
+        self._directory = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+        self._lock = threading.Lock()
+        self._sync_lock = threading.Lock()
+        #: why nothing may be written any more
+        self._failure = None
+        self._synced_logs = frozenset()
+        #: batches written, and how many of them are durable
+        self._written = self._synced = 0
+        #: hashes of which files were removed since the last sync began, and
+        #: those that it makes durable
+        self._removals, self._syncing = set(), frozenset()
+        try:
+            self._load()
+        except BaseException:
+            self._close()
+            raise
+
+    def _load(self):
+        version = self.get(_VERSION_KEY)
+        if version is None:
+            self._db.put(_VERSION_KEY, keys.pack_varints([FORMAT_VERSION]))
+        elif version != keys.pack_varints([FORMAT_VERSION]):
+            raise VersionError('%s: the version of the index is %s, allowed '
+                               'is %d' % (self.path, version.hex(),
+                                          FORMAT_VERSION))
+        self.volumes = {
+            keys.split_volume_key(key): VolumeState.unpack(value)
+            for key, value in self.scan(
+                *keys.prefix_range(keys.VOLUME))}
+        self.quarantined = sum(1 for _ in self.scan(
+            *keys.prefix_range(keys.QUARANTINED)))
+        number = self.get(NEXT_KEY)
+        self.next_volume = 1 if number is None else keys.unpack_varints(
+            number, 1, 'number of the next volume')[0]
+
+    def get(self, key):
+        """:returns: the value of a key, or None"""
+        return self._db.get(key, verify_checksums=True)
+
+    def scan(self, start, stop):
+        """
+        The entries whose keys are from start to below stop, as they are now.
+
+        :returns: an iterator of (key, value), which can seek
+        """
+        return self._db.iterator(start=start, stop=stop,
+                                 verify_checksums=True)
+
+    def snapshot(self):
+        """:returns: the entries as they are now: it has an iterator"""
+        return self._db.snapshot()
+
+    @contextlib.contextmanager
+    def change(self):
+        """
+        Yields a Change, which is written when the block is left, and not at
+        all if it raises. Nobody else changes anything meanwhile.
+
+        :raises plyvel.Error: if it cannot be written, or an earlier one could
+            not: LevelDB would go on behind a torn end of its log, and not
+            read what is there when it is opened again
+        """
+        with self._lock:
+            if self._failure:
+                raise self._failure
+            change = Change(self._db.write_batch(), self.volumes,
+                            self.next_volume)
+            yield change
+            try:
+                change.write()
+            except plyvel.Error as err:
+                self._failure = err
+                raise
+            self._written += change.made
+            self.volumes.update(change.volumes)
+            for number in change.dropped:
+                self.volumes.pop(number, None)
+            self.quarantined += change.quarantined
+            self.next_volume = change.next_volume
+
+    def has_unsynced_removal(self, hash_):
+        """:returns: whether a removal may not be durable; in a change"""
+        return hash_ in self._removals or hash_ in self._syncing
+
+    def note_removal(self, hash_):
+        """
+        Note, in a change, that files of a hash are removed.
+
+        :returns: whether it is time for a sync, to forget them
+        """
+        self._removals.add(hash_)
+        return len(self._removals) >= _MAX_REMOVALS
+
+    def sync(self):
+        """Make all durable that has been written before the call."""
+        wanted = self._written
+        with self._sync_lock:
+            if self._synced >= wanted:
+                return
+            with self._lock:
+                written = self._written
+                self._syncing, self._removals = self._removals, set()
+                watermarks = [(number, state.watermark)
+                              for number, state in self.volumes.items()
+                              if state.checkpoint != state.watermark]
+            self._sync_logs()
+            self._synced, self._syncing = written, frozenset()
+            self._put_checkpoints(watermarks)
+
+    def _put_checkpoints(self, watermarks):
+        # Need not be durable: an older checkpoint is as true, but lower. So
+        # it does not count as something that the next sync is there for.
+        with self.change() as change:
+            for number, watermark in watermarks:
+                if number in self.volumes:
+                    change.put_volume(number, replace(
+                        change.volume(number), checkpoint=watermark))
+            change.put(MARK, keys.pack_varints([self._synced]))
+        if self._written == self._synced + 1:
+            self._synced += 1
+
+    def _sync_logs(self):
+        """
+        Sync LevelDB's logs. Its own sync leaves out the log before the last
+        rotation, which is not in a table yet. A log that goes away meanwhile
+        is in a table, and tables are synced. The device may be detached
+        meanwhile: the path then leads elsewhere.
+        """
+        directory = opened_path(self._directory)
+        logs = frozenset(name for name in os.listdir(directory)
+                         if name.endswith('.log'))
+        for name in sorted(logs):
+            with contextlib.suppress(FileNotFoundError):
+                fsync(os.path.join(directory, name))
+        if logs != self._synced_logs:
+            fsync(directory)
+            self._synced_logs = logs
+
+    def close(self):
+        """Sync and close. Closing again does nothing."""
+        if self._db.closed:
+            return
+        try:
+            self.sync()
+        finally:
+            with self._lock:
+                self._close()
+
+    def _close(self):
+        self._db.close()
+        os.close(self._directory)
+
+
+def is_full(error):
+    """
+    :param error: of a write
+    :returns: whether there was no space for it
+    """
+    if isinstance(error, plyvel.Error):
+        return os.strerror(errno.ENOSPC) in str(error)
+    return getattr(error, 'errno', None) in (errno.ENOSPC, errno.EDQUOT)
+
+
+def fsync(path):
+    """:param path: of a file or directory that is to be made durable"""
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)

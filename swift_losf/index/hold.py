@@ -1,0 +1,103 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""
+Having the index of a device and policy to oneself: index.lock.
+"""
+
+import contextlib
+import fcntl
+import os
+from dataclasses import dataclass
+
+from swift_losf.format.layout import Layout
+from swift_losf.mounts import STUB, opened_path
+from swift_losf.volumes.ballast import Ballast
+from swift_losf.volumes.space import check_filesystem
+
+
+class ServerError(Exception):
+    """Why the server cannot be started."""
+
+
+@dataclass(frozen=True)
+class Hold:
+    """
+    The lock of an index.
+
+    :param layout: the Layout that it is found by
+    :param fd: of index.lock
+    :param own: a Layout that leads to the volumes of this device even when it
+        has been unmounted, or another mounted in its place
+    :param ballasts: the Ballasts of the filesystems
+    """
+    layout: Layout
+    fd: int
+    own: Layout
+    ballasts: list
+
+    def is_in_place(self):
+        """
+        :returns: whether the device is still where it was found
+        """
+        try:
+            return os.path.samestat(os.fstat(self.fd),
+                                    os.stat(self.layout.lock))
+        except FileNotFoundError:
+            return False
+
+
+def check_device(path, mount_check):
+    """
+    :raises ServerError: if there is no device, or a mere directory where one
+        has to be mounted
+    """
+    if not os.path.isdir(path):
+        raise ServerError('device path %s: must be a directory' % path)
+    if mount_check and not (os.path.ismount(path) or os.path.isfile(
+            os.path.join(path, STUB))):
+        raise ServerError('device path %s: must be mounted, or have a file %s'
+                          % (path, STUB))
+
+
+@contextlib.contextmanager
+def locked(layout, mount_check=False):
+    """
+    Hold index.lock, with room to work even if the disk is full.
+
+    Yields the Hold.
+
+    :param layout: a Layout
+    :param mount_check: whether the device has to be mounted
+    :raises ServerError: if another holds it, if there is no device, or if
+        its filesystem cannot hold volumes
+    """
+    check_device(layout.device_path, mount_check)
+    os.makedirs(layout.volumes, exist_ok=True)
+    with contextlib.ExitStack() as at_end:
+        fd = os.open(layout.lock, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC,
+                     0o600)
+        at_end.callback(os.close, fd)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise ServerError('%s: another index server holds it'
+                              % layout.lock)
+        ballasts = [at_end.enter_context(contextlib.closing(Ballast(path)))
+                    for path in layout.ballasts]
+        for ballast in ballasts:
+            ballast.relieve()
+        check_filesystem(layout.volumes)
+        device = os.open(layout.device_path, os.O_RDONLY | os.O_DIRECTORY)
+        at_end.callback(os.close, device)
+        yield Hold(layout, fd, Layout(opened_path(device),
+                                      layout.policy_index), ballasts)

@@ -1,0 +1,139 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""
+What is in the index: the calls of index.proto that only list.
+
+Each sees the index as it was when it began. Suffixes and partitions are found
+by seeking from one to the next, whatever is in them.
+"""
+
+from swift_losf.format import keys
+from swift_losf.format.header import HASH_LENGTH, aligned
+from swift_losf.format.keys import Location
+from swift_losf.index.arguments import check, check_hash, check_range, \
+    check_suffix
+
+#: most hashes or files of one answer, so that its size is bounded
+PAGE = 4096
+
+
+class Listings:
+    """
+    :param db: a Database
+    """
+
+    def __init__(self, db):
+        self.db = db
+
+    def files(self, partition, hash_):
+        """:returns: the files of a hash: a dict of name to Location"""
+        return {keys.split_file_key(key)[2]: Location.unpack(value)
+                for key, value in self.db.scan(
+                    *keys.hash_range(partition, hash_))}
+
+    def list_hash(self, partition, hash_):
+        """:returns: the files of a hash: a list of (name, Location)"""
+        check_hash(partition, hash_)
+        return sorted(self.files(partition, hash_).items())
+
+    def list_suffix(self, partition, suffix, after=b'', limit=0,
+                    last_suffix=0):
+        """
+        The hashes of a suffix, or of some in a row, page by page.
+
+        :param after: the last hash of the page before
+        :param limit: most hashes wanted; 0: as many as a page has
+        :param last_suffix: the last of them; 0: there is but the one
+        :returns: (a list of (hash, names), whether there are more)
+        """
+        check_suffix(partition, suffix)
+        last = last_suffix or suffix
+        check_range('last_suffix', last, suffix, keys.MAX_SUFFIX)
+        check('after', after.hex(), 'empty or %d bytes' % HASH_LENGTH,
+              len(after) in (0, HASH_LENGTH))
+        start, _ = keys.suffix_range(partition, suffix)
+        _, stop = keys.suffix_range(partition, last)
+        if after:
+            check('after', after.hex(), 'a hash of suffix %03x to %03x' % (
+                suffix, last), suffix <= keys.suffix_of(after) <= last)
+            start = keys.hash_range(partition, after)[1]
+        limit = min(limit or PAGE, PAGE)
+        page = []
+        for key, _ in self.db.scan(start, stop):
+            _, hash_, name = keys.split_file_key(key)
+            if not page or page[-1][0] != hash_:
+                if len(page) == limit:
+                    return page, True
+                page.append((hash_, []))
+            page[-1][1].append(name)
+        return page, False
+
+    def list_partition(self, partition):
+        """:returns: the suffixes of a partition that have files"""
+        check_range('partition', partition, 0, keys.MAX_PARTITION)
+        return [suffix for _, suffix in self._skim(
+            keys.partition_range(partition),
+            lambda place: keys.suffix_range(*place))]
+
+    def list_partitions(self):
+        """:returns: the partitions that have files"""
+        return [partition for partition, _ in self._skim(
+            keys.prefix_range(keys.FILE),
+            lambda place: keys.partition_range(place[0]))]
+
+    def _skim(self, whole, group):
+        # One seek for each group, however many files are in it.
+        entries = self.db.scan(*whole)
+        for key, _ in entries:
+            place = keys.split_place(key)
+            yield place
+            entries.seek(group(place)[1])
+
+    def list_quarantine(self, after=b''):
+        """
+        The files in quarantine, page by page.
+
+        :param after: the second value of the page before
+        :returns: (a list of (partition, hash, name, Location), what to give
+            for the next page; empty if there is none)
+        """
+        check('after', after.hex(), 'empty or what came with a page',
+              after[:1] in (b'', keys.QUARANTINED))
+        page = []
+        start, stop = keys.prefix_range(keys.QUARANTINED)
+        for key, value in self.db.scan(after and after + b'\0' or start,
+                                       stop):
+            page.append((*keys.split_file_key(key), Location.unpack(value)))
+            if len(page) == PAGE:
+                return page, key
+        return page, b''
+
+    def list_dead(self, number):
+        """:returns: the space of a volume that is to be given back: an
+        iterator of (offset, length)"""
+        for key, value in self.db.scan(*keys.dead_range(number)):
+            yield (keys.split_dead_key(key)[1],
+                   keys.unpack_varints(value, 1, 'length')[0])
+
+    def cut_claimed(self, ranges):
+        """
+        Leave what no file, in quarantine or not, has. Reads all entries.
+
+        :param ranges: a dict of numbers of volumes to Ranges, which are cut
+        """
+        for letter in (keys.FILE, keys.QUARANTINED):
+            for _, value in self.db.scan(*keys.prefix_range(letter)):
+                location = Location.unpack(value)
+                if location.volume in ranges:
+                    ranges[location.volume].cut(location.offset, aligned(
+                        location.offset + location.length, keys.SECTOR))

@@ -1,0 +1,64 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""
+Listing many suffixes of a partition with few calls of the index.
+"""
+
+#: most hashes of the second call; each that follows may have FACTOR times as
+#: many
+FIRST_LIMIT = 64
+FACTOR = 8
+MAX_LIMIT = 4096
+
+
+class Lookahead:
+    """
+    The files of suffixes that are asked for in their order. The first is
+    listed alone; the more follow, the more are listed at a time.
+
+    What it says of a suffix was so some time after it was made. A suffix
+    that is not behind the one before is listed anew.
+
+    :param store: a Store
+    :param partition: a number
+    """
+
+    def __init__(self, store, partition):
+        self._store = store
+        self._partition = partition
+        self._limit = 0
+        self._suffixes = {}
+        # What is known: from the first to below the end.
+        self._first = self._end = 0
+
+    def files(self, suffix):
+        """
+        :param suffix: three hexadecimal digits
+        :returns: a dict of hash to file names
+        """
+        number = int(suffix, 16)
+        if not self._first <= number < self._end:
+            self._fetch(suffix)
+        self._first = number + 1
+        return self._suffixes.pop(suffix, {})
+
+    def _fetch(self, suffix):
+        self._end = 0
+        if self._limit:
+            self._suffixes, self._end = self._store.list_onward(
+                self._partition, suffix, self._limit)
+        self._limit = min(self._limit * FACTOR or FIRST_LIMIT, MAX_LIMIT)
+        if self._end <= int(suffix, 16):
+            self._suffixes = {suffix: dict(self._store.list_suffix(
+                self._partition, suffix))}
+            self._end = int(suffix, 16) + 1

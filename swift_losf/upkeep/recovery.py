@@ -1,0 +1,297 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""
+What an index server does before it serves: FORMAT.md, "Recovery".
+
+The steps are numbered there. Each may be interrupted and done again.
+"""
+
+import errno
+import fcntl
+import logging
+import os
+import time
+
+import plyvel
+
+from swift_losf.format import keys
+from swift_losf.format.header import HEADER_LENGTH, VOLUME_HEADER_LENGTH, \
+    FormatError, RecordHeader, aligned, expect
+from swift_losf.format.layout import volume_number
+from swift_losf.format.name_code import durable_name
+from swift_losf.format.ranges import Ranges
+from swift_losf.index.db import fsync
+from swift_losf.index.index import Index
+from swift_losf.index.leveldb_log import is_torn
+from swift_losf.upkeep.mend import mend_header
+from swift_losf.volumes.gaps import bury_gaps, cut_records
+from swift_losf.volumes.volume import iter_records, pread, read_header, \
+    try_flock
+
+BROKEN = '.broken'
+#: records that are entered after one sync of their volume
+BATCH = 1024
+#: of Swift, in a partition directory: the lock, and the suffixes to rehash
+_PARTITION_LOCK = '.lock'
+_INVALIDATIONS = 'hashes.invalid'
+_FRAGMENT = '#'
+
+logger = logging.getLogger(__name__)
+
+
+def recover(layout, progress=lambda state: None):
+    """
+    Open the index of a device and policy, with all that was acknowledged.
+
+    REQUIRES: index.lock.
+
+    :param layout: a Layout
+    :param progress: called with a few words on what is being done
+    :returns: the Index
+    """
+    os.makedirs(layout.volumes, exist_ok=True)
+    progress('opening the index')
+    index = _open(layout)
+    try:
+        Recovery(layout, index, progress).run()
+    except BaseException:
+        index.close()
+        raise
+    return index
+
+
+def _open(layout):
+    try:
+        return Index(layout.index)
+    except (plyvel.Error, FormatError) as err:
+        if not is_lost(err):
+            raise
+        if is_torn(layout.index):
+            logger.warning('%s: its log was torn, what was not synced is '
+                           'scanned for: %s', layout.index, err)
+            return _open_torn(layout)
+        set_aside(layout, err)
+        return Index(layout.index)
+
+
+def _open_torn(layout):
+    try:
+        # What can be read of the logs is put into a table.
+        plyvel.DB(layout.index, paranoid_checks=False).close()
+        return Index(layout.index)
+    except (plyvel.Error, FormatError) as err:
+        if not is_lost(err):
+            raise
+        set_aside(layout, err)
+        return Index(layout.index)
+
+
+def is_lost(error):
+    """
+    :param error: that ended an index server
+    :returns: whether the index cannot be used again; a full disk or a lock,
+        for one, says nothing against what is in it
+    """
+    if isinstance(error, plyvel.IOError):
+        return any(os.strerror(number) in str(error)
+                   for number in (errno.ENOENT, errno.EIO))
+    return isinstance(error, (plyvel.CorruptionError, FormatError))
+
+
+def set_aside(layout, reason):
+    """
+    Put an index aside, so that the next is made anew.
+
+    :param reason: why: an exception, or a text
+    """
+    aside = '%s.broken-%d' % (layout.index, time.time_ns())
+    logger.error('%s is set aside as %s, and will be made anew from the '
+                 'volumes: %s', layout.index, aside, reason)
+    os.rename(layout.index, aside)
+    fsync(os.path.dirname(layout.index))
+
+
+class Recovery:
+    """
+    :param layout: a Layout
+    :param index: the Index, which nobody else uses yet
+    :param progress: called with a few words on what is being done
+    """
+
+    def __init__(self, layout, index, progress):
+        self.layout = layout
+        self.index = index
+        self.progress = progress
+        self._gaps = {}
+
+    def run(self):
+        """Steps 3 to 7."""
+        numbers = self._list_volumes()
+        for done, number in enumerate(numbers, 1):
+            self.progress('volume %d of %d, %d files recovered' % (
+                done, len(numbers), self.index.recovered))
+            self._recover_volume(number)
+        self.progress('gaps')
+        bury_gaps(self.layout, self.index, self._gaps)
+        self.index.sync()
+        self.progress('partitions')
+        for partition in self.index.list_partitions():
+            os.makedirs(self.layout.partition(partition), exist_ok=True)
+
+    def _list_volumes(self):
+        names = os.listdir(self.layout.volumes)
+        used = [volume_number(name[:-len(BROKEN)]) if name.endswith(BROKEN)
+                else volume_number(name) for name in names]
+        self.index.skip_volumes(max(filter(None, used), default=0))
+        return sorted(filter(None, map(volume_number, names)))
+
+    def _recover_volume(self, number):
+        path = self.layout.volume(number)
+        fd = os.open(path, os.O_RDWR)
+        try:
+            free = try_flock(fd)
+            header = self._header(number, fd, free)
+            if header:
+                self._recover_records(fd, header, free)
+        finally:
+            os.close(fd)
+
+    def _header(self, number, fd, free):
+        """:returns: that of a volume, or None: it has none, or is put aside"""
+        try:
+            header = read_header(fd)
+            expect('the number in the header', header.number, number,
+                   header.number == number)
+            return header
+        except FormatError as err:
+            header = mend_header(self.layout, self.index, number, fd) \
+                if free else None
+            if header:
+                logger.warning('%s: its header was damaged, and is written '
+                               'anew: %s', self.layout.volume(number), err)
+            elif free:
+                self._set_volume_aside(number, fd, err)
+            return header
+
+    def _set_volume_aside(self, number, fd, error):
+        path = self.layout.volume(number)
+        state = self.index.db.volumes.get(number)
+        if os.fstat(fd).st_size <= VOLUME_HEADER_LENGTH and not (
+                state and state.files):
+            os.unlink(path)
+        else:
+            logger.error('%s is no volume, renamed to %s%s: %s', path, path,
+                         BROKEN, error)
+            os.rename(path, path + BROKEN)
+        fsync(self.layout.volumes)
+
+    def _recover_records(self, fd, header, free):
+        end = os.fstat(fd).st_size
+        start = self._checkpoint(header, end)
+        self._raise_watermark(header, VOLUME_HEADER_LENGTH)
+        batch, gaps = [], Ranges()
+        if start < end:
+            gaps.add(start, end)
+        for found in cut_records(gaps, header, iter_records(
+                fd, header, start, end, _log_damage(header))):
+            batch.append(found)
+            if len(batch) == BATCH:
+                self._enter(fd, batch)
+                batch = []
+        self._enter(fd, batch)
+        if free and start < end:
+            # Lest the end comes back lower, and is written to again.
+            os.fsync(fd)
+            self._raise_watermark(header, end)
+            self._gaps[header.number] = gaps
+
+    def _raise_watermark(self, header, watermark):
+        with self.index.db.change() as change:
+            change.raise_watermark(header.number, header.type, watermark)
+
+    def _checkpoint(self, header, end):
+        state = self.index.db.volumes.get(header.number)
+        if state and state.checkpoint <= aligned(end, header.alignment):
+            return aligned(state.checkpoint, header.alignment)
+        return VOLUME_HEADER_LENGTH
+
+    def _enter(self, fd, batch):
+        new = [found for found in batch if self._is_new(found)]
+        if new:
+            os.fdatasync(fd)
+        # Also of those that are known: hashes.invalid is never synced.
+        suffixes = {}
+        for found in batch:
+            suffixes.setdefault(found.header.partition, set()).add(
+                keys.suffix_of(found.header.hash))
+        for partition, numbers in suffixes.items():
+            invalidate(self.layout, partition, numbers)
+        for found in new:
+            self.index.adopt(found.header, _name(found), found.location,
+                             self._written)
+        self.progress('%d files recovered' % self.index.recovered)
+
+    def _is_new(self, found):
+        header, location = found.header, found.location
+        if self.index.is_dead(location):
+            return False
+        if not self.index.is_entered(header.partition, header.hash, location):
+            return True
+        return header.quarantined and location in self.index.files(
+            header.partition, header.hash).values()
+
+    def _written(self, location):
+        """:returns: when a record was written; -1 if it is none any more"""
+        try:
+            fd = os.open(self.layout.volume(location.volume), os.O_RDONLY)
+        except FileNotFoundError:
+            return -1
+        try:
+            return RecordHeader.unpack(
+                pread(fd, HEADER_LENGTH, location.offset)).written
+        except FormatError:
+            return -1
+        finally:
+            os.close(fd)
+
+
+def _log_damage(header):
+    def log(offset, error):
+        logger.warning('volume %d, offset %d: incomplete record: %s',
+                       header.number, offset, error)
+    return log
+
+
+def _name(found):
+    return (durable_name(found.name) if found.header.durable
+            and _FRAGMENT in found.name else found.name)
+
+
+def invalidate(layout, partition, suffixes):
+    """
+    Put suffixes down for rehashing, as stock Swift does.
+
+    :param layout: a Layout
+    :param partition: a number; its directory is made if it is missing
+    :param suffixes: numbers
+    """
+    directory = layout.partition(partition)
+    os.makedirs(directory, exist_ok=True)
+    fd = os.open(os.path.join(directory, _PARTITION_LOCK),
+                 os.O_WRONLY | os.O_CREAT, 0o666)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX)
+        with open(os.path.join(directory, _INVALIDATIONS), 'ab') as lines:
+            lines.write(b''.join(b'%03x\n' % each for each in suffixes))
+    finally:
+        os.close(fd)

@@ -1,0 +1,173 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""
+Gives the space of removed files back. FORMAT.md, "Removing a file".
+
+A round takes the `d` entries of one moment. It first syncs the index: no
+entry of a file may come back whose record is gone. Then it punches what is in
+data volumes, and only if none of that is left what is in tombstone volumes:
+what a tombstone has deleted was removed before the tombstone. An entry is
+forgotten when the hole is durable, so an interrupted round is done again.
+"""
+
+import contextlib
+import errno
+import itertools
+import os
+import threading
+
+from swift_losf.format import keys
+from swift_losf.format.header import FormatError, VolumeType, aligned
+from swift_losf.format.ranges import Ranges
+from swift_losf.upkeep.dead import Dead
+from swift_losf.upkeep.empty_volumes import EmptyVolumes
+from swift_losf.volumes.space import block_size, widened
+from swift_losf.volumes.volume import lock_range, punch_hole, read_header, \
+    try_flock, unlock, unlock_range
+
+BATCH = 1024
+MAX_VOLUME_SIZE = 10 * 2 ** 30
+
+
+class Sweeper(threading.Thread):
+    """
+    :param layout: a Layout
+    :param index: the Index
+    :param interval: seconds from one round to the next, when there is
+        anything to be given back
+    :param fail: called with an exception that ends the thread
+    :param max_volume_size: bytes from which on a volume gets no more records
+    """
+
+    def __init__(self, layout, index, interval, fail,
+                 max_volume_size=MAX_VOLUME_SIZE):
+        super().__init__(name='sweeper', daemon=True)
+        self.layout = layout
+        self.index = index
+        self.interval = interval
+        self._fail = fail
+        self._stopped = threading.Event()
+        self._empty_volumes = EmptyVolumes(layout, index, max_volume_size)
+
+    def run(self):
+        # What was left by the server before counts too.
+        self.index.has_dead.set()
+        try:
+            while not self._stopped.wait(self.interval):
+                self.index.has_dead.wait()
+                self.index.has_dead.clear()
+                if not self._stopped.is_set() and self.sweep():
+                    self.index.has_dead.set()
+        except Exception as err:  # the server ends with it
+            self._fail(err)
+
+    def stop(self):
+        """Stop after the current batch, and wait for that."""
+        self._stopped.set()
+        self.index.has_dead.set()
+        if self.is_alive():
+            self.join()
+
+    def sweep(self):
+        """
+        One round.
+
+        :returns: how many entries are left of those it was for
+        """
+        with contextlib.closing(self.index.db.snapshot()) as snapshot:
+            self.index.sync()
+            left = self._sweep_type(snapshot, VolumeType.DATA)
+            if not left:
+                left = self._sweep_type(snapshot, VolumeType.TOMBSTONES)
+        if not self._stopped.is_set():
+            self._empty_volumes.remove()
+        return left
+
+    def _sweep_type(self, snapshot, type_):
+        left = 0
+        for number, state in self.index.list_volumes():
+            if state.type == type_ and state.dead_bytes:
+                left += self._sweep_volume(snapshot, number)
+        return left
+
+    def _sweep_volume(self, snapshot, number):
+        start, stop = keys.dead_range(number)
+        entries = ((keys.split_dead_key(key)[1],
+                    keys.unpack_varints(value, 1, 'length')[0])
+                   for key, value in snapshot.iterator(
+                       start=start, stop=stop, verify_checksums=True))
+        fd = self._open(number)
+        left = 0
+        try:
+            while batch := list(itertools.islice(entries, BATCH)):
+                if self._stopped.is_set():
+                    return left + len(batch)
+                if fd is None:
+                    self._forget(number, batch, 0)
+                else:
+                    left += self._sweep_batch(fd, number, batch)
+        finally:
+            if fd is not None:
+                os.close(fd)
+        return left
+
+    def _open(self, number):
+        try:
+            return os.open(self.layout.volume(number), os.O_RDWR)
+        except FileNotFoundError:
+            return None
+
+    def _sweep_batch(self, fd, number, batch):
+        """:returns: how many records are being read, and so are left"""
+        header = self._header(fd, number)
+        locked = []
+        try:
+            for each in batch:
+                if lock_range(fd, *each):
+                    locked.append(each)
+            dead = Dead(self.index, fd, header).select(locked)
+            self._punch(fd, number, Ranges(
+                (offset, aligned(offset + length, header.alignment))
+                for offset, length in dead))
+        finally:
+            for each in locked:
+                unlock_range(fd, *each)
+        os.fsync(fd)
+        self._forget(number, locked, sum(length for _, length in dead))
+        return len(batch) - len(locked)
+
+    def _punch(self, fd, number, ranges):
+        """Punch holes, widened as far as nobody may be writing."""
+        limit = self.index.db.volumes[number].watermark
+        for start, end in ranges:
+            free = end + block_size(fd) > limit and try_flock(fd)
+            try:
+                start, end = widened(fd, start, end, None if free else limit)
+                punch_hole(fd, start, end - start)
+            finally:
+                if free:
+                    unlock(fd)
+
+    def _header(self, fd, number):
+        try:
+            return read_header(fd)
+        except FormatError as err:
+            # Recovery sets such a volume aside.
+            raise OSError(errno.EUCLEAN, str(err),
+                          self.layout.volume(number)) from err
+
+    def _forget(self, number, entries, punched):
+        with self.index.db.change() as change:
+            for offset, length in entries:
+                change.forget(number, offset, length)
+        self.index.punched_bytes += punched

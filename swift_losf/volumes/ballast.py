@@ -1,0 +1,170 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""
+Space that is kept for when the disk is full. FORMAT.md, "A full disk".
+
+Only index.lock's holder gives a ballast up or makes it again; anybody may see
+which of the two it is.
+"""
+
+import contextlib
+import errno
+import logging
+import os
+from dataclasses import dataclass
+
+FILE_SIZE = 2 ** 20
+_NAMES = ['%02d' % number for number in range(32)]
+#: truncated, but there: the ballast is given up
+_FIRST = _NAMES[0]
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, order=True)
+class Space:
+    """
+    What is left on a filesystem.
+
+    :param bytes: that its users may still write
+    :param inodes: that they may still make
+    """
+    bytes: int
+    inodes: int
+
+    @classmethod
+    def of(cls, directory):
+        """:param directory: a path, or a descriptor"""
+        stat = os.statvfs(directory)
+        # No limit of inodes is told as none at all.
+        inodes = stat.f_favail if stat.f_files else len(_NAMES) ** 2
+        return cls(stat.f_bavail * stat.f_frsize, inodes)
+
+    def covers(self, other):
+        """:returns: whether neither is less than another's"""
+        return self.bytes >= other.bytes and self.inodes >= other.inodes
+
+
+#: with less than this left the ballast is given up
+SHORT = Space(16 * 2 ** 20, 32)
+#: with this left it is made again: twice of SHORT, besides the ballast
+PLENTY = Space(2 * SHORT.bytes + len(_NAMES) * FILE_SIZE,
+               2 * SHORT.inodes + len(_NAMES))
+
+
+def is_given_up(path):
+    """
+    :param path: of a ballast
+    :returns: whether there is no more than what it has left
+    """
+    try:
+        return not os.stat(os.path.join(path, _FIRST)).st_size
+    except FileNotFoundError:
+        return False
+
+
+class Ballast:
+    """
+    REQUIRES: index.lock.
+
+    It keeps to the filesystem that it was opened on, even if that is detached.
+
+    :param path: of its directory
+    """
+
+    def __init__(self, path):
+        self.path = path
+        self._name = os.path.basename(path)
+        parent = os.path.dirname(path)
+        os.makedirs(parent, exist_ok=True)
+        self._parent = os.open(parent, os.O_RDONLY | os.O_DIRECTORY)
+
+    def close(self):
+        os.close(self._parent)
+
+    def relieve(self):
+        """Give it up if little is left. :returns: the Space that is left"""
+        left = Space.of(self._parent)
+        if not left.covers(SHORT):
+            self._give_up(left)
+        return left
+
+    def tend(self):
+        """Give it up, or make it again, as what is left calls for."""
+        if self.relieve().covers(PLENTY) and not self._is_whole():
+            self._make()
+
+    def _is_whole(self):
+        try:
+            first = os.stat(os.path.join(self._name, _FIRST),
+                            dir_fd=self._parent)
+        except FileNotFoundError:
+            return False
+        return first.st_size == FILE_SIZE
+
+    @contextlib.contextmanager
+    def _directory(self):
+        """Yields a descriptor of it."""
+        fd = os.open(self._name, os.O_RDONLY | os.O_DIRECTORY,
+                     dir_fd=self._parent)
+        try:
+            yield fd
+        finally:
+            os.close(fd)
+
+    def _give_up(self, left):
+        with contextlib.suppress(FileNotFoundError), \
+                self._directory() as directory:
+            if self._empty(directory):
+                logger.warning(
+                    '%s is given up: %d bytes and %d inodes are left; until '
+                    'there is more, object-servers accept deletes only',
+                    self.path, left.bytes, left.inodes)
+
+    def _empty(self, directory):
+        """:returns: whether there was anything"""
+        freed = 0
+        for name in sorted(os.listdir(directory), reverse=True):
+            # Of a file that is only unlinked XFS frees the space later.
+            fd = os.open(name, os.O_WRONLY, dir_fd=directory)
+            try:
+                freed += os.fstat(fd).st_size
+                os.ftruncate(fd, 0)
+            finally:
+                os.close(fd)
+            if name != _FIRST:
+                os.unlink(name, dir_fd=directory)
+        return freed > 0
+
+    def _make(self):
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(self._name, 0o700, dir_fd=self._parent)
+        with self._directory() as directory:
+            try:
+                for name in reversed(_NAMES):
+                    self._fill(directory, name)
+            except OSError as err:
+                if err.errno not in (errno.ENOSPC, errno.EDQUOT):
+                    raise
+                self._empty(directory)
+                return
+        logger.info('%s is there: %d files of %d bytes', self.path,
+                    len(_NAMES), FILE_SIZE)
+
+    @staticmethod
+    def _fill(directory, name):
+        fd = os.open(name, os.O_WRONLY | os.O_CREAT, 0o600, dir_fd=directory)
+        try:
+            os.posix_fallocate(fd, 0, FILE_SIZE)
+        finally:
+            os.close(fd)

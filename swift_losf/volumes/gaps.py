@@ -1,0 +1,68 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""
+Gaps: bytes of a volume that no record has, as a PUT leaves them whose process
+was killed. FORMAT.md, "Recovery".
+
+REQUIRES of all: the volume was locked when its end was seen, or still is, so
+that what is before it can become no record any more.
+"""
+
+import os
+
+from swift_losf.format.header import aligned
+from swift_losf.format.keys import SECTOR
+from swift_losf.format.ranges import Ranges
+from swift_losf.volumes.space import is_zero
+
+
+def cut_records(ranges, volume_header, records):
+    """
+    :param ranges: Ranges of a volume, from which records are taken out
+    :param volume_header: its VolumeHeader
+    :param records: an iterable of Found, which are passed on
+    """
+    for found in records:
+        location = found.location
+        ranges.cut(location.offset, aligned(
+            location.offset + location.length, volume_header.alignment))
+        yield found
+
+
+def bury_gaps(layout, index, gaps):
+    """
+    Have gaps given back.
+
+    :param layout: a Layout
+    :param index: the Index
+    :param gaps: a dict of numbers of volumes to Ranges between the records
+        that were found there; what is damaged but has an entry is left alone
+    """
+    gaps = {number: _without_dead(layout, index, number, ranges)
+            for number, ranges in gaps.items()}
+    gaps = {number: ranges for number, ranges in gaps.items() if ranges}
+    if gaps:
+        index.cut_claimed(gaps)
+        index.bury_gaps(gaps)
+
+
+def _without_dead(layout, index, number, ranges):
+    """:returns: Ranges without zeros and what is given back anyway"""
+    fd = os.open(layout.volume(number), os.O_RDONLY)
+    try:
+        ranges = Ranges(each for each in ranges if not is_zero(fd, *each))
+    finally:
+        os.close(fd)
+    for offset, length in index.list_dead(number):
+        ranges.cut(offset, aligned(offset + length, SECTOR))
+    return ranges

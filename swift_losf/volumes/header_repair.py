@@ -1,0 +1,79 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""
+Making the header of a volume anew from one of its records.
+
+All that is not known elsewhere is the salt. A record's tag is the CRC of the
+salt and of its offset, and a CRC is linear: bit by bit, the tag tells what
+state the CRC was in after the salt, and that state tells a salt that leads to
+it. It is not the salt that was there, but gives every record of the volume
+the tag that it has.
+"""
+
+from google_crc32c import extend
+
+from swift_losf.format.header import SALT_LENGTH, VolumeHeader
+
+_BITS = 32
+
+
+def _solve(function, value):
+    """
+    :param function: of 32 bits to 32 bits; affine over GF(2), and one to one
+    :returns: the argument for which it gives value
+    """
+    zero = function(0)
+    pivots = {}
+    for bit in range(_BITS):
+        image, argument = function(1 << bit) ^ zero, 1 << bit
+        image, argument = _reduce(pivots, image, argument)
+        pivots[image.bit_length()] = image, argument
+    rest, argument = _reduce(pivots, value ^ zero, 0)
+    if rest:
+        raise ArithmeticError('%08x is not reached' % value)
+    return argument
+
+
+def _reduce(pivots, image, argument):
+    while image and image.bit_length() in pivots:
+        other_image, other_argument = pivots[image.bit_length()]
+        image ^= other_image
+        argument ^= other_argument
+    return image, argument
+
+
+def find_salt(tag, offset):
+    """
+    :param tag: of a record
+    :param offset: of the same
+    :returns: 8 bytes, with which VolumeHeader.tag gives that tag
+    """
+    place = offset.to_bytes(8, 'little')
+    state = _solve(lambda crc: extend(crc, place), tag)
+    front = bytes(SALT_LENGTH - 4)
+    return front + _solve(
+        lambda tail: extend(0, front + tail.to_bytes(4, 'little')),
+        state).to_bytes(4, 'little')
+
+
+def make_header(layout, number, volume_type, created, found):
+    """
+    :param layout: a Layout
+    :param number: of the volume
+    :param volume_type: a VolumeType
+    :param created: Unix time, ns
+    :param found: a Found record of the volume
+    :returns: a VolumeHeader with which that record is one of the volume's
+    """
+    return VolumeHeader(number, volume_type, layout.policy_index, created,
+                        find_salt(found.header.tag, found.location.offset))

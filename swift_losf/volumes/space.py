@@ -1,0 +1,104 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""
+The space that a volume takes of its filesystem, and giving it back.
+
+A hole frees only blocks that it covers whole; the parts of a block are merely
+made zeros. So a hole is widened to the blocks at its ends where the rest of
+them is zeros already: that changes nothing that anybody can read. It must not
+be done where somebody may be writing.
+"""
+
+import errno
+import os
+
+from swift_losf.format.header import VOLUME_HEADER_LENGTH, aligned
+from swift_losf.mounts import MOUNTINFO
+from swift_losf.volumes.volume import next_data, pread, punch_hole
+
+_CHUNK = 2 ** 20
+_CANNOT = (errno.EOPNOTSUPP, errno.ENOSYS, errno.EISDIR)
+
+
+class FilesystemError(Exception):
+    """A filesystem that cannot hold volumes."""
+
+
+def is_zero(fd, start, end):
+    """:returns: whether a range reads as zeros, or is behind the end"""
+    while (start := next_data(fd, start)) is not None and start < end:
+        data = pread(fd, min(_CHUNK, end - start), start)
+        if data.strip(b'\0'):
+            return False
+        start += max(len(data), 1)
+    return True
+
+
+def is_empty(fd):
+    """:returns: whether a volume has nothing but its header"""
+    return is_zero(fd, VOLUME_HEADER_LENGTH, os.fstat(fd).st_size)
+
+
+def block_size(fd):
+    """:returns: the size of the blocks of a file"""
+    return os.fstatvfs(fd).f_bsize
+
+
+def widened(fd, start, end, limit):
+    """
+    :param fd: of a volume
+    :param start: of a range that is to be a hole
+    :param end: of the range
+    :param limit: somebody may be writing from here on; None: nobody is
+    :returns: (start, end), widened to whole blocks where they are zeros
+    """
+    block = block_size(fd)
+    low, high = start - start % block, aligned(end, block)
+    if (limit is None or start <= limit) and is_zero(fd, low, start):
+        start = low
+    if (limit is None or high <= limit) and is_zero(fd, end, high):
+        end = high
+    return start, end
+
+
+def check_filesystem(directory):
+    """
+    :param directory: of volumes
+    :raises FilesystemError: if space of its files cannot be given back
+    """
+    try:
+        fd = os.open(directory, os.O_TMPFILE | os.O_RDWR, 0o600)
+        try:
+            os.pwrite(fd, bytes(VOLUME_HEADER_LENGTH), 0)
+            punch_hole(fd, 0, VOLUME_HEADER_LENGTH)
+        finally:
+            os.close(fd)
+    except OSError as err:
+        if err.errno not in _CANNOT:
+            raise
+        raise FilesystemError(
+            '%s: the filesystem (%s) must have O_TMPFILE and '
+            'FALLOC_FL_PUNCH_HOLE, as XFS and ext4 have: %s' % (
+                directory, _filesystem(directory), err.strerror)) from err
+
+
+def _filesystem(path):
+    """:returns: the type and the source of the filesystem of a file"""
+    device = os.stat(path).st_dev
+    wanted = '%d:%d' % (os.major(device), os.minor(device))
+    with open(MOUNTINFO, encoding='utf8', errors='surrogateescape') as lines:
+        for line in lines:
+            fields = line.split()
+            if fields[2] == wanted:
+                return ' of '.join(line.rpartition(' - ')[2].split()[:2])
+    return 'device %s' % wanted

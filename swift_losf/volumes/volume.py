@@ -1,0 +1,275 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""
+Volumes: reading, scanning, locking and marking their records.
+
+FORMAT.md, "Volumes" and "Records". writable.py appends to them.
+"""
+
+import ctypes
+import errno
+import fcntl
+import os
+import struct
+from dataclasses import dataclass
+
+from swift_losf.format.header import DURABLE_OFFSET, FLAG_SET, HEADER_LENGTH, \
+    QUARANTINED_OFFSET, RECORD_MAGIC, VOLUME_HEADER_LENGTH, BLOCK, \
+    FormatError, RecordHeader, VolumeHeader, aligned, block_count, expect
+from swift_losf.format.keys import Location
+from swift_losf.format.record import Footer
+
+#: of the C library's struct flock; l_pid has to be 0 for these locks
+_FLOCK = struct.Struct('@hhqqi4x')
+#: FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE
+_PUNCH_HOLE = 0x03
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+@dataclass(frozen=True)
+class Found:
+    """
+    A valid record.
+
+    :param location: a Location: where it is
+    :param header: its RecordHeader
+    :param name: the file name
+    """
+    location: Location
+    header: RecordHeader
+    name: str
+
+
+def pread(fd, length, offset):
+    """
+    :returns: the bytes there; fewer than length only at the end of the file
+    """
+    pieces = []
+    while length:
+        piece = os.pread(fd, length, offset)
+        if not piece:
+            break
+        pieces.append(piece)
+        length -= len(piece)
+        offset += len(piece)
+    return b''.join(pieces)
+
+
+def read_header(fd):
+    """
+    :param fd: of a volume
+    :returns: its VolumeHeader
+    :raises FormatError: if it has none
+    """
+    return VolumeHeader.unpack(pread(fd, VOLUME_HEADER_LENGTH, 0))
+
+
+def find_header(fd, volume_header, offset):
+    """
+    :param fd: of a volume
+    :param volume_header: its VolumeHeader
+    :returns: the RecordHeader at offset
+    :raises FormatError: if there is none
+    """
+    header = RecordHeader.unpack(pread(fd, HEADER_LENGTH, offset))
+    tag = volume_header.tag(offset)
+    expect('the tag', header.tag, tag, header.tag == tag)
+    return header
+
+
+def location_of(number, offset, header):
+    """
+    :param number: of a volume
+    :param header: the RecordHeader at offset
+    :returns: the Location of the record
+    """
+    return Location(number, offset, header.data_length,
+                    header.metadata_length, header.name_length)
+
+
+def verify(fd, location, header, check_data=True):
+    """
+    :param fd: of a volume
+    :param location: of a record
+    :param header: its RecordHeader
+    :param check_data: whether the data is to be verified too
+    :returns: Found
+    :raises FormatError: if the record is not valid
+    """
+    footer = Footer.unpack(
+        pread(fd, location.offset + location.length - location.footer_offset,
+              location.footer_offset), header.hash, location)
+    if check_data:
+        for index in range(block_count(location.data_length)):
+            start = index * BLOCK
+            footer.check_block(index, pread(
+                fd, min(BLOCK, location.data_length - start),
+                location.data_offset + start))
+    return Found(location, header, footer.name)
+
+
+def _verify_before(fd, location, header, end):
+    behind = location.offset + location.length
+    expect('the end of the record', behind, 'at most %d' % end,
+           behind <= end)
+    return verify(fd, location, header)
+
+
+def next_data(fd, offset):
+    """:returns: the first offset that is in no hole; None: there is none"""
+    try:
+        return os.lseek(fd, offset, os.SEEK_DATA)
+    except OSError as err:
+        if err.errno != errno.ENXIO:
+            raise
+        return None
+
+
+def _next_magic(fd, volume_header, offset):
+    """:returns: where a record may begin, from offset on"""
+    offset = aligned(offset, volume_header.alignment)
+    chunk = pread(fd, BLOCK, offset)
+    at = chunk.find(RECORD_MAGIC)
+    while at > 0 and at % volume_header.alignment:
+        at = chunk.find(RECORD_MAGIC, at + 1)
+    # BLOCK is a multiple of the alignment: no magic spans two chunks
+    return offset + (at if at >= 0 else max(len(chunk), 1))
+
+
+def iter_records(fd, volume_header, start, end, damaged=None):
+    """
+    Every valid record of a part of a volume, quarantined ones too.
+
+    A record is looked for at each multiple of the alignment, holes skipped.
+
+    :param fd: of the volume
+    :param volume_header: its VolumeHeader
+    :param start: the offset of the first byte
+    :param end: the offset behind the last byte
+    :param damaged: called with the offset and the FormatError of what has a
+        record's header but is no valid record; by default ignored
+    :returns: an iterator of Found
+    """
+    offset = max(start, VOLUME_HEADER_LENGTH)
+    while True:
+        offset = aligned(offset, volume_header.alignment)
+        data = next_data(fd, offset) if offset < end else None
+        if data is None:
+            return
+        if data > offset:
+            offset = data
+            continue
+        try:
+            header = find_header(fd, volume_header, offset)
+        except FormatError:
+            offset = _next_magic(fd, volume_header, offset + 1)
+            continue
+        try:
+            found = _verify_before(fd, location_of(
+                volume_header.number, offset, header), header, end)
+        except FormatError as err:
+            if damaged:
+                damaged(offset, err)
+            offset += 1
+            continue
+        yield found
+        offset += found.location.length
+
+
+def try_flock(fd):
+    """
+    Lock a volume, as its writer does, until unlock or close.
+
+    :returns: False if another has locked it
+    """
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def unlock(fd):
+    """Give up what try_flock got."""
+    fcntl.flock(fd, fcntl.LOCK_UN)
+
+
+def _lock_range(fd, kind, offset, length):
+    fcntl.fcntl(fd, fcntl.F_OFD_SETLK, _FLOCK.pack(
+        kind, os.SEEK_SET, offset, length, 0))
+
+
+def lock_range(fd, offset, length, shared=False):
+    """
+    Lock a range of a volume for this open file, without waiting.
+
+    :param shared: with others that read; else the file has to be open for
+        writing
+    :returns: False if another holds a lock that does not go with it
+    """
+    try:
+        _lock_range(fd, fcntl.F_RDLCK if shared else fcntl.F_WRLCK,
+                    offset, length)
+    except OSError as err:
+        if err.errno not in (errno.EAGAIN, errno.EACCES):
+            raise
+        return False
+    return True
+
+
+def unlock_range(fd, offset, length):
+    """Give up a lock that lock_range got."""
+    _lock_range(fd, fcntl.F_UNLCK, offset, length)
+
+
+def punch_hole(fd, offset, length):
+    """
+    Give the space of a range back to the filesystem. It reads as zeros then.
+
+    REQUIRES: an exclusive lock_range.
+
+    :raises OSError: if the filesystem cannot do that
+    """
+    if _libc.fallocate(fd, _PUNCH_HOLE, ctypes.c_int64(offset),
+                       ctypes.c_int64(length)):
+        err = ctypes.get_errno()
+        raise OSError(err, 'punching %d bytes at %d: %s' % (
+            length, offset, os.strerror(err)))
+
+
+def _mark(layout, location, flag_offset):
+    fd = os.open(layout.volume(location.volume), os.O_RDWR)
+    try:
+        header = pread(fd, HEADER_LENGTH, location.offset)
+        if any(header):
+            os.pwrite(fd, bytes([FLAG_SET]), location.offset + flag_offset)
+            os.fdatasync(fd)
+    finally:
+        os.close(fd)
+
+
+def mark_quarantined(layout, location):
+    """
+    Keep a record out of every index that is rebuilt. Durable on return.
+
+    A record whose space has been given back is left alone.
+
+    :param layout: a Layout
+    :param location: a Location
+    """
+    _mark(layout, location, QUARANTINED_OFFSET)
+
+
+def mark_durable(layout, location):
+    """Note in a record that its fragment is durable. As mark_quarantined."""
+    _mark(layout, location, DURABLE_OFFSET)

@@ -1,0 +1,135 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""What the tests of the manager share: directories, rings, waiting."""
+
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+import unittest
+from array import array
+from unittest import mock
+
+from swift.common import storage_policy, utils
+from swift.common.concurrency import Timeout, sleep
+from swift.common.ring import Ring, RingData
+from swift.common.storage_policy import (
+    StoragePolicy, StoragePolicyCollection)
+
+from swift_losf import manager
+from swift_losf.errors import IndexUnavailable
+from swift_losf.format.layout import Layout
+from swift_losf.index.client import IndexClient
+from swift_losf.manager import IndexServerManager
+from tests import waiting
+from tests.unit.sync.fixtures import CapturingLogger
+
+DEADLINE = 30
+KV = 'egg:swift-lightsync#replication.kv'
+
+
+def wait_for(condition, what):
+    """Poll until a condition holds, and return what it returned."""
+    return waiting.wait_for(condition, what, DEADLINE, sleep, pause=0.01)
+
+
+def mount(path):
+    subprocess.run(['mount', '-t', 'tmpfs', '-o', 'size=16m', 'tmpfs', path],
+                   check=True)
+
+
+def unmount(path):
+    subprocess.run(['umount', '--lazy', path], check=True)
+
+
+class DirectoryTestCase(unittest.TestCase):
+
+    def setUp(self):
+        self.root = tempfile.mkdtemp(prefix='lm', dir='/tmp')
+        self.addCleanup(shutil.rmtree, self.root, ignore_errors=True)
+        timeout = Timeout(4 * DEADLINE)
+        self.addCleanup(timeout.cancel)
+        self.logger = CapturingLogger()
+
+    def make(self, *parts):
+        path = os.path.join(self.root, *parts)
+        os.makedirs(path)
+        return path
+
+
+class ManagerTestCase(DirectoryTestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.devices = self.make('d')
+        self.conf = {
+            'devices': self.devices, 'mount_check': 'false',
+            'swift_dir': self.root, 'recon_cache_path': self.root,
+            'bind_ip': '127.0.0.1', 'bind_port': '6200',
+            'stop_timeout': '5', 'restart_delay': '0.1'}
+
+    def save_ring(self, *nodes):
+        ring = os.path.join(self.root, 'object-1.ring.gz')
+        nodes = [dict(each, id=number) for number, each in enumerate(nodes)]
+        RingData([array('H', [number] * 2) for number in range(len(nodes))],
+                 nodes, 31).save(ring)
+
+    def client(self, device):
+        return IndexClient(Layout(os.path.join(self.devices, device),
+                                  1).socket)
+
+    def answers(self, device):
+        try:
+            self.client(device).list_partitions()
+        except IndexUnavailable:
+            return False
+        return True
+
+    def wait_for_answer(self, device):
+        wait_for(lambda: self.answers(device), '%s answers' % device)
+
+    def recon(self):
+        path = os.path.join(self.root, 'object.recon')
+        with open(path, encoding='utf8') as text:
+            return json.load(text)[manager.RECON_KEY]
+
+
+class InProcessTestCase(ManagerTestCase):
+    """Managers in this process, with a policy of each kind."""
+
+    def setUp(self):
+        super().setUp()
+        patcher = mock.patch.object(utils, 'HASH_PATH_SUFFIX', b'x')
+        patcher.start()
+        self.addCleanup(patcher.stop)
+        self.policies = StoragePolicyCollection([
+            StoragePolicy(0, 'fs', is_default=True),
+            StoragePolicy(1, 'kv', diskfile_module=KV)])
+
+    def manager(self, *nodes, **conf):
+        self.save_ring(*nodes)
+        with mock.patch.object(storage_policy, '_POLICIES', self.policies):
+            made = IndexServerManager({**self.conf, **conf}, self.logger)
+        for policy in made.policies:
+            policy.object_ring = Ring(self.root, ring_name='object-1',
+                                      reload_time=0)
+        self.addCleanup(made.stop)
+        return made
+
+    def tend_until(self, made, condition, what):
+        def holds():
+            made.tend(time.monotonic())
+            return condition()
+        return wait_for(holds, what)

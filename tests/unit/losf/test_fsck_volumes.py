@@ -1,0 +1,154 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""swift-losf-fsck brings damaged volumes back, however often interrupted."""
+
+import errno
+import os
+import shutil
+from unittest import mock
+
+from swift_losf.format import keys
+from swift_losf.format.header import VolumeType
+from swift_losf.fsck import volume as fsck_volume
+from swift_losf.fsck.repair import Repair
+from swift_losf.upkeep.recovery import recover
+from tests.unit.losf.fsck_world import HASH, HASHES, NAME, TOMBSTONE, \
+    MendTest
+
+
+class TestBrokenVolumes(MendTest):
+
+    def test_a_damaged_header_is_made_anew(self):
+        expected = self.listed()
+        for number in (1, 2):
+            self.overwrite(number, 40, b'xxxxxxxx')
+        self.assert_mended('volume-header', 'volume-header')
+        self.assertEqual(expected, self.listed())
+        shutil.rmtree(self.layout.index)
+        recover(self.layout).close()
+        self.assertEqual(expected, self.listed())
+        self.assertEqual(['v0000000001', 'v0000000002'],
+                         sorted(os.listdir(self.layout.volumes)))
+
+    def test_records_are_found_behind_a_damaged_header(self):
+        expected = self.listed()
+        with self.changed() as change:
+            change.leave(self.key(HASHES[1]), self.files[HASHES[1]])
+        self.overwrite(1, 0, bytes(4096))
+        self.assert_mended('volume-header', 'missing')
+        self.assertEqual(expected, self.listed())
+
+    def test_a_volume_that_was_set_aside_comes_back(self):
+        expected = self.listed()
+        self.overwrite(1, 0, b'x')
+        os.rename(self.layout.volume(1), self.layout.volume(1) + '.broken')
+        self.assert_mended('volume-header')
+        self.assertEqual(expected, self.listed())
+        self.assertEqual(['v0000000001', 'v0000000002'],
+                         sorted(os.listdir(self.layout.volumes)))
+
+    def test_a_sound_volume_that_was_set_aside_comes_back(self):
+        expected = self.listed()
+        os.rename(self.layout.volume(1), self.layout.volume(1) + '.broken')
+        self.run_fsck('rebuild')
+        self.assertEqual({(HASH, TOMBSTONE)}, set(self.listed()))
+        self.assertEqual(0, self.run_fsck('repair')[0])
+        self.assertLess(expected.items(), self.listed().items())
+        self.assertEqual(0, self.run_fsck('check')[0])
+
+    def test_what_cannot_be_read_cannot_be_repaired(self):
+        for hash_ in HASHES[1:3]:
+            with self.changed() as change:
+                change.leave(self.key(hash_), self.files[hash_])
+        before = self.content()
+        with mock.patch.object(fsck_volume, 'iter_records', side_effect=(
+                OSError(errno.EIO, 'the disk is broken'))):
+            for command in 'check', 'repair':
+                status, lines = self.run_fsck(command)
+                self.assertEqual((1, ['read-error']), (
+                    status, self.kinds(lines)))
+                self.assertIn('the disk is broken', lines[0]['detail'])
+        self.assertEqual(before, self.content())
+
+    def test_a_volume_without_anything_valid_is_set_aside(self):
+        size = os.path.getsize(self.layout.volume(2))
+        self.overwrite(2, 0, b'x' * size)
+        status, lines = self.run_fsck('repair')
+        self.assertEqual((0, ['damaged', 'lost-volume']),
+                         (status, sorted(self.kinds(lines))))
+        self.assertEqual(['v0000000001', 'v0000000002.broken'],
+                         sorted(os.listdir(self.layout.volumes)))
+        self.assertNotIn((HASH, TOMBSTONE), self.listed())
+        status, lines = self.run_fsck('check')
+        self.assertEqual((0, ['v0000000002.broken']), (
+            status, lines[-1]['summary']['set_aside']))
+
+    def test_a_volume_under_the_name_of_another_is_no_volume(self):
+        self.volume(4, VolumeType.DATA)
+        self.release(4)
+        os.rename(self.layout.volume(4), self.layout.volume(2))
+        status, lines = self.run_fsck('repair')
+        self.assertEqual((0, ['lost-volume', 'no-record']),
+                         (status, sorted(self.kinds(lines))))
+        self.assertEqual(0, self.run_fsck('check')[0])
+
+
+class Killed(BaseException):
+    """Stands for kill -9."""
+
+
+class TestInterruption(MendTest):
+
+    def damage(self):
+        for hash_ in HASHES[:2]:
+            with self.changed() as change:
+                change.leave(self.key(hash_), self.files[hash_])
+        self.overwrite(1, self.files[HASHES[2]].offset,
+                       bytes(self.files[HASHES[2]].length))
+        self.overwrite(1, self.files[HASHES[3]].offset + 20, b'xxx')
+        size = os.path.getsize(self.layout.volume(2))
+        self.overwrite(2, size, b'x' * 5000)
+        self.overwrite(2, 0, b'x')
+        with self.changed() as change:
+            change.put_volume(1, keys.VolumeState(1, 4096, 4096))
+
+    def test_a_repair_may_be_interrupted_after_each_step(self):
+        expected = self.listed()
+        for hash_ in HASHES[2:4]:
+            del expected[hash_, NAME]
+        self.damage()
+        kinds = ['damaged', 'gap', 'missing', 'missing', 'no-record',
+                 'statistics', 'volume-header']
+        self.assertEqual(kinds, sorted(self.kinds(
+            self.run_fsck('check')[1])))
+        for _ in kinds:
+            self.assert_killed()
+        status, lines = self.run_fsck('repair')
+        self.assertEqual((0, ['missing', 'missing']), (
+            status, self.kinds(lines)))
+        self.assertEqual(expected, self.listed())
+        self.assert_sound()
+
+    def assert_killed(self):
+        """Kill a repair after the first step that is not merely noted."""
+        mend = Repair.mend
+
+        def kill(repair, finding):
+            done = mend(repair, finding)
+            if finding.kind.label != 'missing':
+                raise Killed()
+            return done
+        with mock.patch.object(Repair, 'mend', kill), \
+                mock.patch.object(Repair, 'finish', side_effect=Killed()):
+            with self.assertRaises(Killed):
+                self.run_fsck('repair')

@@ -1,0 +1,118 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""writable: zeros are laid out ahead of records, and given back."""
+
+import os
+import unittest
+from unittest import mock
+
+from swift_losf.format.header import VOLUME_HEADER_LENGTH, VolumeType
+from swift_losf.volumes.volume import iter_records, read_header
+from swift_losf.volumes.writable import CHUNK, WritableVolume
+from tests.unit.losf.volumes import VolumeTest, bytes_of
+
+BIG = 300000
+
+
+class TestLayingOut(VolumeTest):
+
+    def setUp(self):
+        super().setUp()
+        self.path = self.layout.volume(1)
+
+    def size(self):
+        return os.path.getsize(self.path)
+
+    def blocks(self):
+        return os.stat(self.path).st_blocks * 512
+
+    def found(self):
+        with open(self.path, 'rb') as file:
+            return [each.location for each in iter_records(
+                file.fileno(), read_header(file.fileno()), 0, self.size())]
+
+    def test_records_overwrite_what_is_laid_out(self):
+        sizes, locations = set(), []
+        for number in range(50):
+            pending = self.put(number, bytes_of(number, 4096))
+            locations.append(pending.location)
+            pending.done()
+            sizes.add(self.size())
+        self.assertEqual({CHUNK}, sizes)
+        self.assertEqual(locations, self.found())
+
+    def test_long_records_and_short_ones_follow_each_other(self):
+        locations = []
+        for number, length in enumerate((10, BIG, 10, 4 * BIG, BIG, 10)):
+            pending = self.put(number, bytes_of(number, length))
+            locations.append(pending.location)
+            pending.done()
+        self.assertEqual(locations, self.found())
+        self.assertEqual(0, self.size() % CHUNK)
+        for number, (location, length) in enumerate(zip(
+                locations, (10, BIG, 10, 4 * BIG, BIG, 10))):
+            self.assertEqual(bytes_of(number, length),
+                             self.read(number, location))
+
+    def test_a_volume_that_is_closed_ends_behind_its_last_record(self):
+        self.put(1, b'x' * 5000).done()
+        self.assertEqual(CHUNK, self.size())
+        self.appender.close()
+        location, = self.found()
+        self.assertLess(self.size() - location.offset - location.length, 512)
+
+    def test_what_a_killed_writer_laid_out_is_given_back(self):
+        pid = os.fork()
+        if not pid:
+            self.put(1, b'x' * 5000).done()
+            os._exit(0)
+        os.waitpid(pid, 0)
+        self.assertEqual(CHUNK, self.size())
+        self.assertGreaterEqual(self.blocks(), CHUNK)
+        volume = WritableVolume.take(self.path)
+        self.addCleanup(volume.close)
+        self.assertEqual(CHUNK, volume.end)
+        self.assertLess(self.blocks(), CHUNK // 4)
+        self.assertEqual(1, len(self.found()))
+
+    def test_a_killed_writer_of_a_full_chunk_leaves_nothing_to_give_back(self):
+        volume = WritableVolume.create(self.layout, 1, VolumeType.DATA)
+        volume.append([b'x' * (CHUNK - VOLUME_HEADER_LENGTH)],
+                      VOLUME_HEADER_LENGTH)
+        volume.close()
+        with mock.patch('swift_losf.volumes.writable.punch_hole') as punch:
+            WritableVolume.take(self.path).close()
+        punch.assert_not_called()
+
+    def test_nothing_is_laid_out_where_there_is_little_room(self):
+        with mock.patch('swift_losf.volumes.writable.ROOM', 2 ** 63):
+            self.put(1, b'x' * 5000).done()
+        self.assertLess(self.size(), 3 * 5000)
+
+    def test_a_record_that_fits_is_written_where_zeros_are_not(self):
+        real = os.pwritev
+
+        def pwritev(fd, buffers, offset):
+            if sum(map(len, buffers)) > CHUNK // 2:
+                os.pwrite(fd, bytes(8192), offset)
+                raise OSError(28, 'No space left on device')
+            return real(fd, buffers, offset)
+        with mock.patch('swift_losf.volumes.writable.os.pwritev', pwritev):
+            pending = self.put(1, b'x' * 5000)
+        pending.done()
+        self.assertEqual(b'x' * 5000, self.read(1, pending.location))
+        self.assertLess(self.size(), 3 * 5000)
+
+
+if __name__ == '__main__':
+    unittest.main()

@@ -1,0 +1,233 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""swift-losf-status: what it finds, what it makes of it, and how it ends."""
+
+import contextlib
+import io
+import json
+import os
+import signal
+import unittest
+from dataclasses import replace
+from unittest import mock
+
+from swift.common import storage_policy
+
+from swift_losf import status
+from swift_losf.format.keys import Statistics
+from swift_losf.format.layout import Layout
+from swift_losf.status import Limits, Seen, Severity, State, judge
+from tests.unit.losf.clients import serve_recovering
+from tests.unit.losf.manager_world import InProcessTestCase
+from tests.unit.sync.fixtures import node
+
+WELL = Seen('sda', 2, State.SERVING, '',
+            Statistics(100, 200, 300, 0, 4, 5, 6), 50.0)
+OK, WARNING, CRITICAL = Severity
+
+
+def with_quarantined(count):
+    return replace(WELL, statistics=replace(WELL.statistics,
+                                            quarantined=count))
+
+
+class TestJudge(unittest.TestCase):
+
+    def test_each_state_and_number_has_its_severity(self):
+        for seen, severity, reason in (
+                (WELL, OK, None),
+                (replace(WELL, free=9.94), WARNING, '9.9 % free'),
+                (replace(WELL, free=10.0), OK, None),
+                (replace(WELL, free=4.94), CRITICAL, '4.9 % free'),
+                (replace(WELL, full=True), CRITICAL,
+                 'full: only deletes are accepted'),
+                (with_quarantined(3), WARNING, '3 in quarantine'),
+                (Seen('sda', 2, State.UNMOUNTED), WARNING, 'unmounted'),
+                (Seen('sda', 2, State.RECOVERING, 'volume 7'), WARNING,
+                 'recovering: volume 7'),
+                (Seen('sda', 2, State.DOWN, 'refused'), CRITICAL,
+                 'down: refused')):
+            worst, document, lines = judge([seen], Limits())
+            row, = document['index_servers']
+            self.assertEqual(
+                (severity, [reason] if reason else []),
+                (worst, row['problems']))
+            self.assertEqual('LOSF %s: %s' % (
+                severity.name, 'sda, policy 2: ' + reason if reason
+                else 'index servers: 1'), lines[0])
+
+    def test_the_limits_are_those_that_were_given(self):
+        for limits, seen, severity in (
+                (Limits(warning_free=60), WELL, WARNING),
+                (Limits(60, 55), WELL, CRITICAL),
+                (Limits(0, 0), replace(WELL, free=0.0), OK),
+                (Limits(critical_free=60), WELL, CRITICAL),
+                (Limits(quarantined=3), with_quarantined(3), OK),
+                (Limits(quarantined=2), with_quarantined(3), WARNING)):
+            self.assertEqual(severity, judge([seen], limits)[0], limits)
+
+    def test_the_worst_counts_and_all_problems_are_in_the_first_line(self):
+        worst, document, lines = judge(
+            [WELL, replace(with_quarantined(1), device='sdb', free=3.0),
+             Seen('sdc', 2, State.RECOVERING, 'x')], Limits())
+        self.assertEqual(CRITICAL, worst)
+        self.assertEqual(
+            'LOSF CRITICAL: sdb, policy 2: 3.0 % free, 1 in quarantine; '
+            'sdc, policy 2: recovering: x', lines[0])
+        self.assertEqual(
+            'sda, policy 2: OK: serving, 50.0 % free, 4 volumes, 100 files, '
+            '0 in quarantine, 300 bytes to be given back', lines[1])
+        self.assertEqual(['OK', 'CRITICAL', 'WARNING'], [
+            each['severity'] for each in document['index_servers']])
+        self.assertEqual(100, document['index_servers'][0]['files'])
+
+    def test_nothing_to_look_at_is_a_warning(self):
+        worst, document, _ = judge([], Limits())
+        self.assertEqual(WARNING, worst)
+        self.assertIn('no device of this node', document['summary'])
+
+
+class TestStatus(InProcessTestCase):
+    """The whole of it, on a node of real index servers."""
+
+    def setUp(self):
+        super().setUp()
+        self.conf['losf_index_timeout'] = '3'
+        patcher = mock.patch.object(storage_policy, '_POLICIES',
+                                    self.policies)
+        patcher.start()
+        self.addCleanup(patcher.stop)
+
+    def conf_file(self):
+        path = os.path.join(self.root, 'object-server.conf')
+        with open(path, 'w', encoding='utf8') as conf:
+            conf.write('[DEFAULT]\n%s\n[object-losf]\n' % '\n'.join(
+                '%s = %s' % each for each in self.conf.items()))
+        return path
+
+    def run_status(self, *args):
+        """:returns: (the exit status, what was printed)"""
+        with contextlib.redirect_stdout(io.StringIO()) as out:
+            found = status.main([self.conf_file(), *args])
+        return found, out.getvalue()
+
+    def rows(self, *args):
+        """:returns: (the exit status, a dict of devices to what is said)"""
+        found, text = self.run_status('--json', *args)
+        return found, {row['device']: row for row
+                       in json.loads(text)['index_servers']}
+
+    def serve(self, *devices):
+        """:returns: the manager of index servers that answer"""
+        for device in devices:
+            self.make('d', device)
+        made = self.manager(*[node(0, 6200, device) for device in devices])
+        for device in devices:
+            self.tend_until(made, lambda: self.answers(device),
+                            '%s answers' % device)
+        return made
+
+    def free(self):
+        """Options that the disk these tests run on cannot fail by."""
+        return '--warning-free', '0', '--critical-free', '0'
+
+    def test_all_is_well(self):
+        self.serve('sda', 'sdb')
+        found, rows = self.rows(*self.free())
+        self.assertEqual((0, ['sda', 'sdb']), (found, sorted(rows)))
+        self.assertEqual(
+            (1, 'serving', 'OK', 0, 0, False), tuple(rows['sda'][each] for
+                                                     each in (
+                'policy', 'state', 'severity', 'files', 'quarantined',
+                'full')))
+        stat = os.statvfs(self.devices)
+        self.assertAlmostEqual(100 * stat.f_bavail / stat.f_blocks,
+                               rows['sda']['free_percent'], delta=5)
+        found, text = self.run_status(*self.free())
+        self.assertEqual('LOSF OK: index servers: 2', text.splitlines()[0])
+        self.assertEqual(2, self.run_status('--critical-free', '100',
+                                            '--warning-free', '100')[0])
+
+    def test_servers_that_are_gone_or_silent_are_down(self):
+        made = self.serve('sda', 'sdb')
+        made.report()
+        sda, _ = self.recon()['index_servers']
+        os.kill(sda['pid'], signal.SIGSTOP)
+        try:
+            found, rows = self.rows(*self.free())
+        finally:
+            os.kill(sda['pid'], signal.SIGCONT)
+        self.assertEqual((2, 'down', 'serving'), (
+            found, rows['sda']['state'], rows['sdb']['state']))
+        self.assertIn('has not answered within 3 s',
+                      rows['sda']['problems'][0])
+        made.stop()
+        found, rows = self.rows(*self.free())
+        self.assertEqual((2, ['down', 'down']), (
+            found, [rows[each]['state'] for each in ('sda', 'sdb')]))
+
+    def test_a_device_that_is_not_there_is_unmounted(self):
+        self.save_ring(node(0, 6200, 'sda'))
+        found, rows = self.rows()
+        self.assertEqual((1, 'unmounted'), (found, rows['sda']['state']))
+
+    def test_a_server_that_recovers_is_no_dead_one(self):
+        self.save_ring(node(0, 6200, 'sda'))
+        layout = Layout(self.make('d', 'sda'), 1)
+        os.mkdir(layout.root)
+        serve_recovering(self, layout.socket, 'recovering: volume 7')
+        found, rows = self.rows()
+        self.assertEqual((1, 'recovering'), (found, rows['sda']['state']))
+        self.assertIn('volume 7', rows['sda']['problems'][0])
+
+    def test_a_disk_that_is_given_its_ballast_is_full(self):
+        self.serve('sda')
+        ballast, = Layout(os.path.join(self.devices, 'sda'), 1).ballasts
+        with mock.patch.object(status, 'is_given_up', {ballast}.__contains__):
+            found, rows = self.rows(*self.free())
+        self.assertEqual((2, True), (found, rows['sda']['full']))
+
+    def test_a_node_without_such_devices_is_a_warning(self):
+        self.save_ring(node(0, 6200, 'sda', ip='127.0.0.2'))
+        self.assertEqual((1, {}), self.rows())
+
+    def assert_cannot_tell(self, reason):
+        found, text = self.run_status()
+        self.assertEqual(2, found)
+        self.assertRegex(text, 'LOSF CRITICAL: cannot tell: .*' + reason)
+        found, text = self.run_status('--json')
+        self.assertEqual((2, 'CRITICAL'), (
+            found, json.loads(text)['severity']))
+
+    def test_what_cannot_be_told_is_critical(self):
+        self.assert_cannot_tell('object-1')
+        self.conf['losf_index_timeout'] = 'x'
+        self.assert_cannot_tell('losf_index_timeout = x')
+        self.conf['losf_index_timeout'] = '1'
+        self.save_ring(node(0, 6200, 'x' * 99))
+        self.assert_cannot_tell('takes 107')
+        with mock.patch.object(self, 'conf_file', lambda: '/nowhere/x'):
+            self.assert_cannot_tell('/nowhere/x')
+
+    def test_wrong_limits_are_refused(self):
+        for option, value in (('--warning-free', '101'),
+                              ('--critical-free', 'nan'),
+                              ('--quarantined', 'x')):
+            with contextlib.redirect_stderr(io.StringIO()) as text, \
+                    self.assertRaises(SystemExit):
+                status.main([option, value])
+            self.assertRegex(text.getvalue(), '%s: invalid' % option)
+
+
+if __name__ == '__main__':
+    unittest.main()

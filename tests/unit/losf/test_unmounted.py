@@ -1,0 +1,124 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""A device that is unmounted, or changed, below its index server."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import unittest
+
+import swift_losf
+from swift_losf.errors import IndexUnavailable
+from swift_losf.format.layout import Layout
+from swift_losf.index.client import IndexClient
+from swift_losf.index.hold import locked
+from swift_losf.upkeep.sweeper import Sweeper
+from tests.unit.losf.index_world import HASH, NAME, PARTITION, IndexTest
+
+REPOSITORY = os.path.dirname(os.path.dirname(swift_losf.__file__))
+
+
+@unittest.skipIf(os.geteuid(), 'only root can mount')
+class TestUnmounted(IndexTest):
+    """
+    A directory that is mounted at the path of the device, so that what is on
+    it can still be seen when it is not.
+    """
+
+    def setUp(self):
+        super().setUp()
+        self.disk = self.mount()
+
+    def mount(self):
+        """:returns: the Layout of an empty disk, now mounted"""
+        path = self.make_device()
+        subprocess.run(['mount', '--bind', path, self.device], check=True)
+        self.addCleanup(subprocess.run, ['umount', '--lazy', self.device],
+                        stderr=subprocess.DEVNULL)
+        os.makedirs(self.layout.volumes)
+        return Layout(path, 0)
+
+    def unmount(self):
+        subprocess.run(['umount', '--lazy', self.device], check=True)
+
+    def start(self):
+        """:returns: the process of an index server that serves"""
+        process = subprocess.Popen(
+            [sys.executable, '-m', 'swift_losf.index.server', '--device-path',
+             self.device, '--policy', '0'],
+            cwd=REPOSITORY, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(process.stderr.close)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        self.client = IndexClient(self.layout.socket, retry_interval=0)
+
+        def serves():
+            with contextlib.suppress(IndexUnavailable):
+                return self.client.statistics()
+
+        self.wait_for(serves)
+        return process
+
+    def register(self):
+        location = self.write()
+        self.client.register(PARTITION, HASH, NAME, location,
+                             location.offset + 512)
+
+    def assert_all_was_synced(self):
+        index = self.recover(self.disk)
+        state = index.db.volumes[1]
+        self.assertEqual(state.watermark, state.checkpoint)
+        self.assertEqual([NAME], [name for name, _ in index.list_hash(
+            PARTITION, HASH)])
+        self.assertEqual(0, index.statistics().recovered)
+
+    def test_a_server_that_is_told_to_end_syncs_and_ends_well(self):
+        server = self.start()
+        self.register()
+        self.unmount()
+        server.send_signal(signal.SIGTERM)
+        self.assertEqual((0, False), (
+            server.wait(30), 'Traceback' in server.stderr.read()))
+        self.assert_all_was_synced()
+
+    def test_a_server_ends_by_itself_and_leaves_the_next_disk_alone(self):
+        server = self.start()
+        self.register()
+        self.unmount()
+        self.mount()
+        self.assertEqual(0, server.wait(30))
+        self.assertIn('is not there any more', server.stderr.read())
+        self.assertEqual(['volumes'], os.listdir(self.layout.root))
+        self.assert_all_was_synced()
+
+    def test_space_is_given_back_where_it_was(self):
+        with locked(self.layout) as hold:
+            index = self.open_index()
+            location = self.put(index, number=1)
+            index.remove(PARTITION, HASH)
+            self.assertTrue(any(self.bytes_at(location)))
+            self.unmount()
+            self.mount()
+            sweeper = Sweeper(hold.own, index, 1, None)
+            self.assertEqual(0, sweeper.sweep())
+            with open(self.disk.volume(1), 'rb') as volume:
+                volume.seek(location.offset)
+                self.assertFalse(any(volume.read()))
+            self.assertEqual(location.length,
+                             index.statistics().punched_bytes)
+
+
+if __name__ == '__main__':
+    unittest.main()
