@@ -10,15 +10,23 @@
 # implied.
 # See the License for the specific language governing permissions and
 # limitations under the License.
-"""The paste app ``egg:swift-lightsync#object``: Swift's, and LIGHTSYNC."""
+"""
+The paste app ``egg:swift-lightsync#object``: Swift's, with LIGHTSYNC and the
+log of primary-role writes.
+"""
 
 from swift.obj import server
 
+from swift_lightsync.proar.object_verbs import PrimaryRoleVerbs
 from swift_lightsync.sync.verb import LightSyncVerb
 
 
-class ObjectController(LightSyncVerb, server.ObjectController):
-    """Swift's object-server, which also answers sync messages."""
+class ObjectController(LightSyncVerb, PrimaryRoleVerbs,
+                       server.ObjectController):
+    """
+    Swift's object-server, which also answers sync messages, and logs writes
+    that are a primary role's.
+    """
 
 
 def app_factory(global_conf, **local_conf):

@@ -1,0 +1,54 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""An operation that is logged, and not over. PROTOCOL.md, "The log"."""
+
+import os
+from contextlib import closing, suppress
+
+from swift_lightsync.proar.oplog import STATE_OFFSET, State, place_of
+
+
+class Intent:
+    """
+    Its record is locked until it is ended: by its owner, or, if that does
+    not come to it, with this object or with the process.
+
+    :param log: the LogFile, which is closed at the end
+    :param entry: the Entry
+    """
+
+    def __init__(self, log, entry):
+        self.entry = entry
+        self._file = log.file
+        self._place = place_of(entry.eversion, log.base)
+
+    def committed(self):
+        """The operation is durable."""
+        self._end(State.COMMITTED)
+
+    def aborted(self):
+        """The operation has changed nothing."""
+        self._end(State.ABORTED)
+
+    def undecided(self):
+        """It failed, maybe behind the link: the disk has to tell."""
+        self._file.close()
+
+    def sync(self):
+        os.fdatasync(self._file.fileno())
+
+    def _end(self, state):
+        # If it cannot be written, the disk has to tell.
+        with closing(self._file), suppress(OSError):
+            os.pwrite(self._file.fileno(), bytes([state]),
+                      self._place + STATE_OFFSET)

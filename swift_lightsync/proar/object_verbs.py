@@ -1,0 +1,142 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""
+The object-server's side of primary-role writes. PROTOCOL.md, "Writes".
+
+PUT, POST and DELETE stay stock Swift's: what they get from
+:meth:`get_diskfile` logs what they do to it, if their request has a slot.
+"""
+
+import re
+import time
+from contextvars import ContextVar
+from functools import lru_cache
+
+from swift.common.concurrency import tpool
+from swift.common.storage_policy import REPL_POLICY
+from swift.common.swob import HTTPBadRequest, HTTPServiceUnavailable, Request
+from swift.common.utils import config_true_value, hash_path, \
+    non_negative_int
+
+from swift_lightsync.proar.logged_diskfile import LogContext, LoggedDiskFile
+from swift_lightsync.proar.names import FAILOVER_HEADER, LAG, \
+    REFUSED_HEADER, SLOT_HEADER, cursors_path, log_path
+from swift_lightsync.proar.oplog import NO_SLOT
+from swift_lightsync.proar.oplog_file import Oplog
+from swift_lightsync.sync.options import finite_float, option
+
+MAX_PARTITION = (1 << 32) - 1
+WRITES = ('PUT', 'POST', 'DELETE')
+#: Logs whose ends are remembered, each in some 200 bytes.
+REMEMBERED_LOGS = 4096
+
+#: The WSGI environment that is being served, each in a greenlet of its own.
+_served = ContextVar('served', default=None)
+
+
+class PrimaryRoleVerbs:
+    """To be mixed into an object-server's controller."""
+
+    def setup(self, conf):
+        """Implementation specific setup, as the stock one, and ours."""
+        super().setup(conf)
+        self._max_lag_entries = option(conf, 'max_lag_entries', 10000,
+                                       non_negative_int)
+        self._max_lag_seconds = option(conf, 'max_lag_seconds', 300,
+                                       finite_float)
+        self._oplog = lru_cache(REMEMBERED_LOGS)(self._make_oplog)
+
+    def __call__(self, env, start_response):
+        token = _served.set(env)
+        try:
+            return super().__call__(env, start_response)
+        finally:
+            _served.reset(token)
+
+    def get_diskfile(self, device, partition, account, container, obj,
+                     policy, **kwargs):
+        """
+        As the stock one; for a primary role's write it is one that is logged.
+
+        :raises HTTPException: 400 for a slot or a partition that cannot be
+            one, 503 if the write is refused for the lag
+        """
+        request = _primary_role_write(policy)
+        disk_file = super().get_diskfile(device, partition, account,
+                                         container, obj, policy, **kwargs)
+        if request is None:
+            return disk_file
+        slot = _number(request, SLOT_HEADER, request.headers[SLOT_HEADER],
+                       NO_SLOT - 1)
+        oplog = self._oplog(
+            self._diskfile_router[policy].construct_dev_path(device), policy,
+            _number(request, 'partition', partition, MAX_PARTITION))
+        if FAILOVER_HEADER not in request.headers:
+            self._refuse_for_lag(request, device, oplog)
+        return LoggedDiskFile(disk_file, LogContext(
+            oplog, slot, hash_path(account, container, obj, raw_digest=True),
+            self.logger))
+
+    def _make_oplog(self, device_path, policy, partition):
+        return Oplog(log_path(device_path, policy, partition),
+                     cursors_path(device_path, policy, partition),
+                     self.logger)
+
+    def _refuse_for_lag(self, request, device, oplog):
+        """
+        :raises HTTPException: 503 if the device alone holds more operations
+            than it may, or has done so for longer
+        """
+        exposure = tpool.execute(oplog.exposure)
+        if 0 < self._max_lag_entries <= exposure.entries:
+            reason = '%d operations, max_lag_entries is %d' % (
+                exposure.entries, self._max_lag_entries)
+        elif exposure.entries and 0 < self._max_lag_seconds < \
+                time.time() - exposure.since:
+            reason = 'an operation of %d s ago, max_lag_seconds is %g' % (
+                time.time() - exposure.since, self._max_lag_seconds)
+        else:
+            return
+        self.logger.increment('proar.refused.lag.%s' % device)
+        raise HTTPServiceUnavailable(
+            request=request, headers={REFUSED_HEADER: LAG},
+            body='No other device holds %s' % reason)
+
+
+def _primary_role_write(policy):
+    """
+    :returns: the Request that is served, if it is a primary role's write;
+        None for any other, as those of replication are
+    :raises HTTPException: 400 if the policy has no primary roles
+    """
+    env = _served.get()
+    if env is None or env['REQUEST_METHOD'] not in WRITES:
+        return None
+    request = Request(env)
+    if SLOT_HEADER not in request.headers or config_true_value(
+            request.headers.get('X-Backend-Replication')):
+        return None
+    if policy.policy_type != REPL_POLICY:
+        raise HTTPBadRequest(
+            request=request, body='%s: policy %s is of type %s, must be %s'
+            % (SLOT_HEADER, policy.name, policy.policy_type, REPL_POLICY))
+    return request
+
+
+def _number(request, name, text, most):
+    """:raises HTTPException: 400 if the text is none of 0 to most"""
+    if not re.fullmatch('[0-9]{1,10}', text) or int(text) > most:
+        raise HTTPBadRequest(
+            request=request, body='%s: %.80s, must be a whole number, 0 to %d'
+            % (name, text, most))
+    return int(text)

@@ -1,0 +1,53 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+"""The paste app ``egg:swift-lightsync#proxy``: Swift's, and PROAR."""
+
+from functools import partial
+
+from swift.common.registry import register_swift_info
+from swift.proxy import server
+
+from swift_lightsync.proar.controller import PrimaryRoleController
+from swift_lightsync.proar.policy_options import primary_role_policies
+
+
+class Application(server.Application):
+    """Swift's proxy-server, with primary-role writes where they are set."""
+
+    def __init__(self, conf, *args, **kwargs):
+        super().__init__(conf, *args, **kwargs)
+        self.primary_role_policies = primary_role_policies(
+            conf or {}, self.get_policy_options)
+        controllers = self.obj_controller_router.policy_to_controller_cls
+        for policy, options in self.primary_role_policies.items():
+            controllers[policy.idx] = partial(
+                PrimaryRoleController, policy=policy, options=options)
+        if self.primary_role_policies:
+            register_swift_info('proar', policies=sorted(
+                policy.name for policy in self.primary_role_policies))
+
+    def modify_wsgi_pipeline(self, pipe):
+        """Swift's, and a warning where fail-overs leave no marker."""
+        super().modify_wsgi_pipeline(pipe)
+        if self.primary_role_policies and 'memcache' not in pipe:
+            self.logger.warning(
+                'primary_role_writes without memcache in the pipeline: reads '
+                'that follow a fail-over may see the past')
+
+
+def app_factory(global_conf, **local_conf):
+    """paste.deploy app factory for creating WSGI proxy apps"""
+    conf = dict(global_conf, **local_conf)
+    conf['policy_config'] = server.parse_per_policy_config(conf)
+    app = Application(conf)
+    app.check_config()
+    return app

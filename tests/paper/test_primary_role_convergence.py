@@ -1,0 +1,111 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""PROAR §IV-C, Algorithm 2: replication convergence."""
+
+import os
+import random
+import unittest
+
+from tests.unit.proar.converging import PEERS, ConvergerTestCase
+from tests.unit.sync.fixtures import wait_for
+
+
+class TestConvergence(ConvergerTestCase):
+
+    def test_iv_c_all_devices_converge_to_the_same_state(self):
+        chance = random.Random(0)
+        for _ in range(60):
+            name = 'obj%d' % chance.randrange(6)
+            exists = self.ask('HEAD', name, 0) == 200
+            method = chance.choice(
+                ('PUT', 'POST', 'DELETE') if exists else ('PUT',))
+            self.change(method, name, os.urandom(chance.randrange(1000)),
+                        X_Object_Meta_Color=chance.choice(('red', 'blue')))
+        self.assertFalse(self.are_same())
+        self.run_once()
+        self.assertTrue(self.are_same())
+
+    def test_algorithm_2_starts_behind_last_commit(self):
+        self.change('PUT', 'obj1')
+        self.change('PUT', 'obj2')
+        self.run_once(log_idle='1000')
+        for device in PEERS:
+            for path in self.files(device):
+                os.unlink(os.path.join(self.devices_dir, device, 'objects',
+                                       path))
+        self.intend('obj1').aborted()
+        self.change('PUT', 'obj3')
+        pushed = self.pushed_by(self.run_once)
+        self.assertEqual({('PUT', 'obj3')}, set(pushed))
+
+    def pushed_by(self, run):
+        """:returns: what the peers are asked to do, a list"""
+        before = len(self.requests)
+        run()
+        return self.requests[before:]
+
+    def test_algorithm_2_lines_6_to_19_each_peer_but_itself_is_told(self):
+        self.change('PUT', 'obj1')
+        self.change('DELETE', 'obj2')
+        self.assertEqual(
+            sorted(2 * [('PUT', 'obj1'), ('DELETE', 'obj2')]),
+            sorted(self.pushed_by(self.run_once)))
+
+    def test_algorithm_2_line_20_last_commit_waits_for_all_peers(self):
+        self.answering[PEERS[1]] = False
+        self.running(log_idle='1000')
+        self.change('PUT', 'obj1')
+        wait_for(lambda: self.cursors().get(1) == 1, 'one has responded')
+        self.assertEqual(0, self.cursors()[2])
+        self.answering[PEERS[1]] = True
+        wait_for(lambda: self.cursors() == {1: 1, 2: 1}, 'both have')
+
+    def test_iv_c_in_the_end_last_commit_and_last_update_are_the_same(self):
+        for number in range(9):
+            self.change('PUT', 'obj%d' % (number % 2))
+        self.running(log_idle='1000')
+        wait_for(lambda: self.cursors() == {1: 9, 2: 9}, 'all converge')
+        self.assertEqual(9, self.oplog.read().last_update)
+
+    def test_iv_c_surviving_operations_arrive_in_their_order(self):
+        names = ['obj%d' % number for number in range(30)]
+        for name in names:
+            self.change('PUT', name)
+        pushed = [name for _, name in self.pushed_by(self.run_once)]
+        for name in names:
+            self.assertEqual(2, pushed.count(name))
+        first = [pushed.index(name) for name in names]
+        self.assertEqual(sorted(first), first)
+
+    # What the peers are asked, and whether they answer
+
+    def setUp(self):
+        self.requests = []
+        self.answering = dict.fromkeys(PEERS, True)
+        super().setUp()
+
+    def served(self, app=None, **options):
+        app = app or self.app
+
+        def recorded(env, start_response):
+            _, device, _, _, _, name = env['PATH_INFO'].split('/', 5)
+            if not self.answering[device]:
+                start_response('503 Unavailable', [('Content-Length', '0')])
+                return []
+            self.requests.append((env['REQUEST_METHOD'], name))
+            return app(env, start_response)
+        return super().served(recorded, **options)
+
+
+if __name__ == '__main__':
+    unittest.main()

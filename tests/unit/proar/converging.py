@@ -1,0 +1,183 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""What the tests of the converger share: object-servers, and their files."""
+
+import contextlib
+import os
+import time
+
+import xattr
+from swift.common.concurrency import spawn
+from swift.common.exceptions import DiskFileNotExist
+from swift.common.http_protocol import SwiftHttpProtocol
+from swift.common.swob import Request
+from swift.common.utils import Timestamp, hash_path
+from swift.obj.diskfile import get_data_dir, read_metadata
+from swift.obj.server import ObjectController
+
+from swift_lightsync.proar.converger import ObjectConverger
+from swift_lightsync.proar.cursor_file import read_cursors
+from swift_lightsync.proar.names import cursors_path, log_path
+from swift_lightsync.proar.oplog import Op
+from swift_lightsync.proar.oplog_file import Oplog
+from tests.unit.sync.fixtures import PARTITION, SwiftTestCase, node, \
+    ring_of_parts, served, wait_for
+
+#: the device that has the log, and its peers
+HERE = 'sda'
+PEERS = ('sdb', 'sdc')
+#: from which the tests count; tombstones of long ago are reclaimed
+EPOCH = int(time.time()) - 10000
+OWN_PORT = 6200
+FAST = {'retry_delay': '0.01', 'max_retry_delay': '0.05', 'log_idle': '0',
+        'conn_timeout': '0.2', 'node_timeout': '1', 'bind_ip': '127.0.0.1',
+        'bind_port': str(OWN_PORT)}
+
+
+def hash_of(name):
+    """:returns: the path hash of an object, 16 bytes"""
+    return bytes.fromhex(hash_path('a', 'c', name))
+
+
+class ServerTestCase(SwiftTestCase):
+    """One object-server, stock Swift's, that has all devices."""
+
+    devices = (HERE, *PEERS)
+
+    def setUp(self):
+        super().setUp()
+        self.app = ObjectController(self.conf, logger=self.logger)
+
+    def served(self, app=None, **options):
+        """A server, as Swift's are; as a context its port."""
+        return served(app or self.app, protocol=SwiftHttpProtocol, **options)
+
+    def ask(self, method, name, stamp, body=b'', device=HERE, **headers):
+        """
+        A request of a client's, straight to the app.
+
+        :param stamp: seconds after EPOCH
+        :param headers: with underscores for hyphens
+        :returns: the status
+        """
+        request = Request.blank(
+            '/%s/%d/a/c/%s' % (device, PARTITION, name), method=method,
+            body=body if method == 'PUT' else None,
+            headers={'X-Timestamp': Timestamp(EPOCH + stamp).internal,
+                     'X-Backend-Storage-Policy-Index': int(self.policy),
+                     'Content-Type': 'text/plain',
+                     **{key.replace('_', '-'): value
+                        for key, value in headers.items()}})
+        if method != 'PUT' and 'Content_Type' not in headers:
+            del request.headers['Content-Type']
+        return request.get_response(self.app).status_int
+
+    def files(self, device):
+        """
+        :returns: what a device holds, a dict of path below the device ->
+            (contents, metadata)
+        """
+        top = os.path.join(self.devices_dir, device,
+                           get_data_dir(self.policy))
+        found = {}
+        for directory, _, names in os.walk(top):
+            for name in names:
+                path = os.path.join(directory, name)
+                if not name.endswith(('.data', '.meta', '.ts')):
+                    continue
+                # Another one may be superseding it.
+                with contextlib.suppress(FileNotFoundError, DiskFileNotExist):
+                    with open(path, 'rb') as file:
+                        found[os.path.relpath(path, top)] = (
+                            file.read(), read_metadata(path),
+                            {each: xattr.getxattr(path, each)
+                             for each in xattr.listxattr(path)})
+        return found
+
+
+class ConvergerTestCase(ServerTestCase):
+    """A device with logs, and a server of each of its peers."""
+
+    def setUp(self):
+        super().setUp()
+        self.ports = [self.enterContext(self.served(ObjectController(
+            self.conf, logger=self.logger))) for _ in PEERS]
+        self.make_ring(*self.ports)
+        self.oplog = Oplog(*(
+            path(os.path.join(self.devices_dir, HERE), self.policy,
+                 PARTITION) for path in (log_path, cursors_path)))
+        self.stamp = 0
+
+    def enterContext(self, context):
+        value = context.__enter__()
+        self.addCleanup(context.__exit__, None, None, None)
+        return value
+
+    def make_ring(self, *ports, devices=PEERS):
+        self.policy.object_ring = None
+        ring_of_parts(self.root, [node(0, OWN_PORT, HERE), *(
+            node(number, port, device) for number, (port, device)
+            in enumerate(zip(ports, devices), 1))],
+            [list(range(len(ports) + 1))])
+
+    def converger(self, **options):
+        return ObjectConverger({**self.conf, **FAST, **options},
+                               logger=self.logger)
+
+    def run_once(self, **options):
+        converger = self.converger(**options)
+        converger.run_once()
+        return converger
+
+    def running(self, **options):
+        """:returns: a converger that runs until the test ends"""
+        converger = self.converger(**options)
+        thread = spawn(converger.run_forever)
+        self.addCleanup(thread.kill)
+        wait_for(lambda: converger.devices and all(
+            device._next_scan for device in converger.devices), 'it runs')
+        return converger
+
+    def intend(self, name, op=Op.MODIFY):
+        """:returns: an Intent of the next timestamp"""
+        self.stamp += 1
+        return self.oplog.append(op, 0, hash_of(name),
+                                 Timestamp(EPOCH + self.stamp), time.time())
+
+    def change(self, method, name, *args, **headers):
+        """Do as an object-server does with a write to the primary role."""
+        intent = self.intend(name, Op.DELETE if method == 'DELETE'
+                             else Op.MODIFY)
+        status = self.ask(method, name, self.stamp, *args, **headers)
+        intent.committed()
+        # 404: a tombstone where nothing was
+        self.assertIn(status, (201, 202, 204, 404))
+
+    def change_some(self):
+        for number in range(8):
+            name = 'o%d' % (number % 3)
+            self.change('PUT', name, b'%d' % number)
+            if number % 3:
+                self.change('POST', name, X_Object_Meta_Color='red')
+        self.change('DELETE', 'o0')
+
+    def are_same(self, devices=PEERS):
+        here = self.files(HERE)
+        return bool(here) and all(self.files(device) == here
+                                  for device in devices)
+
+    def has_log(self):
+        return os.path.exists(self.oplog.path)
+
+    def cursors(self):
+        return read_cursors(self.oplog.cursors_path)

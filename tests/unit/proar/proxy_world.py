@@ -1,0 +1,221 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+"""A proxy with primary-role writes before real object-servers."""
+
+import glob
+import itertools
+import os
+import time
+from contextlib import ExitStack
+
+from swift.common.concurrency import listen, spawn, wsgi
+from swift.common.swob import Request, Response
+from swift.common.utils import NullLogger, hash_path
+from swift.obj.server import ObjectController
+from swift.proxy.controllers.base import get_cache_key, \
+    headers_to_container_info
+
+from swift_lightsync.proxy_server import Application
+from tests.unit.sync.fixtures import SwiftTestCase, node, ring_of, served
+
+
+class ObjectServer:
+    """
+    An object-server whose answers can be spoilt.
+
+    :param app: Swift's ObjectController of the node
+    :param devices: its directory
+    """
+
+    def __init__(self, app, devices):
+        self._app = app
+        self.devices = devices
+        self._listener = listen(('127.0.0.1', 0))
+        self.port = self._listener.getsockname()[1]
+        #: (method, headers) of each request
+        self.requests = []
+        #: a function of a Request: what is answered instead, or None
+        self.spoil = lambda req: None
+        self._serve()
+
+    def _serve(self):
+        self._thread = spawn(wsgi.server, self._listener, self,
+                             NullLogger(), log_output=False,
+                             keepalive=False)
+
+    def __call__(self, env, start_response):
+        req = Request(env)
+        self.requests.append((req.method, dict(req.headers)))
+        answer = self.spoil(req)
+        return (self._app if answer is None else answer)(env, start_response)
+
+    def direct(self, method, name, body=None, headers=None):
+        """:returns: the sound server's Response, unrecorded"""
+        return Request.blank(
+            '/sda/0/a/c/' + name, method=method, body=body, headers=dict({
+                'X-Backend-Storage-Policy-Index': '0'}, **headers or {})
+        ).get_response(self._app)
+
+    def damage(self, name):
+        """Cut the data file of an object off."""
+        path, = glob.glob(os.path.join(
+            self.devices, 'sda', 'objects', '0', '*',
+            hash_path('a', 'c', name), '*.data'))
+        os.truncate(path, 0)
+
+    def methods(self):
+        return [method for method, _headers in self.requests]
+
+    def answer(self, status, **headers):
+        """From now on every answer is this one."""
+        self.spoil = lambda req: Response(status=status, headers={
+            name.replace('_', '-'): value
+            for name, value in headers.items()}, request=req)
+
+    def recover(self):
+        self.spoil = lambda req: None
+
+    def stop(self):
+        """From now on connections are refused."""
+        self._thread.kill()
+        self._listener.close()
+
+    def start(self):
+        self._listener = listen(('127.0.0.1', self.port))
+        self._serve()
+
+
+class FakeMemcache:
+    """What the proxy asks of a MemcacheRing."""
+
+    def __init__(self):
+        self.entries = {}
+        self.times = {}
+        self.error = None
+
+    def get(self, key, raise_on_error=False):
+        return self.entries.get(key)
+
+    def set(self, key, value, time=0, raise_on_error=False):
+        if self.error:
+            raise self.error
+        self.entries[key] = value
+        self.times[key] = time
+
+    def markers(self):
+        return [key for key in self.entries if key.startswith('proar/')]
+
+
+class ProxyCase(SwiftTestCase):
+    """
+    The primaries and a hand-off of partition 0. The servers are known by
+    their roles: `self.role[0]` is the primary role of `self.name`.
+    """
+
+    #: of the policy
+    options = {}
+    primaries = 3
+    slot = 1
+    #: the class of the object-servers
+    object_controller = ObjectController
+
+    def setUp(self):
+        super().setUp()
+        self.stack = ExitStack()
+        self.addCleanup(self.stack.close)
+        servers = [self.object_server(number)
+                   for number in range(self.primaries + 1)]
+        ring_of(self.root, [
+            node(number, server.port) for number, server in
+            enumerate(servers)], rows=list(range(self.primaries)))
+        self.policy.load_ring(self.root)
+        self.cache = FakeMemcache()
+        self.app = self.proxy(**self.options)
+        self.name = self.named(self.slot)
+        rows = servers[:self.primaries]
+        self.role = rows[self.slot:] + rows[:self.slot]
+        self.handoff = servers[-1]
+        self.clock = int(time.time()) - 1000
+
+    def object_server(self, number):
+        devices = os.path.join(self.root, 'd%d' % number)
+        os.makedirs(os.path.join(devices, 'sda'))
+        server = ObjectServer(self.object_controller(
+            dict(self.conf, devices=devices, conn_timeout='0.2'),
+            logger=self.logger), devices)
+        self.stack.callback(server.stop)
+        return server
+
+    def container_ring(self):
+        """Whoever gets a container update takes it."""
+        port = self.stack.enter_context(served(Response(status=201)))
+        directory = os.path.join(self.root, 'containers')
+        os.makedirs(directory)
+        return ring_of(directory, [
+            node(number, port, 'sd%d' % number) for number in range(3)])
+
+    def proxy(self, **options):
+        """:param options: of the policy"""
+        ring = self.container_ring()
+        app = Application(dict(
+            self.conf, conn_timeout='1', node_timeout='5',
+            post_quorum_timeout='0.05', policy_config={'0': dict(
+                {'primary_role_writes': 'true'}, **options)}),
+            logger=self.logger, account_ring=ring, container_ring=ring)
+        self.addCleanup(app.watchdog.kill)
+        return app
+
+    def named(self, slot):
+        """:returns: the name of an object of partition 0 with a slot"""
+        unit = 0xffffffff // self.primaries
+        for number in itertools.count():
+            name = 'o%d' % number
+            digest = hash_path('a', 'c', name, raw_digest=True)
+            place = int.from_bytes(digest[4:8], 'big') // unit
+            if digest[0] < 0x80 and min(place, self.primaries - 1) == slot:
+                return name
+
+    def request(self, method, body=None, headers=None, **environ):
+        """:returns: the Response; each request is a second later"""
+        self.clock += 1
+        info = headers_to_container_info(
+            {'X-Backend-Storage-Policy-Index': '0'}, 200)
+        req = Request.blank(
+            '/v1/a/c/' + self.name, method=method, body=body,
+            environ=dict({'swift.cache': self.cache, 'swift.infocache': {
+                get_cache_key('a', 'c'): info}}, **environ),
+            headers=dict({'X-Timestamp': '%d.00000' % self.clock},
+                         **headers or {}))
+        return req.get_response(self.app)
+
+    def status(self, method, *args, **kwargs):
+        return self.request(method, *args, **kwargs).status_int
+
+    def put(self, body=b'one', **kwargs):
+        return self.status('PUT', body, **kwargs)
+
+    def asked(self, method=None):
+        """
+        :returns: how many requests the roles have got since last asked, in
+            their order, and then the hand-off
+        """
+        counts = []
+        for server in self.role + [self.handoff]:
+            counts.append(sum(method in (None, each)
+                              for each in server.methods()))
+            server.requests.clear()
+        return counts
+
+    def on(self, server):
+        """:returns: (status, body) of the object on one server"""
+        resp = server.direct('GET', self.name)
+        return resp.status_int, resp.body

@@ -1,0 +1,273 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+"""controller: writes while the primary role does not answer."""
+
+import unittest
+
+from swift.common.exceptions import MemcacheConnectionError
+from swift.common.swob import Response
+
+from swift_lightsync.proar.names import FAILOVER_HEADER, LAG, \
+    REFUSED_HEADER, SLOT_HEADER, marker_key
+from tests.unit.proar.proxy_world import ProxyCase
+
+REFUSAL = {REFUSED_HEADER.replace('-', '_'): LAG}
+
+
+class CountingBody:
+    """A request's body that counts how often it is read."""
+
+    def __init__(self, body):
+        self.body = body
+        self.reads = 0
+
+    def read(self, size=-1):
+        self.reads += 1
+        body, self.body = self.body, b''
+        return body
+
+
+class TestQuorum(ProxyCase):
+
+    def test_each_way_not_to_answer_fails_a_put_over(self):
+        for spoil in (lambda: self.role[0].answer(503),
+                      lambda: self.role[0].answer(500),
+                      lambda: self.role[0].answer(507),
+                      lambda: self.role[0].answer(503, **REFUSAL),
+                      self.role[0].stop):
+            self.app.error_limiter.stats.clear()
+            spoil()
+            self.assertEqual(201, self.put(b'%d' % self.clock))
+            self.assertEqual([(200, b'%d' % (self.clock - 1))] * 2, [
+                self.on(server) for server in self.role[1:]])
+
+    def test_the_body_is_untouched_when_it_is_decided(self):
+        body = CountingBody(b'one')
+        reads = []
+        self.role[0].answer(503)
+        for server in self.role[1:]:
+            server.spoil = lambda req: reads.append(body.reads)
+        self.assertEqual(201, self.put(None, headers={
+            'Content-Length': '3'}, **{'wsgi.input': body}))
+        self.assertEqual([0, 0], reads)
+
+    def test_post_and_delete_are_failed_over(self):
+        for server in self.role:
+            server.direct('PUT', self.name, b'one', {
+                'X-Timestamp': '%d.00000' % self.clock,
+                'Content-Type': 'text/plain'})
+        self.role[0].answer(503)
+        self.assertEqual(202, self.status('POST', headers={
+            'X-Object-Meta-Colour': 'red'}))
+        self.assertEqual(['red'] * 2, [
+            server.direct('HEAD', self.name).headers['X-Object-Meta-Colour']
+            for server in self.role[1:]])
+        self.assertEqual(204, self.status('DELETE'))
+
+    def test_each_who_takes_it_is_told_the_slot(self):
+        self.role[0].stop()
+        self.put()
+        self.status('POST')
+        self.status('DELETE')
+        for server in self.role[1:] + [self.handoff]:
+            self.assertTrue(server.requests)
+            for _method, headers in server.requests:
+                self.assertEqual(('1', 'true'), (
+                    headers[SLOT_HEADER], headers[FAILOVER_HEADER]))
+
+    def test_the_marker_is_there_before_the_write_is_sent(self):
+        seen = []
+        self.role[0].stop()
+        for server in self.role[1:]:
+            server.spoil = lambda req: seen.extend(self.cache.markers())
+        self.put()
+        self.assertEqual([marker_key(0, 0, self.slot)] * 2, seen)
+
+    def test_the_writer_reads_its_write_when_the_primary_role_is_back(self):
+        self.put()
+        self.role[0].stop()
+        self.put(b'two')
+        self.role[0].start()
+        self.assertEqual((200, b'one'), self.on(self.role[0]))
+        self.assertEqual(b'two', self.request('GET').body)
+        self.role[0].stop()
+        self.status('POST', headers={'X-Object-Meta-Colour': 'red'})
+        self.role[0].start()
+        self.assertEqual('red', self.request('HEAD').headers[
+            'X-Object-Meta-Colour'])
+        self.role[0].stop()
+        self.status('DELETE')
+        self.role[0].start()
+        self.assertEqual(404, self.status('GET'))
+
+    def test_a_post_after_a_fail_over_finds_the_object(self):
+        self.role[0].stop()
+        self.put()
+        self.role[0].start()
+        self.assertEqual(202, self.status('POST'))
+
+    def test_a_post_of_what_nobody_has_is_503(self):
+        self.role[0].stop()
+        self.assertEqual(503, self.status('POST'))
+
+    def test_a_delete_of_what_nobody_has_is_204_for_its_tombstone_stands(self):
+        self.role[0].stop()
+        self.assertEqual(204, self.status('DELETE'))
+
+    def test_a_delete_that_leaves_no_tombstone_is_503(self):
+        self.role[0].stop()
+        self.assertEqual(503, self.status('DELETE', headers={
+            'X-If-Delete-At': str(self.clock)}))
+
+    def test_no_quorum_is_503(self):
+        for server in self.role[1:] + [self.handoff]:
+            server.answer(503)
+        self.role[0].stop()
+        self.assertEqual(503, self.put())
+
+    def test_a_primary_role_that_dies_during_a_put_is_503(self):
+        self.role[0].spoil = lambda req: \
+            Response(status=500, request=req) if req.body else None
+        self.assertEqual(503, self.put())
+        self.assertEqual([1, 0, 0, 0], self.asked())
+        self.assertEqual([], self.cache.markers())
+
+    def test_it_is_counted(self):
+        self.role[0].stop()
+        self.put()
+        self.assertEqual(1, self.logger.counters['proar.failover.PUT'])
+
+
+def refuse(req):
+    """As a device that lags does: writes of its slots, but for fail-overs."""
+    if SLOT_HEADER in req.headers and FAILOVER_HEADER not in req.headers:
+        return Response(status=503, headers={REFUSED_HEADER: LAG},
+                        request=req)
+    return None
+
+
+class TestRefusedForLag(ProxyCase):
+
+    def test_it_does_not_make_reads_past_the_primary_role(self):
+        self.put()
+        self.role[0].spoil = refuse
+        for _ in range(self.app.error_limiter.suppression_limit + 2):
+            self.assertEqual(201, self.put(b'two'))
+            self.assertEqual(202, self.status('POST'))
+        self.cache.entries.clear()
+        self.asked()
+        self.assertEqual(b'two', self.request('GET').body)
+        self.assertEqual([1, 0, 0, 0], self.asked())
+
+    def test_its_404_holds_when_it_is_asked_with_all(self):
+        self.role[0].spoil = refuse
+        self.assertEqual(404, self.status('POST'))
+        self.assertEqual(404, self.status('DELETE'))
+
+    def test_the_fail_over_goes_to_it_as_well(self):
+        self.role[0].spoil = refuse
+        self.put()
+        self.assertEqual([(200, b'one')] * 3, [
+            self.on(server) for server in self.role])
+
+
+class TestBackup(ProxyCase):
+
+    options = {'on_primary_failure': 'backup'}
+
+    def test_the_next_role_alone_takes_the_write(self):
+        self.role[0].stop()
+        self.assertEqual(201, self.put())
+        self.assertEqual([0, 1, 0, 0], self.asked())
+        self.assertEqual((200, b'one'), self.on(self.role[1]))
+        self.assertEqual(b'one', self.request('GET').body)
+
+    def test_it_is_told_so(self):
+        self.role[0].stop()
+        self.put()
+        (_method, headers), = self.role[1].requests
+        self.assertEqual(('1', 'true'), (
+            headers[SLOT_HEADER], headers[FAILOVER_HEADER]))
+        self.assertEqual(1, len(self.cache.markers()))
+
+    def test_without_the_next_it_is_503(self):
+        for server in self.role[:2]:
+            server.stop()
+        for method in ('PUT', 'POST', 'DELETE'):
+            self.assertEqual(503, self.status(
+                method, b'' if method == 'PUT' else None))
+        self.assertEqual([0, 0, 0, 0], self.asked())
+
+    def test_a_post_that_it_answers_with_404_is_503(self):
+        self.role[0].stop()
+        self.assertEqual(503, self.status('POST'))
+
+
+class TestBackupOfTwo(ProxyCase):
+
+    options = {'on_primary_failure': 'backup', 'min_sync_copies': '2'}
+
+    def test_the_two_next_roles_take_it(self):
+        self.role[0].stop()
+        self.assertEqual(201, self.put())
+        # the first of them for the primary role's attempt, too
+        self.assertEqual([0, 2, 1, 0], self.asked('PUT'))
+        self.assertEqual([(200, b'one')] * 2, [
+            self.on(server) for server in self.role[1:]])
+
+
+class TestTooFewForABackup(ProxyCase):
+
+    options = {'on_primary_failure': 'backup', 'min_sync_copies': '2'}
+    primaries = 2
+
+    def test_one_copy_is_not_enough(self):
+        self.role[0].stop()
+        self.assertEqual(503, self.put())
+        self.assertEqual(404, self.on(self.role[1])[0])
+
+
+class TestFail(ProxyCase):
+
+    options = {'on_primary_failure': 'fail'}
+
+    def test_it_is_503_and_nobody_else_is_asked(self):
+        self.role[0].stop()
+        for method in ('PUT', 'POST', 'DELETE'):
+            self.assertEqual(503, self.status(
+                method, b'' if method == 'PUT' else None))
+        self.assertEqual([0, 0, 0, 0], self.asked())
+        self.assertEqual([], self.cache.markers())
+
+
+class TestMarkers(ProxyCase):
+
+    options = {'failover_marker_seconds': '77'}
+
+    def test_it_stands_for_so_many_seconds(self):
+        self.role[0].stop()
+        self.put()
+        self.assertEqual({marker_key(0, 0, self.slot): 77}, self.cache.times)
+
+    def test_without_memcache_the_write_goes_on_and_says_so(self):
+        self.role[0].stop()
+        self.cache.error = MemcacheConnectionError('gone')
+        self.assertEqual(201, self.put())
+        self.cache = None
+        self.assertEqual(201, self.put())
+        self.assertEqual(2, self.logger.counters['proar.marker.errors'])
+        self.assertEqual(2, sum(marker_key(0, 0, self.slot) in line
+                                for line in self.logger.at('WARNING')))
+
+
+if __name__ == '__main__':
+    unittest.main()

@@ -1,0 +1,265 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+"""controller: what readers see."""
+
+import unittest
+
+from swift.common.swob import Response
+
+from swift_lightsync.proar.names import marker_key
+from tests.unit.proar.proxy_world import ProxyCase
+
+BODY = b'x' * 300000
+
+
+class BreakingOff(Response):
+    """Answers as another Response does, but for the end of its body."""
+
+    def __init__(self, whole):
+        headers = dict(whole.headers)
+        super().__init__(status=whole.status, headers=headers, app_iter=iter(
+            [whole.body[:100000]]))
+        self.content_length = headers['Content-Length']
+
+
+class ReadCase(ProxyCase):
+
+    def hold(self, server, body, at=1, method='PUT', **headers):
+        """Have one server hold a version, as it came from elsewhere."""
+        stamp = '%d.00000' % (self.clock + at)
+        self.assertLess(server.direct(method, self.name, body, dict(
+            {'X-Timestamp': stamp, 'Content-Type': 'text/plain'},
+            **headers)).status_int, 500)
+
+    def mark(self):
+        self.cache.set(marker_key(0, 0, self.slot), True)
+
+
+class TestReads(ReadCase):
+
+    def test_the_primary_role_alone_is_asked(self):
+        self.put()
+        self.asked()
+        self.assertEqual(b'one', self.request('GET').body)
+        self.assertEqual(200, self.status('HEAD'))
+        self.assertEqual([2, 0, 0, 0], self.asked())
+
+    def test_what_it_has_holds_though_others_have_more(self):
+        self.hold(self.role[0], b'one')
+        self.hold(self.role[1], b'two', 2)
+        self.assertEqual(b'one', self.request('GET').body)
+
+    def test_its_tombstone_holds(self):
+        self.hold(self.role[0], None, 2, 'DELETE')
+        self.hold(self.role[1], b'one')
+        self.assertEqual(404, self.status('GET'))
+        self.assertEqual([1, 0, 0, 0], self.asked('GET'))
+
+    def test_conditions_and_ranges_are_answered_by_it(self):
+        self.put(b'0123456789')
+        etag = self.request('HEAD').headers['ETag']
+        for wanted, headers in (
+                (206, {'Range': 'bytes=2-4'}),
+                (206, {'Range': 'bytes=0-1,4-5'}),
+                (416, {'Range': 'bytes=20-'}),
+                (304, {'If-None-Match': etag}),
+                (412, {'If-Match': '"other"'})):
+            self.asked()
+            self.assertEqual(wanted, self.status('GET', headers=headers))
+            self.assertEqual([1, 0, 0, 0], self.asked(), headers)
+
+    def test_a_body_that_breaks_off_is_resumed_from_another_role(self):
+        for server in self.role:
+            self.hold(server, BODY)
+        self.role[0].spoil = lambda req: BreakingOff(
+            self.role[0].direct('GET', self.name))
+        self.assertEqual(BODY, self.request('GET').body)
+        self.assertEqual([1, 1, 0, 0], self.asked('GET'))
+
+    def test_it_is_not_resumed_from_another_version(self):
+        self.hold(self.role[0], BODY)
+        for server in self.role[1:]:
+            self.hold(server, b'y' * len(BODY))
+        self.role[0].spoil = lambda req: BreakingOff(
+            self.role[0].direct('GET', self.name))
+        with self.assertRaises(Exception):
+            self.request('GET').body
+
+    def test_with_x_newest_all_are_asked(self):
+        self.hold(self.role[0], b'one')
+        self.hold(self.role[1], b'two', 2)
+        self.assertEqual(b'two', self.request('GET', headers={
+            'X-Newest': 'true'}).body)
+
+
+class TestNotFound(ReadCase):
+
+    def test_what_nobody_has_is_404(self):
+        self.assertEqual(404, self.status('GET'))
+        self.assertEqual(404, self.status('HEAD'))
+
+    def test_a_primary_role_that_is_new_at_its_place_hides_nothing(self):
+        for server in self.role[1:]:
+            self.hold(server, b'one')
+        self.assertEqual(b'one', self.request('GET').body)
+        self.assertEqual(202, self.status('POST'))
+        self.assertEqual(204, self.status('DELETE'))
+        self.assertEqual(404, self.status('GET'))
+
+    def test_a_post_of_what_one_has_is_not_404(self):
+        self.hold(self.role[2], b'one')
+        self.assertEqual(503, self.status('POST'))
+
+    def test_a_post_of_what_is_deleted_is_404_though_others_lag(self):
+        for server in self.role[1:]:
+            self.hold(server, b'one', -2)
+        self.hold(self.role[0], None, -1, 'DELETE')
+        self.assertEqual(404, self.status('POST', headers={
+            'X-Object-Meta-Colour': 'red'}))
+        self.assertEqual([], self.cache.markers())
+        for server in self.role[1:]:
+            self.assertNotIn('X-Object-Meta-Colour', server.direct(
+                'HEAD', self.name).headers)
+
+    def test_nor_does_one_that_put_the_object_in_quarantine(self):
+        self.put()
+        self.hold(self.role[1], b'one')
+        self.role[0].damage(self.name)
+        self.assertEqual(b'one', self.request('GET').body)
+
+    def test_it_is_404_if_the_others_do_not_answer(self):
+        for server in self.role[1:] + [self.handoff]:
+            server.answer(503)
+        self.assertEqual(404, self.status('GET'))
+
+    def test_post_and_delete_of_what_nobody_has_are_404(self):
+        for method in ('POST', 'DELETE'):
+            self.assertEqual(404, self.status(method))
+        self.assertEqual([], self.cache.markers())
+
+    def test_after_a_post_to_the_others_reads_ask_all(self):
+        for server in self.role[1:]:
+            self.hold(server, b'one', -1)
+        self.assertEqual(202, self.status('POST', headers={
+            'X-Object-Meta-Colour': 'red'}))
+        # The data comes to the primary role before the metadata does.
+        self.hold(self.role[0], b'one', -2)
+        self.assertEqual('red', self.request('HEAD').headers[
+            'X-Object-Meta-Colour'])
+
+    def test_an_expired_object_is_404_though_others_have_an_older_one(self):
+        self.hold(self.role[1], b'one', -1)
+        self.put(headers={'X-Delete-At': str(self.clock + 2)})
+        self.assertEqual(404, self.status('GET'))
+
+
+class TestPrimaryRoleUnavailable(ReadCase):
+
+    def test_the_newest_of_the_others_is_read(self):
+        self.hold(self.role[0], b'two', 3)
+        self.hold(self.role[1], b'old', 1)
+        self.hold(self.role[2], b'one', 2)
+        for spoil in (lambda: self.role[0].answer(503),
+                      lambda: self.role[0].answer(507),
+                      self.role[0].stop):
+            self.app.error_limiter.stats.clear()
+            spoil()
+            self.assertEqual(b'one', self.request('GET').body)
+            self.assertEqual('3', self.request('HEAD').headers[
+                'Content-Length'])
+
+    def test_that_may_be_on_a_hand_off(self):
+        self.hold(self.handoff, b'one')
+        self.role[0].stop()
+        self.assertEqual(b'one', self.request('GET').body)
+
+    def test_a_404_is_503(self):
+        self.put()
+        self.role[0].stop()
+        for method in ('GET', 'HEAD'):
+            self.assertEqual(503, self.status(method))
+        self.assertTrue([line for line in self.logger.at('ERROR')
+                         if self.name in line])
+
+    def test_a_tombstone_is_404(self):
+        self.hold(self.role[1], None, method='DELETE')
+        self.role[0].stop()
+        self.assertEqual(404, self.status('GET'))
+
+    def test_a_tombstone_beats_an_older_version_that_another_has(self):
+        self.role[0].stop()
+        for older, newer in (self.role[1:], self.role[:0:-1]):
+            self.clock += 10
+            self.hold(older, b'one', 1)
+            self.hold(newer, None, 2, 'DELETE')
+            self.assertEqual(404, self.status('GET'))
+
+    def test_while_it_is_error_limited_it_is_not_asked(self):
+        self.hold(self.role[1], b'one')
+        self.role[0].answer(507)
+        self.status('GET')
+        self.role[0].recover()
+        self.asked()
+        self.assertEqual(b'one', self.request('GET').body)
+        self.assertEqual([0, 1, 0, 0], self.asked('GET'))
+
+
+class TestMarker(ReadCase):
+
+    def test_while_it_stands_the_newest_of_all_is_read(self):
+        self.hold(self.role[0], b'one')
+        self.hold(self.role[1], b'two', 2)
+        self.mark()
+        self.assertEqual(b'two', self.request('GET').body)
+        self.assertEqual(1, self.logger.counters['proar.asked_all.GET'])
+
+    def test_the_newest_metadata_of_the_same_data_is_read(self):
+        for server in self.role:
+            self.hold(server, b'one')
+        for server in self.role[1:]:
+            self.hold(server, None, 2, 'POST', **{
+                'X-Object-Meta-Colour': 'red'})
+        self.mark()
+        for _ in range(10):
+            self.assertEqual('red', self.request('GET').headers[
+                'X-Object-Meta-Colour'])
+
+    def test_newer_data_beats_newer_metadata_of_older_data(self):
+        self.hold(self.role[0], b'one', 1)
+        self.hold(self.role[0], None, 3, 'POST')
+        self.hold(self.role[1], b'two', 2)
+        self.mark()
+        self.assertEqual(b'two', self.request('GET').body)
+
+    def test_it_is_of_one_slot(self):
+        self.hold(self.role[0], b'one')
+        self.hold(self.role[1], b'two', 2)
+        self.cache.set(marker_key(0, 0, self.slot + 1), True)
+        self.cache.set(marker_key(0, 1, self.slot), True)
+        self.cache.set(marker_key(1, 0, self.slot), True)
+        self.assertEqual(b'one', self.request('GET').body)
+
+    def test_what_nobody_has_is_404_if_the_primary_role_says_so(self):
+        self.mark()
+        self.assertEqual(404, self.status('GET'))
+        self.role[0].answer(503)
+        self.assertEqual(503, self.status('GET'))
+
+    def test_a_newer_tombstone_of_another_is_404(self):
+        self.hold(self.role[0], b'one')
+        self.hold(self.role[1], None, 2, 'DELETE')
+        self.mark()
+        self.assertEqual(404, self.status('GET'))
+
+
+if __name__ == '__main__':
+    unittest.main()

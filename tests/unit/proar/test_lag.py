@@ -1,0 +1,212 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""The lag, from the converger to who asks: lag.py, recon_filter, lag_cli."""
+
+import contextlib
+import io
+import json
+import os
+import time
+import unittest
+from dataclasses import replace
+from unittest import mock
+
+from swift.common import utils
+from swift.common.swob import Request
+from swift.common.utils import dump_recon_cache
+
+from swift_lightsync.proar import lag_cli
+from swift_lightsync.proar.lag import FILE, KEY, DeviceLag, NodeLag, \
+    decode, lag_of, read, recorded
+from swift_lightsync.report.recon_filter import filter_factory
+from swift_lightsync.report.records import ReconError
+from tests.unit.proar.test_follower import A, B, entry, follower
+from tests.unit.sync.fixtures import SwiftTestCase, node, ring_of, served
+
+LAG = DeviceLag('sda', 0, 3, 1, 2.5, {1: 3})
+SWIFT_CONF = '''\
+[swift-hash]
+swift_hash_path_suffix = x
+[storage-policy:0]
+name = gold
+default = yes
+'''
+
+
+class TestLag(unittest.TestCase):
+
+    def test_it_sums_up_the_logs_of_a_device(self):
+        one, other = follower(entry(1, A), entry(2, B)), follower(entry(1))
+        one.applied(7, (1, 2))
+        one.applied(8, (1,))
+        other.applied(7, (1,))
+        self.assertEqual(
+            DeviceLag('sda', 3, 2, 0, 9 - 1001 / 1e6, {8: 2}),
+            lag_of('sda', 3, [one, other], 9))
+
+    def test_without_logs_there_is_none(self):
+        self.assertEqual(DeviceLag('sda', 0, 0, 0, 0, {}),
+                         lag_of('sda', 0, [], 9))
+
+    def test_an_answer_is_read_as_it_was_written(self):
+        answer = NodeLag(5, '/cache', 4, (LAG,))
+        self.assertEqual(answer, decode(answer.encode()))
+
+    def test_an_answer_that_is_none_is_refused(self):
+        good = json.loads(NodeLag(5, '/cache', 4, (LAG,)).encode())
+        for change in ({'time': 'now'}, {'devices': 7}, {'updated': -1},
+                       {'devices': [{}]}, {'devices': [dict(
+                           good['devices'][0], peers={'x': 1})]}):
+            with self.assertRaises(ReconError):
+                decode(json.dumps(dict(good, **change)).encode())
+        for bad in b'', b'[]', b'{}', b'\xff':
+            with self.assertRaises(ReconError):
+                decode(bad)
+
+
+class TestRecon(SwiftTestCase):
+
+    def setUp(self):
+        super().setUp()
+        patcher = mock.patch('swift.common.utils.logs.get_swift_logger')
+        patcher.start()
+        self.addCleanup(patcher.stop)
+
+    def record(self, *devices):
+        dump_recon_cache({KEY: recorded(devices, 7)},
+                         os.path.join(self.root, FILE), self.logger)
+
+    def get(self):
+        app = filter_factory({}, recon_cache_path=self.root)(None)
+        return Request.blank('/recon/proar').get_response(app)
+
+    def test_what_was_recorded_replaces_what_was_before(self):
+        self.record(LAG, replace(LAG, device='sdb'))
+        self.record(LAG)
+        self.assertEqual(NodeLag(9, self.root, 7, (LAG,)),
+                         read(self.root, 9))
+        self.record()
+        self.assertEqual((), read(self.root, 9).devices)
+
+    def test_a_node_without_a_converger_says_so(self):
+        self.assertEqual(NodeLag(9, self.root, 0, ()), read(self.root, 9))
+
+    def test_the_recon_filter_answers_it(self):
+        self.record(LAG)
+        response = self.get()
+        self.assertEqual(200, response.status_int)
+        self.assertEqual((LAG,), decode(response.body).devices)
+
+    def test_a_file_of_another_kind_is_an_error_that_names_it(self):
+        with open(os.path.join(self.root, FILE), 'w') as recon:
+            recon.write('{"%s": {"devices": 1}}' % KEY)
+        response = self.get()
+        self.assertEqual(500, response.status_int)
+        self.assertIn(b'updated', response.body)
+
+
+class TestCommand(SwiftTestCase):
+
+    def setUp(self):
+        super().setUp()
+        patcher = mock.patch.object(utils, 'SWIFT_CONF_FILE',
+                                    '/nowhere/swift.conf')
+        patcher.start()
+        self.addCleanup(patcher.stop)
+        with open(os.path.join(self.root, 'swift.conf'), 'w') as conf:
+            conf.write(SWIFT_CONF)
+        now = time.time()
+        self.answers = [NodeLag(now, '/cache/%d' % number, now, ())
+                        for number in range(2)]
+        self.nodes = [
+            node(number, self.enterContext(served(self.app(number))))
+            for number in range(2)]
+        ring_of(self.root, self.nodes)
+
+    def app(self, number):
+        def answer(env, start_response):
+            known = env['PATH_INFO'] == '/recon/proar'
+            start_response('200 OK' if known else '404 Not Found', [])
+            return [self.answers[number].encode() if known else b'']
+        return answer
+
+    def tell(self, number, **fields):
+        self.answers[number] = replace(self.answers[number], **fields)
+
+    def name(self, number):
+        return '127.0.0.1:%d' % self.nodes[number]['port']
+
+    def run_command(self, *args):
+        """:returns: the exit status and what it printed"""
+        out, err = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stdout(out), \
+                contextlib.redirect_stderr(err):
+            status = lag_cli.main(['--swift-dir', self.root, *args])
+        return status, out.getvalue() + err.getvalue()
+
+    def test_a_cluster_without_lag_is_well(self):
+        self.assertEqual(
+            (0, 'policy gold (0): all devices hold all\n'),
+            self.run_command())
+
+    def test_who_lacks_how_much_of_whom_is_told(self):
+        self.tell(0, devices=(LAG,))
+        status, text = self.run_command()
+        self.assertEqual(0, status)
+        total = '3 entries that a device lacks, 1 that all lack, oldest 2.5 s'
+        self.assertEqual([
+            'policy gold (0): ' + total,
+            '  %s/sda: %s' % (self.name(0), total),
+            '    %s/sda lacks 3' % self.name(1)], text.splitlines())
+
+    def test_what_is_older_than_allowed_is_complained_of(self):
+        self.tell(0, devices=(LAG,))
+        status, text = self.run_command('--max-seconds', '2')
+        self.assertEqual(1, status)
+        self.assertIn('! %s/sda: a device has lacked an entry of policy 0 '
+                      'for 2.5 s\n' % self.name(0), text)
+
+    def test_a_converger_that_does_not_run_is_complained_of(self):
+        self.tell(0, updated=self.answers[0].time - 100)
+        self.tell(1, updated=0)
+        status, text = self.run_command()
+        self.assertEqual(1, status)
+        self.assertIn('%s: its converger has not reported for 100 s'
+                      % self.name(0), text)
+        self.assertIn('%s: its converger has never reported' % self.name(1),
+                      text)
+
+    def test_a_node_that_does_not_answer_is_complained_of(self):
+        for port, problem in ((1, 'unreachable: Connection refused'),):
+            status, text = self.run_command('127.0.0.1:%d' % port)
+            self.assertEqual(1, status)
+            self.assertIn('! 127.0.0.1:%d: %s\n' % (port, problem), text)
+
+    def test_servers_of_one_host_count_once(self):
+        self.tell(0, devices=(LAG,))
+        self.tell(1, devices=(LAG,), source='/cache/0')
+        status, text = self.run_command('--json')
+        self.assertEqual(0, status)
+        report = json.loads(text)
+        device, = report['devices']
+        self.assertEqual({'1': 3}, device['peers'])
+        self.assertEqual((True, []), (report['well'], report['complaints']))
+
+    def test_a_policy_that_is_not_there_is_a_wrong_call(self):
+        status, text = self.run_command('--policy', 'iron')
+        self.assertEqual(2, status)
+        self.assertIn('--policy iron', text)
+
+
+if __name__ == '__main__':
+    unittest.main()

@@ -1,0 +1,86 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""inotify on real directories: swift_lightsync/proar/log_watch.py."""
+
+import os
+import shutil
+import tempfile
+import unittest
+from unittest import mock
+
+from inotify_simple import Event, flags
+
+from swift_lightsync.proar.log_watch import CONTENT, NAMES, LogWatch
+
+
+class TestLogWatch(unittest.TestCase):
+
+    def setUp(self):
+        self.root = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.root, ignore_errors=True)
+        self.watch = LogWatch()
+        self.addCleanup(self.watch.close)
+
+    def path(self, *names):
+        return os.path.join(self.root, *names)
+
+    def write(self, name, data=b'x'):
+        with open(self.path(name), 'ab') as file:
+            file.write(data)
+
+    def test_without_events_there_are_none(self):
+        self.watch.watch(self.root, CONTENT)
+        self.assertEqual(set(), self.watch.events())
+
+    def test_files_that_are_made_changed_or_put_there_are_told_once(self):
+        self.write('old')
+        self.write('elsewhere')
+        self.watch.watch(self.root, CONTENT)
+        for name in 'new', 'old', 'old':
+            self.write(name)
+        os.rename(self.path('elsewhere'), self.path('moved'))
+        self.assertEqual({(self.root, name) for name in (
+            'new', 'old', 'moved')}, self.watch.events())
+        self.assertEqual(set(), self.watch.events())
+
+    def test_names_are_told_of_without_what_is_written(self):
+        self.write('old')
+        self.watch.watch(self.root, NAMES)
+        self.write('old')
+        os.mkdir(self.path('proar'))
+        self.assertEqual({(self.root, 'proar')}, self.watch.events())
+
+    def test_a_directory_that_is_made_anew_can_be_watched_again(self):
+        for _ in range(2):
+            os.mkdir(self.path('proar'))
+            self.watch.watch(self.path('proar'), CONTENT)
+            self.watch.watch(self.path('proar'), CONTENT)
+            self.write('proar/1.log')
+            self.assertEqual({(self.path('proar'), '1.log')},
+                             self.watch.events())
+            shutil.rmtree(self.path('proar'))
+            self.watch.events()
+            self.assertEqual({}, self.watch._paths)
+
+    def test_a_directory_that_is_not_there_is_an_error(self):
+        with self.assertRaises(FileNotFoundError):
+            self.watch.watch(self.path('nowhere'), CONTENT)
+
+    def test_lost_events_are_told_of(self):
+        with mock.patch.object(self.watch._inotify, 'read', return_value=[
+                Event(-1, flags.Q_OVERFLOW, 0, '')]):
+            self.assertEqual({(None, None)}, self.watch.events())
+
+
+if __name__ == '__main__':
+    unittest.main()

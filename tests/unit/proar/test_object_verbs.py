@@ -1,0 +1,229 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""object_verbs: which writes an object-server logs, which it refuses."""
+
+import os
+import time
+import unittest
+from unittest import mock
+
+from swift.common.swob import Request
+from swift.common.utils import Timestamp, hash_path
+from swift.obj import server
+
+from swift_lightsync.object_server import ObjectController
+from swift_lightsync.proar.cursor_file import write_cursors
+from swift_lightsync.proar.names import FAILOVER_HEADER, REFUSED_HEADER, \
+    SLOT_HEADER
+from swift_lightsync.sync.options import OptionError
+from tests.unit.proar.server_world import ServerTestCase
+
+
+class TestWhatIsLogged(ServerTestCase):
+
+    def test_put_post_and_delete_with_a_slot(self):
+        self.assertEqual([201, 202, 204], [
+            self.write(verb, '2').status_int
+            for verb in ('PUT', 'POST', 'DELETE')])
+        self.assertEqual(
+            [('MODIFY', 2, 'COMMITTED'), ('MODIFY', 2, 'COMMITTED'),
+             ('DELETE', 2, 'COMMITTED')],
+            [(entry.op.name, entry.slot, entry.state.name)
+             for entry in self.entries()])
+
+    def test_an_entry_names_the_object_and_its_timestamp(self):
+        self.write()
+        entry, = self.entries()
+        self.assertEqual(hash_path('a', 'c', 'o', raw_digest=True),
+                         entry.path_hash)
+        self.assertEqual(self.clock * 100000, entry.timestamp)
+        self.assertAlmostEqual(time.time(), entry.logged / 1e6, delta=60)
+
+    def test_each_device_partition_and_policy_has_its_log(self):
+        self.write(device='sdb')
+        self.write(policy=2)
+        self.assertEqual([], self.entries())
+        self.assertEqual(1, len(self.entries('sdb')))
+        self.assertEqual(1, len(self.entries(policy=2)))
+
+    def test_a_fail_over_write_is_logged(self):
+        response = self.request('PUT', {SLOT_HEADER: '0',
+                                        FAILOVER_HEADER: 'true'})
+        self.assertEqual(201, response.status_int)
+        self.assertEqual(1, len(self.entries()))
+
+    def test_a_tombstone_where_there_was_nothing_is_logged(self):
+        self.assertEqual(404, self.write('DELETE').status_int)
+        self.assertEqual(['DELETE'], [entry.op.name
+                                      for entry in self.entries()])
+
+    def test_requests_without_a_slot_are_stock_swifts(self):
+        self.assertEqual([201, 202, 200, 204], [
+            self.request(verb).status_int
+            for verb in ('PUT', 'POST', 'GET', 'DELETE')])
+        self.assertEqual(['objects', 'tmp'][:1], sorted(
+            set(os.listdir(self.devices_dir + '/sda')) - {'tmp'}))
+
+    def test_neither_reads_nor_replication_are_logged(self):
+        headers = {SLOT_HEADER: '1', 'X-Backend-Replication': 'true'}
+        self.assertEqual(201, self.request('PUT', headers).status_int)
+        for verb in 'GET', 'HEAD':
+            self.assertEqual(200, self.write(verb).status_int)
+        self.assertEqual(204, self.request('DELETE', headers).status_int)
+        self.assertEqual([], self.entries())
+
+    def test_what_swift_refuses_is_not_logged(self):
+        self.write()
+        for status, request in (
+                (409, {'X-Timestamp': '1'}), (412, {'If-None-Match': '*'}),
+                (422, {'ETag': 'other'})):
+            self.assertEqual(status, self.request(
+                'PUT', {SLOT_HEADER: '1', **request}).status_int)
+        self.assertEqual(404, self.write('POST', name='no').status_int)
+        self.assertEqual(1, len(self.entries()))
+
+    def test_a_write_after_a_write_with_a_slot_needs_its_own(self):
+        self.write()
+        self.request('PUT')
+        self.assertEqual(1, len(self.entries()))
+
+    def test_the_verbs_are_timed_once(self):
+        self.write()
+        self.assertEqual(1, self.logger.timings.count('PUT.timing'))
+        self.assertEqual(1, self.logger.timings.count('proar.intent.timing'))
+
+
+class TestWhatIsNoSlot(ServerTestCase):
+
+    def test_it_is_400_and_says_what_may_be(self):
+        for slot in ('', '-1', '255', '1.0', 'one', '1_0', '+1', '\u0661',
+                     '9' * 5000):
+            for verb in 'PUT', 'POST', 'DELETE':
+                response = self.write(verb, slot)
+                self.assertEqual(400, response.status_int, slot[:9])
+                self.assertIn(b'X-Backend-Proar-Slot: ', response.body)
+                self.assertIn(b'0 to 254', response.body)
+        self.assertEqual(404, self.request('GET').status_int)
+
+    def test_those_at_the_ends_are_taken(self):
+        self.assertEqual([201, 201], [self.write(slot=slot).status_int
+                                      for slot in ('0', '254')])
+
+    def test_a_policy_without_replicas_has_none(self):
+        for verb in 'PUT', 'POST', 'DELETE':
+            response = self.write(verb, policy=1)
+            self.assertEqual(400, response.status_int)
+            self.assertIn(b'policy ec is of type erasure_coding',
+                          response.body)
+
+    def test_a_partition_that_is_no_number_has_none(self):
+        response = self.write(partition='p')
+        self.assertEqual(400, response.status_int)
+        self.assertIn(b'partition: p, must be', response.body)
+
+    def test_a_device_that_is_not_there_has_none(self):
+        app = ObjectController(dict(self.conf, mount_check='true'),
+                               logger=self.logger)
+        with mock.patch.object(self, 'app', app):
+            self.assertEqual(507, self.write().status_int)
+        self.assertEqual([], os.listdir(self.devices_dir + '/sda'))
+
+
+class TestLag(ServerTestCase):
+
+    options = {'max_lag_entries': '3', 'max_lag_seconds': '100'}
+
+    def expose(self, count):
+        for number in range(count):
+            self.assertEqual(201, self.write(name='e%d' % number).status_int)
+
+    def cursors(self, cursors):
+        write_cursors(self.paths()[1], cursors)
+
+    def assert_refused(self, reason):
+        for verb in 'PUT', 'POST', 'DELETE':
+            response = self.write(verb, name='e0')
+            self.assertEqual(503, response.status_int)
+            self.assertEqual('lag', response.headers[REFUSED_HEADER])
+            self.assertIn(reason, response.body)
+
+    def test_more_than_may_be_are_refused_until_a_peer_holds_some(self):
+        self.expose(3)
+        self.assert_refused(b'3 operations, max_lag_entries is 3')
+        self.assertEqual(3, len(self.entries()))
+        self.assertEqual({'proar.refused.lag.sda': 3}, self.logger.counters)
+        # One is enough, and one that lags behind does not matter.
+        self.cursors({1: 1, 2: 0})
+        self.expose(1)
+        self.assert_refused(b'3 operations')
+
+    def test_no_byte_of_the_body_is_read(self):
+        self.expose(3)
+        body = mock.Mock()
+        request = Request.blank(
+            '/sda/3/a/c/o', {'REQUEST_METHOD': 'PUT', 'wsgi.input': body},
+            headers={'X-Timestamp': Timestamp.now().internal,
+                     'Content-Type': 'text/plain', 'Content-Length': '9',
+                     SLOT_HEADER: '1'})
+        self.assertEqual(503, request.get_response(self.app).status_int)
+        self.assertEqual([], body.mock_calls)
+
+    def test_an_old_one_is_enough(self):
+        with mock.patch('time.time', return_value=time.time() - 101):
+            self.expose(1)
+        self.assert_refused(b'an operation of 101 s ago, max_lag_seconds')
+        self.cursors({1: 1})
+        self.expose(1)
+
+    def test_other_partitions_and_devices_take_writes(self):
+        self.expose(3)
+        self.assertEqual([201, 201], [
+            self.write(partition=4).status_int,
+            self.write(device='sdb').status_int])
+
+    def test_fail_over_writes_and_those_without_a_slot_are_taken(self):
+        self.expose(3)
+        self.assertEqual([201, 201], [
+            self.request('PUT', headers).status_int for headers in (
+                {}, {SLOT_HEADER: '1', FAILOVER_HEADER: 'true'})])
+
+
+class TestNoBounds(ServerTestCase):
+
+    options = {'max_lag_entries': '0', 'max_lag_seconds': '0'}
+
+    def test_nothing_is_refused(self):
+        with mock.patch('time.time', return_value=1000):
+            self.write()
+        with mock.patch('time.time', return_value=1e10):
+            self.assertEqual(201, self.write().status_int)
+
+    def test_bounds_that_cannot_be_are_an_error_that_names_them(self):
+        for name, value in (('max_lag_entries', '-1'),
+                            ('max_lag_entries', 'few'),
+                            ('max_lag_seconds', 'inf'),
+                            ('max_lag_seconds', '-0.1')):
+            with self.assertRaisesRegex(OptionError, '%s = %s' % (
+                    name, value)):
+                ObjectController(dict(self.conf, **{name: value}),
+                                 logger=self.logger)
+
+    def test_the_stock_server_takes_a_slot_for_nothing(self):
+        with mock.patch.object(self, 'app', server.ObjectController(
+                self.conf, logger=self.logger)):
+            self.assertEqual(201, self.write().status_int)
+        self.assertEqual([], self.entries())
+
+
+if __name__ == '__main__':
+    unittest.main()

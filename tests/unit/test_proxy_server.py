@@ -1,0 +1,137 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+"""proxy_server: the paste app, Swift's with another object controller."""
+
+import os
+import unittest
+from unittest import mock
+
+from swift.common import registry
+from swift.common.wsgi import loadapp
+from swift.proxy import server
+from swift.proxy.controllers.obj import ReplicatedObjectController
+
+from swift_lightsync import proxy_server
+from swift_lightsync.proar.controller import PrimaryRoleController
+from swift_lightsync.proar.policy_options import PolicyOptions
+from swift_lightsync.sync.options import OptionError
+from tests.unit.sync.fixtures import SwiftTestCase, node, ring_of
+
+CONF = """
+[DEFAULT]
+swift_dir = %(root)s
+[pipeline:main]
+pipeline = %(pipeline)s
+[filter:catch_errors]
+use = egg:swift#catch_errors
+[filter:cache]
+use = egg:swift#memcache
+[app:proxy-server]
+use = egg:swift-lightsync#proxy
+%(app)s
+[proxy-server:policy:0]
+%(policy)s
+"""
+
+
+class TestProxyServer(SwiftTestCase):
+
+    def setUp(self):
+        super().setUp()
+        ring_of(self.root, [node(number, 6200) for number in range(3)])
+        ring = os.path.join(self.root, 'object.ring.gz')
+        for name in ('account', 'container'):
+            os.link(ring, os.path.join(self.root, name + '.ring.gz'))
+        for patcher in (
+                mock.patch.object(registry, '_swift_info', {}),
+                mock.patch('swift.proxy.server.get_logger',
+                           return_value=self.logger)):
+            patcher.start()
+            self.addCleanup(patcher.stop)
+
+    def load(self, policy='', app='',
+             pipeline='catch_errors cache proxy-server'):
+        """:returns: the app at the end of the pipeline"""
+        path = os.path.join(self.root, 'proxy-server.conf')
+        with open(path, 'w') as conf:
+            conf.write(CONF % {'root': self.root, 'policy': policy,
+                               'app': app, 'pipeline': pipeline})
+        app = loadapp(path)._pipeline_final_app
+        self.addCleanup(app.watchdog.kill)
+        return app
+
+    def controller(self, app):
+        return app.obj_controller_router[self.policy](
+            app, version='v1', account_name='a', container_name='c',
+            object_name='o%25')
+
+    def test_a_policy_has_our_controller_if_it_says_so(self):
+        app = self.load('primary_role_writes = true\nmin_sync_copies = 2')
+        self.assertIsInstance(app, proxy_server.Application)
+        self.assertEqual({self.policy: PolicyOptions(min_sync_copies=2)},
+                         app.primary_role_policies)
+        controller = self.controller(app)
+        self.assertIsInstance(controller, PrimaryRoleController)
+        self.assertEqual('o%', controller.object_name)
+
+    def test_otherwise_it_has_swift_s(self):
+        self.assertIs(ReplicatedObjectController, type(
+            self.controller(self.load())))
+
+    def test_our_controller_has_every_verb_of_swift_s(self):
+        ours = self.controller(self.load('primary_role_writes = true'))
+        stock = ReplicatedObjectController(ours.app, 'a', 'c', 'o')
+        self.assertEqual(stock.allowed_methods, ours.allowed_methods)
+        for verb in stock.allowed_methods:
+            self.assertEqual(
+                getattr(getattr(stock, verb), 'delay_denial', None),
+                getattr(getattr(ours, verb), 'delay_denial', None), verb)
+
+    def test_info_names_the_policies(self):
+        self.load('primary_role_writes = true')
+        self.assertEqual({'policies': ['zero']},
+                         registry.get_swift_info()['proar'])
+
+    def test_info_is_silent_without_them(self):
+        self.load()
+        self.assertNotIn('proar', registry.get_swift_info())
+
+    def test_a_wrong_option_is_an_error_that_names_file_and_section(self):
+        with self.assertRaisesRegex(
+                OptionError, r'proxy-server.conf: \[proxy-server:policy:0\]: '
+                'min_sync_copies = 3: must be a whole number, 1 to 2'):
+            self.load('primary_role_writes = true\nmin_sync_copies = 3')
+
+    def test_an_inherited_affinity_is_an_error(self):
+        for name in ('read_affinity = r1=100', 'write_affinity = r1'):
+            with self.assertRaisesRegex(OptionError, name):
+                self.load('primary_role_writes = true', app=name)
+            self.load(app=name)
+
+    def test_a_pipeline_without_memcache_is_warned_of(self):
+        for policy, pipeline, warned in (
+                ('primary_role_writes = on', 'proxy-server', True),
+                ('primary_role_writes = on', 'cache proxy-server', False),
+                ('', 'proxy-server', False)):
+            self.logger.lines.clear()
+            self.load(policy, pipeline=pipeline)
+            self.assertEqual(warned, any(
+                'memcache' in line for line in self.logger.at('WARNING')))
+
+    def test_swift_s_own_checks_are_made(self):
+        with mock.patch.object(server.Application, 'check_config') as check:
+            self.load()
+        check.assert_called_once_with()
+
+
+if __name__ == '__main__':
+    unittest.main()
