@@ -1,0 +1,49 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""The command line of the benchmark: ``cosbench COMMAND``."""
+
+import argparse
+import sys
+
+from tools.cosbench.validate import validate
+
+
+def _validate(args):
+    return validate(args.files, args.json, sys.stdout)
+
+
+def _parser():
+    parser = argparse.ArgumentParser(
+        prog='cosbench', description='Benchmark object storage with '
+        'COSBench workloads.')
+    commands = parser.add_subparsers(required=True, metavar='COMMAND')
+    command = commands.add_parser(
+        'validate', help='check workload files',
+        description='Check workload files. Prints file:line: reason for '
+        'each thing that a file is refused for, and what is in each file '
+        'that is accepted. Exit status 0: all are accepted, 1: some are '
+        'not.')
+    command.add_argument('files', nargs='+', metavar='FILE')
+    command.add_argument('--json', action='store_true',
+                         help='print a JSON list, one finding a file')
+    command.set_defaults(run=_validate)
+    return parser
+
+
+def main(argv=None):
+    """
+    :param argv: the arguments; default: the process's
+    :returns: exit status; 2 for bad arguments
+    """
+    args = _parser().parse_args(argv)
+    return args.run(args)
