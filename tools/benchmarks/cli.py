@@ -17,11 +17,13 @@ import signal
 import sys
 
 from tools.benchmarks.errors import BenchError
+from tools.benchmarks.losf import command as losf
+from tools.benchmarks.proar import command as proar
 from tools.benchmarks.sync import command as sync
 from tools.cluster import ClusterError
 
 #: benchmark -> its module: HELP, add_arguments(parser), run(args) -> status
-BENCHMARKS = {'sync': sync}
+BENCHMARKS = {'sync': sync, 'losf': losf, 'proar': proar}
 
 
 def _parser():

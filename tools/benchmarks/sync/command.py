@@ -13,16 +13,14 @@
 """``bench sync``: its options, and the order in which things are done."""
 
 import os
-import shutil
-import sys
-import tempfile
-import time
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 
 from swift.common.utils import set_swift_dir
 
 from tools.benchmarks import report
 from tools.benchmarks.errors import BenchError
+from tools.benchmarks.invocation import Invocation, add_output, check_json, \
+    directory
 from tools.benchmarks.sync import settings as settings_module
 from tools.benchmarks.sync.dataset import DataSet, Write
 from tools.benchmarks.sync.record import METRICS, Shape
@@ -61,9 +59,7 @@ def add_arguments(parser):
         metavar='SECONDS', help='that one replication pass may take')
     add('--seed', type=int, default=Settings.seed,
         help='of all random choices')
-    add('--json', metavar='FILE', help='write all records there')
-    add('--keep', action='store_true',
-        help='keep the directory of the clusters: data, logs')
+    add_output(parser, 'data, logs')
 
 
 def run(args):
@@ -72,19 +68,15 @@ def run(args):
     :returns: the exit status
     """
     settings = settings_module.from_arguments(args)
-    if args.json and not os.path.isdir(os.path.dirname(args.json) or '.'):
-        raise BenchError('--json is %r; allowed: a file in a directory that '
-                         'exists' % args.json)
-    with _directory(args.keep) as root:
+    check_json(args.json)
+    with directory('sync', args.keep) as root:
         bench = Bench(settings, root)
         try:
             bench.run()
         finally:
             # Also when it is interrupted: what was measured is measured.
             _report(bench.sorted_records(), args.json)
-    for failure in bench.failures:
-        print('not measured: %s' % failure, file=sys.stderr)
-    return 1 if bench.failures else 0
+    return bench.status('not measured')
 
 
 def _report(records, json_file):
@@ -94,19 +86,7 @@ def _report(records, json_file):
         report.write_json(json_file, records)
 
 
-@contextmanager
-def _directory(keep):
-    root = tempfile.mkdtemp(prefix='bench-sync-')
-    try:
-        yield root
-    finally:
-        if keep:
-            print('kept: %s' % root, file=sys.stderr)
-        else:
-            shutil.rmtree(root)
-
-
-class Bench:
+class Bench(Invocation):
     """
     All trials of one invocation.
 
@@ -115,21 +95,13 @@ class Bench:
     """
 
     def __init__(self, settings, root):
-        self.settings = settings
-        self.root = root
+        super().__init__(settings, root)
         self.master = os.path.join(root, MASTER)
-        self.begin = time.monotonic()
         self.data_set = DataSet(settings.seed, settings.unique_objects,
                                 settings.sizes, settings.epoch)
         self.storage = None
         self.shape = None
         self.records = []
-        self.failures = []
-
-    def say(self, text):
-        """Report progress."""
-        print('%6.1f s  %s' % (time.monotonic() - self.begin, text),
-              file=sys.stderr, flush=True)
 
     def run(self):
         """Play all trials; fill ``records`` and ``failures`` (texts)."""

@@ -25,11 +25,12 @@ import shutil
 from collections import defaultdict
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from hashlib import md5
 from multiprocessing import get_context
 import logging
 
 from swift.common import utils
+
+from tools.benchmarks.put import put
 
 #: Swift's queue of suffixes to hash anew, in each partition.
 HASH_INVALIDATIONS_FILE = 'hashes.invalid'
@@ -95,15 +96,7 @@ def _write_version(disk_file, version, seed):
     if version.deleted:
         disk_file.delete(timestamp)
         return
-    body = version.body(seed)
-    with disk_file.create(size=len(body)) as writer:
-        writer.write(body)
-        writer.put({
-            'X-Timestamp': timestamp.internal,
-            'Content-Type': 'application/octet-stream',
-            'Content-Length': str(len(body)),
-            'ETag': md5(body, usedforsecurity=False).hexdigest()})
-        writer.commit(timestamp)
+    put(disk_file, version.body(seed), timestamp)
 
 
 def restore(master, device):

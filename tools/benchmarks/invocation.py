@@ -1,0 +1,93 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""What all benchmarks have in one invocation: options, directory, progress."""
+
+import os
+import shutil
+import sys
+import tempfile
+import time
+from contextlib import contextmanager
+
+from tools.benchmarks.errors import require
+
+
+def add_output(parser, kept):
+    """
+    Add the options that every benchmark has.
+
+    :param parser: an argparse parser
+    :param kept: what --keep keeps
+    """
+    parser.add_argument('--json', metavar='FILE',
+                        help='write all records there')
+    parser.add_argument('--keep', action='store_true',
+                        help='keep the directory of the clusters: ' + kept)
+
+
+def check_json(path):
+    """
+    :param path: of --json, or None
+    :raises BenchError: if nothing can be written there
+    """
+    if path:
+        require('--json', repr(path), 'a file in a directory that exists',
+                os.path.isdir(os.path.dirname(path) or '.'))
+
+
+@contextmanager
+def directory(benchmark, keep):
+    """
+    :param benchmark: its name
+    :param keep: whether the directory stays
+    :returns: a context with the path of a directory for everything
+    """
+    root = tempfile.mkdtemp(prefix='bench-%s-' % benchmark)
+    try:
+        yield root
+    finally:
+        if keep:
+            print('kept: %s' % root, file=sys.stderr)
+        else:
+            shutil.rmtree(root)
+
+
+class Invocation:
+    """
+    One invocation of a benchmark. ``failures``, texts, are what went wrong.
+
+    :param settings: the Settings
+    :param root: a directory for everything
+    """
+
+    def __init__(self, settings, root):
+        self.settings = settings
+        self.root = root
+        self.failures = []
+        self._begin = time.monotonic()
+
+    def say(self, text):
+        """Report progress."""
+        print('%6.1f s  %s' % (time.monotonic() - self._begin, text),
+              file=sys.stderr, flush=True)
+
+    def status(self, word):
+        """
+        Tell the failures.
+
+        :param word: what they are called
+        :returns: the exit status
+        """
+        for failure in self.failures:
+            print('%s: %s' % (word, failure), file=sys.stderr)
+        return 1 if self.failures else 0

@@ -1,0 +1,60 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""
+Counts the calls that a process makes to index servers.
+
+``paste.filter_factory = tools.benchmarks.losf.rpc_count:filter_factory``
+answers ``GET /losf-rpcs`` of an object-server with their number.
+"""
+
+from swift.common.concurrency import patcher
+from swift.common.swob import Response
+
+from swift_losf.index.channel import Channel
+
+PATH = '/losf-rpcs'
+
+
+class CallCounter:
+    """
+    Counts the calls of a method of a class from now on, in all threads.
+
+    :param cls: the class
+    :param name: of the method
+    """
+
+    def __init__(self, cls=Channel, name='call'):
+        self._lock = patcher.original('threading').Lock()
+        self.value = 0
+        method = getattr(cls, name)
+
+        def counted(*args, **kwargs):
+            with self._lock:
+                self.value += 1
+            return method(*args, **kwargs)
+        setattr(cls, name, counted)
+
+
+def filter_factory(global_conf, **local_conf):
+    """paste.deploy filter factory"""
+    counter = CallCounter()
+
+    def make(app):
+        def count(env, start_response):
+            if env['PATH_INFO'] == PATH:
+                app_or_answer = Response(body=b'%d' % counter.value)
+            else:
+                app_or_answer = app
+            return app_or_answer(env, start_response)
+        return count
+    return make

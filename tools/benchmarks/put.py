@@ -1,0 +1,31 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Writing an object of a data set by its diskfile, without a server."""
+
+from hashlib import md5
+
+
+def put(disk_file, body, timestamp):
+    """
+    :param disk_file: of any diskfile class
+    :param body: bytes
+    :param timestamp: a Timestamp
+    """
+    with disk_file.create(size=len(body)) as writer:
+        writer.write(body)
+        writer.put({
+            'X-Timestamp': timestamp.internal,
+            'Content-Type': 'application/octet-stream',
+            'Content-Length': str(len(body)),
+            'ETag': md5(body, usedforsecurity=False).hexdigest()})
+        writer.commit(timestamp)
