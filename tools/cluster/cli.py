@@ -47,8 +47,9 @@ def _parser():
     parser.add_argument('--nodes', type=int, help='storage nodes (5)')
     parser.add_argument('--devices', type=int, help='devices a node (1)')
     parser.add_argument('--policies', type=_policies, help='NAME:REPLICAS, '
-                        'or NAME:REPLICAS:kv for objects in volumes, with '
-                        'commas between them (gold:3,platinum:5)')
+                        'with :kv for objects in volumes, with :proar for '
+                        'primary-role writes, and commas between them '
+                        '(gold:3,platinum:5)')
     parser.add_argument('--base-port', type=int,
                         help='the first of ten ports (6200)')
     parser.add_argument('--network', choices=NETWORKS)
@@ -188,13 +189,14 @@ def _run(cluster, args):
 
 
 def _probe(args):
-    others = set(_given(args)) - {'replicator'}
-    if args.command != 'run' or others or not args.argv:
-        raise ClusterError('--probe takes --dir, --replicator and `run '
-                           'CMD...`, nothing else')
+    given = _given(args)
+    if (args.command != 'run' or not args.argv
+            or not {'replicator', 'policies'}.issuperset(given)):
+        raise ClusterError('--probe takes --dir, --replicator, --policies '
+                           'and `run CMD...`, nothing else')
     root = (os.path.join(args.dir, 'probe') if args.dir == DEFAULT_DIR
             else args.dir)
-    return probe.run(root, args.replicator or 'lightsync', args.argv)
+    return probe.run(Cluster(probe.spec(root, **given)), args.argv)
 
 
 def main(argv=None):

@@ -32,7 +32,7 @@ DAEMONS = {
     'object-server': (
         'object-replicator', 'object-reconstructor', 'object-updater',
         'object-auditor', 'object-expirer', 'object-relinker',
-        'object-losf'),
+        'object-losf', 'object-converger'),
     'replication-server': (),
     'container-server': (
         'container-replicator', 'container-updater', 'container-auditor',
@@ -140,8 +140,7 @@ class ConfRenderer:
             'mount_check': self.mount_check,
             'recon_cache_path': self.layout.cache_dir(node)})
         app = 'object-server' if APPS[server] == 'object' else server
-        extra = (['lightsync-recon'] if app == 'object-server'
-                 and self.spec.replicator == 'lightsync' else [])
+        extra = ['lightsync-recon'] if self._is_ours(server) else []
         sections = {
             'DEFAULT': defaults,
             'pipeline:main': {
@@ -160,8 +159,12 @@ class ConfRenderer:
                 log_name='%s.%d' % (daemon, node))
         return sections
 
+    def _is_ours(self, server):
+        return APPS[server] == 'object' and (
+            self.spec.replicator == 'lightsync' or self.spec.has_proar())
+
     def _app(self, server):
-        if APPS[server] == 'object' and self.spec.replicator == 'lightsync':
+        if self._is_ours(server):
             return 'egg:swift-lightsync#object'
         return 'egg:swift#' + APPS[server]
 
@@ -193,9 +196,15 @@ class ConfRenderer:
                                       self.network.client_ip),
             'pipeline:main': {'pipeline': pipeline},
             'app:proxy-server': {
-                'use': 'egg:swift#proxy', 'log_name': name,
+                'use': 'egg:%s#proxy' % (
+                    'swift-lightsync' if self.spec.has_proar() else 'swift'),
+                'log_name': name,
                 'account_autocreate': True,
                 'allow_account_management': True}}
+        for policy in self.spec.policies:
+            if policy.proar:
+                sections['proxy-server:policy:%d' % policy.index] = {
+                    'primary_role_writes': True}
         for each in dict.fromkeys(pipeline.split()[:-1]):
             sections['filter:' + each] = {
                 'use': 'egg:swift#' + ENTRY_POINTS.get(each, each)}

@@ -24,14 +24,17 @@ import signal
 import sys
 
 import tools
-from swift_losf.layout import Layout as LosfLayout
+from swift_losf.format.layout import Layout as LosfLayout
 from tools.cluster import commands, ports, processes
 from tools.cluster.errors import ClusterError
 from tools.cluster.layout import NODE_SERVERS, device_name
 
 LOG_SINK = 'tools.cluster.logsink'
-INDEX_SERVER = 'swift_losf.index_server'
+INDEX_SERVER = 'swift_losf.index.server'
+#: module: name
+MODULES = {LOG_SINK: 'logsink', INDEX_SERVER: 'index-server'}
 INDEX_MANAGER = 'object-losf'
+CONVERGER = 'object-converger'
 MEMCACHED = 'memcached'
 RSYNC = 'rsync'
 START_TIMEOUT = 60
@@ -57,7 +60,7 @@ class Daemons:
         argv = process.argv
         if len(argv) > 1 and argv[1].startswith(self.layout.bin + '/'):
             return True
-        return ((LOG_SINK in argv or INDEX_SERVER in argv
+        return ((any(module in argv for module in MODULES)
                  or os.path.basename(argv[0]) in (MEMCACHED, RSYNC))
                 and any(self.layout.root + '/' in arg for arg in argv))
 
@@ -79,9 +82,9 @@ class Daemons:
         argv = process.argv
         if len(argv) > 1 and argv[1].startswith(self.layout.bin + '/'):
             return os.path.basename(argv[1]).partition('-')[2]
-        for module in (LOG_SINK, INDEX_SERVER):
+        for module, name in MODULES.items():
             if module in argv:
-                return module.rpartition('.')[2].replace('_', '-')
+                return name
         return os.path.basename(argv[0])
 
     def log_sink_runs(self):
@@ -97,8 +100,9 @@ class Daemons:
 
     def managers(self):
         """:returns: swift-init's names of what else a node needs"""
-        return [INDEX_MANAGER] if any(
-            policy.kv for policy in self.spec.policies) else []
+        kv = any(policy.kv for policy in self.spec.policies)
+        return ([INDEX_MANAGER] if kv else []) + (
+            [CONVERGER] if self.spec.has_proar() else [])
 
     def _indexes(self, node):
         for policy in self.spec.policies:
@@ -216,6 +220,18 @@ class Daemons:
         proxy = ['proxy-server'] if 'proxy' in self.spec.services else []
         self.swift_init(*self.servers(), *self.managers(), *proxy, 'start')
         self._wait_for_indexes(*self.spec.node_numbers())
+
+    def start_managers(self):
+        """Start the managers, and wait for index servers."""
+        if self.managers():
+            self.swift_init(*self.managers(), 'start')
+            self._wait_for_indexes(*self.spec.node_numbers())
+
+    def end_managers(self):
+        """Kill the managers, and the index servers with them."""
+        processes.end(lambda: [
+            process for process in self.all() if INDEX_SERVER in process.argv
+            or self.name(process) in self.managers()], signal.SIGKILL)
 
     def kill_node(self, node):
         """:returns: the pids that were killed"""

@@ -17,6 +17,9 @@ The layout that Swift's probe tests expect, in a world of its own.
 are those of a cluster of four nodes, ``resetswift`` is on PATH, the proxy has
 port 8080 and memcached 11211: in new mount, network and process namespaces.
 When CMD ends, so does everything in them; only the logs stay, in --dir.
+
+CMD starts and ends Swift's servers itself. Of index servers, which a kv policy
+needs, the tests know nothing: ``resetswift`` leaves new ones running.
 """
 
 import os
@@ -26,6 +29,7 @@ import socket
 import subprocess
 import sys
 import sysconfig
+from dataclasses import replace
 
 import tools
 from tools.cluster import commands
@@ -38,9 +42,9 @@ PROXY_PORT = 8080
 DISK_SIZE = 4 * 2 ** 30
 #: the ports of the nodes follow: 6210, 6211, 6212, 6220, ...
 BASE_PORT = 6200
-POLICIES = (Policy('gold', 0, 3, part_power=10, devices=1),
-            Policy('silver', 1, 3, part_power=10, devices=1),
-            Policy('ec42', 2, 6, part_power=10, parity=2))
+PART_POWER = 10
+#: the replicated policies, if none are given
+REPLICATED = (Policy('gold', 0, 3), Policy('silver', 1, 3))
 #: one worker, since the tests of signals count the processes
 SERVER = {'DEFAULT': {'workers': 1}}
 OPTIONS = {
@@ -68,12 +72,23 @@ exec {python} -m tools.cluster.probe reset {root}
 '''
 
 
-def _cluster(root, replicator):
-    return Cluster(ClusterSpec(
-        root=root, nodes=4, devices=2, policies=POLICIES,
+def spec(root, replicator='lightsync', policies=REPLICATED):
+    """
+    :param root: the directory of the cluster
+    :param replicator: 'lightsync' or 'stock'
+    :param policies: the replicated ones, of one device a node; one with
+        erasure coding follows them
+    :returns: the ClusterSpec of what the tests expect
+    """
+    policies = [replace(each, part_power=PART_POWER, devices=1)
+                for each in policies]
+    policies.append(Policy('ec42', len(policies), 6, part_power=PART_POWER,
+                           parity=2))
+    return ClusterSpec(
+        root=root, nodes=4, devices=2, policies=tuple(policies),
         base_port=BASE_PORT, replication_ports=False, replicator=replicator,
         disks='directory', options=OPTIONS, ports={
-            'proxy-server': PROXY_PORT, 'memcached': MEMCACHED_PORT}))
+            'proxy-server': PROXY_PORT, 'memcached': MEMCACHED_PORT})
 
 
 def _scratch(root):
@@ -141,6 +156,7 @@ def _add_files(cluster):
 def reset(root):
     """Empty the devices, the recon caches and memcached."""
     cluster = Cluster.open(root)
+    cluster.daemons.end_managers()
     for node in cluster.spec.node_numbers():
         for path in (cluster.layout.node_dir(node),
                      cluster.layout.cache_dir(node)):
@@ -150,6 +166,7 @@ def reset(root):
     with socket.create_connection(('127.0.0.1', MEMCACHED_PORT)) as cache:
         cache.sendall(b'flush_all\r\n')
         cache.recv(64)
+    cluster.daemons.start_managers()
 
 
 def _run_and_reap(argv, environment):
@@ -179,13 +196,14 @@ def _environment(cluster):
     return environment
 
 
-def inside(root, replicator, *argv):
+def inside(text, *argv):
     """
     Make the world, as the first process of new namespaces; run argv in it.
 
+    :param text: the ClusterSpec, in JSON
     :returns: the exit status of argv
     """
-    cluster = _cluster(root, replicator)
+    cluster = Cluster(ClusterSpec.from_json(text))
     commands.run(['ip', 'link', 'set', 'lo', 'up'])
     _drop_other_disks()
     _own_disk(cluster)
@@ -195,18 +213,17 @@ def inside(root, replicator, *argv):
     return _run_and_reap(argv, _environment(cluster))
 
 
-def run(root, replicator, argv):
+def run(cluster, argv):
     """
     Run argv in a world of its own, and leave nothing but the logs.
 
-    :param root: the directory for the logs, and all that is there meanwhile
-    :param replicator: 'lightsync' or 'stock'
+    :param cluster: a Cluster, of a spec() above; its directory is for the
+        logs, and all that is there meanwhile
     :param argv: the command to run
     :returns: its exit status
     :raises ClusterError: unless this machine and user can do it
     """
     commands.need_root('--probe')
-    cluster = _cluster(root, replicator)
     commands.need('ip', 'memcached', 'mkfs.xfs', 'mount', 'rsync', 'unshare')
     with cluster.locked():
         for path in (cluster.layout.logs, cluster.layout.etc):
@@ -215,8 +232,8 @@ def run(root, replicator, argv):
             return subprocess.call([
                 'unshare', '--mount', '--net', '--pid', '--fork',
                 '--kill-child', '--mount-proc', sys.executable, '-m',
-                'tools.cluster.probe', 'inside', cluster.spec.root,
-                replicator, *argv])
+                'tools.cluster.probe', 'inside', cluster.spec.to_json(),
+                *argv])
         finally:
             layout = cluster.layout
             for path in (layout.etc, layout.bin, layout.run, layout.srv,

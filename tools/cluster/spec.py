@@ -25,6 +25,7 @@ REPLICATORS = ('lightsync', 'stock')
 SYNC_METHODS = ('rsync', 'ssync')
 SERVICES = ('proxy', 'account', 'container', 'object')
 DISKS = ('auto', 'xfs', 'directory')
+KINDS = ('kv', 'proar')
 CONFS = ('swift', 'object-server', 'replication-server', 'container-server',
          'account-server', 'proxy-server', 'internal-client',
          'container-reconciler', 'object-expirer')
@@ -56,6 +57,7 @@ class Policy:
         fragments, for erasure coding
     :param devices: how many devices of each node it uses; 0 means all
     :param kv: objects are kept in volumes, not in files of their own
+    :param proar: writes are the primary role's, and convergers run
     """
 
     name: str
@@ -65,6 +67,7 @@ class Policy:
     parity: int = 0
     devices: int = 0
     kv: bool = False
+    proar: bool = False
 
     @property
     def ring_name(self):
@@ -73,20 +76,23 @@ class Policy:
     @classmethod
     def several(cls, text):
         """
-        :param text: such as ``gold:3,small:2:kv``: names and replicas of
-            replicated policies, in the order of their indexes
+        :param text: such as ``gold:3,small:2:kv:proar``: names and replicas
+            of replicated policies, in the order of their indexes, and which
+            of KINDS they are
         :returns: a tuple of Policy
         :raises ClusterError: if it is anything else
         """
         policies = []
         for index, each in enumerate(text.split(',')):
-            match = re.fullmatch(r'(\w+):([1-9][0-9]*)(:kv)?', each)
-            if not match:
-                raise ClusterError('policies is %r; allowed: NAME:REPLICAS or '
-                                   'NAME:REPLICAS:kv, with commas between '
-                                   'them' % text)
+            match = re.fullmatch(r'(\w+):([1-9][0-9]*)((?::\w+)*)', each)
+            kinds = match and match[3].split(':')[1:]
+            if not match or not set(kinds) <= set(KINDS):
+                raise ClusterError('policies is %r; allowed: NAME:REPLICAS, '
+                                   'with :%s after it if it is such a one, '
+                                   'and commas between them' % (
+                                       text, ' or :'.join(KINDS)))
             policies.append(cls(match[1], index, int(match[2]),
-                                kv=bool(match[3])))
+                                **dict.fromkeys(kinds, True)))
         return tuple(policies)
 
 
@@ -175,6 +181,10 @@ class ClusterSpec:
     def _has_kv(self):
         return any(policy.kv for policy in self.policies)
 
+    def has_proar(self):
+        """Whether writes of some policy are the primary role's."""
+        return any(policy.proar for policy in self.policies)
+
     def _check_policies(self):
         indexes = [policy.index for policy in self.policies]
         _require('policies', [policy.name for policy in self.policies],
@@ -195,9 +205,11 @@ class ClusterSpec:
                          self.nodes * (policy.devices or self.devices))
             _require_int('parity of policy %s' % policy.name,
                          policy.parity, 0, policy.replicas - 1)
-            _require('kv of policy %s' % policy.name, policy.kv,
-                     'True for replicated policies only',
-                     not (policy.kv and policy.parity))
+            for kind in KINDS:
+                value = getattr(policy, kind)
+                _require('%s of policy %s' % (kind, policy.name), value,
+                         'True for replicated policies only',
+                         not (value and policy.parity))
 
     def node_numbers(self):
         """:returns: the nodes' numbers, from 1"""

@@ -11,16 +11,25 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 """
-``tools/demo``: one node of a real cluster is lost and comes back.
+``tools/demo``: a node of a real cluster is lost and comes back; servers of
+volumes are killed amid uploads; a primary role dies with what it alone has.
 
-cli        the command line
-story      the scenes, in their order
-stage      the directory, the two clusters, the copy from one to the other
-plan       what happens to which object
-catalogue  the local files that become objects
-client     what a user does: put, delete, get, many at a time
-replicas   what is on the devices, and whether all replicas are identical
-passes     replication passes and what they cost
-epilogue   the comparison, and how to go on
-show       scenes, progress and the table on the terminal
+cli         the command line
+act         what the acts have in common
+lost_node   the first act: LightSync and stock Swift repair the same disks
+volumes     the second act: small objects in files and in volumes
+roles       the third act: writes at a quorum and at the primary role
+stage       the directory, the clusters, the copy from one to the other
+plan        what happens to which object
+catalogue   the local files that become objects
+client      what a user does: put, delete, get, many at a time
+stored      what is on a device, in directories and in volumes
+copies      which devices have an object at this moment
+replicas    what is on all of them, and whether all replicas are identical
+footprint   how many files, directories and bytes that costs the disks
+passes      replication passes and what they cost
+comparison  what two repairs took, side by side
+writes      how long writes took, and how many copies there were then
+epilogue    how to go on
+show        scenes, progress and the table on the terminal
 """

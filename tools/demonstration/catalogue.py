@@ -62,44 +62,46 @@ def default_trees():
             'python': sysconfig.get_path('stdlib')}
 
 
-def _suitable(path):
+def _suitable(path, min_size, max_size):
     if os.path.islink(path) or path.endswith('.pyc'):
         return False
     try:
         path.encode('utf8')
-        return os.path.isfile(path) and os.path.getsize(path) <= MAX_SIZE \
-            and os.access(path, os.R_OK)
+        return os.path.isfile(path) and os.access(path, os.R_OK) \
+            and min_size <= os.path.getsize(path) <= max_size
     except (UnicodeEncodeError, FileNotFoundError):
         return False
 
 
-def _files(tree, top):
+def _files(tree, top, sizes):
     for directory, subdirectories, names in os.walk(top):
         subdirectories[:] = sorted(
             each for each in subdirectories if not each.startswith('.')
             and each not in SKIPPED_DIRECTORIES)
         for name in sorted(names):
             path = os.path.join(directory, name)
-            if _suitable(path):
+            if _suitable(path, *sizes):
                 yield LocalFile(path, os.path.join(
                     tree, os.path.relpath(path, top)))
 
 
-def choose(count, trees=None):
+def choose(count, trees=None, max_size=MAX_SIZE, min_size=0):
     """
     Choose files, evenly from all that there are.
 
     :param count: how many
     :param trees: a dict of name -> directory; default_trees() if None
+    :param max_size: bytes that a file may have
+    :param min_size: bytes that it must have
     :returns: a list of LocalFile with different names
     :raises DemoError: if there are fewer files
     """
     trees = default_trees() if trees is None else trees
     found = [each for tree, top in trees.items() for each in
-             _files(tree, top)]
+             _files(tree, top, (min_size, max_size))]
     if len(found) < count:
-        raise DemoError('%d files are wanted, but %s hold only %d of at most '
-                        '%d KiB; choose a smaller --files' % (
+        raise DemoError('%d files are wanted, but %s hold only %d of %d to %d '
+                        'KiB; choose a smaller --files' % (
                             count, ', '.join(trees.values()), len(found),
-                            MAX_SIZE // 1024))
+                            min_size // 1024, max_size // 1024))
     return [found[i * len(found) // count] for i in range(count)]

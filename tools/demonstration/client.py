@@ -24,7 +24,7 @@ import hashlib
 from http.client import HTTPConnection, HTTPException
 import json
 import threading
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 from tools.demonstration.errors import DemoError
 
@@ -67,6 +67,7 @@ class Client:
         self.token = response.getheader('X-Auth-Token')
         self.storage_url = response.getheader('X-Storage-Url')
         self.path = urlsplit(self.storage_url).path
+        self.account = unquote(self.path.rpartition('/')[2])
 
     def _keep_connection(self):
         """This thread will send many requests, without long pauses."""
@@ -147,13 +148,19 @@ class Client:
             return '%s: the content is not that of its local file' % where
         return None
 
-    def each(self, operation, items, progress):
+    def status(self, where):
+        """:returns: that of the answer to a GET: 200, 404 or 503"""
+        response, _ = self._request('GET', where, (200, 404, 503))
+        return response.status
+
+    def each(self, operation, items, progress, threads=THREADS):
         """
-        Do an operation with each item, THREADS at a time.
+        Do an operation with each item.
 
         :param operation: a method of this client
         :param items: what it is called with, one at a time
         :param progress: called after each, without arguments
+        :param threads: how many at a time
         :returns: a list of the results, in the order of the items
         """
         def one(item):
@@ -162,7 +169,7 @@ class Client:
             return result
 
         with ThreadPoolExecutor(
-                THREADS, initializer=self._keep_connection) as pool:
+                threads, initializer=self._keep_connection) as pool:
             pending = [pool.submit(one, item) for item in items]
             try:
                 return [each.result() for each in pending]

@@ -11,101 +11,22 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 """
-What is on the devices: read from the disks, never from a log or an answer.
+What is on all devices, and whether all replicas are identical.
 
-Each file below a partition's suffixes counts with its name, size, content
-and metadata. A partition is in order when every device that the ring names
-for it holds the same files and no other device holds any.
+A partition is in order when every device that the ring names for it holds the
+same files and no other device holds any.
 """
 
 from collections import Counter, defaultdict
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-import hashlib
-import os
-from pickle import UnpicklingError  # nosec: B403
-import re
 
-from swift.common.exceptions import DiskFileError
-from swift.obj.diskfile import DATADIR_BASE, read_metadata
+from swift.common.utils import hash_path, set_swift_dir
+
+from tools.demonstration.stored import files_on_device
 
 READERS = 2
-WITH_METADATA = ('.data', '.meta', '.ts')
 EXAMPLES = 5
-#: the directory of a policy's objects, with the policy's index
-DATA_DIRECTORY = re.compile(r'%s(?:-([1-9]\d*))?' % DATADIR_BASE)
-
-
-@dataclass(frozen=True)
-class StoredFile:
-    """
-    A file of an object on a device.
-
-    :param policy: the index of the storage policy
-    :param partition: the partition's number
-    :param object_hash: the name of its directory
-    :param name: its own name
-    :param size: in bytes
-    :param content: digest of its content
-    :param metadata: digest of Swift's metadata in its extended attributes,
-        or why there is none
-    """
-
-    policy: int
-    partition: int
-    object_hash: str
-    name: str
-    size: int
-    content: str
-    metadata: str
-
-
-def _metadata_digest(path):
-    if not path.endswith(WITH_METADATA):
-        return 'not a file of Swift'
-    try:
-        metadata = read_metadata(path)
-    except (DiskFileError, EOFError, UnpicklingError) as err:
-        return 'unreadable: %r' % err
-    return hashlib.sha256(
-        repr(sorted(metadata.items())).encode()).hexdigest()
-
-
-def _stored_file(policy, partition, object_hash, path):
-    with open(path, 'rb') as stored:
-        content = hashlib.file_digest(stored, 'sha256') \
-            if hasattr(hashlib, 'file_digest') \
-            else hashlib.sha256(stored.read())
-        size = stored.tell()
-    return StoredFile(policy, partition, object_hash, os.path.basename(path),
-                      size, content.hexdigest(), _metadata_digest(path))
-
-
-def _partitions(device_path):
-    for name in os.listdir(device_path):
-        match = DATA_DIRECTORY.fullmatch(name)
-        if match:
-            top = os.path.join(device_path, name)
-            for partition in filter(str.isdigit, os.listdir(top)):
-                yield (int(match.group(1) or 0), int(partition),
-                       os.path.join(top, partition))
-
-
-def files_on_device(device_path):
-    """
-    :param device_path: where the device is mounted
-    :returns: a frozenset of StoredFile
-    """
-    found = set()
-    for policy, partition, top in _partitions(device_path):
-        for directory, _, names in os.walk(top):
-            if directory == top:
-                continue   # hashes.pkl, locks: each node's own
-            found.update(
-                _stored_file(policy, partition, os.path.basename(directory),
-                             os.path.join(directory, name))
-                for name in names)
-    return frozenset(found)
 
 
 def survey(cluster):
@@ -136,13 +57,26 @@ def placement(cluster):
         for partition in range(ring.partition_count)}
 
 
+def object_keys(cluster, account, names):
+    """
+    :param cluster: a Cluster
+    :param account: the name of the account
+    :param names: ObjectNames, in containers with the names of their policies
+    :returns: a dict of (policy index, object hash) -> ObjectName
+    """
+    set_swift_dir(cluster.layout.etc)   # from where the hash is salted
+    return {(cluster.spec.policy(each.container).index,
+             hash_path(account, each.container, each.name)): each
+            for each in names}
+
+
 @dataclass(frozen=True)
 class Verdict:
     """
     What a survey shows.
 
-    :param live: objects whose newest state has a ``.data`` file
-    :param deleted: objects of which only a tombstone should be left
+    :param contents: a dict of (policy index, object hash) -> digest of the
+        newest content; None if only a tombstone should be left
     :param outdated: replicas without the newest file of their object
     :param unclean: replicas that have it, but also files it supersedes, or
         have it with other contents or metadata
@@ -151,13 +85,20 @@ class Verdict:
     :param examples: some of all those, in words
     """
 
-    live: int
-    deleted: int
+    contents: dict
     outdated: int
     unclean: int
     differing: int
     handoffs: int
     examples: tuple
+
+    @property
+    def deleted(self):
+        return sum(each is None for each in self.contents.values())
+
+    @property
+    def live(self):
+        return len(self.contents) - self.deleted
 
     @property
     def equal(self):
@@ -209,7 +150,7 @@ def judge(found, devices_of):
     :param devices_of: the placement
     :returns: a Verdict
     """
-    live = deleted = 0
+    contents = {}
     wrong = {'outdated': [], 'unclean': []}
     handoffs = set()
     for key, on_device in _by_object(found).items():
@@ -217,10 +158,9 @@ def judge(found, devices_of):
         handoffs.update((*key[:2], device)
                         for device in set(on_device) - primaries)
         name, newest = _newest(list(on_device.values()))
-        if any(stored.name.endswith('.data') for stored in newest):
-            live += 1
-        else:
-            deleted += 1
+        contents[key[0], key[2]] = next(
+            (stored.content for stored in newest
+             if stored.name.endswith('.data')), None)
         for device in sorted(primaries):
             state = on_device.get(device, frozenset())
             if state != newest:
@@ -233,6 +173,6 @@ def judge(found, devices_of):
     examples += ['policy %d, partition %d on %s: hand-off copy' % each
                  for each in sorted(handoffs)[:EXAMPLES]]
     return Verdict(
-        live, deleted, len(wrong['outdated']), len(wrong['unclean']),
+        contents, len(wrong['outdated']), len(wrong['unclean']),
         len({each[:2] for replicas in wrong.values() for each in replicas}),
         len(handoffs), tuple(examples))

@@ -11,25 +11,39 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 """
-The stage: a directory that is the demonstration's own, and two clusters.
+The stage: a directory that is the demonstration's own, and its clusters.
 
-``lightsync`` is the cluster that users talk to. ``stock`` gets a copy of its
+``lightsync`` is the cluster of the first act. ``stock`` gets a copy of its
 object data: the same rings but for the ports, so the same placement, and
-Swift's own object-server and replicator.
+Swift's own object-server and replicator. ``volumes`` is that of the second
+act; what is in volumes needs ssync. ``roles`` is that of the third.
 """
 
 import fcntl
 import os
 
 from tools.benchmarks.sync.site import OPTIONS
-from tools.cluster import Cluster, ClusterSpec, commands
+from tools.cluster import Cluster, ClusterSpec, Policy, commands
 from tools.cluster.disks import DIRECTORY_NOTE
 from tools.demonstration.errors import DemoError
 
 MARKER = '.lightsync-demo'
 MARKER_TEXT = 'This directory belongs to tools/demo, which empties it.\n'
-#: from the base port of one cluster to that of the other
+#: from the base port of one cluster to that of the next
 PORTS = 100
+FILES = Policy('files', 0, 3, part_power=5)
+VOLUMES = Policy('volumes', 1, 3, part_power=5, kv=True)
+STOCK = Policy('stock', 0, 3, part_power=5)
+PROAR = Policy('proar', 1, 3, part_power=5, proar=True)
+#: seconds that a server has to answer the proxy; Swift has 10 by default
+NODE_TIMEOUT = 2
+#: A node that is back is written to at once, so that each kill strikes one
+#: that is at work; else the proxy would spare it for a minute.
+FORGETFUL = {'error_suppression_interval': 0.5}
+
+
+def _options(of_proxy):
+    return {**OPTIONS, 'proxy-server': {'app:proxy-server': of_proxy}}
 
 
 class Stage:
@@ -38,8 +52,9 @@ class Stage:
 
     :param directory: made if it is not there; if it is, it must be empty or
         an earlier stage
-    :param base_port: the ports are from here to 200 above
-    :param sync_method: how both clusters push, 'rsync' or 'ssync'
+    :param base_port: the ports are from here to 400 above
+    :param sync_method: how all clusters push but that of volumes, 'rsync' or
+        'ssync'
     :raises DemoError: if the directory is used by anything else
     :raises ClusterError: for a value that a cluster cannot have
     """
@@ -53,6 +68,15 @@ class Stage:
             root=os.path.join(self.directory, 'stock'),
             base_port=base_port + PORTS, sync_method=sync_method,
             replicator='stock', services=('object',), options=OPTIONS))
+        self.volumes = Cluster(ClusterSpec(
+            root=os.path.join(self.directory, 'volumes'), nodes=3,
+            base_port=base_port + 2 * PORTS, policies=(FILES, VOLUMES),
+            options=_options(FORGETFUL)))
+        self.roles = Cluster(ClusterSpec(
+            root=os.path.join(self.directory, 'roles'), nodes=3,
+            base_port=base_port + 3 * PORTS, sync_method=sync_method,
+            policies=(STOCK, PROAR),
+            options=_options({**FORGETFUL, 'node_timeout': NODE_TIMEOUT})))
         self.lock = self._take()
 
     @property
@@ -85,27 +109,7 @@ class Stage:
             lock.flush()
         return lock
 
-    def clusters(self):
-        """:returns: those of the two Clusters that are there"""
-        return [cluster for cluster in (self.lightsync, self.stock)
-                if os.path.isdir(cluster.spec.root)]
-
-    def clear(self):
-        """
-        End and delete the clusters of an earlier demonstration.
-
-        :returns: whether there was any
-        """
-        there = self.clusters()
-        for cluster in there:
-            cluster.destroy()
-        return bool(there)
-
-    def check_xattrs(self):
-        """
-        :raises DemoError: if files here cannot have Swift's metadata, and
-            the devices are directories here
-        """
+    def _check_xattrs(self):
         if self.lightsync.disks.images:
             return
         marker = os.path.join(self.directory, MARKER)
@@ -116,6 +120,25 @@ class Stage:
                 'the filesystem of %s has no extended attributes (%s); '
                 'choose a --dir on XFS, ext4 or a newer tmpfs' % (
                     self.directory, err.strerror)) from err
+
+    def clusters(self):
+        """:returns: those of its Clusters that are there"""
+        return [cluster for cluster in (self.lightsync, self.stock,
+                                        self.volumes, self.roles)
+                if os.path.isdir(cluster.spec.root)]
+
+    def set(self):
+        """
+        End and delete the clusters of an earlier demonstration.
+
+        :returns: whether there was any
+        :raises DemoError: if Swift cannot have its files here
+        """
+        self._check_xattrs()
+        there = self.clusters()
+        for cluster in there:
+            cluster.destroy()
+        return bool(there)
 
     def copy_objects(self):
         """Copy each device's objects to the stock cluster's device."""
@@ -130,15 +153,7 @@ class Stage:
                     *(os.path.join(source, name) for name in names),
                     self.stock.device_path(node, device)])
 
-    def end(self, keep_lightsync, keep_stock):
-        """
-        End what is not to stay.
-
-        :param keep_lightsync: leave the lightsync cluster up
-        :param keep_stock: leave the stock cluster up; else delete it
-        """
-        there = self.clusters()
-        if not keep_lightsync and self.lightsync in there:
-            self.lightsync.down()
-        if not keep_stock and self.stock in there:
-            self.stock.destroy()
+    def end(self):
+        """End the clusters; their data stays."""
+        for cluster in self.clusters():
+            cluster.down()

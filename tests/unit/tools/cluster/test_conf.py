@@ -81,6 +81,21 @@ class TestConf(unittest.TestCase):
         self.assertEqual([policy], kv_policies([policy]))
         self.assertIn('object-losf', self.conf('object-server', 1))
 
+    def test_primary_role_writes_have_their_proxy_and_converger(self):
+        values = {'policies': Policy.several('a:3,b:2:proar'),
+                  'replicator': 'stock'}
+        for name in 'proxy-server', 'internal-client':
+            proxy = self.conf(name, **values)
+            self.assertEqual('egg:swift-lightsync#proxy',
+                             proxy['app:proxy-server']['use'])
+            self.assertEqual('True', proxy['proxy-server:policy:1'][
+                'primary_role_writes'])
+            self.assertNotIn('proxy-server:policy:0', proxy)
+        servers = self.conf('object-server', 1, **values)
+        self.assertEqual('egg:swift-lightsync#object',
+                         servers['app:object-server']['use'])
+        self.assertIn('object-converger', servers)
+
     def test_no_other_conf_is_found_where_swift_init_seeks_replicators(self):
         for path in self.render():
             if path.startswith('/c/etc/object-server'):

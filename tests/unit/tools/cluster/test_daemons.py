@@ -15,7 +15,7 @@
 import unittest
 from unittest import mock
 
-from tools.cluster import ClusterSpec
+from tools.cluster import ClusterSpec, Policy
 from tools.cluster.daemons import INDEX_SERVER, LOG_SINK, Daemons
 from tools.cluster.layout import Layout
 from tools.cluster.network import LoopbackNetwork
@@ -73,6 +73,15 @@ class TestDaemons(unittest.TestCase):
             ['object-server', 'object-server', 'proxy-server', 'rsync',
              'rsync', 'logsink', 'index-server'],
             [self.daemons.name(process) for process in self.daemons.all()])
+
+    def test_policies_tell_what_a_node_needs_besides_servers(self):
+        for text, managers in (('a:1', []), ('a:1:kv', ['object-losf']),
+                               ('a:1:proar', ['object-converger']),
+                               ('a:1:proar,b:1:kv', [
+                                   'object-losf', 'object-converger'])):
+            spec = ClusterSpec(root='/c', policies=Policy.several(text))
+            self.assertEqual(managers, Daemons(
+                spec, Layout('/c'), LoopbackNetwork(spec), {}).managers())
 
     def test_the_cluster_is_up_while_its_log_sink_runs(self):
         self.assertTrue(self.daemons.log_sink_runs())

@@ -60,6 +60,8 @@ class TestClusterSpec(unittest.TestCase):
                 ({'nodes': 4}, 'replicas of policy platinum .* is 5'),
                 ({'policies': (Policy('a', 0, 3, parity=1, kv=True),)},
                  'kv of policy a is True; allowed: .* replicated'),
+                ({'policies': (Policy('a', 0, 3, parity=1, proar=True),)},
+                 'proar of policy a is True; allowed: .* replicated'),
                 ({'policies': ()}, 'one of them index 0'),
                 ({'policies': two_of_index_0}, 'different names and indexes'),
                 ({'regions': 6}, 'regions is 6; allowed: .* from 1 to 5')):
@@ -71,6 +73,10 @@ class TestClusterSpec(unittest.TestCase):
         self.assertEqual(
             (Policy('gold', 0, 3), Policy('small', 1, 2, kv=True)),
             Policy.several('gold:3,small:2:kv'))
+        self.assertEqual(
+            (Policy('gold', 0, 3, proar=True),
+             Policy('small', 1, 2, kv=True, proar=True)),
+            Policy.several('gold:3:proar,small:2:kv:proar'))
         for text in ('', 'gold', 'gold:0', 'gold:3:', 'gold:3:ec',
                      'gold:3,,a:1', 'gold :3', 'gold:3 '):
             with self.subTest(text=text):

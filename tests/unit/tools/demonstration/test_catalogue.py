@@ -69,6 +69,18 @@ class TestChoose(unittest.TestCase):
         with self.assertRaises(DemoError):
             self.names(2)
 
+    def test_files_of_more_than_the_size_that_is_asked_for_are_left_out(self):
+        self.write('small', 10)
+        self.write('larger', 11)
+        chosen, = catalogue.choose(1, {'tree': self.top}, max_size=10)
+        self.assertEqual('tree/small', chosen.name)
+
+    def test_files_of_less_than_the_size_that_is_asked_for_are_left_out(self):
+        self.write('small', 9)
+        self.write('larger', 10)
+        chosen, = catalogue.choose(1, {'tree': self.top}, min_size=10)
+        self.assertEqual('tree/larger', chosen.name)
+
     def test_too_few_files_are_an_error_that_says_how_many_there_are(self):
         self.write('one')
         with self.assertRaisesRegex(DemoError, '^2 files are wanted.* 1 of'):

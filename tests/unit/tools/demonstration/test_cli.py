@@ -32,10 +32,10 @@ class TestMain(unittest.TestCase):
         return status, errors.getvalue()
 
     def test_too_few_files_are_refused(self):
-        for value in ('19', '-5', 'many'):
+        for value in ('599', '-5', 'many'):
             status, errors = self.run_main('--files', value)
             self.assertEqual(2, status)
-            self.assertIn('allowed: an integer from 20', errors)
+            self.assertIn('allowed: an integer from 600', errors)
 
     def test_a_directory_of_someone_else_is_refused_untouched(self):
         with tempfile.TemporaryDirectory() as directory:

@@ -82,6 +82,9 @@ class TestClient(unittest.TestCase):
         with self.assertRaisesRegex(DemoError, 'the answer is 401'):
             Client(self.url, 'user', 'other')
 
+    def test_the_account_is_that_of_the_storage_url(self):
+        self.assertEqual('a', self.client.account)
+
     def test_what_was_put_passes_its_check(self):
         items = [(ObjectName('c', 'a name/%d' % number),
                   Local(b'%d' % number)) for number in range(50)]
@@ -108,6 +111,23 @@ class TestClient(unittest.TestCase):
         self.assertIn('was deleted', self.client.check((where, None)))
         self.client.delete(where)
         self.assertIsNone(self.client.check((where, None)))
+
+    def test_no_more_than_the_threads_asked_for_are_at_work(self):
+        at_work, most = [], []
+
+        def operation(item):
+            at_work.append(item)
+            most.append(len(at_work))
+            at_work.remove(item)
+
+        self.client.each(operation, range(200), lambda: None, threads=1)
+        self.assertEqual(1, max(most))
+
+    def test_a_status_is_told_be_the_object_there_or_not(self):
+        where = ObjectName('c', 'o')
+        self.assertEqual(404, self.client.status(where))
+        self.client.put((where, Local(b'x')))
+        self.assertEqual(200, self.client.status(where))
 
     def test_an_answer_that_is_not_called_for_ends_the_batch(self):
         names = ['bad'] + ['good%d' % number for number in range(500)]

@@ -10,21 +10,26 @@
 # implied.
 # See the License for the specific language governing permissions and
 # limitations under the License.
-"""What is on the devices is seen as it is, and compared file by file."""
+"""Replicas are compared file by file."""
 
 from dataclasses import replace
 import os
 import tempfile
+from types import SimpleNamespace
 import unittest
+from unittest import mock
 
-from swift.obj.diskfile import write_metadata
+from swift.common import utils
 
+from tools.cluster import ClusterSpec
 from tools.demonstration import replicas
+from tools.demonstration.client import ObjectName
+from tools.demonstration.stored import StoredFile
 
 HASH = 'd41d8cd98f00b204e9800998ecf8427e'
-OLD = replicas.StoredFile(0, 7, HASH, '1.00000.data', 3, 'old', 'm1')
-NEW = replicas.StoredFile(0, 7, HASH, '2.00000.data', 4, 'new', 'm2')
-TOMBSTONE = replicas.StoredFile(0, 7, HASH, '3.00000.ts', 0, '', 'm3')
+OLD = StoredFile(0, 7, HASH, '1.00000.data', 3, 'old', 'm1')
+NEW = StoredFile(0, 7, HASH, '2.00000.data', 4, 'new', 'm2')
+TOMBSTONE = StoredFile(0, 7, HASH, '3.00000.ts', 0, '', 'm3')
 PLACEMENT = {(0, 7): frozenset('abc')}
 
 
@@ -43,6 +48,17 @@ class TestJudge(unittest.TestCase):
         verdict = judge(a=[TOMBSTONE], b=[TOMBSTONE], c=[TOMBSTONE])
         self.assertTrue(verdict.equal)
         self.assertEqual((0, 1), (verdict.live, verdict.deleted))
+
+    def test_the_contents_are_those_of_the_newest_files(self):
+        self.assertEqual({(0, HASH): 'new'},
+                         judge(a=[OLD], b=[OLD], c=[NEW]).contents)
+        self.assertEqual({(0, HASH): None},
+                         judge(a=[OLD], b=[TOMBSTONE]).contents)
+
+    def test_of_two_contents_of_one_file_the_commoner_counts(self):
+        rotten = replace(NEW, content='a')
+        self.assertEqual({(0, HASH): 'new'},
+                         judge(a=[rotten], b=[NEW], c=[NEW]).contents)
 
     def test_a_missing_replica_is_outdated(self):
         verdict = judge(a=[NEW], b=[], c=[NEW])
@@ -86,71 +102,20 @@ class TestJudge(unittest.TestCase):
         self.assertEqual(3, judge(a=[stray], b=[stray], c=[stray]).handoffs)
 
 
-class TestFilesOnDevice(unittest.TestCase):
-    def setUp(self):
-        directory = tempfile.TemporaryDirectory()
-        self.addCleanup(directory.cleanup)
-        self.device = directory.name
-
-    def write(self, *path, content=b'', metadata=None):
-        path = os.path.join(self.device, *path)
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(path, 'wb') as new:
-            new.write(content)
-            if metadata:
-                write_metadata(new, metadata)
-
-    def object(self, name='1.00000.data', **kwargs):
-        self.write('objects', '7', '27e', HASH, name, **kwargs)
-
-    def found(self):
-        return replicas.files_on_device(self.device)
-
-    def test_a_file_is_found_with_all_that_counts(self):
-        self.object(content=b'abc', metadata={'name': '/a/c/o'})
-        stored, = self.found()
-        self.assertEqual((0, 7, HASH, '1.00000.data', 3), (
-            stored.policy, stored.partition, stored.object_hash,
-            stored.name, stored.size))
-
-    def test_other_content_or_metadata_is_another_file(self):
-        seen = set()
-        for content, name in ((b'abc', 'x'), (b'abd', 'x'), (b'abc', 'y')):
-            self.object(content=content, metadata={'name': name})
-            seen |= self.found()
-        self.assertEqual(3, len(seen))
-
-    def test_the_order_of_metadata_does_not_count(self):
-        self.object(metadata={'a': '1', 'b': '2'})
-        first = self.found()
-        self.object(metadata={'b': '2', 'a': '1'})
-        self.assertEqual(first, self.found())
-
-    def test_missing_metadata_is_not_equal_to_any(self):
-        self.object(metadata={'a': '1'})
-        good = self.found()
-        os.unlink(os.path.join(self.device, 'objects', '7', '27e', HASH,
-                               '1.00000.data'))
-        self.object()
-        bad, = self.found()
-        self.assertIn('unreadable', bad.metadata)
-        self.assertNotIn(bad, good)
-
-    def test_every_policy_counts(self):
-        self.object(metadata={'a': '1'})
-        self.write('objects-1', '8', '27e', HASH, '1.00000.ts',
-                   metadata={'a': '1'})
-        self.assertEqual({(0, 7), (1, 8)}, {
-            (each.policy, each.partition) for each in self.found()})
-
-    def test_a_left_over_temporary_file_counts(self):
-        self.object(name='.1.00000.data.x7Gh2')
-        self.assertEqual(1, len(self.found()))
-
-    def test_what_each_node_keeps_for_itself_does_not_count(self):
-        for name in ('hashes.pkl', 'hashes.invalid', 'changed.pkl', '.lock'):
-            self.write('objects', '7', name, content=b'x')
-        self.write('tmp', 'x')
-        self.write('async_pending', 'abc', 'x')
-        self.write('objects', 'auditor_status_ALL.json')
-        self.assertEqual(frozenset(), self.found())
+class TestObjectKeys(unittest.TestCase):
+    def test_a_key_has_the_policy_and_the_hash_that_swift_goes_by(self):
+        with tempfile.TemporaryDirectory() as etc:
+            with open(os.path.join(etc, 'swift.conf'), 'w') as conf:
+                conf.write('[swift-hash]\nswift_hash_path_suffix = x\n')
+            for name in ('SWIFT_CONF_FILE', 'HASH_PATH_PREFIX',
+                         'HASH_PATH_SUFFIX'):   # are as before at the end
+                patch = mock.patch.object(utils, name, getattr(utils, name))
+                patch.start()
+                self.addCleanup(patch.stop)
+            cluster = SimpleNamespace(
+                spec=ClusterSpec(root=etc), layout=SimpleNamespace(etc=etc))
+            name = ObjectName('platinum', 'o')
+            keys = replicas.object_keys(cluster, 'a', [name])
+            self.assertEqual({(1, utils.hash_path('a', 'platinum', 'o')):
+                              name}, keys)
+            self.assertEqual(b'x', utils.HASH_PATH_SUFFIX)

@@ -16,7 +16,7 @@ import os
 import tempfile
 import unittest
 
-from tools.cluster import ClusterError
+from tools.cluster import ClusterError, layout
 from tools.demonstration.errors import DemoError
 from tools.demonstration.stage import MARKER, Stage
 
@@ -50,7 +50,7 @@ class TestStage(unittest.TestCase):
 
     def test_an_earlier_stage_is_taken_again(self):
         self.stage().lock.close()
-        self.assertFalse(self.stage().clear())
+        self.assertFalse(self.stage().set())
 
     def test_two_demonstrations_cannot_have_one_directory(self):
         self.stage()
@@ -69,7 +69,31 @@ class TestStage(unittest.TestCase):
             self.stage(base_port=80)
         self.assertEqual([], os.listdir(self.top))
 
-    def test_the_clusters_differ_in_directory_ports_and_replicator(self):
+    def test_only_the_cluster_of_volumes_has_them_and_pushes_by_ssync(self):
+        stage = self.stage()
+        self.assertEqual([False, True], [
+            policy.kv for policy in stage.volumes.spec.policies])
+        self.assertEqual(['rsync', 'rsync', 'ssync', 'rsync'], [
+            cluster.spec.sync_method for cluster in (
+                stage.lightsync, stage.stock, stage.volumes, stage.roles)])
+
+    def test_only_the_last_cluster_has_primary_role_writes(self):
+        stage = self.stage()
+        self.assertEqual([False, False, False, True], [
+            cluster.spec.has_proar() for cluster in (
+                stage.lightsync, stage.stock, stage.volumes, stage.roles)])
+
+    def test_no_two_clusters_share_a_directory_or_a_port(self):
+        stage = self.stage()
+        specs = [cluster.spec for cluster in (
+            stage.lightsync, stage.stock, stage.volumes, stage.roles)]
+        self.assertEqual(4, len({spec.root for spec in specs}))
+        ports = [{spec.port(daemon, node) for daemon in (
+            *layout.CLUSTER_PORTS, *layout.NODE_PORTS)
+            for node in spec.node_numbers()} for spec in specs]
+        self.assertEqual(sum(map(len, ports)), len(set().union(*ports)))
+
+    def test_stock_differs_in_directory_ports_replicator_and_services(self):
         stage = self.stage()
         self.assertEqual({'root', 'base_port', 'replicator', 'services'},
                          set(stage.lightsync.spec.differences(
