@@ -27,6 +27,7 @@ from shutil import which
 from swift.common.utils import Timestamp
 from swift.obj.diskfile import get_data_dir
 
+from tests import waiting
 from tests.functional.clusters import R3, object_servers, play_round
 from tests.functional.objects import ClusterObjects
 
@@ -50,14 +51,7 @@ exec %s "$@" --bwlimit=%d
 
 def wait_for(condition, what):
     """Poll until a condition holds; :returns: what it returned."""
-    deadline = time.monotonic() + DEADLINE
-    while True:
-        found = condition()
-        if found:
-            return found
-        if time.monotonic() > deadline:
-            raise AssertionError('not in %d s: %s' % (DEADLINE, what))
-        time.sleep(0.005)
+    return waiting.wait_for(condition, what, DEADLINE)
 
 
 class CrashTestCase(unittest.TestCase):

@@ -20,8 +20,11 @@ then its first part is done.
 import os
 import random
 import signal
-import time
 
+from tests.waiting import is_running, wait_for
+
+#: seconds until a process that was killed is gone
+DEADLINE = 30
 #: of the module os
 CALLS = ('open', 'pwrite', 'fdatasync', 'fsync', 'ftruncate', 'link',
          'rename', 'mkdir', 'unlink')
@@ -35,18 +38,9 @@ def kill_other(pid):
     """:returns: a function that kills a process, and sees it dead"""
     def kill():
         os.kill(pid, signal.SIGKILL)
-        while is_alive(pid):
-            time.sleep(0.001)
+        wait_for(lambda: not is_running(pid), 'process %d is dead' % pid,
+                 DEADLINE, pause=0.001)
     return kill
-
-
-def is_alive(pid):
-    """:returns: whether a process runs: neither gone nor a zombie"""
-    try:
-        with open('/proc/%d/stat' % pid) as stat:
-            return stat.read().rpartition(')')[2].split()[0] != 'Z'
-    except (FileNotFoundError, ProcessLookupError):
-        return False
 
 
 class Steps:

@@ -30,8 +30,8 @@ import traceback
 
 from swift.common import utils
 
-from swift_losf import index_server
-from swift_losf.layout import Layout
+from swift_losf.format.layout import Layout
+from swift_losf.index import server as index_server
 from tests.crash.losf_objects import DEVICE, Objects
 
 #: seconds for anything

@@ -16,28 +16,16 @@ objects are in volumes. What is done is in losf_campaign.py.
 """
 
 import os
-import subprocess
-import sys
 import unittest
 from shutil import which
 
 import pytest
 
-#: seconds; machines are busy
-PATIENCE = 3000
+from tests.crash import campaigns
 
 
-class CampaignCase(unittest.TestCase):
-
-    def hold(self, campaign, **options):
-        """Run a campaign; all has to hold."""
-        done = subprocess.run(
-            [sys.executable, '-m', 'tests.crash.losf_campaign', campaign,
-             *('--%s=%d' % each for each in options.items())],
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, text=True, timeout=PATIENCE)
-        self.assertEqual(0, done.returncode, done.stderr[-8000:])
-        print(done.stdout, end='')
+class CampaignCase(campaigns.CampaignCase):
+    module = 'tests.crash.losf_campaign'
 
 
 class TestKills(CampaignCase):

@@ -16,12 +16,12 @@ import os
 import shutil
 import signal
 import subprocess
-import time
 import unittest
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from tempfile import TemporaryDirectory
 
+from tests import waiting
 from tests.functional.objects import Acknowledged, ClusterObjects
 from tools.cluster import Cluster, ClusterSpec, Policy, free_base_port
 
@@ -76,14 +76,7 @@ def with_options(**options):
 
 def wait_for(condition, what, deadline=300):
     """Poll until a condition holds; :returns: what it returned."""
-    end = time.monotonic() + deadline
-    while True:
-        found = condition()
-        if found:
-            return found
-        if time.monotonic() > end:
-            raise AssertionError('not in %d s: %s' % (deadline, what))
-        time.sleep(0.05)
+    return waiting.wait_for(condition, what, deadline, pause=0.05)
 
 
 class RunningPass:

@@ -19,8 +19,8 @@ from dataclasses import dataclass, replace
 
 from swift.common.utils import Timestamp
 
-from swift_losf.index_client import IndexClient
-from swift_losf.layout import Layout
+from swift_losf.format.layout import Layout
+from swift_losf.index.client import IndexClient
 from tests.functional.objects import ClusterObjects
 
 #: seconds that an answer may take on a busy machine
@@ -88,11 +88,15 @@ class ServedObjects(ClusterObjects):
         :param headers: with underscores for hyphens
         """
         partition, _ = self.nodes(name)
+        return self.ask_path(node, method, '/%s/%d/a/c/%s' % (
+            node['device'], partition, name), body, **headers)
+
+    def ask_path(self, node, method, path, body=None, **headers):
+        """As :meth:`ask`, of a whole path: /device/partition/..."""
         headers = {key.replace('_', '-'): value
                    for key, value in headers.items()}
         headers['X-Backend-Storage-Policy-Index'] = str(int(self.policy))
-        return ask((node['ip'], node['port']), method, '/%s/%d/a/c/%s' % (
-            node['device'], partition, name), body, headers)
+        return ask((node['ip'], node['port']), method, path, body, headers)
 
     def _change(self, nodes, method, name, version, body=None, **headers):
         for node in nodes or self.nodes(name)[1]:

@@ -26,7 +26,7 @@ import swiftclient
 from swift.common.utils import FileLikeIter
 from swiftclient.exceptions import ClientException
 
-from swift_losf.header import HEADER_LENGTH
+from swift_losf.format.header import HEADER_LENGTH
 from tests.functional.clusters import R3, object_servers, play_round, \
     wait_for
 from tests.functional.served import ServedObjects

@@ -23,7 +23,9 @@ ROOT = os.path.dirname(PACKAGE)
 CORE = ['swift_lightsync.sync.' + name for name in (
     'merkle', 'replica_ring', 'failure_table', 'sync_round', 'sync_message',
     'partition_set', 'comparison', 'known_sets', 'place')] + [
-    'swift_losf.' + name for name in (
+    'swift_lightsync.proar.' + name for name in (
+        'role_ring', 'oplog', 'follower')] + [
+    'swift_losf.format.' + name for name in (
         'layout', 'header', 'record', 'metadata', 'keys', 'name_code',
         'ranges')]
 #: What computes, and does nothing else.

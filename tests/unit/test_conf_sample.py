@@ -10,7 +10,7 @@
 # implied.
 # See the License for the specific language governing permissions and
 # limitations under the License.
-"""etc/object-server.conf-sample: what the code reads, and no more."""
+"""etc/*.conf-sample: what the code reads, and no more."""
 
 import os
 import re
@@ -21,15 +21,24 @@ from swift.obj.replicator import ObjectReplicator
 from swift.obj.server import ObjectController as StockController
 
 import swift_lightsync
+from swift_lightsync import proxy_server
 from swift_lightsync.object_server import ObjectController
+from swift_lightsync.proar.converger_options import ConvergerOptions
+from swift_lightsync.proar.policy_options import PolicyOptions, \
+    primary_role_policies
 from swift_lightsync.report import recon_filter
 from swift_lightsync.sync.replicator import LightSyncReplicator
 from swift_losf.manager import IndexServerManager
 from swift_losf.options import LosfOptions, ManagerOptions
 from tests.unit.sync.fixtures import SwiftTestCase, node, ring_of
 
-SAMPLE = os.path.join(os.path.dirname(os.path.dirname(
-    swift_lightsync.__file__)), 'etc', 'object-server.conf-sample')
+ETC = os.path.join(os.path.dirname(os.path.dirname(
+    swift_lightsync.__file__)), 'etc')
+SAMPLE = os.path.join(ETC, 'object-server.conf-sample')
+PROXY_SAMPLE = os.path.join(ETC, 'proxy-server.conf-sample')
+#: Lines of a sample.
+SHOWN = r'#\s*(\w+) = ?(.*)\n'
+SET = r'(\w+) = (.*)\n'
 
 
 class RecordingConf(dict):
@@ -52,13 +61,14 @@ class RecordingConf(dict):
         return super().__contains__(name)
 
 
-def sample(pattern):
+def sample(pattern, path=SAMPLE):
     """
     :param pattern: of a line, with groups of a name and a value
+    :param path: of the sample
     :returns: a dict, section to a dict, name to value
     """
     sections = {}
-    with open(SAMPLE, encoding='utf8') as lines:
+    with open(path, encoding='utf8') as lines:
         for line in lines:
             section = re.fullmatch(r'\[(.+)\]\n', line)
             if section:
@@ -76,8 +86,8 @@ class TestConfSample(SwiftTestCase):
     def setUp(self):
         super().setUp()
         self.policy.object_ring = ring_of(self.root, [node(0, 6200)])
-        self.shown = sample(r'#\s*(\w+) = ?(.*)\n')
-        self.set = sample(r'(\w+) = (.*)\n')
+        self.shown = sample(SHOWN)
+        self.set = sample(SET)
 
     def read_by(self, cls):
         """The options that a class asks the conf for, and their defaults."""
@@ -129,6 +139,12 @@ class TestConfSample(SwiftTestCase):
             self.options_of(IndexServerManager),
             {**self.shared(losf=True), **self.shown['object-losf']})
 
+    def test_the_converger_has_the_options_that_are_shown(self):
+        self.assert_defaults(vars(ConvergerOptions()),
+                             self.shown['object-converger'])
+        self.assertEqual(ConvergerOptions(), ConvergerOptions.from_conf(
+            self.shown['object-converger']))
+
     def test_all_that_is_shown_is_accepted(self):
         LightSyncReplicator({
             **self.conf, **self.shown['DEFAULT'],
@@ -140,18 +156,25 @@ class TestConfSample(SwiftTestCase):
                          (manager.losf_options, manager.options))
 
     def test_each_option_is_explained_before_it_stands(self):
-        with open(SAMPLE, encoding='utf8') as lines:
-            paragraphs = re.split(r'\n#?\n', lines.read())
-        for options in self.shown.values():
-            for name in options:
-                text, = [text for text in paragraphs
-                         if re.search(r'^# %s =' % name, text, re.M)]
-                self.assertRegex(text.splitlines()[0], r'^# \S+ \S+')
-                self.assertNotIn(' = ', text.splitlines()[0])
+        for path in (SAMPLE, PROXY_SAMPLE):
+            with open(path, encoding='utf8') as lines:
+                paragraphs = re.split(r'\n#?\n', lines.read())
+            for options in sample(SHOWN, path).values():
+                for name in options:
+                    self.assert_explained(name, paragraphs)
+
+    def assert_explained(self, name, paragraphs):
+        text, = [text for text in paragraphs
+                 if re.search(r'^# %s =' % name, text, re.M)]
+        first = next(line for line in text.splitlines()
+                     if not line.startswith('['))
+        self.assertRegex(first, r'^# \S+ \S+')
+        self.assertNotIn(' = ', first)
 
     def test_what_is_set_names_our_classes(self):
         self.assertEqual({'pipeline:main': {'pipeline'},
                           'filter:lightsync-recon': {'use'},
+                          'filter:recon': {'use'},
                           'app:object-server': {'use'},
                           'object-replicator': {'replicator_class'}},
                          {section: set(options) for section, options
@@ -165,6 +188,37 @@ class TestConfSample(SwiftTestCase):
         self.assertIs(LightSyncReplicator, load_pkg_resource(
             'swift.object_replicator',
             self.set['object-replicator']['replicator_class']))
+
+
+class TestProxyConfSample(unittest.TestCase):
+
+    section = 'proxy-server:policy:0'
+
+    def setUp(self):
+        self.shown = sample(SHOWN, PROXY_SAMPLE)
+
+    def read(self):
+        """The options that are asked for, and their defaults."""
+        conf = RecordingConf()
+        PolicyOptions.from_conf(conf)
+        return dict(conf.defaults, primary_role_writes='false')
+
+    def test_the_policy_has_the_options_and_defaults_that_are_shown(self):
+        options = self.shown.pop(self.section)
+        self.assertEqual({}, {name: found for name, found
+                              in self.shown.items() if found})
+        defaults = self.read()
+        self.assertEqual(sorted(defaults), sorted(options))
+        self.assertEqual(PolicyOptions(), PolicyOptions.from_conf(options))
+        self.assertEqual({}, primary_role_policies(
+            {'policy_config': {'0': options}}, None))
+
+    def test_what_is_set_names_our_class(self):
+        found = sample(SET, PROXY_SAMPLE)
+        self.assertEqual({'app:proxy-server': {
+            'use': 'egg:swift-lightsync#proxy'}, self.section: {}}, found)
+        self.assertIs(proxy_server.app_factory, load_pkg_resource(
+            'paste.app_factory', found['app:proxy-server']['use']))
 
 
 if __name__ == '__main__':

@@ -17,7 +17,6 @@ import logging
 import os
 import shutil
 import tempfile
-import time
 import unittest
 from array import array
 from collections import Counter
@@ -31,6 +30,8 @@ from swift.common.storage_policy import StoragePolicy, \
 from swift.common.utils import Timestamp, hash_path
 from swift.common.utils.logs import SwiftLogAdapter
 from swift.obj.diskfile import DiskFileManager, get_part_path
+
+from tests import waiting
 
 DEADLINE = 10
 PARTITION = 0
@@ -67,11 +68,7 @@ class CapturingLogger(SwiftLogAdapter):
 
 def wait_for(condition, what):
     """Poll until a condition holds; fail after a deadline."""
-    deadline = time.monotonic() + DEADLINE
-    while not condition():
-        if time.monotonic() > deadline:
-            raise AssertionError('not in %d s: %s' % (DEADLINE, what))
-        sleep(0.005)
+    waiting.wait_for(condition, what, DEADLINE, sleep)
 
 
 class SwiftTestCase(unittest.TestCase):

@@ -1,0 +1,218 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""
+Campaigns against the log of primary-role writes: kills and power cuts at each
+step that a writer or a compaction takes, and amid traffic.
+
+    python -m tests.crash.proar_campaign killed-at-steps [--stride N] …
+"""
+
+import argparse
+import fcntl
+import os
+import random
+import signal
+import tempfile
+import time
+from contextlib import suppress
+
+from swift.common.concurrency import GreenPool
+from swift.obj import diskfile
+
+from swift_lightsync.proar.oplog import CHUNK, RECORD, Entry, Op, State, \
+    encode_header
+from tests.crash.losf_power import Disk
+from tests.crash.losf_steps import Steps, kill_self
+from tests.crash.proar_world import DEVICE, LogWorld, path_hash
+
+PARTITION = 1
+#: Two more make the log grow.
+PREFILLED = CHUNK // RECORD - 3
+WRITERS = 8
+
+
+def prefill(server, partition):
+    """Have a log nearly fill what is laid out for it."""
+    path = server.oplog(partition).path
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, 'wb') as log:
+        log.write((encode_header(1) + b''.join(
+            Entry(Op.MODIFY, 1, 1 + number, path_hash('old'), number, 0, 1,
+                  State.COMMITTED).encode()
+            for number in range(PREFILLED))).ljust(CHUNK, b'\0'))
+        os.fsync(log.fileno())
+
+
+def script(server, partition):
+    """All that is done to a log in its life, one after the other."""
+    def write(verb, name):
+        refused = server.write(verb, name + str(partition), partition)
+        assert not refused, refused
+
+    for verb, name in (('PUT', 'a'), ('POST', 'a'), ('PUT', 'b'),
+                       ('DELETE', 'a')):
+        write(verb, name)
+    last = server.oplog(partition).read().last_update
+    assert server.compact(partition, last - 2)
+    write('PUT', 'c')
+    assert server.compact(partition, last + 1)
+    write('PUT', 'd')
+
+
+def in_steps(world, partition, fatal, fate):
+    """
+    :param fate: a function of send, called at a step
+    :returns: a Child that runs the script
+    """
+    def work(server, send):
+        prefill(server, partition)
+        steps = Steps(fatal, lambda: fate(send))
+        steps.around_disk()
+        for name in 'flock', 'fcntl':
+            steps.around(fcntl, name)
+        steps.around(diskfile, 'link_fd_to_path')
+        script(server, partition)
+        send(steps.count)
+    return world.begin(work)
+
+
+def count_steps(root):
+    world = LogWorld(root)
+    child = in_steps(world, PARTITION, 0, None)
+    count, = world.follow(child)
+    assert child.wait() == 0
+    world.check(PARTITION)
+    return count
+
+
+def killed_at_steps(root, args):
+    """A writer is killed at each step."""
+    fatal = range(1, 1 + count_steps(os.path.join(root, '0')), args.stride)
+    for number in fatal:
+        world = LogWorld(os.path.join(root, str(number)))
+        child = in_steps(world, PARTITION, number, lambda send: kill_self())
+        world.follow(child)
+        assert child.wait() == -signal.SIGKILL
+        world.check(PARTITION)
+    return len(fatal)
+
+
+def power_cut_at_steps(root, args):
+    """The power is cut at each step."""
+    fatal = range(1, 1 + count_steps(os.path.join(root, '0')), args.stride)
+    world, disk = world_with_disk(root)
+    try:
+        for number in fatal:
+            child = in_steps(world, number, number, wait_for_the_cut)
+            for message in child.messages():
+                if not world.note(message):
+                    break
+            cut(world, disk, [child])
+            world.check(number)
+    finally:
+        disk.close()
+    return len(fatal)
+
+
+def power_cut_in_traffic(root, args):
+    """The power is cut amid concurrent writes and compactions."""
+    chance = random.Random(args.seed)
+    world, disk = world_with_disk(root)
+    try:
+        for number in range(args.rounds):
+            partitions = 2 * number, 2 * number + 1
+            children = [world.begin(traffic(partitions, seed)) for seed in
+                        (args.seed + 2 * number, args.seed + 2 * number + 1)]
+            children.append(world.begin(compactions(partitions)))
+            end = time.monotonic() + chance.uniform(0.5, 2)
+            for message in children[0].messages():
+                world.note(message)
+                if time.monotonic() > end:
+                    break
+            cut(world, disk, children)
+            for partition in partitions:
+                world.check(partition)
+    finally:
+        disk.close()
+    return sum(map(len, world.told['acknowledged'].values()))
+
+
+def traffic(partitions, seed):
+    """:returns: a function that writes, at random, until it is killed"""
+    def work(server, send):
+        def one(chance):
+            while True:
+                server.write(
+                    chance.choice(('PUT', 'PUT', 'POST', 'DELETE')),
+                    'o%d' % chance.randrange(40), chance.choice(partitions))
+        pool = GreenPool(WRITERS)
+        for number in range(WRITERS):
+            pool.spawn(one, random.Random(seed * WRITERS + number))
+        pool.waitall()
+    return work
+
+
+def compactions(partitions):
+    """:returns: a function that compacts logs until it is killed"""
+    def work(server, send):
+        while True:
+            for partition in partitions:
+                with suppress(OSError):
+                    view = server.oplog(partition).read()
+                    # Nothing that comes meanwhile is held by anybody.
+                    server.compact(partition, min(view.base + 20,
+                                                  view.last_update))
+    return work
+
+
+def wait_for_the_cut(send):
+    send('cut')
+    signal.pause()
+
+
+def world_with_disk(root):
+    path = os.path.join(root, 'powered', DEVICE)
+    os.makedirs(path)
+    disk = Disk(path, os.path.join(root, 'image'))
+    return LogWorld(os.path.dirname(path)), disk
+
+
+def cut(world, disk, children):
+    """Cut the power; what was told before was durable."""
+    disk.shut_down()
+    for child in children:
+        child.kill()
+        world.follow(child)
+        child.wait()
+    disk.come_back()
+
+
+CAMPAIGNS = {'killed-at-steps': killed_at_steps,
+             'power-cut-at-steps': power_cut_at_steps,
+             'power-cut-in-traffic': power_cut_in_traffic}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument('campaign', choices=CAMPAIGNS)
+    parser.add_argument('--stride', type=int, default=1)
+    parser.add_argument('--rounds', type=int, default=3)
+    parser.add_argument('--seed', type=int, default=1)
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix='proar') as root:
+        count = CAMPAIGNS[args.campaign](root, args)
+    print('%s: %d, and all holds' % (args.campaign, count))
+
+
+if __name__ == '__main__':
+    main()

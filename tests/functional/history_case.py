@@ -1,0 +1,84 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""
+What clients of primary-role writes have seen, of a real cluster, and whether
+they may.
+"""
+
+import time
+import unittest
+from dataclasses import replace
+
+from tests.functional.history import judge
+from tests.functional.role_cluster import role_cluster
+
+CLIENTS = 8
+
+
+class HistoryCase(unittest.TestCase):
+    """A RoleCluster, and Traffic whose history is judged."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.cluster = cls.enterClassContext(role_cluster())
+
+    def begin(self, objects, seed):
+        """Make objects that all their devices hold, for other traffic."""
+        container = '%s-%d' % (self.id().rpartition('.')[2], seed)
+        print('%s, seed %d' % (container, seed))
+        self.traffic = self.cluster.traffic(container, objects, seed)
+        #: node -> Outages
+        self.outages = {}
+        for name in self.traffic.names:
+            self.traffic.ask('PUT', name)
+        self.cluster.converge()
+
+    def clients(self):
+        """:returns: (as a context) the traffic of many clients"""
+        return self.traffic.from_clients(CLIENTS)
+
+    def have_outage(self, node, meanwhile):
+        """Kill the object-server of a node, and start it again."""
+        self.outages.setdefault(node, []).append(
+            self.cluster.outage(node, meanwhile))
+
+    def judge(self):
+        """
+        Have all objects read when they have converged; check that the history
+        of each is linearizable, but for what PROTOCOL.md lists.
+
+        :returns: how many reads were stale
+        """
+        self.cluster.converge()
+        converged = time.monotonic()
+        for name in self.traffic.names:
+            for verb in 'GET', 'HEAD':
+                self.assertIn(self.traffic.ask(verb, name).status, (200, 404))
+        stale = sum(self._judge(converged, *each)
+                    for each in self.traffic.histories())
+        print('%d stale reads of %d requests: %s' % (
+            stale, len(self.traffic.requests), self.traffic.counts()))
+        return stale
+
+    def _judge(self, converged, name, bodies, metadata):
+        outages = self.outages.get(
+            self.cluster.primary(self.traffic, name), [])
+        of_bodies = judge(bodies, outages)
+        # A POST that was failed over, or comes after that, may be on older
+        # data than the newest: it is not seen until it is with these.
+        of_metadata = judge(metadata, [
+            replace(each, up=each.down, end=converged) for each in outages])
+        found = of_bodies.violations + of_metadata.violations
+        self.assertFalse(found, '\n'.join(map(str, found)))
+        return len(of_bodies.stale)

@@ -1,0 +1,45 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Waiting for what processes and threads do, with a deadline."""
+
+import time
+
+
+def wait_for(condition, what, deadline, sleep=time.sleep, pause=0.005):
+    """
+    Poll until a condition holds.
+
+    :param condition: a function without arguments
+    :param what: it means, for the error
+    :param deadline: seconds after which it has failed
+    :param sleep: a function of seconds; a green one lets greenthreads work
+    :param pause: seconds between two looks
+    :returns: what the condition returned
+    """
+    end = time.monotonic() + deadline
+    while True:
+        found = condition()
+        if found:
+            return found
+        if time.monotonic() > end:
+            raise AssertionError('not in %d s: %s' % (deadline, what))
+        sleep(pause)
+
+
+def is_running(pid):
+    """:returns: whether a process runs: neither gone nor a zombie"""
+    try:
+        with open('/proc/%d/stat' % pid, encoding='utf8') as stat:
+            return stat.read().rpartition(')')[2].split()[0] != 'Z'
+    except (FileNotFoundError, ProcessLookupError):
+        return False
