@@ -28,8 +28,7 @@ def _parser():
     for kind, default, text in (
             ('unit', None, "Swift's unit tests"),
             ('functional', ['all'], 'the functional tests, in process'),
-            ('probe', sorted(runner.SUITES['probe']),
-             'the probe tests, in a cluster of tools/saio')):
+            ('probe', None, 'the probe tests, in a cluster of tools/saio')):
         one = kinds.add_parser(kind, help=text, description='Suites: %s.'
                                % ', '.join(sorted(runner.SUITES[kind])))
         one.add_argument('suites', nargs='*', default=default,
@@ -48,11 +47,9 @@ def _parser():
         one.add_argument('--scratch', choices=environment.SCRATCH,
                          help='where temporary files lie (default: the '
                          'first that takes large extended attributes)')
-        one.set_defaults(subject=subject.DEFAULT)
-        if kind != 'probe':
-            one.add_argument('--subject', choices=subject.names(),
-                             help='what the tests are run against '
-                             '(default: %(default)s)')
+        one.add_argument('--subject', choices=subject.names(),
+                         default=subject.DEFAULT, help='what the tests are '
+                         'run against (default: %(default)s)')
         if kind == 'unit':
             one.add_argument('--prove', action='store_true',
                              help='break methods of our classes, one after '
@@ -71,11 +68,11 @@ def _run(args):
         if args.loader:
             section = 'functional-%s' % args.loader
             variables['SWIFT_TEST_IN_PROCESS_CONF_LOADER'] = args.loader
-    suites = args.suites or subject.load(args.subject).suites
+    suites = args.suites or subject.load(args.subject, args.kind).suites
     return runner.Run(runner.select(args.kind, suites, tree), section,
                       subject=None if args.stock else args.subject,
                       scratch=args.scratch, variables=variables,
-                      in_saio=args.kind == 'probe')
+                      kind=args.kind)
 
 
 def main(argv=None):
@@ -98,7 +95,8 @@ def main(argv=None):
         if args.check_exclusions:
             return runner.check_exclusions(run)
         return runner.record(run) if args.record else runner.gated(run)
-    except (gate.GateError, runner.RunError, source.SourceError) as err:
+    except (gate.GateError, runner.RunError, source.SourceError,
+            subject.SubjectError) as err:
         print('upstream: %s' % err, file=sys.stderr)
         return 2
 

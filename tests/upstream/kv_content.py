@@ -18,20 +18,21 @@ import os
 import re
 from functools import lru_cache
 
-from swift.common.storage_policy import POLICIES, REPL_POLICY
+from swift.common.storage_policy import POLICIES
 from swift.obj.diskfile import valid_suffix
 
-from swift_losf.header import HEADER_LENGTH
-from swift_losf.layout import Layout, ObjectPath
+from swift_losf.format.header import HEADER_LENGTH
+from swift_losf.format.layout import Layout, ObjectPath, policies_in
 from swift_losf.options import LosfOptions
 from swift_losf.store import Store
-from tests.upstream.kv_hosted import HOST, PARTITION, ROOTS, known, shortened
+from tests.upstream.paths import real_listdir
 
 _HASH = re.compile(r'[0-9a-f]{32}\Z')
 _QUARANTINED = re.compile(
-    r'(?P<device>.*)/quarantined/objects(?:-(?P<policy>\d+))?'
+    r'(?P<device>.*)/quarantined/(?P<objects>objects(?:-\d+)?)'
     r'(?:/(?P<suffix>[0-9a-f]{3}))?(?:/(?P<hash>[0-9a-f]{32})'
     r'(?:-[0-9a-f]{32})?(?:/(?P<name>[^/]+))?)?\Z')
+_OBJECTS = re.compile(r'/objects(?:-\d+)?/?\Z')
 
 
 def _missing(path):
@@ -44,25 +45,49 @@ def _file_or_names(name, names):
 
 
 @lru_cache(maxsize=8)
-def _store(layout):
+def _store(layout, _socket):
     return Store(layout, LosfOptions(), logging.getLogger(__name__))
 
 
 class VolumeContent:
     """As paths.Content describes it; quarantined files are there as well."""
 
-    @staticmethod
-    def _parse(path):
+    def keeps(self, policy):
+        """
+        :returns: whether the objects of a StoragePolicy are in volumes
+        """
+        raise NotImplementedError
+
+    def known(self, path):
+        """
+        :param path: a string
+        :returns: the same as swift_losf takes it
+        :raises ValueError: if it is of no device
+        """
+        return path
+
+    def serve(self, layout):
+        """
+        :param layout: a Layout, whose directory is there
+        :raises OSError: unless its index server runs
+        """
+
+    def _store(self, layout):
+        self.serve(layout)
+        socket = os.stat(layout.socket)
+        # Another one serves another index.
+        return _store(layout, (socket.st_ino, socket.st_ctime_ns))
+
+    def _parse(self, path):
         """:returns: an ObjectPath, or None if no file could be there"""
-        match = PARTITION.match(path) if isinstance(path, str) else None
-        if not match or os.path.dirname(match['device']) not in ROOTS:
+        if not isinstance(path, str):
             return None
         try:
-            where = ObjectPath.parse(known(path))
+            where = ObjectPath.parse(self.known(path))
         except ValueError:
             return None
         policy = POLICIES.get_by_index(where.policy_index)
-        if policy is None or policy.policy_type != REPL_POLICY:
+        if policy is None or not self.keeps(policy):
             return None
         if where.suffix and not valid_suffix(where.suffix):
             return None
@@ -81,8 +106,7 @@ class VolumeContent:
         if where:
             layout = Layout(where.device_path, where.policy_index)
             if os.path.isdir(layout.root):
-                HOST.serve(layout)
-                return _store(layout), where
+                return self._store(layout), where
         raise _missing(path)
 
     def owns(self, path):
@@ -98,10 +122,18 @@ class VolumeContent:
             pass
         return True
 
+    def hides(self, path):
+        return bool(policies_in([os.path.basename(path)]))
+
     def listdir(self, path):
-        match = _QUARANTINED.match(path) if isinstance(path, str) else None
-        names, is_file = self._list_quarantined(match) if match \
-            else self._list(path)
+        text = path if isinstance(path, str) else ''
+        quarantined = _QUARANTINED.match(text)
+        if quarantined:
+            names, is_file = self._list_quarantined(quarantined)
+        elif _OBJECTS.search(text):
+            names, is_file = self._list_partitions(text), False
+        else:
+            names, is_file = self._list(path)
         if is_file:
             raise NotADirectoryError(errno.ENOTDIR,
                                      os.strerror(errno.ENOTDIR), path)
@@ -120,14 +152,19 @@ class VolumeContent:
                 where.partition, where.suffix)], False
         return store.list_partition(where.partition), False
 
-    @staticmethod
-    def _list_quarantined(match):
-        layout = Layout(shortened(match['device']), int(match['policy'] or 0))
-        if not os.path.isdir(layout.root):
-            return [], False
-        HOST.serve(layout)
+    def _list_partitions(self, objects):
+        # Each has a directory, for its hashes and locks.
+        try:
+            return [name for name in real_listdir(objects)
+                    if self.exists(os.path.join(objects, name))]
+        except FileNotFoundError:
+            return []
+
+    def _list_quarantined(self, match):
+        store, _ = self._find('%s/%s/0' % (match['device'],
+                                           match['objects']))
         files = [(hash_.hex(), name) for _, hash_, name, _ in
-                 _store(layout).index.list_quarantine()
+                 store.index.list_quarantine()
                  if hash_.hex().endswith(match['suffix'] or '')]
         if not match['hash']:
             return sorted({hash_ for hash_, _ in files}), False
@@ -154,8 +191,7 @@ class VolumeContent:
     def write(self, path, data, metadata):
         where = self._parse(path)
         layout = Layout(where.device_path, where.policy_index)
-        HOST.serve(layout)
-        store = _store(layout)
+        store = self._store(layout)
         writer = store.writer(os.path.splitext(where.name)[1], 1 << 20)
         writer.write(data)
         store.register(where, where.name, writer.finish(
@@ -182,6 +218,3 @@ class VolumeContent:
             os.pwrite(fd, data, location.offset + at)
         finally:
             os.close(fd)
-
-
-CONTENT = VolumeContent()

@@ -24,12 +24,13 @@ import tempfile
 import zlib
 from functools import lru_cache
 
+from swift.common.storage_policy import REPL_POLICY
 from swift.common.utils import Timestamp
 from swift.obj import diskfile
 
-from swift_losf.kvfile import KVDiskFile, KVDiskFileManager, \
-    KVDiskFileWriter
+from swift_losf.kvfile import KVDiskFile, KVDiskFileManager, KVDiskFileWriter
 from tests.upstream.index_host import IndexHost
+from tests.upstream.kv_content import VolumeContent
 
 HOST = IndexHost()
 
@@ -69,6 +70,23 @@ def known(path):
                            partition, path[match.end():])
 
 
+class HostedContent(VolumeContent):
+    """The content of devices for which a test has made a manager."""
+
+    def keeps(self, policy):
+        return policy.policy_type == REPL_POLICY
+
+    def known(self, path):
+        match = PARTITION.match(path)
+        if not match or os.path.dirname(match['device']) not in ROOTS:
+            raise ValueError('no manager was made for %s' % path)
+        return known(path)
+
+    def serve(self, layout):
+        HOST.serve(layout)
+
+
+CONTENT = HostedContent()
 fstat = os.fstat
 REAL = {(module, name): getattr(module, name) for module, name in (
     (os, 'listdir'), (os, 'unlink'), (os, 'rmdir'),

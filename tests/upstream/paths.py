@@ -35,6 +35,8 @@ from swift.obj import diskfile
 TESTS = 'test'  #: the package of Swift's tests
 
 real_exists = os.path.exists
+real_isdir = os.path.isdir
+real_listdir = os.listdir
 
 
 class Content(Protocol):
@@ -49,6 +51,12 @@ class Content(Protocol):
         """
         :returns: whether the path is, or would be, a hash directory or a
             file in one, and what is there is kept in the content
+        """
+
+    def hides(self, path):
+        """
+        :returns: whether a real path is where the content itself lies; no
+            list has its name
         """
 
     def exists(self, path):
@@ -146,12 +154,28 @@ class PathShim:
     def listdir(self, real, path):
         """The names in the file system and those of the content."""
         if not self.content.exists(path):
-            return real(path)
+            return self._shown(path, real(path))
         names = set(self.content.listdir(path))
         try:
-            return sorted(names.union(real(path)))
+            return sorted(names.union(self._shown(path, real(path))))
         except FileNotFoundError:
             return sorted(names)
+
+    def _shown(self, path, names):
+        return [name for name in names
+                if not self.content.hides(os.path.join(path, name))]
+
+    def walk(self, real, path):
+        """The directories of both, top down, as far as they can be listed."""
+        try:
+            names = self.listdir(real_listdir, path)
+        except OSError:
+            return
+        dirs = [name for name in names if self.isdir(
+            real_isdir, os.path.join(path, name))]
+        yield path, dirs, [name for name in names if name not in dirs]
+        for name in dirs:
+            yield from self.walk(real, os.path.join(path, name))
 
     def exists(self, real, path):
         """Whether either has the path."""
@@ -269,7 +293,7 @@ class PathShim:
 #: Where the functions are; the name of each is the method's of PathShim.
 ROUTED = (
     (os, ('listdir', 'makedirs', 'mkdir', 'remove', 'rename', 'unlink',
-          'write')),
+          'walk', 'write')),
     (shutil, ('rmtree',)),
     (xattr, ('getxattr', 'setxattr')),
     (os.path, ('exists', 'isdir', 'isfile')),

@@ -39,6 +39,9 @@ def pytest_addoption(parser):
     group.addoption('--upstream-subject', choices=subject.names(),
                     help='what takes the place of classes of Swift; '
                     'otherwise nothing does')
+    group.addoption('--upstream-kind', default='unit',
+                    help='unit, functional or probe: what the subject has '
+                    'for these is put in place')
     group.addoption('--upstream-exclusions', metavar='SECTION',
                     help='leave out the tests of this section')
     group.addoption('--upstream-only-excluded', action='store_true',
@@ -47,16 +50,22 @@ def pytest_addoption(parser):
                     help='break this method')
 
 
+def _subject(config):
+    """:returns: a Subject, or None for stock Swift"""
+    name = config.getoption('upstream_subject')
+    return name and subject.load(name, config.getoption('upstream_kind'))
+
+
 def pytest_configure(config):
     config.upstream_excluded = []
     if Path(swift.__file__).is_relative_to(config.rootpath):
         raise pytest.UsageError('Swift was imported from %s, not from where '
                                 'it is installed' % swift.__file__)
-    name = config.getoption('upstream_subject')
-    if not name:
+    loaded = _subject(config)
+    if not loaded:
         return
     try:
-        replace.install(subject.load(name))
+        replace.install(loaded)
         broken = config.getoption('upstream_sabotage')
         if broken:
             replace.sabotage(*broken.rsplit('.', 1))
@@ -65,11 +74,11 @@ def pytest_configure(config):
 
 
 def pytest_report_header(config):
-    name = config.getoption('upstream_subject')
-    if not name:
+    loaded = _subject(config)
+    if not loaded:
         return 'upstream: stock Swift, from %s' % swift.__file__
     return ['upstream: %s is %s' % (row.stock, row.ours)
-            for row in subject.load(name).rows]
+            for row in loaded.rows]
 
 
 def pytest_collection_modifyitems(config, items):

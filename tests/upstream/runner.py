@@ -28,6 +28,7 @@ from tests.upstream import environment, gate, source, subject
 
 TIMEOUT = '600'  # seconds a test, so that none hangs for ever
 SAIO = source.REPOSITORY / 'tools' / 'saio'
+STOCK_CLUSTER = ('--replicator', 'stock')
 OBJ = 'test/unit/obj/'
 PROBE = 'test/probe/'
 
@@ -39,14 +40,20 @@ SUITES = {
         'ssync': (OBJ + 'test_ssync.py', OBJ + 'test_ssync_receiver.py',
                   OBJ + 'test_ssync_sender.py'),
         'obj': ('test/unit/obj',),
+        'proxy': ('test/unit/proxy',),
         'all': ('test/unit',),
     },
     'functional': {'all': ('test/functional',)},
     'probe': {
         name: (PROBE + 'test_%s.py' % name,) for name in (
-            'object_failures', 'object_handoff', 'empty_device_handoff',
-            'replication_servers_working', 'object_async_update',
-            'object_metadata_replication', 'object_partpower_increase')
+            'container_merge_policy_index', 'dark_data',
+            'empty_device_handoff', 'object_async_update',
+            'object_conditional_requests', 'object_expirer',
+            'object_failures', 'object_handoff',
+            'object_metadata_replication', 'object_partpower_increase',
+            'object_versioning', 'reconstructor_rebuild',
+            'reconstructor_revert', 'replication_servers_working',
+            'reserved_name', 'signals')
     },
 }
 
@@ -65,7 +72,7 @@ class Run:
     options: tuple = ()
     scratch: str = None  #: one of environment.SCRATCH
     variables: dict = field(default_factory=dict)
-    in_saio: bool = False
+    kind: str = 'unit'  #: a key of SUITES
 
     @property
     def exclusions(self):
@@ -78,13 +85,14 @@ class Run:
         :param tree: Swift's source tree
         :returns: the whole command
         """
-        start = (self._saio_command(tree) if self.in_saio else
+        start = (self._saio_command(tree) if self.kind == 'probe' else
                  environment.command(work, tree, self.scratch))
         return [*start, '-p', 'tests.upstream.plugin',
                 '-p', 'no:cacheprovider', '-p', 'no:requests_mock',
                 '--override-ini', 'addopts=',
                 '-q', '-r', 'fEs', '--timeout', TIMEOUT,
                 '--upstream-report', str(work / 'report'),
+                '--upstream-kind', self.kind,
                 *(['--upstream-subject', self.subject,
                    '--upstream-exclusions', self.exclusions]
                   if self.subject else []),
@@ -93,20 +101,23 @@ class Run:
     def _saio_command(self, tree):
         if self.subject and not hasattr(
                 stock_replicator, 'load_replicator_class'):
-            raise RunError("This Swift's object-replicator cannot be told "
-                           'to run our class: run swift-lightsync-patch '
-                           'apply first')
-        return [str(SAIO), '--replicator',
-                self.subject or 'stock', '--probe', 'run',
+            raise RunError('This Swift cannot be told to run our classes: '
+                           'run swift-lightsync-patch apply first')
+        cluster = subject.load(self.subject, self.kind).cluster \
+            if self.subject else STOCK_CLUSTER
+        return [str(SAIO), *cluster, '--probe', 'run',
                 sys.executable, '-m', 'pytest', '--rootdir', str(tree)]
 
     def environ(self):
         """
         :returns: the environment variables for the command
         """
-        return dict(os.environ, LIGHTSYNC_VENV=sys.prefix,
-                    PYTHONPYCACHEPREFIX=str(source.CACHE / 'bytecode'),
-                    **self.variables)
+        environ = dict(os.environ, LIGHTSYNC_VENV=sys.prefix,
+                       PYTHONPYCACHEPREFIX=str(source.CACHE / 'bytecode'),
+                       **self.variables)
+        # With it, each of the many daemons would compile Swift for itself.
+        environ.pop('PYTHONDONTWRITEBYTECODE', None)
+        return environ
 
 
 def select(kind, names, tree):

@@ -13,9 +13,10 @@
 """What Swift's suites are run against: a *subject*.
 
 A subject says what takes the place of what in Swift, how paths are looked up
-that tests look up by themselves, and by which unit suites it is held. Each
-is a module of tests/upstream/subjects that has one as SUBJECT; its sections
-of exclusions.conf begin with its name. It names what it puts in place as
+that tests look up by themselves, and by which suites it is held. Each is a
+module of tests/upstream/subjects that has one as SUBJECT, and for the probe
+tests one as PROBE, if they can be run against it; its sections of
+exclusions.conf begin with its name. It names what it puts in place as
 'module:attribute', so that it can be read where those are not installed.
 """
 
@@ -26,6 +27,10 @@ from importlib import import_module
 from tests.upstream import subjects
 
 DEFAULT = 'lightsync'
+
+
+class SubjectError(Exception):
+    """Some tests cannot be run against a subject."""
 
 
 @dataclass(frozen=True)
@@ -62,10 +67,20 @@ class Subject:
     """What the suites are run against."""
 
     rows: tuple
-    suites: tuple  #: names of the unit suites that are run by default
+    suites: tuple  #: names of the suites that are run by default
     privates: tuple = ()
     #: 'module' or 'module:attribute' of a paths.Content, or None
     content: str = None
+
+
+@dataclass(frozen=True)
+class Probe(Subject):
+    """
+    What the probe tests are run against: daemons of a cluster. What takes
+    the place of what does so in the process of the tests.
+    """
+
+    cluster: tuple = ()  #: options of tools/saio
 
 
 def names():
@@ -76,9 +91,18 @@ def names():
                   pkgutil.iter_modules(subjects.__path__))
 
 
-def load(name):
+def load(name, kind='unit'):
     """
     :param name: one of names()
+    :param kind: of the suites; 'probe' wants a Probe
     :returns: a Subject
+    :raises SubjectError: if there is no Probe
     """
-    return import_module('%s.%s' % (subjects.__name__, name)).SUBJECT
+    module = import_module('%s.%s' % (subjects.__name__, name))
+    if kind != 'probe':
+        return module.SUBJECT
+    try:
+        return module.PROBE
+    except AttributeError:
+        raise SubjectError('the probe tests cannot be run against %s: it '
+                           'has no cluster' % name)

@@ -50,6 +50,9 @@ class DictContent:
         return bool(re.search('/objects/[0-9]+/[0-9a-f]{3}/[0-9a-f]{32}',
                               path))
 
+    def hides(self, path):
+        return os.path.basename(path) == 'volumes'
+
     def exists(self, path):
         return any(each == path or each.startswith('%s/' % path)
                    for each in self.files)
@@ -129,6 +132,35 @@ class TestPaths(unittest.TestCase):
     def test_a_partition_has_real_names_too(self):
         self.assertEqual(['abc', 'hashes.pkl'],
                          self.by_test('os.listdir(partition)'))
+
+    def test_a_test_walks_over_both(self):
+        os.makedirs(self.partition + '/abc/real')
+        expression = 'list(os.walk(partition))'
+        self.assertEqual([
+            (self.partition, ['abc'], ['hashes.pkl']),
+            (self.partition + '/abc',
+             [os.path.basename(self.datadir), 'real'], []),
+            (self.datadir, [], ['1.data', '2.meta']),
+            (self.partition + '/abc/real', [], [])],
+            self.by_test(expression))
+        self.assertEqual([self.partition, self.partition + '/abc',
+                          self.partition + '/abc/real'],
+                         [path for path, _, _ in self.by_swift(expression)])
+
+    def test_a_walk_goes_only_where_the_test_wants_it_to(self):
+        walk = self.by_test('os.walk(partition)')
+        next(walk)[1].clear()
+        self.assertEqual([], list(walk))
+        self.assertEqual([], self.by_test('list(os.walk(root + "/no"))'))
+
+    def test_a_test_does_not_see_where_the_content_lies(self):
+        os.mkdir(self.root + '/sda/volumes')
+        self.assertEqual(['objects'],
+                         self.by_test('os.listdir(root + "/sda")'))
+        self.assertEqual(['objects'],
+                         self.by_test('next(os.walk(root + "/sda"))[1]'))
+        self.assertEqual({'objects', 'volumes'},
+                         set(self.by_swift('os.listdir(root + "/sda")')))
 
     def test_swift_lists_files_only(self):
         self.assertEqual(['hashes.pkl'],

@@ -15,6 +15,7 @@
 import contextlib
 import io
 import unittest
+from pathlib import Path
 from unittest import mock
 
 from tests.upstream import __main__ as program
@@ -35,6 +36,11 @@ class TestSubjects(unittest.TestCase):
                       for each in row.sabotages]
             for suite in loaded.suites + tuple(broken):
                 self.assertIn(suite, runner.SUITES['unit'])
+
+    def test_each_probe_names_suites_that_there_are(self):
+        for name in ('lightsync', 'kv'):
+            for suite in subject.load(name, 'probe').suites:
+                self.assertIn(suite, runner.SUITES['probe'])
 
     def test_a_subject_needs_nothing_installed_to_be_read(self):
         self.assertEqual(
@@ -65,6 +71,25 @@ class TestCommandLine(unittest.TestCase):
     def test_stock_swift_has_no_exclusions(self):
         run = self.runs('unit', '--stock')
         self.assertEqual((None, None), (run.subject, run.exclusions))
+
+    def test_a_probe_is_run_in_the_cluster_of_its_subject(self):
+        for subject_argv, cluster in (
+                ((), '--replicator lightsync'),
+                (('--subject', 'kv'),
+                 '--replicator stock --policies gold:3:kv,silver:3'),
+                (('--stock',), '--replicator stock')):
+            run = self.runs('probe', 'dark_data', *subject_argv)
+            command = ' '.join(run.command(Path('/work'), Path('/tree')))
+            self.assertIn('saio %s --probe run ' % cluster, command)
+            self.assertTrue(
+                command.endswith(' /tree/test/probe/test_dark_data.py'))
+
+    def test_a_probe_of_a_subject_without_a_cluster_is_an_error(self):
+        with contextlib.redirect_stderr(io.StringIO()) as said:
+            self.assertEqual(2, program.main([
+                'probe', '--subject', 'full_exchange', 'dark_data']))
+        self.assertIn('cannot be run against full_exchange',
+                      said.getvalue())
 
     def test_an_unknown_subject_is_an_error(self):
         with contextlib.redirect_stderr(io.StringIO()) as said:

@@ -12,8 +12,7 @@
 # limitations under the License.
 """Objects in volumes: the diskfile classes of LOSF."""
 
-from tests.upstream.subject import Private, Row, Sabotage, \
-    Subject
+from tests.upstream.subject import Private, Probe, Row, Sabotage, Subject
 
 HOSTED = 'tests.upstream.kv_hosted:'
 
@@ -34,5 +33,15 @@ SUBJECT = Subject(
             'expirer', 'updater'),
     # What tests mock is meant for Swift.
     privates=tuple(Private('swift_losf.%s:os' % module) for module in (
-        'pool', 'vfile', 'volume', 'writable')),
-    content='tests.upstream.kv_content:CONTENT')
+        'vfile', 'volumes.pool', 'volumes.volume', 'volumes.writable')),
+    content=HOSTED + 'CONTENT')
+
+PROBE = Probe(
+    rows=(Row('swift.obj.diskfile:DiskFileManager',
+              'swift_losf.kvfile:KVDiskFileManager'),),
+    suites=('dark_data', 'empty_device_handoff', 'object_async_update',
+            'object_conditional_requests', 'object_failures',
+            'object_handoff', 'object_versioning',
+            'replication_servers_working', 'reserved_name'),
+    content='tests.upstream.kv_cluster:CONTENT',
+    cluster=('--replicator', 'stock', '--policies', 'gold:3:kv,silver:3'))

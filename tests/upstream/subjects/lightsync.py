@@ -12,7 +12,7 @@
 # limitations under the License.
 """LightSync as it is installed: its object replicator and object server."""
 
-from tests.upstream.subject import Row, Sabotage, Subject
+from tests.upstream.subject import Probe, Row, Sabotage, Subject
 
 OBJECT_SERVER = Row(
     'swift.obj.server:ObjectController',
@@ -32,3 +32,11 @@ SUBJECT = Subject(
              Sabotage('update', 'replicator', 2))),
         OBJECT_SERVER),
     suites=('obj',))
+
+PROBE = Probe(
+    rows=(),
+    suites=('dark_data', 'empty_device_handoff', 'object_async_update',
+            'object_conditional_requests', 'object_failures',
+            'object_handoff', 'object_versioning',
+            'replication_servers_working', 'reserved_name'),
+    cluster=('--replicator', 'lightsync'))
