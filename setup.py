@@ -54,6 +54,7 @@ setup(
         'swift>=2.38,<2.39',
         'eventlet>=0.36.1',
         'greenlet>=1.0',
+        'inotify_simple>=2.0,<3',
         'pyeclib>=1.3.1',
         'xattr>=0.7.2',
         'unidiff>=0.7.5,<2',
@@ -84,15 +85,20 @@ setup(
         'console_scripts': [
             'swift-lightsync-patch = swift_lightsync.patcher:main',
             'swift-lightsync-report = swift_lightsync.report.cli:main',
+            'swift-object-converger = swift_lightsync.proar.converger:main',
             'swift-object-lightsync = swift_lightsync.sync.replicator:main',
-            'swift-losf-fsck = swift_losf.fsck:main',
+            'swift-losf-fsck = swift_losf.fsck.cli:main',
+            'swift-losf-status = swift_losf.status:main',
             'swift-object-losf = swift_losf.manager:main',
+            'swift-proar-lag = swift_lightsync.proar.lag_cli:main',
         ],
         'paste.filter_factory': [
+            'losf-recon = swift_losf.recon:filter_factory',
             'recon = swift_lightsync.report.recon_filter:filter_factory',
         ],
         'paste.app_factory': [
             'object = swift_lightsync.object_server:app_factory',
+            'proxy = swift_lightsync.proxy_server:app_factory',
         ],
         'swift.diskfile': [
             'replication.kv = swift_losf.kvfile:KVDiskFileManager',

@@ -15,12 +15,12 @@
 import os
 from dataclasses import dataclass
 from enum import Enum
-from typing import Optional
+from typing import Any, Callable
 
 from swift.common.concurrency import GreenPool, Timeout, \
     green_http_client, socket
 
-from swift_lightsync.report.answer import PATH, NodeAnswer, decode
+from swift_lightsync.report.answer import PATH, decode
 from swift_lightsync.report.records import MAX_BYTES, ReconError
 
 #: Nodes asked at the same time.
@@ -40,33 +40,50 @@ class Outcome(Enum):
 
 
 @dataclass(frozen=True)
+class Question:
+    """
+    :param path: of the GET that asks it
+    :param decode: a function of the bytes of an answer that returns it, or
+        raises ReconError
+    """
+    path: str
+    decode: Callable
+
+
+#: How far the replicators are.
+LIGHTSYNC = Question(PATH, decode)
+
+
+@dataclass(frozen=True)
 class Reply:
     """
     :param host: who was asked: (IP, port)
     :param outcome: an Outcome
     :param problem: what went wrong, '' if nothing
-    :param answer: a NodeAnswer if the node has answered
+    :param answer: what the question decodes, if the node has answered
     """
     host: tuple
     outcome: Outcome
     problem: str = ''
-    answer: Optional[NodeAnswer] = None
+    answer: Any = None
 
 
-def ask_all(hosts, timeout):
+def ask_all(hosts, timeout, question=LIGHTSYNC):
     """
     :param hosts: an iterable of (IP, port)
     :param timeout: seconds that a node has for its whole answer
+    :param question: a Question
     :returns: a list of a :class:`Reply` of each, in the order of the hosts
     """
     pool = GreenPool(CONCURRENCY)
-    return list(pool.imap(lambda host: _ask(host, timeout), sorted(hosts)))
+    return list(pool.imap(lambda host: _ask(host, timeout, question),
+                          sorted(hosts)))
 
 
-def _ask(host, timeout):
+def _ask(host, timeout, question):
     try:
         with Timeout(timeout):
-            status, body = _get(host)
+            status, body = _get(host, question.path)
     except Timeout:
         return Reply(host, Outcome.UNREACHABLE,
                      'no answer in %g seconds' % timeout)
@@ -83,15 +100,15 @@ def _ask(host, timeout):
         if status != 200:
             raise ReconError('status %d: %.200s' % (
                 status, body.decode('utf8', 'replace')))
-        return Reply(host, Outcome.ANSWERED, answer=decode(body))
+        return Reply(host, Outcome.ANSWERED, answer=question.decode(body))
     except ReconError as err:
         return Reply(host, Outcome.INVALID, str(err))
 
 
-def _get(host):
+def _get(host, path):
     connection = green_http_client.HTTPConnection(*host)
     try:
-        connection.request('GET', PATH)
+        connection.request('GET', path)
         response = connection.getresponse()
         # No node has as much to say; more than that is no answer.
         return response.status, response.read(2 * MAX_BYTES)

@@ -14,8 +14,9 @@
 The paste filter ``egg:swift-lightsync#recon`` of object-servers.
 
 It answers ``GET /recon/lightsync`` with what the node's replicator has
-recorded and its failure table, and passes on everything else. It has to
-stand before Swift's own recon filter, which takes all of /recon/.
+recorded and its failure table, ``GET /recon/proar`` with what its converger
+has, and passes on everything else. It has to stand before Swift's own recon
+filter, which takes all of /recon/.
 """
 
 import json
@@ -26,6 +27,7 @@ from swift.common.recon import DEFAULT_RECON_CACHE_PATH
 from swift.common.swob import HTTPMethodNotAllowed, Request, Response
 from swift.common.utils import get_logger
 
+from swift_lightsync.proar import lag
 from swift_lightsync.report.answer import PATH, NodeAnswer, suspects
 from swift_lightsync.report.records import FILE, ReconError, read
 from swift_lightsync.sync.failure_store import FailureStore
@@ -53,28 +55,34 @@ class LightSyncRecon:
         self.logger = get_logger(conf, log_route='lightsync-recon')
         self.source = conf.get('recon_cache_path', DEFAULT_RECON_CACHE_PATH)
         self._failures()
+        self._answers = {PATH: self._replication,
+                         lag.PATH: self._convergence}
 
     def __call__(self, env, start_response):
-        if env['PATH_INFO'] != PATH:
+        answer = self._answers.get(env['PATH_INFO'])
+        if not answer:
             return self.app(env, start_response)
-        return self._respond(Request(env))(env, start_response)
+        return self._respond(Request(env), answer)(env, start_response)
 
     def _failures(self):
         return FailureStore(self.conf, _Problems)
 
-    def _respond(self, request):
+    def _respond(self, request, answer):
         if request.method not in ('GET', 'HEAD'):
             return HTTPMethodNotAllowed(request=request,
                                         headers={'Allow': 'GET, HEAD'})
         try:
-            status, body = 200, self._answer().encode()
+            status, body = 200, answer().encode()
         except (ReconError, OSError) as err:
-            self.logger.error('Unable to answer %s: %s', PATH, err)
+            self.logger.error('Unable to answer %s: %s', request.path, err)
             status, body = 500, json.dumps({'error': str(err)}).encode()
         return Response(request=request, status=status, body=body,
                         content_type='application/json')
 
-    def _answer(self):
+    def _convergence(self):
+        return lag.read(self.source, time.time())
+
+    def _replication(self):
         now = time.time()
         pairs, devices = read(os.path.join(self.source, FILE))
         failures = self._failures()
