@@ -132,10 +132,19 @@ class PrimaryRoleCase(unittest.TestCase):
                          name, list(self.replicas(name))), 120)
 
     def lag(self, *args):
-        """:returns: the exit status of swift-proar-lag and its report"""
+        """
+        :returns: the exit status of swift-proar-lag and the devices that
+            hold what others lack
+        """
         done = self.cluster.run(['swift-proar-lag', '--json', *args],
                                 check=False)
-        return done.returncode, json.loads(done.stdout)
+        return done.returncode, {each['device'] for each in json.loads(
+            done.stdout)['devices'] if each['entries']}
+
+    def lag_where(self, device, *args):
+        """:returns: the lag if a device is in it, else None"""
+        found = self.lag(*args)
+        return found if device in found[1] else None
 
 
 def _file(path):
@@ -206,11 +215,11 @@ class TestConvergence(PrimaryRoleCase):
             self.wait_for_all(['o'], without=[dead])
             self.assertNotEqual(self.replicas('o')[primary],
                                 self.replicas('o')[dead])
-            status, report = self.lag('--max-seconds', '0.001')
+            # Convergers report every second.
+            status, _ = wait_for(
+                lambda: self.lag_where(primary, '--max-seconds', '0.001'),
+                '%s tells what %s lacks' % (primary, dead))
             self.assertEqual(1, status)
-            self.assertIn(primary, [each['device']
-                                    for each in report['devices']
-                                    if each['entries']])
         finally:
             self.cluster.start(node)
         self.wait_for_all(['o'])
@@ -234,9 +243,8 @@ class TestConvergence(PrimaryRoleCase):
         self.put('o')
         self.start_convergers()
         self.wait_for_all(['o'])
-        wait_for(lambda: self.lag()[0] == 0 and not any(
-            each['entries'] for each in self.lag()[1]['devices']),
-            'no device lacks anything')
+        wait_for(lambda: self.lag() == (0, set()),
+                 'no device lacks anything')
 
     def test_a_listing_has_each_object_once_as_it_is(self):
         self.put('o', b'before')
