@@ -208,10 +208,10 @@ class FollowedLog:
                 follower.applied(peer, each.eversions)
                 self.logger.timing('converger.lag.timing',
                                    time.time() * 1e3 - each.logged / 1e3)
-            elif result.outcome is Outcome.FAILED:
-                self._set_aside(peer, each.path_hash, result.reason)
-            else:
+            elif result.outcome is Outcome.UNAVAILABLE:
                 return Turn(result.reason)
+            else:
+                self._set_aside(peer, each.path_hash, result.reason)
         return Turn(has_more=len(pushes) == TURN)
 
     def _push(self, push, pusher):

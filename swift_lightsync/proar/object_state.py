@@ -18,7 +18,8 @@ They have the headers of Swift's ssync, so that the files of the two devices
 are the same byte for byte.
 """
 
-from contextlib import contextmanager
+from collections import deque
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Callable, Optional
 
@@ -114,6 +115,15 @@ class Source:
         else:
             yield from _opened(diskfile)
 
+    def check(self, partition, path_hash):
+        """Read an object whole; what decayed is put into quarantine."""
+        with suppress(DiskFileError, OSError):
+            diskfile = self.manager.get_diskfile_from_hash(
+                self.device, partition, path_hash.hex(), self.policy,
+                open_expired=True)
+            with diskfile.open():
+                deque(diskfile.reader(), maxlen=0)
+
 
 def _opened(diskfile):
     """Yield the ObjectState of a DiskFile, once."""
@@ -150,7 +160,8 @@ def _changes(diskfile):
 def _chunks(diskfile):
     left = diskfile.content_length
     try:
-        for chunk in diskfile.reader():
+        # The peer compares what it gets with the ETag.
+        for chunk in diskfile.reader(etag_validate_frac=0):
             left -= len(chunk)
             yield chunk
     except (DiskFileError, OSError) as err:

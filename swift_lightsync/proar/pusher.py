@@ -28,7 +28,7 @@ from swift.common.bufferedhttp import BufferedHTTPConnection
 from swift.common.concurrency import Timeout, green_http_client
 from swift.common.exceptions import ConnectionTimeout, MessageTimeout
 from swift.common.http import HTTP_CONFLICT, HTTP_CONTINUE, HTTP_NOT_FOUND, \
-    is_server_error, is_success
+    HTTP_UNPROCESSABLE_ENTITY, is_server_error, is_success
 from swift.common.utils import Timestamp
 
 from swift_lightsync.proar.object_state import UnreadableError
@@ -47,8 +47,13 @@ class Outcome(Enum):
     GONE = 'gone'
     #: This object could not be pushed; others may be.
     FAILED = 'failed'
+    #: ... since its body is not what its ETag says.
+    DAMAGED = 'damaged'
     #: The peer takes nothing now.
     UNAVAILABLE = 'unavailable'
+
+
+_REFUSALS = {HTTP_UNPROCESSABLE_ENTITY: Outcome.DAMAGED}
 
 
 @dataclass(frozen=True)
@@ -114,7 +119,7 @@ class Pusher:
             fresh = self._connection is None
             try:
                 with source.opened(partition, path_hash) as state:
-                    return self._send(state, partition, {
+                    result = self._send(state, partition, {
                         'User-Agent': USER_AGENT,
                         'X-Backend-Storage-Policy-Index':
                         str(int(source.policy)),
@@ -131,6 +136,10 @@ class Pusher:
                 # One that was kept may have been closed by the peer.
                 if fresh:
                     return Result(Outcome.UNAVAILABLE, _reason(err))
+            else:
+                if result.outcome is Outcome.DAMAGED:
+                    source.check(partition, path_hash)
+                return result
 
     def close(self):
         """End the connection; the next push makes one."""
@@ -228,5 +237,6 @@ def _judge(method, answer, is_newer):
         return Result(Outcome.APPLIED)
     if answer.status == HTTP_NOT_FOUND and method == 'POST' and is_newer:
         return Result(Outcome.NEWER)
-    return Result(Outcome.UNAVAILABLE if is_server_error(answer.status)
-                  else Outcome.FAILED, '%s: %s' % (method, answer.reason))
+    outcome = Outcome.UNAVAILABLE if is_server_error(answer.status) else \
+        _REFUSALS.get(answer.status, Outcome.FAILED)
+    return Result(outcome, '%s: %s' % (method, answer.reason))

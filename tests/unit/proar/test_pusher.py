@@ -206,7 +206,7 @@ class TestNotApplied(PusherTestCase):
         with open(path, 'r+b') as data:
             data.write(b'decay')
         result = self.push()
-        self.assertEqual(Outcome.FAILED, result.outcome)
+        self.assertEqual(Outcome.DAMAGED, result.outcome)
         self.assertIn('422', result.reason)
         self.assertEqual({}, self.files(PEERS[0]))
         self.assertEqual(Outcome.GONE, self.push().outcome)

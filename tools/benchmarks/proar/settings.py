@@ -39,7 +39,13 @@ SITES = {
 OPTIONS = {
     'stock': {},
     'proar': {'proxy-server': {
-        'proxy-server:policy:1': {'min_sync_copies': 2}}},
+        'proxy-server:policy:1': {'min_sync_copies': 2}},
+        # As OPERATING.md advises: clients wait for none of these.
+        'object-server': {'object-converger': {
+            'nice_priority': 10, 'disk_chunk_size': 262144}},
+        'replication-server': {'app:object-server': {
+            'nice_priority': 10, 'disk_chunk_size': 262144,
+            'network_chunk_size': 262144}}},
 }
 
 
