@@ -28,6 +28,13 @@ LOSF = [
     'protobuf>=7.35.1,<9',
 ]
 
+COSBENCH = [
+    'aiohttp>=3.9,<4',
+    'hdrhistogram>=0.10.3,<1',
+    'lxml>=4.9',
+    'uvloop>=0.19',
+]
+
 setup(
     name='swift-lightsync',
     version='0.1.0',
@@ -43,12 +50,15 @@ setup(
         'Programming Language :: Python :: 3',
     ],
     python_requires='>=3.9',
-    packages=find_packages(include=['swift_lightsync*', 'swift_losf*']),
-    package_data={'': ['*.md', '*.proto']},
+    packages=find_packages(include=[
+        'swift_lightsync*', 'swift_losf*', 'tools', 'tools.cosbench*']),
+    package_data={'': ['*.md', '*.proto', '*.xsd']},
     data_files=[
         ('share/swift-lightsync/patches',
          ['patches/series'] + sorted(glob('patches/*.patch'))),
         ('share/swift-lightsync/etc', sorted(glob('etc/*-sample'))),
+        ('share/swift-lightsync/etc/cosbench',
+         sorted(glob('etc/cosbench/*.xml'))),
     ],
     install_requires=[
         'swift>=2.38,<2.39',
@@ -60,9 +70,10 @@ setup(
         'unidiff>=0.7.5,<2',
     ],
     extras_require={
+        'cosbench': COSBENCH,
         'losf': LOSF,
         'simulation': ['matplotlib>=3.6'],
-        'test': LOSF + [
+        'test': LOSF + COSBENCH + [
             'h2>=4.1,<5',
             # What generated swift_losf/index_pb2.py.
             'grpcio-tools==1.85.1',
@@ -83,6 +94,9 @@ setup(
     },
     entry_points={
         'console_scripts': [
+            'cosbench = tools.cosbench.cli:main',
+            'swift-container-versions-propagator = '
+            'swift_lightsync.versioning.propagator:main',
             'swift-lightsync-patch = swift_lightsync.patcher:main',
             'swift-lightsync-report = swift_lightsync.report.cli:main',
             'swift-object-converger = swift_lightsync.proar.converger:main',
@@ -91,10 +105,14 @@ setup(
             'swift-losf-status = swift_losf.status:main',
             'swift-object-losf = swift_losf.manager:main',
             'swift-proar-lag = swift_lightsync.proar.lag_cli:main',
+            'swift-version-sync-report = '
+            'swift_lightsync.versioning.sync_report:main',
         ],
         'paste.filter_factory': [
             'losf-recon = swift_losf.recon:filter_factory',
             'recon = swift_lightsync.report.recon_filter:filter_factory',
+            'versioning = swift_lightsync.versioning.middleware:'
+            'filter_factory',
         ],
         'paste.app_factory': [
             'object = swift_lightsync.object_server:app_factory',

@@ -1,0 +1,91 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Adaptors: how drivers talk to a storage. ADAPTORS.md has the interface.
+
+Other packages add theirs with entry points in the groups ``cosbench.auth``
+and ``cosbench.storage``; a name of a built-in one stays the built-in one's.
+"""
+
+from importlib import import_module
+from importlib.metadata import entry_points
+
+from tools.cosbench import build
+from tools.cosbench.errors import ConfigError
+
+_HERE = 'tools.cosbench.adaptors.'
+#: kind -> type -> where its class is.
+BUILT_IN = {
+    'auth': {
+        'none': _HERE + 'none:NoneAuth',
+        'mock': _HERE + 'mock:MockAuth',
+        'swauth': _HERE + 'tempauth:TempAuth',
+        'tempauth': _HERE + 'tempauth:TempAuth',
+        'keystone': _HERE + 'keystone:Keystone',
+        'token': _HERE + 'none:TokenAuth',
+    },
+    'storage': {
+        'none': _HERE + 'none:NoneStorage',
+        'mock': _HERE + 'mock:MockStorage',
+        'swift': _HERE + 'swift:SwiftStorage',
+        's3': _HERE + 's3:S3Storage',
+    },
+}
+
+
+def _added(kind):
+    return {point.name.lower(): point for point in entry_points(
+        group='cosbench.' + kind)}
+
+
+def _names(kind):
+    return tuple(dict.fromkeys([*BUILT_IN[kind], *sorted(_added(kind))]))
+
+
+def installed():
+    """
+    :returns: ``build.Adaptors``: the types that a workload may name here
+    """
+    return build.Adaptors(auth=_names('auth'), storage=_names('storage'))
+
+
+def load(kind, name):
+    """
+    :param kind: ``auth`` or ``storage``
+    :param name: the type, as in a workload, in lower case
+    :returns: a class: of ``base.Auth`` or ``base.Storage``
+    :raises ConfigError: if none is installed, or it cannot be imported
+    """
+    if name in BUILT_IN[kind]:
+        module, _, attribute = BUILT_IN[kind][name].partition(':')
+        return getattr(import_module(module), attribute)
+    found = _added(kind).get(name)
+    if found is None:
+        raise ConfigError.of(kind + ' type', name, 'one of %s; no adaptor '
+                             'for another is installed'
+                             % ', '.join(_names(kind)))
+    try:
+        return found.load()
+    except (ImportError, AttributeError) as err:
+        raise ConfigError('%s type %s: %s cannot be imported: %s' % (
+            kind, name, found.value, err)) from err
+
+
+def storage_of(auth, storage):
+    """
+    :param auth: a ``model.Auth``
+    :param storage: a ``model.Storage``
+    :returns: a ``base.Storage``, to be opened
+    :raises ConfigError: if one of their configs is wrong
+    """
+    return load('storage', storage.type).from_config(
+        storage.config, load('auth', auth.type).from_config(auth.config))

@@ -1,0 +1,146 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""What an adaptor for an authentication or for a storage is; ADAPTORS.md.
+
+``Auth`` logs in; ``Storage`` moves objects. A work has one of each in each
+driver process; all its workers, coroutines of one event loop, share them.
+"""
+
+import time
+from dataclasses import dataclass
+from typing import NamedTuple, Optional
+
+from tools.cosbench.adaptors.errors import OperationError
+
+__all__ = ['Auth', 'Credentials', 'OperationError', 'Storage', 'Transfer',
+           'clock']
+
+#: The clock of all times here: seconds. Not the event loop's: uvloop's
+#: stands still during an iteration and counts milliseconds.
+clock = time.monotonic
+
+
+@dataclass(frozen=True)
+class Credentials:
+    """What a login gives; None: this auth has no such thing."""
+
+    token: Optional[str] = None
+    #: Where the account is.
+    storage_url: Optional[str] = None
+
+
+class Transfer(NamedTuple):
+    """An operation that succeeded."""
+
+    #: When the head of the response was there, by ``clock``.
+    first_byte: float
+    #: Bytes of object data, or of a listing, without HTTP.
+    size: int
+
+
+class Auth:
+    """Gets credentials."""
+
+    #: Whether another login can give a token that this one did not.
+    renewable = True
+    #: How often a login that failed is tried again.
+    retry = 0
+    #: Not None: works with an equal key use each other's credentials.
+    cache_key = None
+
+    @classmethod
+    def from_config(cls, config):
+        """
+        :param config: the ``Config`` of the element
+        :returns: an ``Auth``
+        :raises ConfigError: if a key is missing or has a wrong value
+        """
+        raise NotImplementedError
+
+    async def login(self):
+        """
+        Log in, once.
+
+        :returns: ``Credentials``
+        :raises OperationError: if there are none
+        """
+        raise NotImplementedError
+
+
+class Storage:
+    """
+    Moves objects. Many operations run at the same time; each may be
+    cancelled at any await. Names are texts, not quoted.
+    """
+
+    @classmethod
+    def from_config(cls, config, auth):
+        """
+        :param config: the ``Config`` of the element
+        :param auth: an ``Auth``
+        :returns: a ``Storage``
+        :raises ConfigError: if a key is missing or has a wrong value
+        """
+        raise NotImplementedError
+
+    async def open(self):
+        """
+        Log in. Called once, before all operations.
+
+        :raises OperationError: if that fails
+        """
+
+    async def close(self):
+        """Let go of all connections. Called once, also without open."""
+
+    async def create_container(self, name):
+        """
+        Make a container. One that is there already is a success.
+
+        :returns: a ``Transfer``, as all operations do
+        :raises OperationError: if the operation failed, as all do
+        """
+        raise NotImplementedError
+
+    async def delete_container(self, name):
+        """Remove an empty container; none to remove is a success."""
+        raise NotImplementedError
+
+    async def put(self, container, name, body):
+        """
+        Write an object.
+
+        :param body: iterable, more than once, in blocks of bytes;
+            ``size`` bytes; ``chunked``: their number is not told before
+        """
+        raise NotImplementedError
+
+    async def get(self, container, name, sink=None):
+        """
+        Read an object.
+
+        :param sink: called with each block (bytes or memoryview, valid
+            during the call), or None; what it raises ends the operation
+            and is raised here
+        """
+        raise NotImplementedError
+
+    async def delete(self, container, name):
+        """Remove an object; none to remove is a success."""
+        raise NotImplementedError
+
+    async def list(self, container=None, name=None):
+        """
+        List the account, or a container; or ask for one object of it.
+        """
+        raise NotImplementedError

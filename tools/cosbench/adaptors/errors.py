@@ -1,0 +1,42 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""The failure of one operation, and the classes that reports count."""
+
+#: The classes besides ``http NNN``, and what each means.
+KINDS = {
+    'timeout': 'no byte came or went for the time that is allowed',
+    'connect': 'no connection to the server',
+    'tls': 'no TLS with the server: its certificate, its protocol',
+    'closed': 'the server closed the connection before the response ended',
+    'protocol': 'what the server sent is no response in HTTP/1.1',
+    'auth': 'no token: the login failed',
+    'mock': 'what the mock adaptor was asked to fail with',
+}
+
+
+class OperationError(Exception):
+    """
+    An operation that failed.
+
+    :param kind: ``http NNN`` or one of ``KINDS``
+    :param reason: one line for a log
+    """
+
+    def __init__(self, kind, reason=''):
+        super().__init__('%s: %s' % (kind, reason) if reason else kind)
+        self.kind = kind
+        self.reason = reason
+
+    @classmethod
+    def of_status(cls, status, reason=''):
+        return cls('http %d' % status, reason)

@@ -1,0 +1,30 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""A lean HTTP/1.1 client: what a load generator needs of HTTP, and no more.
+
+response    bytes to a response; pure
+url         where a server is
+tls         which servers to trust
+connection  one connection: sends a request, feeds the response
+client      the connections to one server: reuse, time-outs
+
+One request at a time on a connection; no redirects, cookies, compression.
+What is not valid HTTP/1.1 (RFC 9112) is an error, as a benchmark that
+guesses measures something else.
+"""
+
+from tools.cosbench.adaptors.http1.client import Client
+from tools.cosbench.adaptors.http1.response import Response, header_lines
+from tools.cosbench.adaptors.http1.url import Url, parse_url
+
+__all__ = ['Client', 'Response', 'Url', 'header_lines', 'parse_url']

@@ -1,0 +1,185 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""One connection to a server: a request at a time.
+
+The response is parsed where its bytes arrive, so that a request waits for
+one future only. A server may answer before it has read the body: the rest
+is not sent, and the connection not used again.
+"""
+
+import asyncio
+
+from tools.cosbench.adaptors.base import clock
+from tools.cosbench.adaptors.errors import OperationError
+
+_CHUNK_END = b'\r\n'
+_LAST_CHUNK = b'0\r\n\r\n'
+
+
+class Connection(asyncio.Protocol):
+    """:param on_close: called with this one when it is closed"""
+
+    __slots__ = ('_transport', '_response', '_waiter', '_on_close',
+                 '_writable', '_loop', 'closed', 'progress', 'unsent')
+
+    def __init__(self, loop, on_close):
+        self._loop = loop
+        self._on_close = on_close
+        self._transport = None
+        self._response = None
+        self._waiter = None
+        #: A future while the transport wants no more.
+        self._writable = None
+        self.closed = False
+        #: When a byte came or went last, by ``clock``.
+        self.progress = clock()
+        #: Bytes that waited to be sent when that was looked at last.
+        self.unsent = 0
+
+    @property
+    def busy(self):
+        return self._waiter is not None
+
+    async def exchange(self, head, body, response):
+        """
+        :param head: bytes
+        :param body: None, or blocks as ``Storage.put`` has them
+        :param response: a ``Response``; complete on return
+        :raises OperationError: if it could not be had
+        """
+        if self.closed:
+            raise OperationError('closed', 'before the request')
+        waiter = self._waiter = self._loop.create_future()
+        self._response = response
+        self.progress = clock()
+        try:
+            if body is None:
+                self._transport.write(head)
+            else:
+                await self._send(head, body, waiter)
+            await waiter
+        except BaseException:
+            self.abort()
+            raise
+        finally:
+            self._waiter = self._response = None
+        if not response.reusable:
+            self.close()
+
+    async def _send(self, head, body, waiter):
+        sent, pieces, chunked = 0, [head], body.chunked
+        for block in body:
+            if chunked:
+                pieces += (b'%x\r\n' % len(block), block, _CHUNK_END)
+            else:
+                pieces.append(block)
+            self._transport.writelines(pieces)
+            sent += len(block)
+            self.progress = clock()
+            if self._writable is not None:
+                await self._writable
+            if waiter.done():
+                break
+            pieces = []
+        if waiter.done():
+            if sent < body.size or chunked or self.waiting_bytes():
+                # The rest of the body is still owed.
+                self._response.reusable = False
+            return
+        if sent != body.size:
+            raise ValueError('the body has %d bytes instead of %d'
+                             % (sent, body.size))
+        if chunked:
+            pieces.append(_LAST_CHUNK)
+        if pieces:
+            self._transport.writelines(pieces)
+
+    def fail(self, error):
+        """End what is going on, with an error for the one who waits."""
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_exception(error)
+        self.abort()
+
+    def abort(self):
+        """Close without a good-bye."""
+        self._gone()
+        if self._transport is not None:
+            self._transport.abort()
+
+    def close(self):
+        """Close, after what was written is sent."""
+        self._gone()
+        self._transport.close()
+
+    def waiting_bytes(self):
+        """:returns: bytes that the server, or the kernel, has not taken"""
+        return self._transport.get_write_buffer_size()
+
+    def _gone(self):
+        if not self.closed:
+            self.closed = True
+            self._on_close(self)
+        self._wake()
+
+    def _wake(self):
+        if self._writable is not None:
+            if not self._writable.done():
+                self._writable.set_result(None)
+            self._writable = None
+
+    # What the event loop calls.
+
+    def connection_made(self, transport):
+        self._transport = transport
+
+    def data_received(self, data):
+        response, waiter = self._response, self._waiter
+        if response is None or waiter.done():
+            # Nobody asked.
+            self.abort()
+            return
+        now = self.progress = clock()
+        try:
+            response.feed(data)
+        except Exception as err:
+            # Also the sink's: the waiter gets it, and can handle it.
+            self.fail(err)
+            return
+        if not response.first_byte and response.status:
+            response.first_byte = now
+        if response.complete:
+            waiter.set_result(None)
+            self._wake()
+
+    def eof_received(self):
+        response, waiter = self._response, self._waiter
+        if response is not None and not waiter.done():
+            try:
+                response.eof()
+                waiter.set_result(None)
+            except OperationError as err:
+                self.fail(err)
+        self._gone()
+
+    def connection_lost(self, exc):
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_exception(OperationError(
+                'closed', str(exc or 'the server closed the connection')))
+        self._gone()
+
+    def pause_writing(self):
+        if self._writable is None and not self.closed:
+            self._writable = self._loop.create_future()
+
+    def resume_writing(self):
+        self._wake()

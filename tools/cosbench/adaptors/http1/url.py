@@ -1,0 +1,65 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Where a server is."""
+
+from typing import NamedTuple
+from urllib.parse import quote, urlsplit
+
+from tools.cosbench.errors import ConfigError
+
+PORTS = {'http': 80, 'https': 443}
+_ALLOWED = 'http(s)://host[:port][/path], without user, query, fragment'
+
+
+class Url(NamedTuple):
+    """A server, and a path on it."""
+
+    scheme: str
+    host: str
+    port: int
+    #: Quoted, without a slash at its end: empty for the root.
+    path: str = ''
+
+    @property
+    def netloc(self):
+        """:returns: host and port as in a Host header"""
+        host = '[%s]' % self.host if ':' in self.host else self.host
+        if self.port == PORTS[self.scheme]:
+            return host
+        return '%s:%d' % (host, self.port)
+
+    def __str__(self):
+        return '%s://%s%s' % (self.scheme, self.netloc, self.path)
+
+
+def parse_url(key, text):
+    """
+    :param key: the setting, for the error
+    :param text: a URL
+    :returns: a ``Url``
+    :raises ConfigError: if it is none of http or https, or has more than
+        a host, a port and a path
+    """
+    try:
+        parts = urlsplit(text.strip())
+        host, port = parts.hostname, parts.port
+        # A host name as DNS has it.
+        host = host and host.encode('idna' if '%' not in host else 'ascii'
+                                    ).decode('ascii')
+    except (ValueError, UnicodeError):
+        raise ConfigError.of(key, text, _ALLOWED) from None
+    if parts.scheme not in PORTS or not host or port == 0 or \
+            '@' in parts.netloc or parts.query or parts.fragment:
+        raise ConfigError.of(key, text, _ALLOWED)
+    return Url(parts.scheme, host, port or PORTS[parts.scheme],
+               quote(parts.path.rstrip('/'), safe="/%~:@!$&'()*+,;="))

@@ -1,0 +1,102 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""What the auths that ask a server have in common."""
+
+from tools.cosbench.adaptors.base import Auth
+from tools.cosbench.adaptors.errors import OperationError
+from tools.cosbench.adaptors.http1 import header_lines, parse_url
+from tools.cosbench.adaptors.settings import Connector
+from tools.cosbench.errors import ConfigError
+
+#: Bytes of an answer to a login.
+MAX_ANSWER = 2 ** 22
+MAX_RETRY = 1000
+
+
+class Payload:
+    """:param data: bytes: the body of a request"""
+
+    chunked = False
+
+    def __init__(self, data):
+        self._data = data
+        self.size = len(data)
+
+    def __iter__(self):
+        return iter([self._data])
+
+
+class HttpAuth(Auth):
+    """
+    :param config: auth_url or url; timeout; retry; caching; what
+        ``Connector`` takes
+    """
+
+    #: Milliseconds.
+    default_timeout = 30000
+
+    def __init__(self, config):
+        key = 'auth_url' if 'auth_url' in config else 'url'
+        if key not in config:
+            raise ConfigError('auth_url is missing from the config')
+        self._url = config.parsed(key, parse_url)
+        self._connector = Connector(config, self.default_timeout)
+        self.retry = config.integer('retry', 0, most=MAX_RETRY)
+        if config.flag('caching', False):
+            self.cache_key = (type(self), config)
+
+    @classmethod
+    def from_config(cls, config):
+        return cls(config)
+
+    async def ask(self, method, target, headers, payload=None):
+        """
+        :param method: bytes
+        :param target: text, quoted
+        :param headers: (name, value) pairs
+        :param payload: bytes, or None
+        :returns: (``Response``, bytes of its body)
+        :raises OperationError: ``auth``, if its status is not 2xx
+        """
+        answer = bytearray()
+
+        def keep(data):
+            answer.extend(data)
+            if len(answer) > MAX_ANSWER:
+                raise OperationError('protocol', 'an answer of more than %d '
+                                     'bytes' % MAX_ANSWER)
+        client = self._connector.client(self._url)
+        try:
+            response = await client.request(
+                method, target.encode('ascii'), header_lines(headers),
+                payload and Payload(payload), keep)
+        except OperationError as err:
+            raise self.refusal(str(err)) from err
+        finally:
+            await client.close()
+        if response.status // 100 != 2:
+            raise self.refusal('http %d' % response.status)
+        return response, bytes(answer)
+
+    def refusal(self, reason):
+        """:returns: an error that names the server"""
+        return OperationError('auth', '%s: %s' % (self._url, reason))
+
+
+def header(response, *names):
+    """:returns: the first of the headers that is there, as a text"""
+    for name in names:
+        value = response.headers.get(name)
+        if value:
+            return value.decode('utf8', 'replace')
+    return None

@@ -1,0 +1,83 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""One login for all coroutines of a work, and one more when it expires."""
+
+import asyncio
+
+from tools.cosbench.adaptors.errors import OperationError
+
+#: What an auth with a ``cache_key`` got last, for the works after this one.
+_cached = {}
+
+
+class Login:
+    """:param auth: a ``base.Auth``"""
+
+    def __init__(self, auth):
+        self._auth = auth
+        self._current = None
+        self._pending = None
+        #: Whether the credentials are those of an earlier work: they were
+        #: good, and may have expired since.
+        self.reused = False
+
+    async def credentials(self):
+        """
+        :returns: ``Credentials``: those that are there, or by a login
+        :raises OperationError: ``auth``, if all tries failed
+        """
+        if self._current is None:
+            self._current = _cached.get(self._auth.cache_key)
+            self.reused = self._current is not None
+        if self._current is None:
+            await self._shared()
+        return self._current
+
+    async def renewed(self, stale):
+        """
+        However many coroutines ask at once, there is one login.
+
+        :param stale: the ``Credentials`` that the storage refused
+        :returns: others, or None if this auth cannot get any
+        :raises OperationError: ``auth``, if all tries failed
+        """
+        if self._current is stale:
+            if not self._auth.renewable:
+                return None
+            await self._shared()
+        return self._current
+
+    async def _shared(self):
+        if self._pending is None:
+            self._pending = asyncio.ensure_future(self._login())
+            self._pending.add_done_callback(self._done)
+        # One that is cancelled must not take the login from the others.
+        await asyncio.shield(self._pending)
+
+    async def _login(self):
+        for left in range(self._auth.retry, -1, -1):
+            try:
+                self._current = await self._auth.login()
+                break
+            except OperationError as err:
+                if not left:
+                    raise OperationError('auth', err.reason or err.kind) \
+                        from err
+        if self._auth.cache_key is not None:
+            _cached[self._auth.cache_key] = self._current
+
+    def _done(self, task):
+        self._pending = None
+        if not task.cancelled():
+            # Those who waited have it; there may be none left.
+            task.exception()

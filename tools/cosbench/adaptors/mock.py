@@ -1,0 +1,95 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""``mock``: a storage that waits and, if asked, fails; no network."""
+
+import asyncio
+import random
+
+from tools.cosbench.adaptors.base import Auth, Credentials, \
+    OperationError, Storage, Transfer, clock
+from tools.cosbench.content import Body
+from tools.cosbench.model import HASH_TRAILER
+
+MAX_DELAY = 24 * 3600 * 1000
+
+
+class MockAuth(Auth):
+    """:param config: token; delay, milliseconds"""
+
+    def __init__(self, config):
+        self._token = config.text('token', 'token')
+        self._delay = config.integer('delay', 0, most=MAX_DELAY) / 1000
+        self.retry = config.integer('retry', 0)
+
+    @classmethod
+    def from_config(cls, config):
+        return cls(config)
+
+    async def login(self):
+        await asyncio.sleep(self._delay)
+        return Credentials(self._token)
+
+
+class MockStorage(Storage):
+    """
+    Keeps nothing: any object is there, and has ``size`` bytes.
+
+    :param config: size, bytes of an object that is read; delay of each
+        operation, milliseconds; errors, the probability that one fails;
+        seed of that
+    """
+
+    def __init__(self, config, auth):
+        self._size = config.integer('size', 1000)
+        self._delay = config.integer('delay', 10, most=MAX_DELAY) / 1000
+        self._errors = config.fraction('errors', 0.0)
+        self._random = random.Random(config.integer('seed', 0))
+        self._auth = auth
+
+    @classmethod
+    def from_config(cls, config, auth):
+        return cls(config, auth)
+
+    async def open(self):
+        await self._auth.login()
+
+    async def _wait(self, size=0):
+        await asyncio.sleep(self._delay)
+        if self._errors and self._random.random() < self._errors:
+            raise OperationError('mock', 'as asked for with errors=%g'
+                                 % self._errors)
+        return Transfer(clock(), size)
+
+    async def create_container(self, name):
+        return await self._wait()
+
+    async def delete_container(self, name):
+        return await self._wait()
+
+    async def put(self, container, name, body):
+        # Through it, as a storage goes: a body that breaks must show.
+        return await self._wait(sum(len(block) for block in body))
+
+    async def get(self, container, name, sink=None):
+        transfer = await self._wait(self._size)
+        if sink is not None:
+            for block in Body(self._size,
+                              hash_check=self._size >= HASH_TRAILER):
+                sink(block)
+        return transfer
+
+    async def delete(self, container, name):
+        return await self._wait()
+
+    async def list(self, container=None, name=None):
+        return await self._wait()

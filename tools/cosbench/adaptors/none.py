@@ -1,0 +1,82 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Adaptors that do nothing, and the auth that has its token already."""
+
+from tools.cosbench.adaptors.base import Auth, Credentials, Storage, \
+    Transfer, clock
+from tools.cosbench.adaptors.http1 import parse_url
+from tools.cosbench.adaptors.settings import one_line
+
+
+class NoneAuth(Auth):
+    """``none``: no credentials; the storage's config may have some."""
+
+    renewable = False
+
+    @classmethod
+    def from_config(cls, config):
+        return cls()
+
+    async def login(self):
+        return Credentials()
+
+
+class TokenAuth(Auth):
+    """
+    ``token``: a token that somebody else got.
+
+    :param config: token; storage_url
+    """
+
+    renewable = False
+
+    def __init__(self, config):
+        url = config.parsed('storage_url', parse_url, None)
+        self._credentials = Credentials(
+            one_line(config, 'token'), str(url) if url else None)
+
+    @classmethod
+    def from_config(cls, config):
+        return cls(config)
+
+    async def login(self):
+        return self._credentials
+
+
+class NoneStorage(Storage):
+    """``none``: every operation succeeds at once, and moves nothing."""
+
+    @classmethod
+    def from_config(cls, config, auth):
+        return cls()
+
+    async def _nothing(self):
+        return Transfer(clock(), 0)
+
+    async def create_container(self, name):
+        return await self._nothing()
+
+    async def delete_container(self, name):
+        return await self._nothing()
+
+    async def put(self, container, name, body):
+        return await self._nothing()
+
+    async def get(self, container, name, sink=None):
+        return await self._nothing()
+
+    async def delete(self, container, name):
+        return await self._nothing()
+
+    async def list(self, container=None, name=None):
+        return await self._nothing()

@@ -1,0 +1,214 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""``s3``: S3 with Signature Version 4.
+
+- Requests always tell their length: S3 takes no chunked ones.
+- ``payload_signing=true`` signs bodies, too, at the cost of a SHA-256.
+- Buckets are in the host name (virtual-hosted) unless path_style_access is
+  true, the endpoint is an IP address or localhost, or the name cannot be
+  in one; names with dots cannot, for the sake of certificates.
+- A list of a bucket has one page; with an object, those that begin so.
+"""
+
+import ipaddress
+import re
+import time
+from functools import lru_cache
+from hashlib import sha256
+from urllib.parse import quote
+
+from tools.cosbench.adaptors import sigv4
+from tools.cosbench.adaptors.base import OperationError, Storage, Transfer
+from tools.cosbench.adaptors.http1 import Url, header_lines, parse_url
+from tools.cosbench.adaptors.http_auth import Payload
+from tools.cosbench.adaptors.settings import Connector, one_line
+from tools.cosbench.errors import ConfigError
+
+#: Milliseconds.
+TIMEOUT = 30000
+ENDPOINT = 'http://s3.amazonaws.com'
+#: Where a bucket is without a LocationConstraint.
+HOME = 'us-east-1'
+_OK = range(200, 300)
+_IN_HOST = re.compile(r'[a-z0-9][a-z0-9-]{1,61}[a-z0-9]')
+_OF_REGION = re.compile(r's3[.-]([a-z]{2}(?:-[a-z]+)+-\d)\.amazonaws\.com')
+#: Creating what is there: a success, as in COSBench.
+_EXISTS = (b'BucketAlreadyOwnedByYou', b'BucketAlreadyExists')
+_CONSTRAINT = (
+    '<CreateBucketConfiguration xmlns="http://s3.amazonaws.com/doc/'
+    '2006-03-01/"><LocationConstraint>%s</LocationConstraint>'
+    '</CreateBucketConfiguration>')
+
+
+class _Known:
+    """A body whose length is told, whatever it says."""
+
+    chunked = False
+
+    def __init__(self, body):
+        self._body = body
+        self.size = body.size
+
+    def __iter__(self):
+        return iter(self._body)
+
+
+@lru_cache(maxsize=2)
+def _stamp(second):
+    return time.strftime('%Y%m%dT%H%M%SZ', time.gmtime(second))
+
+
+def _payload_hash(body):
+    digest = sha256()
+    for block in body:
+        digest.update(block)
+    return digest.hexdigest()
+
+
+class S3Storage(Storage):
+    """
+    :param config: accesskey, secretkey, sessiontoken; endpoint, region;
+        timeout, milliseconds; path_style_access; payload_signing;
+        proxyhost, proxyport; what ``Connector`` takes
+    """
+
+    def __init__(self, config):
+        self._url = config.parsed(
+            'endpoint', parse_url, parse_url('endpoint', ENDPOINT))
+        self._connector = Connector(
+            config, TIMEOUT, _proxy(config, self._url))
+        host = _OF_REGION.fullmatch(self._url.host)
+        self._scope = sigv4.Scope(
+            one_line(config, 'accesskey'), config.text('secretkey'),
+            one_line(config, 'region', host[1] if host else HOME))
+        self._token = one_line(config, 'sessiontoken', '')
+        self._signs_payload = config.flag('payload_signing', False)
+        self._in_path = config.flag('path_style_access', False) or \
+            _is_address(self._url.host)
+        self._clients = {}
+
+    @classmethod
+    def from_config(cls, config, auth):
+        return cls(config)
+
+    async def close(self):
+        for client in self._clients.values():
+            await client.close()
+
+    def _place(self, container):
+        """:returns: (``Client``, path of the bucket, without a slash)"""
+        path = self._url.path
+        if container and (self._in_path
+                          or not _IN_HOST.fullmatch(container)):
+            path += '/' + quote(container, safe='-_.~')
+            container = None
+        client = self._clients.get(container)
+        if client is None:
+            url = self._url._replace(path='')
+            if container:
+                url = url._replace(host='%s.%s' % (container, url.host))
+            client = self._clients[container] = self._connector.client(url)
+        return client, path
+
+    async def _request(self, method, container, name='', query=(),
+                       body=None, sink=None):
+        client, path = self._place(container)
+        path += '/' + quote(name, safe='/-_.~')
+        query = sigv4.query_string(query)
+        signed = self._signed(method, client.url, path, query, body)
+        target = '%s?%s' % (path, query) if query else path
+        return await client.request(
+            method.encode(), target.encode('ascii'), signed, body, sink)
+
+    def _signed(self, method, url, path, query, body):
+        """:returns: the lines of the headers that let a request in"""
+        payload = sigv4.EMPTY
+        if body is not None:
+            payload = _payload_hash(body) if self._signs_payload \
+                else sigv4.UNSIGNED
+        stamp = _stamp(int(time.time()))
+        headers = [('host', url.netloc), ('x-amz-content-sha256', payload),
+                   ('x-amz-date', stamp)]
+        if self._token:
+            headers.append(('x-amz-security-token', self._token))
+        value = sigv4.authorization(
+            self._scope, method, path, query, headers, payload, stamp)
+        # The client writes Host itself.
+        return header_lines([*headers[1:], ('Authorization', value)])
+
+    async def create_container(self, name):
+        body = None
+        if self._scope.region != HOME:
+            body = Payload((_CONSTRAINT % self._scope.region).encode())
+        response = await self._request('PUT', name, body=body)
+        if response.status != 409 or not any(
+                code in response.excerpt for code in _EXISTS):
+            _check(response, 'PUT', name)
+        return Transfer(response.first_byte, 0)
+
+    async def delete_container(self, name):
+        return await self._delete(name, '')
+
+    async def delete(self, container, name):
+        return await self._delete(container, name)
+
+    async def _delete(self, container, name):
+        response = await self._request('DELETE', container, name)
+        if response.status != 404:
+            _check(response, 'DELETE', container, name)
+        return Transfer(response.first_byte, 0)
+
+    async def put(self, container, name, body):
+        response = await self._request(
+            'PUT', container, name,
+            body=_Known(body) if body.chunked else body)
+        _check(response, 'PUT', container, name)
+        return Transfer(response.first_byte, body.size)
+
+    async def get(self, container, name, sink=None):
+        response = await self._request('GET', container, name, sink=sink)
+        _check(response, 'GET', container, name)
+        return Transfer(response.first_byte, response.size)
+
+    async def list(self, container=None, name=None):
+        query = [('list-type', '2')] if container else []
+        if name:
+            query.append(('prefix', name))
+        response = await self._request('GET', container, query=query)
+        _check(response, 'GET', container, '')
+        return Transfer(response.first_byte, response.size)
+
+
+def _check(response, method, *names):
+    if response.status not in _OK:
+        raise OperationError.of_status(response.status, '%s %s: %s' % (
+            method, '/'.join(name or '' for name in names),
+            response.said()))
+
+
+def _is_address(host):
+    try:
+        ipaddress.ip_address(host)
+        return True
+    except ValueError:
+        return host == 'localhost'
+
+
+def _proxy(config, endpoint):
+    if not config.text('proxyhost', ''):
+        return None
+    if endpoint.scheme == 'https':
+        raise ConfigError('proxyhost=%r: must not be used with an https '
+                          'endpoint' % config['proxyhost'])
+    return Url('http', config['proxyhost'],
+               config.integer('proxyport', least=1, most=65535))

@@ -1,0 +1,67 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""The keys that several adaptors have.
+
+COSBench's are ``timeout`` (milliseconds) and, in some of its adaptors,
+``no_verify_ssl``; ``cacert`` is new.
+"""
+
+from tools.cosbench.adaptors.http1 import Client
+from tools.cosbench.adaptors.http1.tls import trust
+from tools.cosbench.config import REQUIRED
+from tools.cosbench.errors import ConfigError
+
+MAX_TIMEOUT = 24 * 3600 * 1000
+
+
+def timeout(config, default):
+    """
+    :param default: milliseconds
+    :returns: seconds; 0: no limit
+    """
+    return config.integer('timeout', default, most=MAX_TIMEOUT) / 1000
+
+
+def one_line(config, key, default=REQUIRED):
+    """
+    :returns: a text that can be the value of a header
+    :raises ConfigError: if it cannot, without showing it: it is a secret
+    """
+    text = config.text(key, default)
+    if set(text) & set('\r\n\0'):
+        raise ConfigError('%s: must be one line' % key)
+    return text
+
+
+class Connector:
+    """
+    Makes clients that trust and wait as a config says.
+
+    :param config: timeout, cacert, no_verify_ssl
+    :param default: of timeout, milliseconds
+    :param via: the ``Url`` of a proxy, or None
+    :raises ConfigError: if a value is wrong
+    """
+
+    def __init__(self, config, default, via=None):
+        self._timeout = timeout(config, default)
+        self._via = via
+        # Read now: a wrong one is found before anything runs.
+        self._context = trust(
+            'https', config.text('cacert', None) or None,
+            not config.flag('no_verify_ssl', False))
+
+    def client(self, url):
+        """:returns: a ``Client`` for the server of the ``Url``"""
+        return Client(url, self._timeout, self._context
+                      if url.scheme == 'https' else None, self._via)

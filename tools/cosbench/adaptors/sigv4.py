@@ -1,0 +1,83 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""AWS Signature Version 4 of the headers of a request; pure.
+
+As S3 has it: the path is quoted once, and not normalised.
+"""
+
+import hmac
+from functools import lru_cache
+from hashlib import sha256
+from typing import NamedTuple
+from urllib.parse import quote
+
+ALGORITHM = 'AWS4-HMAC-SHA256'
+#: The hash of no bytes.
+EMPTY = sha256().hexdigest()
+UNSIGNED = 'UNSIGNED-PAYLOAD'
+
+
+class Scope(NamedTuple):
+    """Who signs, and for what."""
+
+    access_key: str
+    secret_key: str
+    region: str
+    service: str = 's3'
+
+
+def query_string(pairs):
+    """
+    :param pairs: (name, value) texts
+    :returns: a query in the one order and quoting that can be signed
+    """
+    return '&'.join('%s=%s' % pair for pair in sorted(
+        (quote(name, safe='-_.~'), quote(value, safe='-_.~'))
+        for name, value in pairs))
+
+
+def _hmac(key, text):
+    return hmac.digest(key, text.encode('utf8'), 'sha256')
+
+
+@lru_cache(maxsize=64)
+def _key(scope, day):
+    key = ('AWS4' + scope.secret_key).encode('utf8')
+    for part in (day, scope.region, scope.service, 'aws4_request'):
+        key = _hmac(key, part)
+    return key
+
+
+def authorization(scope, method, path, query, headers, payload, stamp):
+    """
+    :param scope: a ``Scope``
+    :param method: text
+    :param path: quoted, as in the request
+    :param query: of ``query_string``
+    :param headers: those that are signed: (name in lower case, value),
+        sorted; host must be one
+    :param payload: the SHA-256 of the body in hex, or ``UNSIGNED``
+    :param stamp: the time, ``YYYYMMDDTHHMMSSZ``
+    :returns: the value of the header Authorization
+    """
+    names = ';'.join(name for name, _ in headers)
+    lines = ''.join('%s:%s\n' % (name, ' '.join(value.split()))
+                    for name, value in headers)
+    canonical = '\n'.join((method, path, query, lines, names, payload))
+    place = '%s/%s/%s/aws4_request' % (
+        stamp[:8], scope.region, scope.service)
+    signature = _hmac(_key(scope, stamp[:8]), '\n'.join((
+        ALGORITHM, stamp, place,
+        sha256(canonical.encode('utf8')).hexdigest()))).hex()
+    return '%s Credential=%s/%s, SignedHeaders=%s, Signature=%s' % (
+        ALGORITHM, scope.access_key, place, names, signature)

@@ -1,0 +1,176 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""``swift``: the Object Storage API v1.
+
+- What the auth gives wins over ``token`` and ``storage_url`` of the config,
+  as in COSBench.
+- A token that was good and is refused (401) has expired: one login for all
+  workers, then the operation once more. A token that never was good is not
+  renewed, or each operation would log in.
+- Nothing else is tried again.
+- As in COSBench: a list with an object is a HEAD of it; what is there
+  already, or not there any more, is a success.
+"""
+
+from functools import lru_cache
+from urllib.parse import quote
+
+from tools.cosbench.adaptors.base import OperationError, Storage, Transfer
+from tools.cosbench.adaptors.http1 import header_lines, parse_url
+from tools.cosbench.adaptors.login import Login
+from tools.cosbench.adaptors.settings import Connector, one_line
+from tools.cosbench.errors import ConfigError
+
+#: Milliseconds.
+TIMEOUT = 30000
+_NOT_FOUND = 404
+_OCTETS = header_lines([('Content-Type', 'application/octet-stream')])
+
+
+@lru_cache(maxsize=4096)
+def _container(name):
+    return b'/' + quote(name, safe='').encode('ascii')
+
+
+def _path(container, name):
+    return _container(container) + b'/' + quote(name).encode('ascii')
+
+
+class _Account:
+    """Where the account is and how to be let in; fixed but for ``good``."""
+
+    __slots__ = ('credentials', 'client', 'path', 'headers', 'good')
+
+    def __init__(self, credentials, client, path, token):
+        self.credentials = credentials
+        self.client = client
+        self.path = path
+        self.headers = header_lines(
+            [('X-Auth-Token', token)] if token else [])
+        #: Whether the storage has accepted the token once.
+        self.good = False
+
+
+class SwiftStorage(Storage):
+    """
+    :param config: timeout, milliseconds; token; storage_url; policy of
+        containers that are created; what ``Connector`` takes
+    :param auth: an ``Auth``
+    """
+
+    def __init__(self, config, auth):
+        self._connector = Connector(config, TIMEOUT)
+        self._token = one_line(config, 'token', '')
+        self._url = config.parsed('storage_url', parse_url, None)
+        policy = one_line(config, 'policy', '')
+        self._policy = header_lines(
+            [('X-Storage-Policy', policy)] if policy else [])
+        self._login = Login(auth)
+        self._clients = {}
+        self._account = None
+
+    @classmethod
+    def from_config(cls, config, auth):
+        return cls(config, auth)
+
+    async def open(self):
+        self._use(await self._login.credentials())
+        self._account.good = self._login.reused
+
+    async def close(self):
+        for client in self._clients.values():
+            await client.close()
+
+    def _use(self, credentials):
+        try:
+            url = self._url
+            if credentials.storage_url:
+                url = parse_url('storage_url', credentials.storage_url)
+            if url is None:
+                raise ConfigError('neither the auth nor the config of the '
+                                  'storage has a storage_url')
+        except ConfigError as err:
+            raise OperationError('auth', str(err)) from None
+        server = url._replace(path='')
+        if server not in self._clients:
+            self._clients[server] = self._connector.client(server)
+        self._account = _Account(
+            credentials, self._clients[server], url.path.encode('ascii'),
+            credentials.token or self._token)
+
+    async def _renew(self, stale):
+        """:returns: whether there is another account than the stale one"""
+        if self._account is stale:
+            if not stale.good:
+                return False
+            credentials = await self._login.renewed(stale.credentials)
+            if credentials is None:
+                return False
+            # The first of those who waited.
+            if self._account is stale:
+                self._use(credentials)
+        return True
+
+    async def _request(self, method, path, headers=b'', body=None,
+                       sink=None, absent=False):
+        """:param absent: whether 404 is a success, too"""
+        account = self._account
+        response = await account.client.request(
+            method, account.path + path, account.headers + headers, body,
+            sink)
+        if response.status == 401 and await self._renew(account):
+            account = self._account
+            response = await account.client.request(
+                method, account.path + path, account.headers + headers, body,
+                sink)
+        status = response.status
+        if 200 <= status < 300 or absent and status == _NOT_FOUND:
+            account.good = True
+            return response
+        raise OperationError.of_status(status, '%s %s: %s; X-Trans-Id %s' % (
+            method.decode(), (account.path + path).decode(),
+            response.said(),
+            response.headers.get(b'x-trans-id', b'-').decode('latin1')))
+
+    async def create_container(self, name):
+        response = await self._request(
+            b'PUT', _container(name), self._policy)
+        return Transfer(response.first_byte, 0)
+
+    async def delete_container(self, name):
+        response = await self._request(
+            b'DELETE', _container(name), absent=True)
+        return Transfer(response.first_byte, 0)
+
+    async def put(self, container, name, body):
+        response = await self._request(
+            b'PUT', _path(container, name), _OCTETS, body)
+        return Transfer(response.first_byte, body.size)
+
+    async def get(self, container, name, sink=None):
+        response = await self._request(
+            b'GET', _path(container, name), sink=sink)
+        return Transfer(response.first_byte, response.size)
+
+    async def delete(self, container, name):
+        response = await self._request(
+            b'DELETE', _path(container, name), absent=True)
+        return Transfer(response.first_byte, 0)
+
+    async def list(self, container=None, name=None):
+        if name:
+            response = await self._request(b'HEAD', _path(container, name))
+        else:
+            response = await self._request(
+                b'GET', _container(container) if container else b'')
+        return Transfer(response.first_byte, response.size)

@@ -1,0 +1,36 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""``tempauth`` and ``swauth``: user and key for a token, by headers."""
+
+from tools.cosbench.adaptors.base import Credentials
+from tools.cosbench.adaptors.http_auth import HttpAuth, header
+from tools.cosbench.adaptors.settings import one_line
+
+
+class TempAuth(HttpAuth):
+    """:param config: username, password, auth_url; see ``HttpAuth``"""
+
+    def __init__(self, config):
+        super().__init__(config)
+        self._headers = (('X-Auth-User', one_line(config, 'username')),
+                         ('X-Auth-Key', one_line(config, 'password')))
+
+    async def login(self):
+        response, _ = await self.ask(
+            b'GET', self._url.path or '/', self._headers)
+        token = header(response, b'x-auth-token', b'x-storage-token')
+        url = header(response, b'x-storage-url')
+        if not token or not url:
+            raise self.refusal('the answer lacks X-Auth-Token or '
+                               'X-Storage-Url')
+        return Credentials(token, url)
