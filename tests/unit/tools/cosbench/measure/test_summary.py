@@ -1,0 +1,75 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""The figures of a report: a hand-checked example, and the edges."""
+
+import unittest
+
+from tools.cosbench.measure.sample import Sample
+from tools.cosbench.measure.summary import Metrics
+from tools.cosbench.measure.tally import Tally
+
+
+def tally():
+    """
+    Ten reads of 1000 bytes that take 1, 2, ... 10 ms, half of that to the
+    first byte, each due 1 ms before its start; and two that fail.
+    """
+    made = Tally()
+    for number in range(1, 11):
+        start = 0.1 * number
+        took = 0.001 * number
+        made.add(Sample('op1', start - .001, start, start + took / 2,
+                        start + took, 1000))
+    for error in ('timeout', 'http 503'):
+        made.add(Sample('op1', 2, 2, 2.05, 2.1, 0, error))
+    return made
+
+
+class TestMetrics(unittest.TestCase):
+
+    def test_by_hand(self):
+        found = Metrics.of(tally(), 4, 5)
+        self.assertEqual((10, 10000, 2, 4, 5, 2.0, 2000.0, 10 / 12), (
+            found.op_count, found.byte_count, found.failures, found.workers,
+            found.seconds, found.throughput, found.bandwidth,
+            found.success_ratio))
+        self.assertAlmostEqual(5.5, found.avg_res)
+        self.assertAlmostEqual(2.75, found.avg_proc)
+        for name, value in dict(p50=5, p60=6, p80=8, p90=9, p95=10, p99=10,
+                                p999=10, p100=10).items():
+            self.assertAlmostEqual(value, getattr(found, name),
+                                   delta=value / 1000, msg=name)
+        self.assertAlmostEqual(6.5, found.intended.average)
+        self.assertEqual(11.0, found.intended.p100)
+
+    def test_without_a_run_time_it_is_first_start_to_last_end(self):
+        self.assertAlmostEqual(2.0, Metrics.of(tally(), 4).seconds)
+        self.assertAlmostEqual(5.0, Metrics.of(tally(), 4, 0).throughput)
+
+    def test_nothing_has_no_ratio_and_no_times(self):
+        found = Metrics.of(Tally(), 4)
+        self.assertEqual((0, 0.0, 0.0, None, None, None, None, None), (
+            found.op_count, found.throughput, found.bandwidth,
+            found.success_ratio, found.avg_res, found.avg_proc, found.p100,
+            found.intended))
+
+    def test_failures_only_are_a_ratio_of_nothing(self):
+        made = Tally()
+        made.add(Sample('op1', 0, 0, 1, 1, 0, 'connect'))
+        found = Metrics.of(made, 1, 10)
+        self.assertEqual((0.0, 0.0, None), (
+            found.success_ratio, found.throughput, found.avg_res))
+
+
+if __name__ == '__main__':
+    unittest.main()

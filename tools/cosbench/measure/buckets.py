@@ -1,0 +1,46 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Buckets whose width grows with the value, as those of HdrHistogram.
+
+A bucket of ``2 ** half`` per doubling: values below ``2 ** (half + 1)`` have
+their own, above them a bucket is at most ``1 / 2 ** half`` of its values
+wide. Buckets are numbered without gaps, by ascending values.
+"""
+
+
+def bucket_of(value, half):
+    """
+    :param value: a positive integer
+    :returns: the number of its bucket
+    """
+    shift = value.bit_length() - half - 1
+    return value if shift <= 0 else (shift << half) + (value >> shift)
+
+
+def bounds_of(bucket, half):
+    """
+    :returns: the least and the most value of a bucket
+    """
+    shift = max(0, (bucket >> half) - 1)
+    low = (bucket - (shift << half)) << shift
+    return low, low + (1 << shift) - 1
+
+
+def rank(percent, count):
+    """
+    The nearest rank.
+
+    :returns: which of ``count`` sorted values the percentile is, from 1
+    """
+    # In thousandths, so that 99.9 is what it says.
+    return max(1, -(-round(percent * 1000) * count // 100000))

@@ -1,0 +1,98 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""What a report says of an operation: its tally, over its time."""
+
+from dataclasses import dataclass
+from typing import Optional
+
+PERCENTS = (50, 60, 80, 90, 95, 99, 99.9, 100)
+
+
+@dataclass(frozen=True)
+class Latency:
+    """Milliseconds; percentiles as those of ``Histogram``."""
+
+    average: float
+    p50: float
+    p60: float
+    p80: float
+    p90: float
+    p95: float
+    p99: float
+    p999: float
+    p100: float
+
+    @classmethod
+    def of(cls, histogram):
+        """
+        :returns: a ``Latency``; None without values
+        """
+        if not histogram.count:
+            return None
+        return cls(histogram.mean / 1000, *(
+            value / 1000 for value in histogram.percentiles(PERCENTS)))
+
+
+@dataclass(frozen=True)
+class Metrics:
+    """Of one operation of a work. Times in ms; None: there was nothing."""
+
+    #: Successes, and the bytes that they moved.
+    op_count: int
+    byte_count: int
+    failures: int
+    workers: int
+    #: What the rates are over.
+    seconds: float
+    #: Operations a second.
+    throughput: float
+    #: Bytes a second.
+    bandwidth: float
+    #: 0 to 1.
+    success_ratio: Optional[float]
+    avg_res: Optional[float]
+    avg_proc: Optional[float]
+    p50: Optional[float]
+    p60: Optional[float]
+    p80: Optional[float]
+    p90: Optional[float]
+    p95: Optional[float]
+    p99: Optional[float]
+    p999: Optional[float]
+    p100: Optional[float]
+    #: From when each operation was due.
+    intended: Optional[Latency]
+
+    @classmethod
+    def of(cls, tally, workers, seconds=None):
+        """
+        :param tally: a ``Tally``
+        :param workers: of the work
+        :param seconds: how long it was measured, which is its run time;
+            None or 0, if its end was no time: from its first start to its
+            last end
+        """
+        seconds = seconds or tally.seconds
+        attempts = tally.count + tally.failed
+        response = Latency.of(tally.response)
+        return cls(
+            op_count=tally.count, byte_count=tally.bytes,
+            failures=tally.failed, workers=workers, seconds=seconds,
+            throughput=tally.count / seconds if seconds else 0.0,
+            bandwidth=tally.bytes / seconds if seconds else 0.0,
+            success_ratio=tally.count / attempts if attempts else None,
+            avg_res=response and response.average,
+            avg_proc=tally.processing.mean / 1000 if tally.count else None,
+            **{name: response and getattr(response, name) for name in (
+                'p50', 'p60', 'p80', 'p90', 'p95', 'p99', 'p999', 'p100')},
+            intended=Latency.of(tally.intended))

@@ -1,0 +1,291 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""What happened in each interval of a work, operation by operation.
+
+An interval is a whole number of intervals after the origin; a sample belongs
+to the one that it ended in. Response times of an interval are kept in slots
+that are at most 1/64 wide, so that percentiles of intervals merge too; they
+are within 1%. Merging is exact in any order. RESULT.md has the document.
+"""
+
+from dataclasses import dataclass
+from typing import Optional
+
+from tools.cosbench.measure.buckets import bounds_of, bucket_of, rank
+from tools.cosbench.measure.document import Node, ResultError
+from tools.cosbench.measure.histogram import MOST, microseconds
+
+MAX_SECONDS = 86400
+#: Of a document: operations, the number of an interval, a name.
+MAX_OPERATIONS, MAX_INTERVAL, MAX_ID = 1000, 10 ** 6, 200
+_HALF = 6
+
+
+def slot_of(value):
+    """
+    :param value: microseconds
+    :returns: the number of its slot, from 1
+    """
+    return bucket_of(value, _HALF)
+
+
+def limits_of(slot):
+    """
+    :returns: the least and the most of a slot, in microseconds
+    """
+    return bounds_of(slot, _HALF)
+
+
+def middle_of(slot):
+    """
+    :returns: microseconds, what the values of a slot are taken for
+    """
+    return sum(limits_of(slot)) / 2
+
+
+MAX_SLOT = slot_of(MOST)
+
+
+@dataclass(frozen=True)
+class Point:
+    """One operation in one interval; times in milliseconds."""
+
+    #: Seconds from the origin to its begin.
+    start: float
+    seconds: float
+    #: Successes.
+    count: int
+    bytes: int
+    failed: int
+    #: None without successes, as p99.
+    mean: Optional[float]
+    mean_processing: Optional[float]
+    p99: Optional[float]
+
+    @property
+    def throughput(self):
+        """Operations a second."""
+        return self.count / self.seconds
+
+    @property
+    def bandwidth(self):
+        """Bytes a second."""
+        return self.bytes / self.seconds
+
+
+class Interval:
+    """The sums of one operation in one interval. Mutable."""
+
+    __slots__ = ('count', 'bytes', 'failed', 'total', 'processing', 'slots')
+    #: Those that add up.
+    SUMS = ('count', 'bytes', 'failed', 'total', 'processing')
+
+    def __init__(self):
+        self.count = self.bytes = self.failed = 0
+        #: Microseconds of response, and of processing time.
+        self.total = self.processing = 0
+        #: slot -> how many response times.
+        self.slots = {}
+
+    def add(self, sample):
+        if sample.error is not None:
+            self.failed += 1
+            return
+        self.count += 1
+        self.bytes += sample.size
+        value = microseconds(sample.ended - sample.started)
+        self.total += value
+        self.processing += microseconds(sample.first_byte - sample.started)
+        slot = slot_of(value)
+        self.slots[slot] = self.slots.get(slot, 0) + 1
+
+    def merge(self, other):
+        for name in self.SUMS:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        for slot, count in other.slots.items():
+            self.slots[slot] = self.slots.get(slot, 0) + count
+
+    def percentile(self, percent):
+        """
+        :returns: microseconds; None without successes
+        """
+        if not self.count:
+            return None
+        seen, wanted = 0, rank(percent, self.count)
+        for slot, count in sorted(self.slots.items()):
+            seen += count
+            if seen >= wanted:
+                return middle_of(slot)
+        raise AssertionError('the slots hold fewer than count says')
+
+    def point(self, start, seconds):
+        count = self.count
+        return Point(
+            start, seconds, count, self.bytes, self.failed,
+            self.total / count / 1000 if count else None,
+            self.processing / count / 1000 if count else None,
+            self.percentile(99) / 1000 if count else None)
+
+    def to_json(self):
+        flat = []
+        for slot, count in sorted(self.slots.items()):
+            flat += (slot, count)
+        return [getattr(self, name) for name in self.SUMS] + [flat]
+
+    @classmethod
+    def from_json(cls, nodes):
+        """
+        :param nodes: of SUMS, then of the slots
+        """
+        made = cls()
+        for name, node in zip(cls.SUMS, nodes):
+            setattr(made, name, node.integer())
+        flat = nodes[len(cls.SUMS)].elements(2 * MAX_SLOT)
+        made.slots = {slot.integer(1, MAX_SLOT): count.integer(1)
+                      for slot, count in zip(flat[::2], flat[1::2])}
+        if 2 * len(made.slots) != len(flat) or \
+                sum(made.slots.values()) != made.count:
+            raise nodes[-1].refuse(
+                'a list of slot, count, ... each slot once, as many in all '
+                'as there are successes')
+        return made
+
+
+class Timeline:
+    """
+    Mutable; of all samples, those of the ramps too.
+
+    :param interval_seconds: how long an interval is
+    :param origin: the begin of the work on the clock of the samples
+    """
+
+    __slots__ = ('seconds', 'origin', '_operations')
+
+    def __init__(self, interval_seconds, origin=0.0):
+        if not 0 < interval_seconds <= MAX_SECONDS:
+            raise ValueError('interval_seconds=%r: must be a number greater '
+                             'than 0, at most %d'
+                             % (interval_seconds, MAX_SECONDS))
+        self.seconds = interval_seconds
+        self.origin = origin
+        self._operations = {}
+
+    @property
+    def operations(self):
+        """
+        :returns: the ids of those with samples, sorted
+        """
+        return sorted(self._operations)
+
+    def add(self, sample):
+        """
+        :raises ValueError: if it ended before the origin
+        """
+        number = int((sample.ended - self.origin) // self.seconds)
+        if number < 0:
+            raise ValueError('sample.ended=%r: must not be before the '
+                             'origin %r' % (sample.ended, self.origin))
+        self._interval(sample.operation, number).add(sample)
+
+    def _interval(self, operation, number):
+        intervals = self._operations.get(operation)
+        if intervals is None:
+            intervals = self._operations[operation] = {}
+        interval = intervals.get(number)
+        if interval is None:
+            interval = intervals[number] = Interval()
+        return interval
+
+    def merge(self, other):
+        """
+        :param other: a ``Timeline`` of other samples; it stays as it is
+        :raises ValueError: if its intervals are not as long
+        """
+        if other.seconds != self.seconds:
+            raise ValueError('interval=%r: must be %r, as of what it is '
+                             'merged into' % (other.seconds, self.seconds))
+        for operation, intervals in other._operations.items():
+            for number, interval in intervals.items():
+                self._interval(operation, number).merge(interval)
+
+    def intervals(self, operation, begin=0.0, end=None):
+        """
+        :param begin: seconds from the origin
+        :param end: seconds from the origin; None: the last interval's end
+        :returns: the intervals that lie between, as a list to read only;
+            an empty one where nothing ended
+        """
+        known = self._operations.get(operation, {})
+        first = -int(-begin // self.seconds)
+        stop = int(end // self.seconds) if end is not None else \
+            max(known, default=-1) + 1
+        # One for all gaps: a short document may have very many.
+        nothing = Interval()
+        return [known.get(number, nothing)
+                for number in range(first, min(stop, MAX_INTERVAL + 1))]
+
+    def points(self, operation, most=None):
+        """
+        :param most: how many at most; intervals are put together for it
+        :returns: an iterator over the ``Point`` of each interval from the
+            first to the last that has samples
+        """
+        known = self._operations.get(operation)
+        if not known:
+            return
+        first, last = min(known), max(known)
+        step = -(-(last - first + 1) // most) if most else 1
+        for begin in range(first, last + 1, step):
+            stop = min(begin + step, last + 1)
+            together = Interval()
+            for number in range(begin, stop):
+                if number in known:
+                    together.merge(known[number])
+            yield together.point(begin * self.seconds,
+                                 (stop - begin) * self.seconds)
+
+    def to_json(self):
+        """
+        :returns: a document; equal timelines have equal ones
+        """
+        return {'interval': self.seconds, 'operations': {
+            operation: [[number] + interval.to_json()
+                        for number, interval in sorted(intervals.items())]
+            for operation, intervals in sorted(self._operations.items())}}
+
+    @classmethod
+    def from_json(cls, document, place='timeline'):
+        """
+        :param document: parsed JSON, from anyone
+        :param place: what errors call it
+        :raises ResultError: if it is no timeline
+        """
+        node = Node(document, place)
+        seconds = node.member('interval').number(0, MAX_SECONDS)
+        if not seconds:
+            raise node.member('interval').refuse('greater than 0')
+        made = cls(seconds)
+        for operation, rows in node.member('operations').items(
+                MAX_OPERATIONS, MAX_ID):
+            made._operations[operation] = dict(
+                _row(row) for row in rows.elements(MAX_INTERVAL + 1))
+            if len(made._operations[operation]) != len(rows.value):
+                raise ResultError('%s: each interval must be there once'
+                                  % rows.place)
+        return made
+
+
+def _row(node):
+    length = len(Interval.SUMS) + 2
+    nodes = node.elements(length, length)
+    return (nodes[0].integer(0, MAX_INTERVAL), Interval.from_json(nodes[1:]))

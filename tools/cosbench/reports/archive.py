@@ -1,0 +1,128 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""The archive of a workload: a directory, and its rows beside it.
+
+::
+
+    ARCHIVE/run-history.csv   a row each workload
+    ARCHIVE/workloads.csv     a row each operation of each workload
+    ARCHIVE/w12-name/         w12-name.csv  w12-name-rt-histogram.csv
+                              s1-init.csv ...  workload-config.xml
+                              result.json  report.html
+
+A file is written aside and put in its place whole. Writing a workload again
+replaces its files and its rows.
+"""
+
+import csv
+import io
+import json
+import os
+
+from tools.cosbench.measure.document import ResultError
+from tools.cosbench.measure.result import Result
+from tools.cosbench.reports import files, tables
+from tools.cosbench.reports.run_page import run_page
+
+#: Bytes of a result.json.
+MAX_RESULT = 256 << 20
+#: The mode of the files that have the workload, and its passwords, in them.
+PRIVATE = 0o600
+
+
+def write_archive(directory, document, zone=None):
+    """
+    :param directory: of the workload, in that of all archives; made if it
+        is not there
+    :param document: the result document
+    :param zone: a ``tzinfo`` of the times; None: the local one
+    :raises ResultError: if the document is not as RESULT.md says
+    :raises OSError: if it cannot be written
+    """
+    result = Result.from_json(document)
+    directory = os.path.abspath(directory)
+    os.makedirs(directory, exist_ok=True)
+
+    def put(name, text, mode=0o666):
+        _replace(os.path.join(directory, name), text, mode)
+
+    put(files.workload(result), _csv(tables.workload(result, zone)))
+    put(files.histogram(result), _csv(tables.histogram(result)))
+    for stage in result.stages:
+        put(files.stage(stage), _csv(tables.stage_series(stage, zone)))
+    if result.xml:
+        put(files.XML, result.xml, PRIVATE)
+    put(files.RESULT, json.dumps(document, allow_nan=False), PRIVATE)
+    put(files.PAGE, run_page(result, zone))
+    above = os.path.dirname(directory)
+    _rows_of(os.path.join(above, files.MATRIX), tables.MATRIX,
+             lambda key: key.startswith(result.id + '-'),
+             tables.matrix(result))
+    _rows_of(os.path.join(above, files.RUN_HISTORY), tables.RUN_HISTORY,
+             lambda key: key == result.id,
+             [tables.run_history(result, zone)])
+
+
+def read_result(path):
+    """
+    :param path: of a result document, or of a workload's archive
+    :returns: a ``Result``
+    :raises ResultError: if it is none
+    :raises OSError: if it cannot be read
+    """
+    if os.path.isdir(path):
+        path = os.path.join(path, files.RESULT)
+    with open(path, 'rb') as source:
+        data = source.read(MAX_RESULT + 1)
+    if len(data) > MAX_RESULT:
+        raise ResultError('%s: must be at most %d bytes' % (path, MAX_RESULT))
+    try:
+        document = json.loads(data)
+    except (ValueError, RecursionError) as err:
+        raise ResultError('%s: must be JSON: %s' % (path, err)) from None
+    return Result.from_json(document, path)
+
+
+def _csv(rows):
+    out = io.StringIO()
+    csv.writer(out, lineterminator='\n').writerows(rows)
+    return out.getvalue()
+
+
+def _rows_of(path, heading, ours, rows):
+    """Put our rows in the place of those that are ours already."""
+    try:
+        with open(path, encoding='utf8', newline='') as source:
+            kept = [row for row in list(csv.reader(source))[1:]
+                    if row and not ours(row[0])]
+    except FileNotFoundError:
+        kept = []
+    except (csv.Error, UnicodeDecodeError) as err:
+        raise ResultError('%s: must be CSV in UTF-8: %s'
+                          % (path, err)) from None
+    _replace(path, _csv([heading, *kept, *rows]))
+
+
+def _replace(path, text, mode=0o666):
+    aside = path + '.part'
+    handle = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
+    try:
+        with open(handle, 'w', encoding='utf8', errors='replace',
+                  newline='') as out:
+            out.write(text)
+            out.flush()
+            os.fsync(out.fileno())
+        os.replace(aside, path)
+    except BaseException:
+        os.unlink(aside)
+        raise

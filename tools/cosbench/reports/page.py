@@ -1,0 +1,110 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""A page that needs nothing else: one file, no scripts, dark or light."""
+
+from html import escape
+
+STYLE = '''
+:root { color-scheme: light dark; --ink: #1c2733; --paper: #fff;
+  --line: #d5dde5; --soft: #5b6875; --good: #19713c; --bad: #b3360b;
+  --c0: #1f6cb0; --c1: #c2500d; --c2: #19713c; --c3: #8e2a8b;
+  --c4: #7a5c00; --c5: #b01e3c; }
+@media (prefers-color-scheme: dark) {
+  :root { --ink: #dce4ec; --paper: #14191f; --line: #36414d;
+    --soft: #9aa7b4; --good: #66c58c; --bad: #f08a5d;
+    --c0: #6cb2f0; --c1: #f5a05f; --c2: #66c58c; --c3: #d58bd2;
+    --c4: #d9bb4a; --c5: #f27f96; } }
+body { margin: 2rem auto; max-width: 84rem; padding: 0 1rem;
+  color: var(--ink); background: var(--paper);
+  font: 15px/1.5 system-ui, sans-serif; }
+h1 { font-size: 1.5rem; } h2 { font-size: 1.2rem; margin-top: 2.2rem; }
+h3 { font-size: 1rem; margin: 1.5rem 0 0; }
+.good { color: var(--good); } .bad { color: var(--bad); }
+.wide { overflow-x: auto; } .plots { display: flex; flex-wrap: wrap; }
+table { border-collapse: collapse; font-size: 13px; margin: .8rem 0; }
+caption { text-align: left; color: var(--soft); }
+th, td { border-bottom: 1px solid var(--line); padding: .25rem .9rem .25rem 0;
+  text-align: left; white-space: nowrap; }
+td { font-variant-numeric: tabular-nums; }
+details { margin: .3rem 0 1rem; } summary { cursor: pointer; }
+figure { margin: .8rem 1rem .2rem 0; } figcaption { font-weight: 600; }
+svg { max-width: 100%; height: auto; }
+svg text { font: 11px system-ui, sans-serif; fill: var(--ink); }
+svg path, svg circle { fill: none; stroke-width: 1.8; }
+svg .grid { stroke: var(--line); } svg .mark { stroke: var(--soft);
+  stroke-dasharray: 3 3; }
+''' + '\n'.join(
+    '.l%d { stroke: var(--c%d); } .b%d { fill: var(--c%d); }' % (
+        (number,) * 4) for number in range(6))
+
+
+def page(title, parts):
+    """
+    :param title: as text
+    :param parts: HTML
+    :returns: HTML
+    """
+    return '\n'.join((
+        '<!DOCTYPE html>', '<html lang="en">', '<head>',
+        '<meta charset="utf-8">',
+        '<meta name="viewport" content="width=device-width">',
+        '<title>%s</title>' % escape(title),
+        '<style>%s</style>' % STYLE, '</head>', '<body>',
+        '<h1>%s</h1>' % escape(title), *parts, '</body>', '</html>', ''))
+
+
+def heading(words, level=2):
+    return '<h%d>%s</h%d>' % (level, escape(words), level)
+
+
+def paragraph(words, style=''):
+    style = ' class="%s"' % escape(style) if style else ''
+    return '<p%s>%s</p>' % (style, escape(words))
+
+
+def table(caption, columns, rows):
+    """
+    :param columns: headings, as text
+    :param rows: of cells, as text or numbers; the first is the row's heading
+    :returns: HTML; '' without rows
+    """
+    lines = ['<tr>%s</tr>' % _cells(row) for row in rows]
+    if not lines:
+        return ''
+    return '<div class="wide"><table><caption>%s</caption><thead><tr>%s' \
+        '</tr></thead>\n<tbody>%s</tbody></table></div>' % (
+            escape(caption),
+            ''.join('<th scope="col">%s</th>' % escape(str(each))
+                    for each in columns), '\n'.join(lines))
+
+
+def _cells(row):
+    first, *rest = row
+    return '<th scope="row">%s</th>' % escape(str(first)) + ''.join(
+        '<td>%s</td>' % escape(str(cell)) for cell in rest)
+
+
+def figure(title, plot, figures):
+    """
+    :param plot: SVG
+    :param figures: the same as a table
+    :returns: HTML; '' without a plot
+    """
+    if not plot:
+        return ''
+    return '<figure><figcaption>%s</figcaption>%s<details><summary>Figures' \
+        '</summary>%s</details></figure>' % (escape(title), plot, figures)
+
+
+def plots(figures):
+    return '<div class="plots">%s</div>' % '\n'.join(figures)

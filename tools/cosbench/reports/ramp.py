@@ -1,0 +1,125 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""How throughput and response time grow with workers; where is the peak?
+
+As in the experiments of COSBench (§6): the same work with ever more workers.
+The peak is the most throughput at an acceptable response time; the knee is
+the least workers with nearly that throughput: beyond it they wait for each
+other.
+"""
+
+from dataclasses import dataclass
+from typing import Optional, Tuple
+
+from tools.cosbench.measure.summary import Metrics
+from tools.cosbench.model import WorkType
+from tools.cosbench.reports.tables import label
+
+#: 5, then 10, doubled up to 2560.
+WORKERS = (5,) + tuple(10 * 2 ** power for power in range(9))
+#: What share of the peak's throughput the knee has at least.
+KNEE = 0.95
+#: Steps with fewer successes do not count.
+LEAST_SUCCESS = 0.99
+#: Percent; with more, a step says what the drivers can.
+BUSY_DRIVER = 90.0
+
+
+@dataclass(frozen=True)
+class Step:
+
+    metrics: Metrics
+    #: Percent of the busiest driver; None where it is not known.
+    driver_cpu: Optional[float] = None
+
+    @property
+    def workers(self):
+        return self.metrics.workers
+
+    @property
+    def driver_bound(self):
+        return self.driver_cpu is not None and self.driver_cpu > BUSY_DRIVER
+
+
+@dataclass(frozen=True)
+class Ramp:
+    """One operation; steps by ascending workers."""
+
+    name: str
+    steps: Tuple[Step, ...]
+    #: None if no step is acceptable, as the knee.
+    peak: Optional[Step]
+    knee: Optional[Step]
+
+
+def find(name, steps, most_ms=None, least_success=LEAST_SUCCESS):
+    """
+    :param name: of the operation
+    :param steps: each a ``Step``
+    :param most_ms: the 95% response time that is accepted; None: any
+    :param least_success: the success ratio that is accepted, 0 to 1
+    :returns: a ``Ramp``; of equal throughput the fewer workers win
+    """
+    steps = tuple(sorted(steps, key=lambda step: step.workers))
+    accepted = [step for step in steps if _acceptable(
+        step.metrics, most_ms, least_success)]
+    if not accepted:
+        return Ramp(name, steps, None, None)
+    peak = max(accepted, key=lambda step: step.metrics.throughput)
+    knee = next(step for step in accepted if step.metrics.throughput
+                >= KNEE * peak.metrics.throughput)
+    return Ramp(name, steps, peak, knee)
+
+
+def _acceptable(metrics, most_ms, least_success):
+    return metrics.op_count > 0 \
+        and metrics.success_ratio >= least_success \
+        and (most_ms is None or metrics.p95 <= most_ms)
+
+
+def ramps(results, most_ms=None, least_success=LEAST_SUCCESS):
+    """
+    :param results: each a ``Result``; the steps are its normal works, in
+        one result or in many
+    :returns: a list of ``Ramp``, one for each name of an operation
+    """
+    found = {}
+    for result in results:
+        works = [work for stage in result.stages for work in stage.works
+                 if work.type == WorkType.NORMAL.value]
+        # A figure of the run is one of the work only if it is the only one.
+        whole = max((driver.cpu_percent_p95 for driver in result.drivers
+                     if driver.cpu_percent_p95 is not None),
+                    default=None) if len(works) == 1 else None
+        for work in works:
+            cpu = whole if work.driver_cpu is None else work.driver_cpu
+            for operation in work.operations:
+                found.setdefault(label(operation), []).append(
+                    Step(work.metrics(operation), cpu))
+    return [find(name, steps, most_ms, least_success)
+            for name, steps in found.items()]
+
+
+def past_peak(throughputs, patience=2, gain=0.05):
+    """
+    For who runs the steps: is more of no use?
+
+    :param throughputs: of the steps so far, in their order
+    :param patience: how many steps in a row must have brought too little
+    :param gain: what share more than the most before is enough
+    :returns: whether the last ``patience`` steps all gained less
+    """
+    if len(throughputs) <= patience:
+        return False
+    best = max(throughputs[:-patience])
+    return all(each < best * (1 + gain) for each in throughputs[-patience:])

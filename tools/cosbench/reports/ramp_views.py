@@ -1,0 +1,139 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""A ramp as text, as JSON, as a page."""
+
+from dataclasses import asdict
+
+from tools.cosbench.reports.page import heading, page, paragraph, plots, \
+    table
+from tools.cosbench.reports.ramp import BUSY_DRIVER
+from tools.cosbench.reports.run_plots import against_workers
+from tools.cosbench.reports.text import printable, ratio, short, size
+
+VERSION = 1
+_COLUMNS = ('Workers', 'Operations/s', 'Bytes/s', 'Mean ms', '95% ms',
+            '99% ms', 'Success', 'Driver CPU %', '')
+
+
+def summary(ramp):
+    """
+    :returns: one sentence on the peak, and one on the knee
+    """
+    if ramp.peak is None:
+        return '%s: no step was acceptable.' % ramp.name
+    peak, knee = ramp.peak, ramp.knee
+    words = '%s: the performance peaked at %d workers (%s operations/s, ' \
+        '%s ms in 95%% response time).' % (
+            ramp.name, peak.workers, short(peak.metrics.throughput),
+            short(peak.metrics.p95))
+    if knee is not peak:
+        words += ' The knee is at %d workers (%s operations/s, %s ms).' % (
+            knee.workers, short(knee.metrics.throughput),
+            short(knee.metrics.p95))
+    if ramp.peak is ramp.steps[-1]:
+        words += ' It is the last step: more workers may bring more.'
+    if peak.driver_bound:
+        words += ' A driver used more than %s%% of its CPU: this is what ' \
+            'the drivers can.' % short(BUSY_DRIVER)
+    return words
+
+
+def _rows(ramp):
+    for step in ramp.steps:
+        found = step.metrics
+        names = [name for name, which in (('peak', ramp.peak),
+                                          ('knee', ramp.knee))
+                 if which is step]
+        yield (str(step.workers), short(found.throughput),
+               size(found.bandwidth), short(found.avg_res), short(found.p95),
+               short(found.p99), ratio(found.success_ratio),
+               short(step.driver_cpu), ', '.join(
+                   names + ['driver-bound'] * step.driver_bound))
+
+
+def as_text(ramps):
+    """
+    :returns: lines for a terminal
+    """
+    lines = []
+    for ramp in ramps:
+        rows = [_COLUMNS, *_rows(ramp)]
+        widths = [max(map(len, column)) for column in zip(*rows)]
+        lines.append(summary(ramp))
+        lines += ['  '.join(cell.rjust(width) for cell, width
+                            in zip(row, widths)).rstrip() for row in rows]
+    return printable('\n'.join(lines)) + '\n'
+
+
+def as_json(ramps):
+    """
+    :returns: a document
+    """
+    return {'version': VERSION, 'operations': [{
+        'name': ramp.name,
+        'peak_workers': ramp.peak and ramp.peak.workers,
+        'knee_workers': ramp.knee and ramp.knee.workers,
+        'steps': [{**asdict(step.metrics), 'driver_cpu': step.driver_cpu,
+                   'driver_bound': step.driver_bound}
+                  for step in ramp.steps]} for ramp in ramps]}
+
+
+def section(ramp):
+    """
+    :returns: HTML, as a list: sentences, plots, table
+    """
+    return [heading(ramp.name + ' against workers'), paragraph(summary(ramp)),
+            plots(against_workers(
+                {ramp.name: [step.metrics for step in ramp.steps]},
+                _marks(ramp))),
+            table('Steps of ' + ramp.name, _COLUMNS[:-1] + ('Note',),
+                  _rows(ramp))]
+
+
+def as_page(ramps, title='Performance against workers'):
+    """
+    :returns: HTML
+    """
+    return page(title, filter(None, (
+        part for ramp in ramps for part in section(ramp))))
+
+
+def as_page_of_many(named, title='Scalability'):
+    """
+    The same ramp on several systems, as on one to five storage nodes, in
+    one plot for each operation.
+
+    :param named: what a system is called -> its list of ``Ramp``
+    :returns: HTML
+    """
+    operations = {}
+    for system, found in named.items():
+        for ramp in found:
+            operations.setdefault(ramp.name, {})[system] = ramp
+    parts = []
+    for name, by_system in operations.items():
+        parts += [heading(name),
+                  *(paragraph('%s: %s' % (system, summary(ramp)))
+                    for system, ramp in by_system.items()),
+                  plots(against_workers({
+                      system: [step.metrics for step in ramp.steps]
+                      for system, ramp in by_system.items()}))]
+    return page(title, parts)
+
+
+def _marks(ramp):
+    if ramp.peak is None:
+        return ()
+    if ramp.peak is ramp.knee:
+        return ((ramp.peak.workers, 'peak'),)
+    return ((ramp.knee.workers, 'knee'), (ramp.peak.workers, 'peak'))

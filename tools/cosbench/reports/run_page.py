@@ -1,0 +1,132 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""The report of a workload as one page.
+
+The workload's own text is not in it: it has passwords, and pages are passed
+on.
+"""
+
+from tools.cosbench.model import WorkType
+from tools.cosbench.reports import run_plots
+from tools.cosbench.reports.page import heading, page, paragraph, plots, \
+    table
+from tools.cosbench.reports.ramp import ramps
+from tools.cosbench.reports.ramp_views import section
+from tools.cosbench.reports.tables import label, measured
+from tools.cosbench.reports.text import moment, ratio, short, size
+
+_SUMMARY = ('Stage', 'Operation', 'Workers', 'Successes', 'Failures',
+            'Success', 'Operations/s', 'Bytes/s', 'Bytes', 'Mean ms',
+            'First byte ms', '50% ms', '90% ms', '95% ms', '99% ms',
+            '99.9% ms', 'Most ms')
+_INTENDED = ('Stage', 'Operation', 'Wanted/s', 'Mean ms', '50% ms', '95% ms',
+             '99% ms', '99.9% ms', 'Most ms')
+_DRIVERS = ('Driver', 'State', 'CPU % (95%)', 'Loop lag ms (99%)',
+            'Clock offset s', 'Operations per CPU second', 'Reason')
+GOOD = 'finished'
+
+
+def run_page(result, zone=None):
+    """
+    :param result: a ``Result``
+    :param zone: a ``tzinfo`` of the times; None: the local one
+    :returns: HTML
+    """
+    parts = [paragraph(result.state, 'good' if result.state == GOOD
+                       else 'bad')]
+    if result.description:
+        parts.append(paragraph(result.description))
+    parts += [paragraph('Warning: ' + each, 'bad')
+              for each in result.warnings]
+    parts += [_about(result, zone), _stages(result, zone),
+              _summary(result), _intended(result), _failures(result),
+              _drivers(result)]
+    for ramp in ramps([result]):
+        if len({step.workers for step in ramp.steps}) > 1:
+            parts += section(ramp)
+    for stage in result.stages:
+        for work in stage.works:
+            if work.type == WorkType.NORMAL.value:
+                parts += _work(stage, work)
+    return page('%s %s' % (result.id, result.name), filter(None, parts))
+
+
+def _about(result, zone):
+    rows = [(words, moment(when, zone)) for words, when in (
+        ('Submitted', result.submitted), ('Started', result.started),
+        ('Stopped', result.stopped)) if when is not None]
+    if result.seed is not None:
+        rows.append(('Seed', result.seed))
+    return table('The run', ('What', 'Value'), rows)
+
+
+def _stages(result, zone):
+    return table('Stages', ('Stage', 'State', 'Started', 'Stopped',
+                            'Reason'),
+                 [(stage.id, stage.state, moment(stage.started, zone),
+                   moment(stage.stopped, zone), stage.reason or '-')
+                  for stage in result.stages])
+
+
+def _summary(result):
+    rows = []
+    for stage in result.stages:
+        for work, operation in measured(stage):
+            found = work.metrics(operation)
+            rows.append((
+                stage.id, label(operation), found.workers, found.op_count,
+                found.failures, ratio(found.success_ratio),
+                short(found.throughput), size(found.bandwidth),
+                size(found.byte_count), *map(short, (
+                    found.avg_res, found.avg_proc, found.p50, found.p90,
+                    found.p95, found.p99, found.p999, found.p100))))
+    return table('Operations: response times are of successes', _SUMMARY,
+                 rows)
+
+
+def _intended(result):
+    rows = []
+    for stage in result.stages:
+        for work, operation in measured(stage):
+            found = work.metrics(operation).intended
+            if work.rate and found:
+                rows.append((stage.id, label(operation), short(work.rate),
+                             *map(short, (
+                                 found.average, found.p50, found.p95,
+                                 found.p99, found.p999, found.p100))))
+    return table('From when each operation was due to its end', _INTENDED,
+                 rows)
+
+
+def _failures(result):
+    return table('Failures', ('Stage', 'Operation', 'Failure', 'Count'), [
+        (stage.id, label(operation), error, count)
+        for stage in result.stages for _, operation in measured(stage)
+        for error, count in sorted(operation.tally.failures.items())])
+
+
+def _drivers(result):
+    return table('Drivers', _DRIVERS, [
+        (driver.name, driver.state, *map(short, (
+            driver.cpu_percent_p95, driver.loop_lag_ms_p99,
+            driver.clock_offset_s, driver.operations_per_cpu_second)),
+         driver.reason or '-')
+        for driver in result.drivers])
+
+
+def _work(stage, work):
+    yield heading('%s: %s' % (stage.id, work.name))
+    state = ', '.join(filter(None, (
+        '%d workers' % work.workers, work.state, work.reason)))
+    yield paragraph(state)
+    yield plots(run_plots.of_work(stage, work))

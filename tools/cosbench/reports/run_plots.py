@@ -1,0 +1,207 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""The plots of a result, each with its figures as a table."""
+
+from itertools import accumulate
+
+from tools.cosbench.model import WorkType
+from tools.cosbench.reports.page import figure, table
+from tools.cosbench.reports.plots import Axis, Series, bar_plot, line_plot
+from tools.cosbench.reports.scale import Scale
+from tools.cosbench.reports.tables import EVEN, bins, label
+from tools.cosbench.reports.text import ratio, short
+
+#: Points of a line, and rows of a table, at most.
+MOST_POINTS, MOST_ROWS = 600, 200
+_SECONDS = Axis('Seconds since the begin of the work')
+_RATE = Axis('Operations/s')
+_MILLISECONDS = Axis('Response time, ms', log=True)
+
+
+def of_work(stage, work):
+    """
+    :returns: figures, as HTML: over time, then how the times are spread
+    """
+    title = '%s, %s' % (stage.id, work.name)
+    found = []
+    if work.timeline is not None:
+        found += [_throughput(title, work), _times(title, work)]
+    if work.histogram:
+        found += [_histogram(title, operation)
+                  for operation in work.operations]
+        found.append(_cumulated(title, work))
+    return [each for each in found if each]
+
+
+def _points(work, most=MOST_POINTS):
+    return [(label(operation), list(work.timeline.points(
+        operation.id, most))) for operation in work.operations]
+
+
+def _middle(point):
+    return point.start + point.seconds / 2
+
+
+def _ramps(work):
+    begin, end = work.window
+    return [(at, words) for at, words in (
+        (begin if work.rampup else 0, 'run time'),
+        (end if work.rampdown else 0, 'ramp-down')) if at]
+
+
+def _throughput(title, work):
+    series = [Series(name, tuple((_middle(point), point.throughput)
+                                 for point in points))
+              for name, points in _points(work)]
+    return figure(
+        title + ': throughput',
+        line_plot(title + ': throughput', 'Successful operations a second '
+                  'over the time of the work, a line each operation.',
+                  _SECONDS, _RATE, series, _ramps(work)),
+        _over_time(title, work))
+
+
+def _times(title, work):
+    series = []
+    for name, points in _points(work):
+        series += [
+            Series(name + ' mean', tuple((_middle(point), point.mean)
+                                         for point in points)),
+            Series(name + ' 99%', tuple((_middle(point), point.p99)
+                                        for point in points))]
+    return figure(
+        title + ': response time',
+        line_plot(title + ': response time', 'Mean and 99th percentile of '
+                  'the response time over the time of the work.', _SECONDS,
+                  _MILLISECONDS, series, _ramps(work)),
+        _over_time(title, work))
+
+
+def _over_time(title, work):
+    rows = [(short(point.start), name, point.count, point.failed,
+             short(point.throughput), short(point.mean), short(point.p99))
+            for name, points in _points(work, MOST_ROWS)
+            for point in points]
+    return table(title, ('From second', 'Operation', 'Successes',
+                         'Failures', 'Operations/s', 'Mean ms', '99% ms'),
+                 rows)
+
+
+def _histogram(title, operation):
+    edges, (counts,) = bins([operation.tally.response], EVEN)
+    edges = [edge / 1000 for edge in edges]
+    title = '%s, %s: response times' % (title, label(operation))
+    return figure(
+        title,
+        bar_plot(title, 'How many operations took how long.',
+                 Axis('Response time, ms', log=True), Axis('Operations'),
+                 edges, counts),
+        table(title, ('From ms', 'To ms', 'Operations'), [
+            (short(low), short(high), count) for low, high, count
+            in zip(edges, edges[1:], counts)]))
+
+
+def _cumulated(title, work):
+    return _shares(title, [(label(operation), operation.tally.response)
+                           for operation in work.operations])
+
+
+def _shares(title, named):
+    """
+    :param named: (name, ``Histogram``) of each line
+    """
+    edges, lots = bins([histogram for _, histogram in named], EVEN)
+    edges = [edge / 1000 for edge in edges]
+    series, rows = [], []
+    for (name, _), counts in zip(named, lots):
+        total, points = sum(counts), []
+        for edge, seen in zip(edges[1:], accumulate(counts) if total else ()):
+            points.append((edge, 100 * seen / total))
+            rows.append((name, short(edge), ratio(seen / total)))
+        series.append(Series(name, tuple(points)))
+    title += ': how many took at most so long'
+    axis = Axis('Response time, ms', True, Scale(
+        edges[0], edges[-1], True) if edges else None)
+    return figure(
+        title,
+        line_plot(title, 'Percent of the operations that took at most a '
+                  'response time.', axis,
+                  Axis('Percent', scale=Scale(0, 100)), series),
+        table(title, ('Operation', 'At most ms', 'Operations'), rows))
+
+
+def against_workers(runs, marks=()):
+    """
+    :param runs: name -> ``Metrics`` by ascending workers
+    :param marks: (workers, words) of what stands out
+    :returns: figures, as a list
+    """
+    figures = table('By the number of workers', (
+        'Workers', 'Operation', 'Operations/s', 'Mean ms', '95% ms'), [
+            (step.workers, name, short(step.throughput),
+             short(step.avg_res), short(step.p95))
+            for name, steps in runs.items() for step in steps])
+    numbers = sorted({step.workers for steps in runs.values()
+                      for step in steps if step.workers})
+    if not numbers:
+        return []
+    workers = Axis('Workers', True, Scale(
+        numbers[0] / 1.2, numbers[-1] * 1.2, True), _spread(numbers))
+    found = (
+        ('Throughput against workers', 'Successful operations a second at '
+         'each number of workers.', _RATE, (('', 'throughput'),)),
+        ('Response time against workers', 'Mean and 95th percentile of the '
+         'response time at each number of workers.', _MILLISECONDS,
+         ((' mean', 'avg_res'), (' 95%', 'p95'))))
+    return [each for each in (
+        figure(title, line_plot(title, words, workers, axis, [
+            _series(name + which, steps, attribute)
+            for name, steps in runs.items()
+            for which, attribute in attributes], marks), figures)
+        for title, words, axis, attributes in found) if each]
+
+
+def _spread(numbers, most=12):
+    """:returns: at most so many of them, as a tuple"""
+    return tuple(numbers[::-(-len(numbers) // most)])
+
+
+def _series(name, steps, attribute):
+    return Series(name, tuple((step.workers, getattr(step, attribute))
+                              for step in steps))
+
+
+def both(first, second):
+    """
+    :param first: a ``Result``
+    :param second: a ``Result``
+    :returns: figures, as a list: of each operation of normal works that both
+        have, the response times of both, cumulated
+    """
+    lots = [_by_name(result) for result in (first, second)]
+    return [each for each in (
+        _shares(name, [('%s %s' % (result.id, name), lot[name])
+                       for result, lot in zip((first, second), lots)])
+        for name in lots[0] if name in lots[1]) if each]
+
+
+def _by_name(result):
+    found = {}
+    for stage in result.stages:
+        for work in stage.works:
+            for operation in work.operations:
+                if work.type == WorkType.NORMAL.value and work.histogram:
+                    found.setdefault('%s/%s/%s' % (
+                        stage.name, work.name, label(operation)),
+                        operation.tally.response)
+    return found
