@@ -95,7 +95,7 @@ setup(
     entry_points={
         'console_scripts': [
             'cosbench = tools.cosbench.cli:main',
-            'swift-container-versions-propagator = '
+            'swift-container-propagator = '
             'swift_lightsync.versioning.propagator:main',
             'swift-lightsync-patch = swift_lightsync.patcher:main',
             'swift-lightsync-report = swift_lightsync.report.cli:main',
