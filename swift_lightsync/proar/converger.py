@@ -18,8 +18,12 @@ It follows the logs of this node's devices, and has the other devices of each
 partition hold what the logs name.
 """
 
+import errno
 import os
+import socket
+import sys
 import time
+from hashlib import sha256
 
 from swift.common.concurrency import Timeout, sleep
 from swift.common.daemon import Daemon, run_daemon
@@ -68,6 +72,13 @@ class ObjectConverger(Daemon):
         self.watch = None
         self.lanes = None
         self._rings = []
+
+    def run(self, *args, **kwargs):
+        """:raises SystemExit: if another one follows these devices"""
+        self._alone = _be_alone('%s %s' % (
+            os.path.realpath(self.conf.get('devices', '/srv/node')),
+            self.port))
+        super().run(*args, **kwargs)
 
     def run_once(self, *args, **kwargs):
         """Converge what there is, with those that answer."""
@@ -150,9 +161,30 @@ class ObjectConverger(Daemon):
     def report(self):
         """Put into recon how far the peers of all devices are behind."""
         now = time.time()
-        lags = [device.lag(now) for device in self.devices if device.logs]
+        lags = [device.lag(now) for device in self.devices
+                if device.logs or device.unreadable]
         dump_recon_cache({KEY: recorded(lags, now)}, self.recon_file,
                          self.logger)
+
+
+def _be_alone(what):
+    """
+    :param what: a text; of those who say the same one runs at a time
+    :returns: what to keep for as long as this one runs
+    :raises SystemExit: if one runs already
+    """
+    # An abstract name: it goes with the process, however that ends.
+    name = '\0%s-%s' % (SECTION, sha256(os.fsencode(what)).hexdigest())
+    lock = socket.socket(socket.AF_UNIX)
+    try:
+        lock.bind(name)
+    except OSError as err:
+        lock.close()
+        if err.errno != errno.EADDRINUSE:
+            raise
+        sys.exit('%s: one runs already for %s, devices and port: stop that '
+                 'first' % (SECTION, what))
+    return lock
 
 
 def main():

@@ -53,6 +53,8 @@ class FollowedDevice:
         self.logs_path = logs_path(self.path, policy)
         #: partition -> FollowedLog
         self.logs = {}
+        #: partitions whose logs cannot be read
+        self.unreadable = set()
         self._is_new = True
         self._next_scan = 0
         self._dirty = set()
@@ -125,6 +127,7 @@ class FollowedDevice:
         self._next_scan = time.monotonic() + self.options.rescan_interval
         if not self.is_mounted():
             self.logs.clear()
+            self.unreadable.clear()
             self._is_new = True
             return
         try:
@@ -156,7 +159,10 @@ class FollowedDevice:
     def _refresh(self, partition):
         self._dirty.discard(partition)
         log = self._log(partition)
-        self._guarded(log, log.refresh)
+        if self._guarded(log, log.refresh):
+            self.unreadable.discard(partition)
+        else:
+            self.unreadable.add(partition)
         if log.follower and log.follower.records:
             self.logs[partition] = log
             self._have_pushed(log)
@@ -204,4 +210,5 @@ class FollowedDevice:
         :returns: a DeviceLag
         """
         return lag_of(self.node['device'], int(self.policy), [
-            log.follower for log in self.logs.values()], now)
+            log.follower for log in self.logs.values()],
+            len(self.unreadable), now)

@@ -27,6 +27,7 @@ from swift.obj.diskfile import get_part_path
 
 from swift_lightsync.proar.cursor_file import read_cursors, write_cursors
 from swift_lightsync.proar.follower import Follower
+from swift_lightsync.proar.log_file import LostError
 from swift_lightsync.proar.names import cursors_path, log_path
 from swift_lightsync.proar.object_state import UnreadableError
 from swift_lightsync.proar.oplog import RECORD
@@ -100,6 +101,8 @@ class FollowedLog:
             place.path, place.source.policy, place.partition),
             self._cursors_path, logger)
         self.follower = None
+        #: of the log that is followed; another one in its place is begun anew
+        self._mark = None
         self._saved = {}
         self._changed = time.monotonic()
         #: (peer, path hash) -> (when to try again, seconds after which)
@@ -112,26 +115,44 @@ class FollowedLog:
         """
         See what is new in the log.
 
+        :returns: True: it has been read
         :raises OSError: if it cannot be read
         :raises FormatError: if it is damaged as a whole
         """
+        if not (self.follower and self._go_on()):
+            self._begin()
+        self._decide()
+        return True
+
+    def _go_on(self):
+        """:returns: whether it is the same log still"""
         follower = self.follower
-        if follower:
-            view = tpool.execute(self.oplog.read, follower.after)
-            if view.last_update >= follower.last_update:
-                if view.last_update > follower.last_update:
-                    self._changed = time.monotonic()
-                    self._tell_of_damage(view, follower.last_update)
-                follower.see(view)
-                return self._decide()
+        try:
+            view = tpool.execute(self.oplog.read, follower.after, self._mark)
+        except LostError:
             self.logger.warning('The log of %s was lost', self)
+            return False
+        if view.last_update > follower.last_update:
+            self._changed = time.monotonic()
+            self._tell_of_damage(view, follower.last_update)
+        follower.see(view)
+        self._mark = view.mark
+        return True
+
+    def _begin(self):
         # In this order: cursors of eversions that a power cut took are gone
         # before the log has those anew.
         view = tpool.execute(self.oplog.read)
-        self._saved = {} if follower else tpool.execute(
+        self._saved = {} if self.follower else tpool.execute(
             read_cursors, self._cursors_path, self.logger)
-        self._begin(view)
-        self._decide()
+        self._tell_of_damage(view)
+        self._mark = view.mark
+        place = self.place
+        # As long as it is followed, its ring is the same.
+        peers = lru_cache(place.peers)
+        self.follower = Follower(
+            view, peers(place.partition), self._saved,
+            lambda path_hash: peers(place.part_of(path_hash)))
 
     def _tell_of_damage(self, view, seen=0):
         for eversion in view.damaged:
@@ -139,15 +160,6 @@ class FollowedLog:
                 self.logger.error(
                     'Entry %d of %s is damaged; what it named is left to the '
                     'object-replicator', eversion, self)
-
-    def _begin(self, view):
-        self._tell_of_damage(view)
-        place = self.place
-        # As long as it is followed, its ring is the same.
-        peers = lru_cache(place.peers)
-        self.follower = Follower(
-            view, peers(place.partition), self._saved,
-            lambda path_hash: peers(place.part_of(path_hash)))
 
     def _decide(self):
         """Decide the intents whose writers have ended."""
@@ -265,11 +277,11 @@ class FollowedLog:
         committed = follower.last_commit
         done = self._superfluous(committed, at_once)
         if done < follower.base or not tpool.execute(
-                self.oplog.compact, done):
+                self.oplog.compact, done, self._mark):
             return False
         self._tell_of_cut(done - committed)
         if done < follower.last_update:
-            follower.see(tpool.execute(self.oplog.read, follower.after))
+            self.refresh()
         return done >= follower.last_update
 
     def _superfluous(self, committed, at_once):

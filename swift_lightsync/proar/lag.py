@@ -45,6 +45,7 @@ class DeviceLag(Record):
     :param oldest_seconds: how long ago the oldest that some peer lacks was
         written; 0 if all hold all
     :param peers: device id -> how many entries it lacks, if any
+    :param unreadable: logs that cannot be read, and are not counted
     """
     device: str = parsed_by(text)
     policy: int = parsed_by(count)
@@ -52,11 +53,13 @@ class DeviceLag(Record):
     exposed: int = parsed_by(count)
     oldest_seconds: float = parsed_by(number)
     peers: dict = parsed_by(_peers)
+    unreadable: int = parsed_by(count)
 
 
-def lag_of(device, policy, followers, now):
+def lag_of(device, policy, followers, unreadable, now):
     """
     :param followers: Followers of the logs of a device and policy
+    :param unreadable: how many logs of it cannot be read
     :param now: Unix time in seconds
     :returns: its DeviceLag
     """
@@ -72,7 +75,8 @@ def lag_of(device, policy, followers, now):
         device, policy,
         sum(each.last_update - each.last_commit for each in followers),
         sum(each.exposed for each in followers),
-        0 if oldest is None else max(0, now - oldest / 1e6), peers)
+        0 if oldest is None else max(0, now - oldest / 1e6), peers,
+        unreadable)
 
 
 @dataclass(frozen=True)

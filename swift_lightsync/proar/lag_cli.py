@@ -79,6 +79,10 @@ def assess(replies, indexes, max_seconds):
         '%s: a device has lacked an entry of policy %d for %.1f s' % (
             row.name, row.lag.policy, row.lag.oldest_seconds)
         for row in rows if row.lag.oldest_seconds > max_seconds]
+    complaints += [
+        '%s: %d logs of policy %d cannot be read, the log of the converger '
+        'says why' % (row.name, row.lag.unreadable, row.lag.policy)
+        for row in rows if row.lag.unreadable]
     return Lags(rows, complaints)
 
 

@@ -30,14 +30,32 @@ import errno
 import fcntl
 import os
 import struct
+from dataclasses import dataclass
 
 from swift.common.utils import fsync_dir
 
-from swift_lightsync.proar.oplog import CHUNK, RECORD, Entry, FormatError, \
-    decode_header, encode_header, is_end, place_of
+from swift_lightsync.proar.oplog import CHUNK, RECORD, STATE_OFFSET, \
+    Entry, FormatError, decode_header, encode_header, is_end, place_of
 
 #: struct flock: type, whence, start, length, pid
 _FLOCK = struct.Struct('hhqqi0q')
+
+
+class LostError(Exception):
+    """A log is gone; another one may have taken its place."""
+
+
+@dataclass(frozen=True)
+class Mark:
+    """
+    A record by which its log is known again: the one that takes the place of
+    a lost log gives the same eversions to other operations.
+
+    :param eversion: of the record
+    :param content: its bytes behind its state
+    """
+    eversion: int
+    content: bytes
 
 
 class LogFile:
@@ -59,6 +77,15 @@ class LogFile:
     def record(self, eversion):
         return os.pread(self.file.fileno(), RECORD,
                         place_of(eversion, self.base))
+
+    def mark(self, eversion):
+        """:returns: the Mark of a record; None if it is before the first"""
+        return Mark(eversion, self.record(eversion)[STATE_OFFSET + 1:]) \
+            if eversion >= self.base else None
+
+    def has(self, mark):
+        """Whether a Mark, if it is not None, is of this log."""
+        return mark is None or self.mark(mark.eversion) == mark
 
     def records(self, after):
         """Yield the eversions after one that is in the log, and records."""

@@ -28,11 +28,16 @@ class LogWatch:
     """Watches directories. It never waits."""
 
     def __init__(self):
-        self._inotify = INotify(nonblocking=True)
         self._paths = {}
+        self._inotify = None
+        try:
+            self._inotify = INotify(nonblocking=True)
+        except OSError as err:
+            self._problem = err
 
     def close(self):
-        self._inotify.close()
+        if self._inotify:
+            self._inotify.close()
 
     def watch(self, path, mask):
         """
@@ -40,8 +45,11 @@ class LogWatch:
         is removed or unmounted.
 
         :param mask: CONTENT or NAMES
-        :raises OSError: if there is none, or too many are watched
+        :raises OSError: if there is none, or too many are watched, or too
+            many watch
         """
+        if not self._inotify:
+            raise self._problem
         self._paths[self._inotify.add_watch(path, mask)] = path
 
     def events(self):
@@ -50,7 +58,7 @@ class LogWatch:
             last call; with (None, None), if events were lost
         """
         found = set()
-        for event in self._inotify.read(timeout=0):
+        for event in self._inotify.read(timeout=0) if self._inotify else ():
             if event.mask & flags.Q_OVERFLOW:
                 found.add((None, None))
             elif event.mask & flags.IGNORED:

@@ -19,7 +19,7 @@ import logging
 import os
 import time
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Optional
 
 from swift.common.concurrency import patcher
@@ -27,8 +27,8 @@ from swift.common.utils import fsync_dir
 
 from swift_lightsync.proar.cursor_file import read_cursors
 from swift_lightsync.proar.intent import Intent
-from swift_lightsync.proar.log_file import LogFile, begin, is_blank, \
-    is_named, open_log, sync_name, write_all
+from swift_lightsync.proar.log_file import LogFile, LostError, Mark, begin, \
+    is_blank, is_named, open_log, sync_name, write_all
 from swift_lightsync.proar.oplog import CHUNK, Entry, FormatError, State, \
     encode_header, exposed_after, start_of
 
@@ -62,11 +62,13 @@ class LogView:
     :param last_update: that of its last one; base - 1 if there is none
     :param entries: those that were asked for, a list of Entry, in order
     :param damaged: the eversions of those of them that cannot be read
+    :param mark: the Mark of its last record; None if there is none
     """
     base: int
     last_update: int
     entries: list
     damaged: list
+    mark: Optional[Mark] = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
@@ -135,18 +137,22 @@ class Oplog:
         self._hint = log.inode, log.base, entry.eversion
         return intent
 
-    def read(self, after=0):
+    def read(self, after=0, mark=None):
         """
         See what the log holds now. To compare that with the cursors, read
         the log first: its first writer after a power cut removes cursors
         that are beyond its end.
 
         :param after: an eversion; the entries behind it are wanted
+        :param mark: of an earlier LogView, if it has to be the same log
         :returns: a LogView; one without entries if there is no log
+        :raises LostError: if it is not the same log
         :raises FormatError: if its header is damaged; the next append sets
             such a log aside
         """
         with self._opened() as log:
+            if mark and not (log and log.has(mark)):
+                raise LostError()
             if log is None:
                 base = self._base()
                 return LogView(base, base - 1, [], [])
@@ -181,12 +187,14 @@ class Oplog:
         except FormatError:
             return Exposure()
 
-    def compact(self, after):
+    def compact(self, after, mark=None):
         """
         Drop what all peers hold.
 
         :param after: the entries up to this eversion
-        :returns: False if a writer is at work that takes long
+        :param mark: as of :meth:`read`
+        :returns: False if a writer is at work that takes long, or if it is
+            not the same log
         :raises OSError: if the log could not be replaced; it stays
         """
         try:
@@ -196,7 +204,8 @@ class Oplog:
         with file:
             fcntl.flock(file, fcntl.LOCK_EX)
             log = None if is_blank(file) else LogFile(file)
-            if not is_named(file, self.path) or log and not _is_idle(log):
+            if not is_named(file, self.path) or log and not (
+                    log.has(mark) and _is_idle(log)):
                 return False
             if log is None or after >= log.last():
                 # In this order: cursors without a log tell where the next
@@ -288,7 +297,8 @@ class Oplog:
             last, _ = entries[-1]
         return LogView(
             log.base, last, [entry for _, entry in entries if entry],
-            [eversion for eversion, entry in entries if not entry])
+            [eversion for eversion, entry in entries if not entry],
+            log.mark(last))
 
     def _exposure(self, log):
         last = log.last(self._known(log))

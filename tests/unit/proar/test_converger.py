@@ -25,6 +25,7 @@ from swift.common.utils import Timestamp
 from swift.obj.server import ObjectController
 
 from swift_lightsync.proar import followed_log
+from swift_lightsync.proar.converger import _be_alone
 from swift_lightsync.proar.cursor_file import read_cursors, write_cursors
 from swift_lightsync.proar.oplog import Op, place_of
 from swift_lightsync.proar.oplog_file import Oplog
@@ -224,6 +225,33 @@ class TestForever(ConvergerTestCase):
             wait_for(self.are_same, 'it is pushed')
             wait_for(lambda: not self.has_log(), 'the log is removed')
 
+    def test_a_log_in_the_place_of_one_that_another_removed_is_seen(self):
+        self.running(rescan_interval='1000', log_idle='1000')
+        self.change('PUT', 'o', b'first')
+        wait_for(lambda: self.cursors() == {1: 1, 2: 1}, 'all hold it')
+        self.run_once()
+        self.assertFalse(self.has_log())
+        self.change('PUT', 'o', b'second')
+        self.assertEqual(1, self.oplog.read().last_update)
+        wait_for(self.are_same, 'it is pushed')
+
+    def test_a_log_in_the_place_of_a_damaged_one_is_seen(self):
+        ports, self.ports = self.ports, [1, 1]
+        self.make_ring(*self.ports)
+        converger = self.running(rescan_interval='1000', log_idle='1000')
+        self.change('PUT', 'o', b'first')
+        wait_for(lambda: self.cursors() == {1: 0, 2: 0}, 'it is followed')
+        with open(self.oplog.path, 'r+b') as log:
+            log.write(b'x')
+        self.change('PUT', 'o', b'second')
+        self.assertEqual(1, self.oplog.read().last_update)
+        wait_for(lambda: any('was lost' in line for line
+                             in self.logger.at('WARNING')), 'it is noticed')
+        self.make_ring(*ports)
+        self.policy.load_ring(self.root)
+        converger.policies[0].object_ring._rtime = 0
+        wait_for(self.are_same, 'it is pushed')
+
     def test_a_peer_that_comes_back_gets_what_it_missed(self):
         listener = listen(('127.0.0.1', 0))
         port = listener.getsockname()[1]
@@ -315,13 +343,29 @@ class TestReport(ConvergerTestCase):
             self.make_ring(free.getsockname()[1], self.ports[1])
             self.change('PUT', 'o')
             self.run_once()
-        with open(os.path.join(self.root, 'proar.recon')) as recon:
-            state = json.load(recon)['object_convergence']
+        state = self.recorded()
         device, = state['devices']
         self.assertLess(device.pop('oldest_seconds'), 60)
         self.assertEqual({'device': 'sda', 'policy': 0, 'entries': 1,
-                          'exposed': 0, 'peers': {'1': 1}}, device)
+                          'exposed': 0, 'peers': {'1': 1},
+                          'unreadable': 0}, device)
         self.assertAlmostEqual(time.time(), state['updated'], delta=60)
+
+    def recorded(self):
+        with open(os.path.join(self.root, 'proar.recon')) as recon:
+            return json.load(recon)['object_convergence']
+
+    def test_a_log_that_cannot_be_read_is_recorded_until_it_can(self):
+        self.change('PUT', 'o')
+        with open(self.oplog.path, 'r+b') as log:
+            log.write(b'x')
+        converger = self.converger()
+        converger.run_once()
+        device, = self.recorded()['devices']
+        self.assertEqual((1, 0), (device['unreadable'], device['entries']))
+        self.change('PUT', 'o')
+        converger.run_once()
+        self.assertEqual([], self.recorded()['devices'])
 
     def test_statistics_are_kept(self):
         self.change('PUT', 'o')
@@ -331,6 +375,18 @@ class TestReport(ConvergerTestCase):
         self.assertEqual({'converger.push.timing', 'converger.lag.timing'},
                          set(self.logger.timings) & {
                              'converger.push.timing', 'converger.lag.timing'})
+
+
+class TestOneAtATime(unittest.TestCase):
+
+    def test_a_second_one_ends_and_says_why(self):
+        name = '/srv/of-%d 6200' % os.getpid()
+        first = _be_alone(name)
+        with self.assertRaisesRegex(SystemExit, name):
+            _be_alone(name)
+        _be_alone(name + '1').close()
+        first.close()
+        _be_alone(name).close()
 
 
 class TestOptions(ConvergerTestCase):

@@ -33,7 +33,7 @@ from swift_lightsync.report.records import ReconError
 from tests.unit.proar.test_follower import A, B, entry, follower
 from tests.unit.sync.fixtures import SwiftTestCase, node, ring_of, served
 
-LAG = DeviceLag('sda', 0, 3, 1, 2.5, {1: 3})
+LAG = DeviceLag('sda', 0, 3, 1, 2.5, {1: 3}, 0)
 SWIFT_CONF = '''\
 [swift-hash]
 swift_hash_path_suffix = x
@@ -51,12 +51,12 @@ class TestLag(unittest.TestCase):
         one.applied(8, (1,))
         other.applied(7, (1,))
         self.assertEqual(
-            DeviceLag('sda', 3, 2, 0, 9 - 1001 / 1e6, {8: 2}),
-            lag_of('sda', 3, [one, other], 9))
+            DeviceLag('sda', 3, 2, 0, 9 - 1001 / 1e6, {8: 2}, 4),
+            lag_of('sda', 3, [one, other], 4, 9))
 
     def test_without_logs_there_is_none(self):
-        self.assertEqual(DeviceLag('sda', 0, 0, 0, 0, {}),
-                         lag_of('sda', 0, [], 9))
+        self.assertEqual(DeviceLag('sda', 0, 0, 0, 0, {}, 0),
+                         lag_of('sda', 0, [], 0, 9))
 
     def test_an_answer_is_read_as_it_was_written(self):
         answer = NodeLag(5, '/cache', 4, (LAG,))

@@ -12,6 +12,7 @@
 # limitations under the License.
 """inotify on real directories: swift_lightsync/proar/log_watch.py."""
 
+import errno
 import os
 import shutil
 import tempfile
@@ -37,6 +38,15 @@ class TestLogWatch(unittest.TestCase):
     def write(self, name, data=b'x'):
         with open(self.path(name), 'ab') as file:
             file.write(data)
+
+    def test_where_too_many_watch_each_directory_is_refused(self):
+        with mock.patch('swift_lightsync.proar.log_watch.INotify',
+                        side_effect=OSError(errno.EMFILE, 'too many')):
+            watch = LogWatch()
+        with self.assertRaisesRegex(OSError, 'too many'):
+            watch.watch(self.root, CONTENT)
+        self.assertEqual(set(), watch.events())
+        watch.close()
 
     def test_without_events_there_are_none(self):
         self.watch.watch(self.root, CONTENT)

@@ -21,6 +21,7 @@ from unittest import mock
 from swift.common.utils import Timestamp
 
 from swift_lightsync.proar.cursor_file import read_cursors, write_cursors
+from swift_lightsync.proar.log_file import LostError
 from swift_lightsync.proar.oplog import CHUNK, RECORD, Entry, FormatError, \
     Op, State, encode_header, place_of
 from swift_lightsync.proar.oplog_file import Exposure, LogView, Oplog
@@ -306,6 +307,29 @@ class TestCompacting(LogTestCase):
         open(self.path, 'w').close()
         self.assertTrue(self.oplog.compact(0))
         self.assertEqual([], self.files())
+
+    def test_one_in_the_place_of_another_is_neither_read_nor_dropped(self):
+        self.fill(2)
+        mark = self.oplog.read().mark
+        self.assertTrue(self.oplog.compact(2))
+        with self.assertRaises(LostError):
+            self.oplog.read(2, mark)
+        self.append(stamp=2).committed()
+        self.append(stamp=2).committed()
+        with self.assertRaises(LostError):
+            self.oplog.read(2, mark)
+        self.assertFalse(self.oplog.compact(2, mark))
+        self.assertEqual([1, 2], self.eversions())
+
+    def test_one_is_known_again_whatever_comes_of_its_entries(self):
+        self.fill(2)
+        intent = self.append()
+        mark = self.oplog.read().mark
+        intent.aborted()
+        self.fill(1)
+        self.assertTrue(self.other().compact(2))
+        self.assertEqual(4, self.oplog.read(3, mark).last_update)
+        self.assertTrue(self.oplog.compact(4, mark))
 
     def test_nothing_to_drop_changes_nothing(self):
         self.fill(3)
