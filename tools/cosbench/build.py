@@ -32,6 +32,7 @@ from tools.cosbench.errors import ConfigError, WorkloadError
 from tools.cosbench.model import Auth, Division, Operation, OperationType, \
     Storage, Work, Workflow, Workload, Workstage, WorkType
 from tools.cosbench.operations import NAMED, SPECIAL, fields
+from tools.cosbench.pacing import pace
 
 MAX_INT = 2 ** 31 - 1
 MILLION = 10 ** 6
@@ -46,7 +47,7 @@ SET_BY_SPECIAL = TIMES + ('totalOps', 'totalBytes', 'division')
 class Adaptors:
     """The types that have an adaptor."""
 
-    auth: tuple = ('none', 'mock', 'swauth', 'tempauth', 'keystone')
+    auth: tuple = ('none', 'mock', 'swauth', 'tempauth', 'keystone', 'token')
     storage: tuple = ('none', 'mock', 'swift', 's3')
 
 
@@ -193,6 +194,8 @@ class _Builder:
             self.findings.refuse(
                 element, 'work %s has no limit: one of runtime, totalOps, '
                 'totalBytes must be greater than 0' % work.name)
+        with self.findings.of(element):
+            pace(work.config)
         division = self._value(element, 'division', _kind(Division),
                                Division.NONE)
         found, before = [], len(self.findings.refusals)

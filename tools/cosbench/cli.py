@@ -15,6 +15,10 @@
 import argparse
 import sys
 
+from tools.cosbench.commands import client, compare, controller, driver, \
+    ramp, run
+from tools.cosbench.controller.archive import ArchiveError
+from tools.cosbench.errors import ConfigError, WorkloadError
 from tools.cosbench.validate import validate
 
 
@@ -37,6 +41,8 @@ def _parser():
     command.add_argument('--json', action='store_true',
                          help='print a JSON list, one finding a file')
     command.set_defaults(run=_validate)
+    for each in (run, ramp, compare, driver, controller, client):
+        each.add(commands)
     return parser
 
 
@@ -46,4 +52,12 @@ def main(argv=None):
     :returns: exit status; 2 for bad arguments
     """
     args = _parser().parse_args(argv)
-    return args.run(args)
+    try:
+        return args.run(args)
+    except (ArchiveError, ConfigError, WorkloadError) as err:
+        print('cosbench: %s' % err, file=sys.stderr)
+        return 2
+    except OSError as err:
+        # A port that is taken, a full disk: the message has it all.
+        print('cosbench: %s' % err, file=sys.stderr)
+        return 1

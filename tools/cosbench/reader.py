@@ -38,6 +38,8 @@ SCHEMA = os.path.join(os.path.dirname(__file__), 'schema.xsd')
 ENCODINGS = ('utf-8', 'us-ascii', 'iso-8859-1')
 _DECLARED = re.compile(
     rb'\s*<\?xml[^>]*?\sencoding\s*=\s*["\']([\w.-]*)["\']')
+_ENCODING = re.compile(
+    r'\A(\s*<\?xml[^>]*?)\sencoding\s*=\s*(?:"[^"]*"|\'[^\']*\')')
 #: In a tag, up to and with the next quoted value or the end.
 _IN_TAG = re.compile(r'''[^<>"']*(?:"([^"]*)"|'([^']*)'|>)''')
 #: What is copied as it is: its begin and its end.
@@ -80,14 +82,28 @@ def parse(data):
     """
     if len(data) > MAX_BYTES:
         raise _refusal(1, 'the document is larger than %d bytes' % MAX_BYTES)
-    return _Tree().parse(escaped(_decoded(data)).encode('utf8'))
+    return _Tree().parse(escaped(decoded(data)).encode('utf8'))
 
 
 def _refusal(line, reason):
     return WorkloadError([Problem(line, reason)])
 
 
-def _decoded(data):
+def portable(data):
+    """
+    :param data: the bytes of a document
+    :returns: its text, which reads the same when it is encoded as UTF-8
+    :raises WorkloadError: if it is in no encoding that is taken
+    """
+    return _ENCODING.sub(r'\1', decoded(data), count=1)
+
+
+def decoded(data):
+    """
+    :param data: the bytes of a document
+    :returns: its text
+    :raises WorkloadError: if it is in no encoding that is taken
+    """
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         encoding = 'utf-16'
     else:

@@ -296,7 +296,7 @@ class TestRefusals(unittest.TestCase):
             ["1: storage type='ampli': must be one of none, mock, swift, "
              "s3; no adaptor for another is installed",
              "1: auth type='httpauth': must be one of none, mock, swauth, "
-             "tempauth, keystone; no adaptor for another is installed"],
+             "tempauth, keystone, token; no adaptor for another is installed"],
             sorted(refusals_of(wrapped(NORMAL, above=above)), reverse=True))
 
     def test_an_adaptor_that_is_installed_is_accepted(self):

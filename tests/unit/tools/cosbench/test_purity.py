@@ -19,7 +19,9 @@ from tests.unit import test_architecture
 
 CORE = ['tools.cosbench.' + name for name in (
     'errors', 'config', 'division', 'selectors', 'model', 'names',
-    'operations', 'elements', 'build')]
+    'operations', 'elements', 'pacing', 'build', 'engine.mission',
+    'engine.window', 'engine.draws', 'engine.states', 'stepping',
+    'controller.plan', 'controller.states')]
 
 
 class TestPurity(unittest.TestCase):

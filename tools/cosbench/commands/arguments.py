@@ -1,0 +1,95 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""What several commands take."""
+
+import argparse
+import logging
+import os
+import sys
+
+
+def positive(text):
+    """
+    :returns: an int of at least 1
+    """
+    if text.isascii() and text.isdigit() and 0 < int(text) < 2 ** 31:
+        return int(text)
+    raise argparse.ArgumentTypeError(
+        '%r: must be an integer of at least 1' % text)
+
+
+def port(text):
+    if text.isascii() and text.isdigit() and int(text) < 65536:
+        return int(text)
+    raise argparse.ArgumentTypeError(
+        '%r: must be an integer from 0 to 65535' % text)
+
+
+def seed(text):
+    if text.isascii() and text.isdigit() and int(text) < 2 ** 63:
+        return int(text)
+    raise argparse.ArgumentTypeError(
+        '%r: must be an integer from 0 to %d' % (text, 2 ** 63 - 1))
+
+
+def listener(command, default_port):
+    command.add_argument('--host', default='127.0.0.1', help='the address '
+                         'to listen on; default: %(default)s')
+    command.add_argument('--port', type=port, default=default_port,
+                         help='default: %(default)s; 0: any that is free')
+    command.add_argument('--tls-cert', metavar='FILE', help='the '
+                         'certificate; without it there is no TLS')
+    command.add_argument('--tls-key', metavar='FILE', help='its private '
+                         'key, if it is in a file of its own')
+
+
+def log_level(command):
+    command.add_argument('--log-level', default='info', choices=(
+        'debug', 'info', 'warning', 'error'), help='default: %(default)s')
+
+
+def log_to_stderr(level='info'):
+    handler = logging.StreamHandler(sys.stderr)
+    # Its own: the logs of runs have more than is shown here.
+    handler.setLevel(getattr(logging, level.upper()))
+    logging.basicConfig(
+        handlers=[handler], level=handler.level,
+        format='%(asctime)s %(process)d %(name)s %(levelname)s: %(message)s')
+
+
+def loss(command, seconds):
+    """What is done about drivers that are lost."""
+    command.add_argument(
+        '--on-driver-loss', choices=('fail', 'redistribute'), default='fail',
+        help='the work fails, or the other drivers take over; default: '
+        '%(default)s')
+    command.add_argument(
+        '--driver-timeout', type=positive, default=seconds,
+        metavar='SECONDS', help='without an answer for so long a driver is '
+        'lost; default: %(default)s')
+
+
+def local_run(command):
+    """Of a run with drivers of this host."""
+    command.add_argument(
+        '--drivers', type=positive, metavar='N',
+        default=len(os.sched_getaffinity(0)),
+        help='processes; default: one a core')
+    command.add_argument(
+        '--archive', metavar='DIRECTORY', default='archive',
+        help='where the reports go; default: %(default)s')
+    command.add_argument('--seed', type=seed, metavar='N', help='of all '
+                         'random choices; default: a new one')
+    command.add_argument('--quiet', action='store_true',
+                         help='show no progress')
+    loss(command, 10)

@@ -1,0 +1,171 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""``cosbench submit, info, cancel, result``: clients of a controller."""
+
+import json
+import ssl
+import sys
+import urllib.error
+import urllib.request
+from urllib.parse import quote, urlsplit
+
+from tools.cosbench.commands import arguments
+from tools.cosbench.commands.run import read_bytes
+from tools.cosbench.controller.process import PORT
+from tools.cosbench.driver.secret import TOKEN, client_tls, secret
+from tools.cosbench.errors import ConfigError
+
+TIMEOUT = 60.0
+DEFAULT = 'http://127.0.0.1:%d' % PORT
+
+
+def add(commands):
+    command = _command(commands, 'submit', 'have a controller run a '
+                       'workload', submit)
+    command.add_argument('file', metavar='WORKLOAD')
+    command.add_argument('--seed', type=arguments.seed, metavar='N',
+                         help='of all random choices; default: a new one')
+    command = _command(commands, 'info', 'show what a controller has, or '
+                       'one workload', info)
+    command.add_argument('id', nargs='?', metavar='ID')
+    command = _command(commands, 'cancel', 'cancel a workload', cancel)
+    command.add_argument('id', metavar='ID')
+    command = _command(commands, 'result', 'get the result document of a '
+                       'workload', result)
+    command.add_argument('id', metavar='ID')
+
+
+def _command(commands, name, text, run):
+    command = commands.add_parser(
+        name, help=text, description='%s%s. Exit status 1: the controller '
+        'refused or could not be reached.' % (text[0].upper(), text[1:]))
+    command.add_argument('--controller', metavar='URL', default=DEFAULT,
+                         help='default: %(default)s')
+    command.add_argument('--token-file', metavar='FILE',
+                         help='has the token; default: $' + TOKEN)
+    command.add_argument('--tls-ca', metavar='FILE', help="a certificate "
+                         "to check the controller's with, such as its own")
+    command.set_defaults(run=run)
+    return command
+
+
+class _Failed(Exception):
+    """What the controller, or the way there, says against it."""
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """The token is for the controller that was named."""
+
+    def redirect_request(self, *args, **kwargs):
+        return None
+
+
+def call(args, method, path, body=None):
+    """
+    :param args: with controller, token_file, tls_ca
+    :returns: the answer's JSON
+    :raises _Failed: with a text for the user
+    """
+    if urlsplit(args.controller).scheme not in ('http', 'https'):
+        raise ConfigError.of('controller', args.controller,
+                             'a URL of http or https')
+    token = secret(args.token_file, TOKEN)
+    request = urllib.request.Request(
+        args.controller.rstrip('/') + path, body, method=method, headers={
+            'Authorization': 'Bearer ' + token.decode('latin-1'),
+            'Content-Type': 'application/xml'})
+    opener = urllib.request.build_opener(
+        urllib.request.ProxyHandler({}), _NoRedirect,
+        urllib.request.HTTPSHandler(context=client_tls(args.tls_ca)))
+    try:
+        with opener.open(request, timeout=TIMEOUT) as answer:
+            return json.load(answer)
+    except urllib.error.HTTPError as err:
+        raise _Failed(_refusal(args, err)) from None
+    except (urllib.error.URLError, OSError, ssl.SSLError) as err:
+        raise _Failed('no answer from %s: %s' % (
+            args.controller, getattr(err, 'reason', err))) from None
+
+
+def _refusal(args, err):
+    try:
+        found = json.loads(err.read(2 ** 20))
+        lines = [found['error']] + [
+            '%s:%d: %s' % (getattr(args, 'file', ''), each['line'],
+                           each['reason'])
+            for each in found.get('problems', ())]
+        return '\n'.join(lines)
+    except (ValueError, KeyError, TypeError):
+        return 'the answer was %d %s' % (err.code, err.reason)
+
+
+def _shown(args, method, path, body=None):
+    try:
+        found = call(args, method, path, body)
+    except _Failed as err:
+        print('cosbench: %s' % err, file=sys.stderr)
+        return None
+    return found
+
+
+def _printed(args, method, path, body=None):
+    found = _shown(args, method, path, body)
+    if found is None:
+        return 1
+    json.dump(found, sys.stdout, indent=2)
+    print()
+    return 0
+
+
+def submit(args):
+    """
+    :returns: exit status
+    """
+    path = '/v1/workloads'
+    if args.seed is not None:
+        path += '?seed=%d' % args.seed
+    found = _shown(args, 'POST', path, read_bytes(args.file))
+    if found is None:
+        return 1
+    for text in found['warnings']:
+        print('warning: ' + text, file=sys.stderr)
+    print('Accepted with ID: %s' % found['id'])
+    return 0
+
+
+def info(args):
+    if args.id is not None:
+        return _printed(args, 'GET', _path(args))
+    found = _shown(args, 'GET', '/v1/workloads')
+    drivers = found and _shown(args, 'GET', '/v1/drivers')
+    if drivers is None:
+        return 1
+    print('Drivers:')
+    for each in drivers['drivers']:
+        print('%s\t%s' % (each['name'], each['url']))
+    print('Workloads:')
+    for each in found['workloads']:
+        print('%s\t%s\t%s' % (each['id'], each['state'], each['name']))
+    return 0
+
+
+def cancel(args):
+    return _printed(args, 'POST', _path(args) + '/cancel')
+
+
+def result(args):
+    return _printed(args, 'GET', _path(args) + '/result')
+
+
+def _path(args):
+    return '/v1/workloads/' + quote(args.id, safe='')

@@ -1,0 +1,62 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""``cosbench compare``: did the second run do better than the first?"""
+
+import json
+import sys
+
+from tools.cosbench.errors import ConfigError
+from tools.cosbench.measure.document import ResultError
+from tools.cosbench.reports import read_result
+from tools.cosbench.reports.compare import compare
+from tools.cosbench.reports.compare_views import as_json, as_page, as_text
+
+
+def add(commands):
+    command = commands.add_parser(
+        'compare', help='compare two runs',
+        description='Compare the operations that two runs have in common.')
+    for each in ('first', 'second'):
+        command.add_argument(each, metavar=each.upper(), help='a result '
+                             'document, or the directory of an archived run')
+    command.add_argument('--confidence', type=float, default=0.95,
+                         help='of the intervals; default: %(default)s')
+    form = command.add_mutually_exclusive_group()
+    form.add_argument('--json', action='store_true', help='print JSON')
+    form.add_argument('--html', action='store_true', help='print a page')
+    command.set_defaults(run=main)
+
+
+def _read(path):
+    try:
+        return read_result(path)
+    except OSError as err:
+        raise ConfigError('%s: %s' % (path, err.strerror)) from None
+    except ResultError as err:
+        raise ConfigError('%s: %s' % (path, err)) from None
+
+
+def main(args):
+    """
+    :returns: exit status
+    """
+    if not 0 < args.confidence < 1:
+        raise ConfigError.of('confidence', args.confidence,
+                             'more than 0 and less than 1')
+    found = compare(_read(args.first), _read(args.second), args.confidence)
+    if args.json:
+        json.dump(as_json(found), sys.stdout, indent=2)
+        print()
+    else:
+        print(as_page(found) if args.html else as_text(found))
+    return 0

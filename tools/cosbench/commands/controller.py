@@ -1,0 +1,66 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""``cosbench controller``: takes workloads and has drivers run them."""
+
+from tools.cosbench.commands import arguments
+from tools.cosbench.controller.plan import FORM, addresses
+from tools.cosbench.controller.process import Options, PORT, serve
+from tools.cosbench.controller.service import Policy
+from tools.cosbench.controller.states import OnLoss
+from tools.cosbench.driver.process import run
+from tools.cosbench.driver.secret import SECRET, TOKEN, secret
+
+
+def add(commands):
+    command = commands.add_parser(
+        'controller', help='queue workloads and have drivers run them',
+        description='Listen for clients, and run what they submit, one '
+        'workload after the other. Prints a line of JSON when its port is '
+        'open.')
+    arguments.listener(command, PORT)
+    command.add_argument(
+        '--driver', action='append', required=True, metavar='URL',
+        help='%s; may be repeated' % FORM)
+    command.add_argument(
+        '--archive', metavar='DIRECTORY', default='archive',
+        help='where runs and their reports go; default: %(default)s')
+    command.add_argument(
+        '--secret-file', metavar='FILE', help='has the secret that '
+        'controller and drivers share; default: $' + SECRET)
+    command.add_argument(
+        '--token-file', metavar='FILE', help='has the token that clients '
+        'must know; default: $' + TOKEN)
+    command.add_argument(
+        '--driver-ca', metavar='FILE', help='a certificate to check those '
+        'of drivers with, such as their own')
+    command.add_argument(
+        '--lease', type=arguments.positive, default=60, metavar='SECONDS',
+        help='without a word of the controller for so long a driver stops '
+        'its load; default: %(default)s')
+    arguments.loss(command, 15)
+    arguments.log_level(command)
+    command.set_defaults(run=main)
+
+
+def main(args):
+    """
+    :returns: exit status
+    """
+    arguments.log_to_stderr(args.log_level)
+    run(serve(Options(
+        args.host, args.port, args.archive, addresses(args.driver),
+        secret(args.secret_file, SECRET), secret(args.token_file, TOKEN),
+        args.driver_timeout,
+        Policy(OnLoss(args.on_driver_loss), args.lease),
+        args.tls_cert, args.tls_key, args.driver_ca)))
+    return 0

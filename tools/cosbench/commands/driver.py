@@ -1,0 +1,95 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""``cosbench driver``: the processes that make the load."""
+
+import asyncio
+import logging
+import signal
+import sys
+
+from tools.cosbench.commands import arguments
+from tools.cosbench.driver.pool import Child, Pool
+from tools.cosbench.driver.process import Options, PORT, run, serve
+from tools.cosbench.driver.signature import WINDOW
+
+
+def add(commands):
+    command = commands.add_parser(
+        'driver', help='make the load that a controller asks for',
+        description='Listen for a controller. Prints a line of JSON for '
+        'each process when its port is open.')
+    arguments.listener(command, PORT)
+    command.add_argument('--secret-file', metavar='FILE', help='has the '
+                         'secret that controller and drivers share; '
+                         'default: $COSBENCH_SECRET')
+    command.add_argument('--processes', type=arguments.positive, default=1,
+                         metavar='N', help='processes on ports from --port '
+                         'on; one a core is best')
+    command.add_argument('--clock-window', type=arguments.positive,
+                         default=WINDOW, metavar='SECONDS', help='how far '
+                         "the controller's clock may be off")
+    command.add_argument('--files', metavar='DIRECTORY', help='where '
+                         'filewrite may read files; default: nowhere')
+    command.add_argument('--until-eof', action='store_true',
+                         help='end when standard input ends')
+    arguments.log_level(command)
+    command.set_defaults(run=main)
+
+
+def main(args):
+    """
+    :returns: exit status
+    """
+    arguments.log_to_stderr(args.log_level)
+    if args.processes > 1:
+        return run(_pool(args))
+    run(serve(Options(
+        args.host, args.port, args.secret_file, args.tls_cert, args.tls_key,
+        args.clock_window, args.files, args.until_eof)))
+    return 0
+
+
+def _child_arguments(args, port):
+    found = ['--host', args.host, '--port', str(port),
+             '--clock-window', str(args.clock_window),
+             '--log-level', args.log_level]
+    for option, value in (('--secret-file', args.secret_file),
+                          ('--tls-cert', args.tls_cert),
+                          ('--tls-key', args.tls_key),
+                          ('--files', args.files)):
+        if value:
+            found += [option, value]
+    return found
+
+
+async def _pool(args):
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    pool = Pool([Child(_child_arguments(
+        args, args.port and args.port + number))
+        for number in range(args.processes)])
+    try:
+        await pool.start()
+    except OSError as err:
+        logging.getLogger('cosbench.driver').error('%s', err)
+        return 1
+    for child in pool.children:
+        print('{"pid": %d, "port": %d}' % (child.process.pid, child.port),
+              file=sys.stdout, flush=True)
+    keeper = asyncio.ensure_future(pool.keep())
+    await stop.wait()
+    keeper.cancel()
+    await asyncio.gather(keeper, return_exceptions=True)
+    await pool.stop()
+    return 0

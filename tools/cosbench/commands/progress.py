@@ -1,0 +1,110 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""How a run goes, for people, on a terminal or in a log."""
+
+import asyncio
+import time
+
+from tools.cosbench.measure.result import Result
+
+#: Seconds.
+PERIOD = 1.0
+
+
+class Progress:
+    """
+    :param entry: the ``Entry`` of the run
+    :param out: a text stream
+    :param quiet: whether only errors are shown
+    """
+
+    def __init__(self, entry, out, quiet=False):
+        self._entry = entry
+        self._out = out
+        self._quiet = quiet
+        self._terminal = out.isatty()
+        self._last = (time.monotonic(), 0)
+        self._stage = None
+        self._warned = 0
+
+    async def show(self):
+        """Until cancelled: a line when a stage begins, one that changes."""
+        while True:
+            await asyncio.sleep(PERIOD)
+            run = self._entry.run
+            if run is not None and not self._quiet:
+                self._warn(run.context.warnings)
+                if run.current is not None:
+                    self._line(run)
+
+    def _warn(self, warnings):
+        for text in warnings[self._warned:]:
+            self._print('warning: ' + text)
+        self._warned = len(warnings)
+
+    def _line(self, run):
+        stage = run.current
+        if stage is not self._stage:
+            self._stage = stage
+            self._last = (time.monotonic(), 0)
+            self._print('stage %d of %d: %s' % (
+                stage.index + 1, len(run.stages), stage.stage.name))
+        shares = [share for work in stage.works for share in work.shares]
+        done = sum(share.progress.operations for share in shares)
+        failed = sum(tally.failed for share in shares
+                     for tally in share.tallies.values())
+        now = time.monotonic()
+        then, before = self._last
+        if done == before and not self._terminal:
+            return
+        rate = (done - before) / (now - then) if now > then else 0
+        self._last = (now, done)
+        self._print('  %s %4.0f s: %d operations, %.0f a second, %d failed'
+                    % (stage.state.value, time.time() - stage.started, done,
+                       rate, failed), passing=True)
+
+    def _print(self, text, passing=False):
+        if self._terminal:
+            # Over the line before, if that was a passing one.
+            print('\r\x1b[K' + text, file=self._out,
+                  end='' if passing else '\n', flush=True)
+        else:
+            print(text, file=self._out, flush=True)
+
+    def end(self, document):
+        """
+        :param document: the result document
+        """
+        if self._quiet:
+            return
+        self._print('%s %s: %s' % (document['id'], document['name'],
+                                   document['state']))
+        for stage in Result.from_json(document).stages:
+            self._print('%-16s %s %s' % (stage.name, stage.state,
+                                         stage.reason))
+            for work in stage.works:
+                for each in work.operations:
+                    self._print(_row(work, each))
+        for text in document['warnings']:
+            self._print('warning: ' + text)
+
+
+def _row(work, operation):
+    found = work.metrics(operation)
+    row = '  %-14s %-10s %9d ops %8d failed %10.1f/s %8.2f MB/s' % (
+        work.name, operation.type, found.op_count, found.failures,
+        found.throughput, found.bandwidth / 1e6)
+    if found.p99 is None:
+        return row
+    return row + '  mean %.2f p99 %.2f max %.2f ms' % (
+        found.avg_res, found.p99, found.p100)

@@ -1,0 +1,96 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""``cosbench ramp``: how much more does the storage do with more workers?"""
+
+import argparse
+import json
+import sys
+
+from tools.cosbench.commands import arguments
+from tools.cosbench.commands.run import read_bytes, run_one
+from tools.cosbench.controller.document import filled
+from tools.cosbench.driver.process import run as run_loop
+from tools.cosbench.measure.result import Result
+from tools.cosbench.reader import parse
+from tools.cosbench.reports.ramp import WORKERS, past_peak, ramps
+from tools.cosbench.reports.ramp_views import as_json, as_text
+from tools.cosbench.stepping import stepped
+from tools.cosbench.writer import text
+
+
+def add(commands):
+    command = commands.add_parser(
+        'ramp', help='run a workload with ever more workers, to the peak',
+        description='Run the stages before the main one, then the main one '
+        'with ever more workers until more are of no use, then those after '
+        'it; say where the peak is.')
+    command.add_argument('file', metavar='WORKLOAD')
+    command.add_argument('--stage', metavar='NAME', help='the main stage; '
+                         'default: the only one with a normal work')
+    command.add_argument(
+        '--workers', type=_counts, default=WORKERS, metavar='N,N,...',
+        help='the steps; default: %s' % ','.join(map(str, WORKERS)))
+    command.add_argument(
+        '--p95', type=float, metavar='MS', help='the 95%% response time '
+        'that is accepted; default: any')
+    command.add_argument('--json', action='store_true',
+                         help='print the result as JSON')
+    arguments.local_run(command)
+    command.set_defaults(run=main)
+
+
+def _counts(text):
+    counts = [arguments.positive(each.strip()) for each in text.split(',')]
+    if sorted(set(counts)) != counts:
+        raise argparse.ArgumentTypeError('%r: must ascend' % text)
+    return counts
+
+
+def main(args):
+    """
+    :returns: exit status
+    """
+    root, names = stepped(parse(read_bytes(args.file)), args.workers,
+                          args.stage)
+    document = run_loop(run_one(text(root).encode('utf8'), args,
+                                _Enough(names)))
+    found = ramps([Result.from_json(document)], args.p95)
+    if args.json:
+        json.dump(as_json(found), sys.stdout, indent=2)
+    else:
+        print(as_text(found))
+    return 0 if document['state'] == 'finished' else 1
+
+
+class _Enough:
+    """Says which steps are left out, since those before were past it."""
+
+    def __init__(self, names):
+        self._names = set(names)
+
+    def __call__(self, run, stage):
+        """See ``WorkloadRun``."""
+        if stage.stage.name not in self._names:
+            return False
+        return past_peak([_throughput(each) for each in self._done(run)])
+
+    def _done(self, run):
+        document = filled({'warnings': [], 'id': '-', 'name': '-',
+                           'version': 1}, run)
+        return [each for each in Result.from_json(document).stages
+                if each.name in self._names and each.stopped]
+
+
+def _throughput(stage):
+    return sum(work.metrics(operation).throughput for work in stage.works
+               for operation in work.operations)

@@ -1,0 +1,120 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""``cosbench run``: one workload, from here, with drivers of this host."""
+
+import asyncio
+import json
+import signal
+import sys
+
+from tools.cosbench.commands import arguments
+from tools.cosbench.commands.progress import Progress
+from tools.cosbench.controller import local
+from tools.cosbench.controller.archive import Archive
+from tools.cosbench.controller.service import Controller, Policy
+from tools.cosbench.controller.states import OnLoss, WorkloadState
+from tools.cosbench.driver.process import run as run_loop
+from tools.cosbench.errors import ConfigError
+from tools.cosbench.reader import MAX_BYTES
+
+
+def add(commands):
+    command = commands.add_parser(
+        'run', help='run one workload here, without controller or drivers',
+        description='Run a workload with drivers of this host, and write '
+        'its reports. Exit status 0: finished, 1: a stage failed, or it was '
+        'cancelled, 2: it was refused.')
+    command.add_argument('file', metavar='WORKLOAD')
+    arguments.local_run(command)
+    command.add_argument('--json', metavar='FILE', help='write the result '
+                         'document to this file; -: to standard output')
+    command.set_defaults(run=main)
+
+
+def main(args):
+    """
+    :returns: exit status
+    """
+    return run_loop(_run(args))
+
+
+def read_bytes(path):
+    """
+    :raises ConfigError: if the file cannot be read
+    """
+    try:
+        with open(path, 'rb') as stream:
+            return stream.read(MAX_BYTES + 1)
+    except OSError as err:
+        raise ConfigError('%s: %s' % (path, err.strerror)) from None
+
+
+async def _run(args):
+    document = await run_one(read_bytes(args.file), args)
+    if args.json == '-':
+        json.dump(document, sys.stdout)
+    elif args.json:
+        with open(args.json, 'w', encoding='utf8') as stream:
+            json.dump(document, stream)
+    state = WorkloadState(document['state'])
+    return 0 if state is WorkloadState.FINISHED else 1
+
+
+async def run_one(data, args, skip=None):
+    """
+    Run a document to its end.
+
+    :param data: its bytes
+    :param args: of ``arguments.local_run``
+    :param skip: see ``WorkloadRun``
+    :returns: the result document
+    :raises WorkloadError: if it is refused
+    """
+    # Warnings are shown by what shows the progress.
+    arguments.log_to_stderr('critical')
+    archive = Archive(args.archive)
+    try:
+        policy = Policy(OnLoss(args.on_driver_loss))
+        # Refused before processes are started.
+        controller = Controller(archive, [], policy)
+        run_id = controller.submit(data, args.seed)['id']
+        async with local.drivers(args.drivers, args.driver_timeout) as found:
+            controller.drivers += found
+            await _watched(controller, run_id, skip, args.quiet)
+        print('%s: reports in %s' % (run_id, archive.path(run_id)),
+              file=sys.stderr)
+        return archive.load(run_id)
+    finally:
+        archive.close()
+
+
+async def _watched(controller, run_id, skip, quiet):
+    """Run it; show how it goes; let signals cancel it."""
+    loop = asyncio.get_running_loop()
+    entry = controller.take(run_id)
+
+    def cancel(number):
+        loop.remove_signal_handler(number)
+        print('\n%s: it is cancelled; once more to stop at once'
+              % signal.Signals(number).name, file=sys.stderr)
+        loop.create_task(controller.cancel(run_id))
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, cancel, number)
+    progress = Progress(entry, sys.stderr, quiet)
+    shown = asyncio.ensure_future(progress.show())
+    try:
+        await controller.run(entry, skip)
+    finally:
+        shown.cancel()
+        await asyncio.gather(shown, return_exceptions=True)
+    progress.end(controller.document(run_id))

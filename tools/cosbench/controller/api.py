@@ -1,0 +1,198 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""The controller's REST interface: PROTOCOL.md, part 2.
+
+Every request needs the token: ``Authorization: Bearer TOKEN``. Answers are
+JSON; what went wrong is in ``error``, and for a document that is refused in
+``problems``.
+"""
+
+import asyncio
+import hashlib
+import hmac
+import json
+import logging
+import os
+import re
+
+from aiohttp import web
+
+from tools.cosbench.controller.archive import ArchiveError
+from tools.cosbench.controller.live import headline, live
+from tools.cosbench.controller.service import QueueFull
+from tools.cosbench.config import integer
+from tools.cosbench.errors import ConfigError, WorkloadError
+from tools.cosbench.reader import MAX_BYTES
+
+#: Seconds in which the body of a request must be there.
+BODY_TIMEOUT = 30.0
+_FILE = re.compile(r'[\w ().-]+', re.UNICODE)
+log = logging.getLogger('cosbench.api')
+
+
+def authorized(token, header):
+    # Of digests: a comparison takes no time that tells a length.
+    return hmac.compare_digest(
+        hashlib.sha256(b'Bearer ' + token).digest(),
+        hashlib.sha256(header.encode('utf8', 'surrogateescape')).digest())
+
+
+def guard(token, admits):
+    """
+    :param token: bytes
+    :param admits: a function of a request: whether it may pass without it
+    :returns: a middleware that lets nobody else pass
+    """
+    @web.middleware
+    async def check(request, handler):
+        if not admits(request) and not authorized(
+                token, request.headers.get('Authorization', '')):
+            log.warning('refused: %s %.100r from %s', request.method,
+                        request.path, request.remote)
+            return _answer(401, {'error': 'no token, or a wrong one'},
+                           {'WWW-Authenticate': 'Bearer'})
+        try:
+            return await handler(request)
+        except web.HTTPException as err:
+            return _answer(err.status, {'error': err.reason})
+        except ConfigError as err:
+            return _answer(400, {'error': str(err)})
+    return check
+
+
+def _answer(status, found, headers=None):
+    # What is in the answer may be anyone's text: it is JSON, and nothing
+    # else, also to a browser.
+    return web.Response(
+        status=status, body=json.dumps(found).encode(), headers={
+            'Content-Type': 'application/json',
+            'X-Content-Type-Options': 'nosniff', 'Cache-Control': 'no-store',
+            **(headers or {})})
+
+
+class Api:
+    """
+    :param controller: a ``Controller``
+    :param token: bytes
+    :param admits: see ``guard``
+    """
+
+    def __init__(self, controller, token, admits):
+        self._controller = controller
+        self._token = token
+        self._admits = admits
+
+    def application(self):
+        app = web.Application(middlewares=[guard(self._token, self._admits)],
+                              client_max_size=MAX_BYTES)
+        self.add_routes(app.router)
+        return app
+
+    def add_routes(self, router):
+        """Add what is asked for with the token; all is below ``/v1``."""
+        one = '/v1/workloads/{id}'
+        for method, path, handler in (
+                ('POST', '/v1/workloads', self._submit),
+                ('GET', '/v1/workloads', self._list),
+                ('GET', one, self._info),
+                ('GET', one + '/result', self._result),
+                ('GET', one + '/files', self._files),
+                ('GET', one + '/files/{name}', self._file),
+                ('POST', one + '/cancel', self._cancel),
+                ('GET', '/v1/drivers', self._drivers)):
+            router.add_route(method, path, handler)
+
+    async def _submit(self, request):
+        seed = request.query.get('seed')
+        seed = None if seed is None else integer('seed', seed)
+        try:
+            body = await asyncio.wait_for(request.read(), BODY_TIMEOUT)
+        except asyncio.TimeoutError:
+            raise web.HTTPRequestTimeout(
+                reason='the body did not come in %d s'
+                % BODY_TIMEOUT) from None
+        try:
+            document = self._controller.submit(body, seed)
+        except WorkloadError as err:
+            return _answer(400, {
+                'error': 'the workload is refused', 'problems': [
+                    {'line': each.line, 'reason': each.reason}
+                    for each in err.problems]})
+        except QueueFull as err:
+            return _answer(503, {'error': str(err)})
+        return _answer(201, headline(document))
+
+    async def _list(self, request):
+        entries = [self._controller.entry(each).document
+                   if self._controller.entry(each).run is None
+                   else self._controller.entry(each).now()
+                   for each in self._controller.ids]
+        wanted = request.query.get('state')
+        return _answer(200, {'workloads': [
+            headline(each) for each in entries
+            if wanted in (None, each['state'])]})
+
+    async def _info(self, request):
+        return _answer(200, live(await self._document(request)))
+
+    async def _result(self, request):
+        return _answer(200, await self._document(request))
+
+    async def _document(self, request):
+        run_id = self._id(request)
+        try:
+            if self._controller.entry(run_id).run is not None:
+                return self._controller.document(run_id)
+            return await asyncio.to_thread(
+                self._controller.document, run_id)
+        except ArchiveError as err:
+            log.error('%s', err)
+            raise web.HTTPInternalServerError(reason=str(err)) from None
+
+    async def _cancel(self, request):
+        run_id = self._id(request)
+        if not await self._controller.cancel(run_id):
+            return _answer(409, {'error': '%s has ended already' % run_id})
+        return _answer(202, {'id': run_id})
+
+    async def _files(self, request):
+        path = self._controller.archive.path(self._id(request))
+        return _answer(200, {'files': [
+            {'name': each, 'size': os.path.getsize(os.path.join(path, each))}
+            for each in sorted(os.listdir(path))
+            if each[0] != '.' and os.path.isfile(os.path.join(path, each))]})
+
+    async def _file(self, request):
+        path = self._controller.archive.path(self._id(request))
+        name = request.match_info['name']
+        # From what is there, never a path made of what was asked for.
+        if not _FILE.fullmatch(name) or name not in os.listdir(path) or \
+                not os.path.isfile(os.path.join(path, name)):
+            raise web.HTTPNotFound(reason='there is no such file')
+        # To be saved: a report shown from here would have this origin.
+        return web.FileResponse(os.path.join(path, name), headers={
+            'Content-Disposition': 'attachment',
+            'X-Content-Type-Options': 'nosniff'})
+
+    async def _drivers(self, request):
+        return _answer(200, {'drivers': [{
+            'name': each.address.name, 'url': each.address.url,
+            'clock_offset_s': each.offset and each.offset.seconds,
+            'round_trip_s': each.offset and each.offset.round_trip}
+            for each in self._controller.drivers]})
+
+    def _id(self, request):
+        run_id = request.match_info['id']
+        if run_id not in self._controller.ids:
+            raise web.HTTPNotFound(reason='there is no such workload')
+        return run_id

@@ -1,0 +1,91 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""The controller's process: its port, its queue, its drivers."""
+
+import asyncio
+import json
+import logging
+import os
+import signal
+import sys
+from dataclasses import dataclass
+from typing import Optional, Tuple
+
+from aiohttp import web
+
+from tools.cosbench.console import site
+from tools.cosbench.controller.archive import Archive
+from tools.cosbench.controller.client import Driver
+from tools.cosbench.controller.local import session
+from tools.cosbench.controller.service import Controller, Policy
+from tools.cosbench.driver.secret import client_tls, server_tls
+
+#: Where controllers of COSBench listened.
+PORT = 19088
+log = logging.getLogger('cosbench.controller')
+
+
+@dataclass(frozen=True)
+class Options:
+
+    host: str
+    port: int
+    archive: str
+    #: ``Address`` objects.
+    drivers: Tuple
+    #: Bytes: what drivers know, and what clients know.
+    secret: bytes
+    token: bytes
+    driver_timeout: float
+    policy: Policy = Policy()
+    certificate: Optional[str] = None
+    key: Optional[str] = None
+    #: The certificate that drivers' are checked with.
+    driver_authority: Optional[str] = None
+
+
+async def serve(options, out=sys.stdout):
+    """
+    Until SIGTERM or SIGINT, which cancel the workload that runs.
+
+    :param out: gets one line of JSON when the port is open: pid, port
+    """
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    tls = server_tls(options.certificate, options.key)
+    archive = Archive(options.archive)
+    async with session(client_tls(options.driver_authority)) as http:
+        controller = Controller(archive, [
+            Driver(each, options.secret, http, options.driver_timeout)
+            for each in options.drivers], options.policy)
+        await controller.open()
+        runner = web.AppRunner(site.application(controller, options.token),
+                               access_log=None)
+        await runner.setup()
+        worker = asyncio.ensure_future(controller.work())
+        try:
+            await web.TCPSite(runner, options.host, options.port,
+                              ssl_context=tls).start()
+            port = runner.addresses[0][1]
+            print(json.dumps({'pid': os.getpid(), 'port': port}), file=out,
+                  flush=True)
+            log.info('listening on %s:%d', options.host, port)
+            await stop.wait()
+            await controller.close()
+        finally:
+            worker.cancel()
+            await asyncio.gather(worker, return_exceptions=True)
+            await runner.cleanup()
+            archive.close()

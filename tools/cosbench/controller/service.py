@@ -1,0 +1,253 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""The controller: a queue of workloads, run one after the other."""
+
+import asyncio
+import logging
+import secrets
+import time
+from dataclasses import dataclass
+from typing import Optional
+
+from tools.cosbench import adaptors
+from tools.cosbench.controller import document as documents
+from tools.cosbench.controller.journal import journal
+from tools.cosbench.controller.states import OnLoss, WorkloadState
+from tools.cosbench.controller.workload import Context, WorkloadRun
+from tools.cosbench.reader import portable, read
+
+#: Seconds between two saves of a run that goes on.
+SAVE_PERIOD = 5.0
+#: Workloads that may wait.
+MAX_QUEUE = 1000
+log = logging.getLogger('cosbench.controller')
+
+
+class QueueFull(Exception):
+    """No more workloads are taken."""
+
+
+@dataclass(frozen=True)
+class Policy:
+
+    on_loss: OnLoss = OnLoss.FAIL
+    #: Seconds without a word of the controller after which drivers stop.
+    lease: float = 60.0
+    #: Seconds between two saves.
+    save_period: float = SAVE_PERIOD
+
+
+@dataclass
+class Entry:
+    """A workload of the queue, or one that has ended."""
+
+    #: Of a run that goes on: as it began.
+    document: dict
+    workload: Optional[object] = None
+    run: Optional[WorkloadRun] = None
+
+    def now(self):
+        """
+        :returns: the document as of now
+        """
+        if self.run is None:
+            return self.document
+        found = documents.filled(self.document, self.run)
+        if self.run.state.final:
+            # It has not ended before its reports are there.
+            found.update(state=WorkloadState.PROCESSING.value, stopped=None)
+        return found
+
+    @property
+    def state(self):
+        return WorkloadState(self.now()['state'] if self.run is None
+                             else WorkloadState.PROCESSING.value)
+
+
+class Controller:
+    """
+    :param archive: an ``Archive``
+    :param drivers: ``Driver`` objects
+    :param policy: a ``Policy``
+    """
+
+    def __init__(self, archive, drivers, policy=Policy()):
+        self.archive = archive
+        self.drivers = drivers
+        self._policy = policy
+        self._entries = {}
+        self._queue = []
+        self._arrived = asyncio.Event()
+        self._idle = asyncio.Event()
+        self._idle.set()
+
+    async def open(self):
+        """Take up what an earlier controller left in the archive."""
+        for document in await asyncio.to_thread(self.archive.recover):
+            state = WorkloadState(document['state'])
+            if state is WorkloadState.QUEUING:
+                workload = read(document['xml'].encode(),
+                                adaptors.installed()).workload
+                self._enqueue(Entry(document, workload))
+            else:
+                self._entries[document['id']] = Entry(_brief(document))
+
+    def submit(self, data, seed=None):
+        """
+        :param data: the bytes of a workload document
+        :param seed: of all random choices; None: a new one
+        :returns: the document of the run
+        :raises WorkloadError: with all that it is refused for
+        :raises QueueFull:
+        """
+        if len(self._queue) >= MAX_QUEUE:
+            raise QueueFull('%d workloads wait: no more are taken'
+                            % MAX_QUEUE)
+        text = portable(data)
+        found = read(text.encode('utf8'), adaptors.installed())
+        warnings = ['line %d: %s' % (each.line, each.reason)
+                    for each in found.warnings]
+        run_id = self.archive.new(found.workload.name)
+        document = documents.empty(
+            run_id, found.workload, text,
+            secrets.randbits(53) if seed is None else seed, time.time(),
+            warnings)
+        self.archive.save(document)
+        self._enqueue(Entry(document, found.workload))
+        return document
+
+    def _enqueue(self, entry):
+        self._entries[entry.document['id']] = entry
+        self._queue.append(entry)
+        self._arrived.set()
+
+    @property
+    def ids(self):
+        """
+        :returns: of all workloads, oldest first
+        """
+        return list(self._entries)
+
+    def entry(self, run_id):
+        """
+        :raises KeyError: if there is none
+        """
+        return self._entries[run_id]
+
+    def document(self, run_id):
+        """
+        :returns: the result document as of now
+        :raises KeyError, ArchiveError:
+        """
+        entry = self._entries[run_id]
+        if entry.run is None and entry.state.final:
+            return self.archive.load(run_id)
+        return entry.now()
+
+    async def cancel(self, run_id):
+        """
+        :returns: whether there was something to cancel
+        """
+        entry = self._entries[run_id]
+        if entry in self._queue:
+            self._queue.remove(entry)
+            entry.document = {
+                **entry.document, 'state': WorkloadState.CANCELLED.value,
+                'stopped': time.time()}
+            await asyncio.to_thread(self.archive.finish, entry.document)
+            return True
+        if entry.run is None:
+            return False
+        await entry.run.cancel()
+        return True
+
+    async def work(self):
+        """Run what is in the queue, for ever."""
+        while True:
+            while not self._queue:
+                self._arrived.clear()
+                await self._arrived.wait()
+            entry = self._queue.pop(0)
+            self._idle.clear()
+            try:
+                await self.run(entry)
+            except Exception as err:
+                # The next workload must not suffer from this one.
+                log.exception('%s', entry.document['id'])
+                self._settle(entry, '%s: %s' % (type(err).__name__, err))
+            finally:
+                self._idle.set()
+
+    async def run(self, entry, skip=None):
+        """
+        Run one workload that is not in the queue.
+
+        :param skip: see ``WorkloadRun``
+        """
+        document = entry.document
+        context = Context(document['id'], document['xml'], document['seed'],
+                          list(self.drivers), self._policy.on_loss,
+                          self._policy.lease)
+        entry.run = WorkloadRun(entry.workload, context, skip)
+        saver = asyncio.ensure_future(self._save(entry))
+        try:
+            with journal(self.archive.path(document['id'])):
+                await entry.run.run()
+        finally:
+            saver.cancel()
+            await asyncio.gather(saver, return_exceptions=True)
+        final = documents.filled(document, entry.run)
+        await asyncio.to_thread(self.archive.finish, final)
+        entry.document, entry.run = _brief(final), None
+
+    async def close(self):
+        """Cancel what runs, and wait for its end; what waits stays."""
+        queue, self._queue = self._queue, []
+        for entry in self._entries.values():
+            if entry.run is not None:
+                await entry.run.cancel()
+        await self._idle.wait()
+        self._queue = queue
+
+    def take(self, run_id):
+        """
+        :returns: the ``Entry`` of a waiting workload, out of the queue
+        """
+        entry = self._entries[run_id]
+        self._queue.remove(entry)
+        return entry
+
+    async def _save(self, entry):
+        """What is known so far, whenever a stage or a period ends."""
+        while True:
+            try:
+                await asyncio.to_thread(self.archive.save, entry.now())
+            except OSError as err:
+                log.error('%s cannot be saved: %s', entry.document['id'],
+                          err)
+            await asyncio.sleep(self._policy.save_period)
+
+    def _settle(self, entry, reason):
+        found = entry.now()
+        found.update(state=WorkloadState.FAILED.value, stopped=time.time(),
+                     warnings=found['warnings'] + [reason])
+        entry.document, entry.run = _brief(found), None
+        try:
+            self.archive.save(found)
+        except OSError as err:
+            log.error('%s cannot be saved: %s', found['id'], err)
+
+
+def _brief(document):
+    """What is kept in memory of a run that has ended."""
+    return {**document, 'xml': '', 'stages': []}

@@ -1,0 +1,107 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""One driver process: one port, one event loop, one core."""
+
+import asyncio
+import json
+import logging
+import os
+import signal
+import sys
+from dataclasses import dataclass
+from typing import Optional
+
+from aiohttp import web
+
+from tools.cosbench.driver.secret import SECRET, secret, server_tls
+from tools.cosbench.driver.service import Service
+from tools.cosbench.driver.signature import WINDOW, Gate
+
+#: Where drivers of COSBench listened.
+PORT = 18088
+log = logging.getLogger('cosbench.driver')
+
+
+@dataclass(frozen=True)
+class Options:
+
+    host: str = '127.0.0.1'
+    #: 0: any that is free.
+    port: int = PORT
+    secret_file: Optional[str] = None
+    certificate: Optional[str] = None
+    key: Optional[str] = None
+    #: Seconds that the controller's clock may differ.
+    clock_window: int = WINDOW
+    #: Where filewrite may read files; None: nowhere.
+    files: Optional[str] = None
+    #: End when standard input does: its writer is gone.
+    until_eof: bool = False
+
+
+async def serve(options, out=sys.stdout):
+    """
+    Until SIGTERM, SIGINT or the end of the parent.
+
+    :param out: gets one line of JSON when the port is open: pid, port
+    """
+    gate = Gate(secret(options.secret_file, SECRET), options.clock_window)
+    tls = server_tls(options.certificate, options.key)
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    service = Service(gate, options.files)
+    runner = web.AppRunner(service.application(), access_log=None)
+    await runner.setup()
+    leases = asyncio.ensure_future(service.watch_leases())
+    try:
+        site = web.TCPSite(runner, options.host, options.port,
+                           ssl_context=tls)
+        await site.start()
+        port = runner.addresses[0][1]
+        print(json.dumps({'pid': os.getpid(), 'port': port}), file=out,
+              flush=True)
+        log.info('listening on %s:%d', options.host, port)
+        if options.until_eof:
+            await _watch_input(loop, stop)
+        await stop.wait()
+        await service.close()
+    finally:
+        leases.cancel()
+        await runner.cleanup()
+
+
+async def _watch_input(loop, stop):
+    """Set stop when standard input ends."""
+    def readable():
+        if not os.read(sys.stdin.fileno(), 4096):
+            loop.remove_reader(sys.stdin.fileno())
+            stop.set()
+    loop.add_reader(sys.stdin.fileno(), readable)
+
+
+def run(coroutine):
+    """Run on uvloop, where there is one."""
+    try:
+        import uvloop
+    except ImportError:
+        return asyncio.run(coroutine)
+    loop = uvloop.new_event_loop()
+    try:
+        asyncio.set_event_loop(loop)
+        return loop.run_until_complete(coroutine)
+    finally:
+        loop.run_until_complete(loop.shutdown_asyncgens())
+        asyncio.set_event_loop(None)
+        loop.close()

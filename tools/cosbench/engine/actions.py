@@ -1,0 +1,115 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""What a worker does to a storage, by the type of the operation.
+
+An action is a coroutine function without arguments that returns a
+``Transfer`` and raises ``OperationError``. Each write has content of its
+own, whose seed the worker draws.
+"""
+
+import os
+
+from tools.cosbench.adaptors.base import OperationError
+from tools.cosbench.content import Body, Checker, FileBody
+from tools.cosbench.engine.draws import targets
+from tools.cosbench.model import OperationType
+
+#: The class of the failure of a read whose trailer is not there or wrong.
+CHECKSUM = 'checksum'
+#: The class where a file cannot be read.
+FILE = 'file'
+_SEED_BITS = 32
+
+
+async def _checked(storage, container, name):
+    checker = Checker()
+    transfer = await storage.get(container, name, checker.feed)
+    if not checker.good:
+        raise OperationError(CHECKSUM, '%s/%s' % (container, name))
+    return transfer
+
+
+def _read(operation, storage, draw, rng):
+    container, name, get = draw.container, draw.object, storage.get
+    if operation.hash_check:
+        return lambda: _checked(storage, container(), name())
+    return lambda: get(container(), name())
+
+
+def _body(operation, size, rng):
+    return Body(size, operation.content, rng.getrandbits(_SEED_BITS),
+                operation.chunked, operation.hash_check)
+
+
+def _write(operation, storage, draw, rng):
+    container, name, size = draw.container, draw.object, draw.size
+    return lambda: storage.put(container(), name(),
+                               _body(operation, size(), rng))
+
+
+def _file_write(operation, storage, draw, rng):
+    async def act():
+        path = draw.path()
+        try:
+            body = FileBody(path, operation.hash_check)
+            return await storage.put(draw.container(),
+                                     os.path.basename(path), body)
+        except OSError as err:
+            raise OperationError(FILE, str(err)) from err
+    return act
+
+
+def _delete(operation, storage, draw, rng):
+    container, name = draw.container, draw.object
+    return lambda: storage.delete(container(), name())
+
+
+def _list(operation, storage, draw, rng):
+    container, name = draw.container, draw.object
+    if container is None:
+        return storage.list
+    if name is None:
+        return lambda: storage.list(container())
+    return lambda: storage.list(container(), name())
+
+
+_T = OperationType
+#: Of a normal work: (operation, storage, its ``Draw``, rng) -> action.
+ACTIONS = {_T.READ: _read, _T.WRITE: _write, _T.FILEWRITE: _file_write,
+           _T.DELETE: _delete, _T.LIST: _list}
+
+
+def pass_of(operation, storage, rng, counters, share):
+    """
+    The one pass that a worker of a special work makes.
+
+    :param share: the worker's ``Share``
+    :returns: an iterator of (operation id, action), in order
+    """
+    if operation.type is _T.DELAY:
+        return iter(())
+    size = operation.sizes and operation.sizes.drawer(
+        rng, counters.get(operation, 'sizes'))
+    act = {
+        _T.INIT: lambda container, _: storage.create_container(container),
+        _T.DISPOSE: lambda container, _: storage.delete_container(container),
+        _T.PREPARE: lambda container, name: storage.put(
+            container, name, _body(operation, size(), rng)),
+        _T.CLEANUP: lambda container, name: storage.delete(container, name),
+    }[operation.type]
+    return ((operation.id, _bound(act, *target))
+            for target in targets(operation, share))
+
+
+def _bound(act, container, name):
+    return lambda: act(container, name)

@@ -1,0 +1,80 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Whether the driver itself is what limits a run.
+
+A driver whose processor is busy, or whose event loop is late, measures
+itself: its figures stand beside the results.
+"""
+
+import asyncio
+import time
+
+from hdrh.histogram import HdrHistogram
+
+#: Seconds between two looks at the loop and at the processor.
+LAG_PERIOD, CPU_PERIOD = 0.05, 1.0
+_MICRO = 10 ** 6
+_HOUR = 3600 * _MICRO
+
+
+class Health:
+    """Of one process, from ``watch`` on."""
+
+    def __init__(self, clock=time.monotonic, cpu_clock=time.process_time):
+        self._clock = clock
+        self._cpu_clock = cpu_clock
+        self._lag = HdrHistogram(1, _HOUR, 2)
+        #: Tenths of a percent.
+        self._cpu = HdrHistogram(1, 10 ** 6, 2)
+        self._seen = (clock(), cpu_clock())
+
+    async def watch(self):
+        """Look until cancelled."""
+        while True:
+            due = self._clock() + LAG_PERIOD
+            await asyncio.sleep(LAG_PERIOD)
+            now = self._clock()
+            self.late(now - due)
+            if now - self._seen[0] >= CPU_PERIOD:
+                self.used(now, self._cpu_clock())
+
+    def late(self, seconds):
+        """
+        :param seconds: how much later than asked the loop came back
+        """
+        self._lag.record_value(min(_HOUR, max(1, round(seconds * _MICRO))))
+
+    def used(self, now, cpu_seconds):
+        """
+        :param now: on the clock
+        :param cpu_seconds: that the process has used until now
+        """
+        before, used = self._seen
+        share = (cpu_seconds - used) / (now - before)
+        self._cpu.record_value(max(1, round(share * 1000)))
+        self._seen = (now, cpu_seconds)
+
+    def to_json(self):
+        """
+        :returns: None for what had no sample yet
+        """
+        return {
+            'cpu_percent_p95': _percentile(self._cpu, 95, 10),
+            'loop_lag_ms_p99': _percentile(self._lag, 99, 1000),
+        }
+
+
+def _percentile(histogram, percentile, unit):
+    if not histogram.get_total_count():
+        return None
+    return histogram.get_value_at_percentile(percentile) / unit

@@ -1,0 +1,54 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""What of a run counts, and when it ends (COSBench's ramps)."""
+
+import math
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Window:
+    """Times are on the driver's monotonic clock, in seconds."""
+
+    #: When the work began.
+    origin: float
+    #: Samples that start before this do not count.
+    begin: float
+    #: Samples that end after this do not count.
+    end: float
+    #: No operation starts from here on.
+    close: float
+
+    @classmethod
+    def of(cls, work, origin):
+        """
+        :param work: a ``Work``; without a runtime everything counts
+        :param origin: when it began
+        """
+        if not work.runtime:
+            return cls(origin, origin, math.inf, math.inf)
+        begin = origin + work.rampup
+        end = begin + work.runtime
+        return cls(origin, begin, end, end + work.rampdown)
+
+    def counts(self, started, ended):
+        """
+        :returns: whether a sample starts and ends inside the run time
+        """
+        return self.begin <= started and ended <= self.end
+
+    def counted_until(self, now):
+        """
+        :returns: seconds of the run time that are over
+        """
+        return max(0.0, min(now, self.end) - self.begin)

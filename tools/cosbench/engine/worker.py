@@ -1,0 +1,100 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""One worker: a loop that takes an action, does it and records a sample."""
+
+import asyncio
+import math
+import time
+
+from tools.cosbench.adaptors.base import OperationError
+from tools.cosbench.measure.sample import Sample
+
+#: After so many operations a worker lets others run, also where none of its
+#: operations has waited for anything.
+TURN = 16
+
+
+class Worker:
+    """
+    :param actions: an iterator of (operation id, coroutine function that
+        returns a ``Transfer``); it ends where the work of the worker does
+    :param quota: a ``Quota``
+    :param due: None, or an iterator of times at which operations are meant
+        to begin
+    :param run: what it belongs to: ``window``, ``stopping``, ``record``,
+        ``unexpected``
+    """
+
+    def __init__(self, actions, quota, due, run):
+        self._actions = actions
+        self._due = due
+        self._run = run
+        self._operations = _limit(quota.operations)
+        self._volume = _limit(quota.volume)
+        #: Whether it is in no operation, so that it can be interrupted.
+        self.idle = True
+
+    async def work(self):
+        """Until the first limit; errors of operations are samples."""
+        number = 0
+        while self._operations > 0 and self._volume > 0:
+            number += 1
+            if number % TURN == 0:
+                await asyncio.sleep(0)
+            due = self._due and next(self._due)
+            if due is not None:
+                await self._wait(due)
+            if self._run.stopping or time.monotonic() >= \
+                    self._run.window.close:
+                return
+            action = next(self._actions, None)
+            if action is None:
+                return
+            self.idle = False
+            sample = await self._timed(due, *action)
+            self.idle = True
+            self._run.record(sample)
+            self._operations -= 1
+            self._volume -= sample.size
+
+    async def _wait(self, due):
+        pause = min(due, self._run.window.close) - time.monotonic()
+        if pause > 0:
+            await asyncio.sleep(pause)
+
+    async def _timed(self, due, operation, act):
+        error, size, first_byte = None, 0, None
+        started = time.monotonic()
+        try:
+            transfer = await act()
+            size, first_byte = transfer.size, transfer.first_byte
+        except OperationError as err:
+            error = err.kind
+        except Exception as err:
+            error = 'internal ' + type(err).__name__
+            self._run.unexpected(operation, err)
+        ended = time.monotonic()
+        # A timer may fire early by the loop's resolution of 1 ms.
+        intended = started if due is None else min(due, started)
+        return Sample(operation, intended, started,
+                      _within(first_byte, started, ended), ended, size,
+                      error)
+
+
+def _limit(value):
+    return math.inf if value is None else value
+
+
+def _within(first_byte, started, ended):
+    return ended if first_byte is None else max(
+        started, min(first_byte, ended))

@@ -1,0 +1,85 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""The workers of a mission, each with its own choices."""
+
+import random
+
+from tools.cosbench.division import Share
+from tools.cosbench.engine.actions import ACTIONS, pass_of
+from tools.cosbench.engine.draws import Counters, Draw, chooser, seed_of
+from tools.cosbench.engine.files import drawer
+from tools.cosbench.engine.mission import Step
+from tools.cosbench.engine.worker import Worker
+from tools.cosbench.model import OperationType, Quota, WorkType
+from tools.cosbench.pacing import pace
+
+#: A special work ends when each worker is through with its part.
+NO_QUOTA = Quota(None, None)
+
+
+def workers(run, operations, storage, files):
+    """
+    :param run: the ``MissionRun``, whose window is set
+    :param operations: of the mission's step
+    :param files: paths by operation id
+    :returns: a list of ``Worker``
+    """
+    mission, work = run.mission, run.work
+    counters = Counters()
+    special = work.type is not WorkType.NORMAL
+    found = []
+    for number in range(mission.first, mission.first + mission.count):
+        share = Share(number, work.workers)
+        place = (mission.stage, mission.work, mission.step.value,
+                 mission.attempt, number)
+        rng = random.Random(seed_of(mission.seed, *place))
+        if special:
+            actions = pass_of(operations[0], storage, rng, counters, share)
+            found.append(Worker(actions, NO_QUOTA, None, run))
+        else:
+            actions = _choices(operations, storage, rng, counters, share,
+                               files)
+            found.append(Worker(actions, mission.quota(work, number),
+                                _due(run, number, seed_of(
+                                    mission.seed, 'pace', *place)), run))
+    return found
+
+
+def _choices(operations, storage, rng, counters, share, files):
+    """
+    :returns: an endless iterator of (operation id, coroutine function)
+    """
+    actions = []
+    for operation in operations:
+        draw = Draw(operation, rng, counters, share)
+        if operation.type is OperationType.FILEWRITE:
+            draw.path = drawer(files[operation.id], operation, rng,
+                               counters.get(operation, 'files'))
+        actions.append((operation.id, ACTIONS[operation.type](
+            operation, storage, draw, rng)))
+    choose = chooser(operations, rng)
+    while True:
+        yield actions[choose()]
+
+
+def _due(run, number, seed):
+    """
+    :returns: the times at which a worker is meant to begin operations, on
+        the clock of the run's window; None: closed loop
+    """
+    found = pace(run.work.config)
+    if found is None or run.mission.step is not Step.MAIN:
+        return None
+    offsets = found.offsets(number, run.work.workers, random.Random(seed))
+    origin, elapsed = run.window.origin, run.mission.elapsed
+    return (origin + offset for offset in offsets if offset >= elapsed)
