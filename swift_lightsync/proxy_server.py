@@ -9,7 +9,10 @@
 # WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
 # implied.
 # See the License for the specific language governing permissions and
-"""The paste app ``egg:swift-lightsync#proxy``: Swift's, and PROAR."""
+"""
+The paste app ``egg:swift-lightsync#proxy``: Swift's, PROAR, and writes that
+leave no rows for the versioning filter.
+"""
 
 from functools import partial
 
@@ -18,6 +21,14 @@ from swift.proxy import server
 
 from swift_lightsync.proar.controller import PrimaryRoleController
 from swift_lightsync.proar.policy_options import primary_role_policies
+from swift_lightsync.versioning.rowless import rowless
+
+
+class RowlessPrimaryRole(PrimaryRoleController):
+    """It asks others to write; it is they who have to heed it."""
+
+    def _attempt(self, cls, *args):
+        return super()._attempt(rowless(cls), *args)
 
 
 class Application(server.Application):
@@ -28,9 +39,11 @@ class Application(server.Application):
         self.primary_role_policies = primary_role_policies(
             conf or {}, self.get_policy_options)
         controllers = self.obj_controller_router.policy_to_controller_cls
+        for index, controller in controllers.items():
+            controllers[index] = rowless(controller)
         for policy, options in self.primary_role_policies.items():
             controllers[policy.idx] = partial(
-                PrimaryRoleController, policy=policy, options=options)
+                RowlessPrimaryRole, policy=policy, options=options)
         if self.primary_role_policies:
             register_swift_info('proar', policies=sorted(
                 policy.name for policy in self.primary_role_policies))

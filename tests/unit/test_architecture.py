@@ -25,13 +25,17 @@ CORE = ['swift_lightsync.sync.' + name for name in (
     'partition_set', 'comparison', 'known_sets', 'place')] + [
     'swift_lightsync.proar.' + name for name in (
         'role_ring', 'oplog', 'follower')] + [
+    'swift_lightsync.versioning.' + name for name in (
+        'stamp', 'version', 'clock', 'keys', 'rowdata', 'pointer',
+        'signature', 'shipping', 'progress')] + [
     'swift_losf.format.' + name for name in (
         'layout', 'header', 'record', 'metadata', 'keys', 'name_code',
         'ranges')]
 #: What computes, and does nothing else.
 PURE = {'bisect', 'collections', 'contextlib', 'dataclasses', 'enum',
-        'functools', 'google_crc32c', 'hashlib', 'heapq', 'itertools', 'json',
-        'math', 'operator', 're', 'struct', 'typing', 'zlib'}
+        'functools', 'google_crc32c', 'hashlib', 'heapq', 'hmac', 'itertools',
+        'json', 'math', 'operator', 're', 'struct', 'typing', 'urllib',
+        'zlib'}
 
 
 def path_of(module):

@@ -28,6 +28,8 @@ from swift_lightsync.proar.policy_options import PolicyOptions, \
     primary_role_policies
 from swift_lightsync.report import recon_filter
 from swift_lightsync.sync.replicator import LightSyncReplicator
+from swift_lightsync.versioning import middleware
+from swift_lightsync.versioning.options import FilterOptions
 from swift_losf.manager import IndexServerManager
 from swift_losf.options import LosfOptions, ManagerOptions
 from tests.unit.sync.fixtures import SwiftTestCase, node, ring_of
@@ -204,6 +206,7 @@ class TestProxyConfSample(unittest.TestCase):
         return dict(conf.defaults, primary_role_writes='false')
 
     def test_the_policy_has_the_options_and_defaults_that_are_shown(self):
+        self.shown.pop('filter:versioning')
         options = self.shown.pop(self.section)
         self.assertEqual({}, {name: found for name, found
                               in self.shown.items() if found})
@@ -213,8 +216,20 @@ class TestProxyConfSample(unittest.TestCase):
         self.assertEqual({}, primary_role_policies(
             {'policy_config': {'0': options}}, None))
 
+    def test_the_filter_has_the_options_and_defaults_that_are_shown(self):
+        shown = self.shown['filter:versioning']
+        sites = {'site': 'here', 'site_preference': 'here'}
+        conf = RecordingConf(sites)
+        options = FilterOptions.from_conf(conf)
+        self.assertEqual(sorted(set(conf.defaults) - {'swift_dir'}),
+                         sorted(shown))
+        self.assertEqual(options, FilterOptions.from_conf(
+            dict(shown, **sites)))
+
     def test_what_is_set_names_our_class(self):
         found = sample(SET, PROXY_SAMPLE)
+        self.assertIs(middleware.filter_factory, load_pkg_resource(
+            'paste.filter_factory', found.pop('filter:versioning')['use']))
         self.assertEqual({'app:proxy-server': {
             'use': 'egg:swift-lightsync#proxy'}, self.section: {}}, found)
         self.assertIs(proxy_server.app_factory, load_pkg_resource(

@@ -16,14 +16,17 @@ import unittest
 from unittest import mock
 
 from swift.common import registry
+from swift.common.swob import Request
 from swift.common.wsgi import loadapp
 from swift.proxy import server
 from swift.proxy.controllers.obj import ReplicatedObjectController
 
 from swift_lightsync import proxy_server
+from swift_lightsync.proar.attempts import QuorumWrite
 from swift_lightsync.proar.controller import PrimaryRoleController
 from swift_lightsync.proar.policy_options import PolicyOptions
 from swift_lightsync.sync.options import OptionError
+from swift_lightsync.versioning.rowless import ROWLESS
 from tests.unit.sync.fixtures import SwiftTestCase, node, ring_of
 
 CONF = """
@@ -84,8 +87,9 @@ class TestProxyServer(SwiftTestCase):
         self.assertEqual('o%', controller.object_name)
 
     def test_otherwise_it_has_swift_s(self):
-        self.assertIs(ReplicatedObjectController, type(
-            self.controller(self.load())))
+        controller = self.controller(self.load())
+        self.assertIsInstance(controller, ReplicatedObjectController)
+        self.assertNotIsInstance(controller, PrimaryRoleController)
 
     def test_our_controller_has_every_verb_of_swift_s(self):
         ours = self.controller(self.load('primary_role_writes = true'))
@@ -95,6 +99,33 @@ class TestProxyServer(SwiftTestCase):
             self.assertEqual(
                 getattr(getattr(stock, verb), 'delay_denial', None),
                 getattr(getattr(ours, verb), 'delay_denial', None), verb)
+
+    def updates(self, controller, rowless):
+        """:returns: how many object-servers update containers"""
+        req = Request.blank('/v1/a/c/o', method='PUT', headers={
+            'X-Timestamp': '1', 'X-Backend-Storage-Policy-Index': '0',
+            'X-Container-Meta-X': 'y'})
+        req.environ[ROWLESS] = rowless
+        requests = controller._backend_requests(req, 3, {
+            'partition': 0, 'nodes': [node(number, 6201)
+                                      for number in range(3)]})
+        self.assertEqual(3, len(requests))
+        return sum('X-Container-Host' in headers or
+                   'X-Container-Partition' in headers
+                   for headers in requests)
+
+    def test_a_write_can_leave_no_rows(self):
+        controller = self.controller(self.load())
+        self.assertEqual([3, 0], [self.updates(controller, rowless)
+                                  for rowless in (False, True)])
+
+    def test_so_can_one_by_a_primary_role(self):
+        controller = self.controller(self.load('primary_role_writes = true'))
+        attempt = controller._attempt(
+            QuorumWrite, controller.app, controller._roles.slot,
+            controller._roles.nodes[0])
+        self.assertEqual([3, 0], [self.updates(attempt, rowless)
+                                  for rowless in (False, True)])
 
     def test_info_names_the_policies(self):
         self.load('primary_role_writes = true')

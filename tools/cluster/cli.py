@@ -18,7 +18,7 @@ import shlex
 import sys
 
 import tools
-from tools.cluster import probe, status
+from tools.cluster import probe, sites_cli, status
 from tools.cluster.cluster import Cluster
 from tools.cluster.disks import DIRECTORY_NOTE
 from tools.cluster.errors import ClusterError
@@ -44,6 +44,8 @@ def _parser():
     parser.add_argument('--probe', action='store_true', help="with `run`: run "
                         "CMD in a cluster such as Swift's probe tests want, "
                         'which lasts as long as CMD')
+    parser.add_argument('--sites', type=int, help='with `up`: so many '
+                        'clusters that keep versions of the same objects')
     parser.add_argument('--nodes', type=int, help='storage nodes (5)')
     parser.add_argument('--devices', type=int, help='devices a node (1)')
     parser.add_argument('--policies', type=_policies, help='NAME:REPLICAS, '
@@ -91,6 +93,7 @@ def _add_commands(commands):
     commands.choices['partition'].add_argument(
         '--refuse', action='store_true',
         help='refuse connections instead of not answering')
+    sites_cli.add_commands(add)
     add('env', _env, 'print the environment of a client, for eval')
     run = add('run', _run, 'run a command in that environment')
     run.add_argument('argv', nargs=argparse.REMAINDER, metavar='CMD …')
@@ -210,6 +213,8 @@ def main(argv=None):
     try:
         if args.probe:
             return _probe(args)
+        if sites_cli.is_for_sites(args):
+            return sites_cli.run(args, _given(args))
         return args.does(_cluster(args), args) or 0
     except ClusterError as err:
         print('saio: %s' % err, file=sys.stderr)

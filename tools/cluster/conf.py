@@ -21,6 +21,9 @@ PIPELINE = (
     'container_sync bulk tempurl s3api tempauth copy container-quotas '
     'account-quotas slo dlo versioned_writes symlink proxy-logging '
     'proxy-server')
+#: of the internal client that reads versions as they are stored
+VERSIONS_PIPELINE = 'catch_errors cache proxy-server'
+OURS = ('versioning',)
 #: filter in a pipeline -> its entry point, where the two differ
 ENTRY_POINTS = {
     'proxy-logging': 'proxy_logging', 'cache': 'memcache',
@@ -64,6 +67,8 @@ class ConfRenderer:
         files = {self.layout.swift_conf: self._text('swift', self._swift())}
         if 'object' in self.spec.services:
             files.update(self._rsyncds())
+        if self.spec.versioning:
+            files[self.layout.sites_conf] = self._ini(self.spec.peers)
         if 'proxy' in self.spec.services:
             for name in self._proxies():
                 files[self.layout.conf(name)] = self._text(
@@ -82,11 +87,17 @@ class ConfRenderer:
         yield from ('proxy-server', 'internal-client', 'container-reconciler')
         if 'object-expirer' in self.spec.options:
             yield 'object-expirer'
+        if self.spec.versioning:
+            yield 'versions-client'
 
     def _text(self, conf, sections):
+        return self._ini(sections, self.spec.options.get(conf, {}))
+
+    @staticmethod
+    def _ini(*several):
         parser = RawConfigParser()
         parser.optionxform = str
-        for extra in (sections, self.spec.options.get(conf, {})):
+        for extra in several:
             for section, options in extra.items():
                 if options is None:
                     parser.remove_section(section)
@@ -153,11 +164,16 @@ class ConfRenderer:
             sections['filter:' + each] = {'use': 'egg:swift-lightsync#recon'}
         if server == 'object-server' and self.spec.replication_ports:
             sections['app:' + app]['replication_server'] = False
-        for daemon in DAEMONS[server]:
+        for daemon in self._daemons(server):
             sections[daemon] = dict(
                 self._daemon(daemon, node),
                 log_name='%s.%d' % (daemon, node))
         return sections
+
+    def _daemons(self, server):
+        versions = server == 'container-server' and self.spec.versioning
+        return DAEMONS[server] + (('container-propagator',)
+                                  if versions else ())
 
     def _is_ours(self, server):
         return APPS[server] == 'object' and (
@@ -180,6 +196,11 @@ class ConfRenderer:
             options['sync_method'] = self.spec.sync_method
             if self.spec.replicator == 'lightsync':
                 options['replicator_class'] = 'egg:swift-lightsync#lightsync'
+        if task == 'propagator':
+            options.update(
+                internal_client_conf_path=self.layout.conf('versions-client'),
+                **{name: self.spec.versioning[name]
+                   for name in ('site', 'site_preference')})
         if task in ('sync', 'sharder', 'expirer'):
             options['internal_client_conf_path'] = \
                 self.layout.internal_client_conf
@@ -189,15 +210,15 @@ class ConfRenderer:
         return options
 
     def _proxy(self, name):
-        pipeline = PIPELINE if name == 'proxy-server' else (
-            'catch_errors cache symlink proxy-server')
+        pipeline = self._pipeline(name)
         sections = {
             'DEFAULT': self._defaults(self.spec.port('proxy-server'),
                                       self.network.client_ip),
             'pipeline:main': {'pipeline': pipeline},
             'app:proxy-server': {
                 'use': 'egg:%s#proxy' % (
-                    'swift-lightsync' if self.spec.has_proar() else 'swift'),
+                    'swift-lightsync' if self.spec.has_proar()
+                    or self.spec.versioning else 'swift'),
                 'log_name': name,
                 'account_autocreate': True,
                 'allow_account_management': True}}
@@ -206,8 +227,9 @@ class ConfRenderer:
                 sections['proxy-server:policy:%d' % policy.index] = {
                     'primary_role_writes': True}
         for each in dict.fromkeys(pipeline.split()[:-1]):
-            sections['filter:' + each] = {
-                'use': 'egg:swift#' + ENTRY_POINTS.get(each, each)}
+            sections['filter:' + each] = {'use': 'egg:%s#%s' % (
+                'swift-lightsync' if each in OURS else 'swift',
+                ENTRY_POINTS.get(each, each))}
         sections['filter:cache']['memcache_servers'] = '%s:%d' % (
             self.network.client_ip, self.spec.port('memcached'))
         if name in ('container-reconciler', 'object-expirer'):
@@ -218,7 +240,9 @@ class ConfRenderer:
                 access_log_udp_host=self.network.client_ip,
                 access_log_udp_port=self.spec.port('log-sink'))
             sections['filter:versioned_writes'].update(
-                allow_versioned_writes=True, allow_object_versioning=True)
+                allow_versioned_writes=True,
+                allow_object_versioning=not self.spec.versioning)
+            sections.get('filter:versioning', {}).update(self.spec.versioning)
             sections['filter:tempauth'].update(
                 user_admin_admin='admin .admin .reseller_admin',
                 user_test_tester='testing .admin',
@@ -226,6 +250,15 @@ class ConfRenderer:
                 user_test_tester3='testing3',
                 user_test2_tester2='testing2 .admin')
         return sections
+
+    def _pipeline(self, name):
+        if name == 'versions-client':
+            return VERSIONS_PIPELINE
+        if name != 'proxy-server':
+            return 'catch_errors cache symlink proxy-server'
+        if self.spec.versioning:
+            return PIPELINE.replace(' symlink ', ' symlink versioning ')
+        return PIPELINE
 
     def _rsyncds(self):
         return {self.layout.rsyncd_conf(node): self._rsyncd(node)

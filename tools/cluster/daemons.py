@@ -35,6 +35,7 @@ INDEX_SERVER = 'swift_losf.index.server'
 MODULES = {LOG_SINK: 'logsink', INDEX_SERVER: 'index-server'}
 INDEX_MANAGER = 'object-losf'
 CONVERGER = 'object-converger'
+PROPAGATOR = 'container-propagator'
 MEMCACHED = 'memcached'
 RSYNC = 'rsync'
 START_TIMEOUT = 60
@@ -102,7 +103,8 @@ class Daemons:
         """:returns: swift-init's names of what else a node needs"""
         kv = any(policy.kv for policy in self.spec.policies)
         return ([INDEX_MANAGER] if kv else []) + (
-            [CONVERGER] if self.spec.has_proar() else [])
+            [CONVERGER] if self.spec.has_proar() else []) + (
+            [PROPAGATOR] if self.spec.versioning else [])
 
     def _indexes(self, node):
         for policy in self.spec.policies:

@@ -71,6 +71,9 @@ class Layout:
     internal_client_conf = property(
         lambda self: self._path('etc', 'internal-client.conf'))
 
+    sites_conf = property(
+        lambda self: self._path('etc', 'versioning-sites.conf'))
+
     def node_dir(self, node):
         """Where node's devices are mounted: Swift's ``devices``."""
         return self._path('srv', 'node%d' % node)

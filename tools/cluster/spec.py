@@ -28,7 +28,7 @@ DISKS = ('auto', 'xfs', 'directory')
 KINDS = ('kv', 'proar')
 CONFS = ('swift', 'object-server', 'replication-server', 'container-server',
          'account-server', 'proxy-server', 'internal-client',
-         'container-reconciler', 'object-expirer')
+         'container-reconciler', 'object-expirer', 'versions-client')
 MIN_DISK_SIZE = 300 * 2 ** 20  # mkfs.xfs refuses less
 MAX_NODES = 99
 
@@ -120,6 +120,10 @@ class ClusterSpec:
     :param services: a tuple of SERVICES
     :param disks: one of DISKS
     :param disk_size: bytes of one disk image
+    :param versioning: options of the filter of versions at several sites,
+        as option -> value; it is in the pipeline, and propagators run, if
+        there are any
+    :param peers: the other sites, as site -> option -> value
     :param ports: exceptions from what base_port says, as daemon -> port,
         for the daemons of layout.CLUSTER_PORTS
     :param options: further options, as conf -> section -> option -> value;
@@ -141,6 +145,8 @@ class ClusterSpec:
     services: tuple = SERVICES
     disks: str = 'auto'
     disk_size: int = 2 ** 30
+    versioning: dict = field(default_factory=dict)
+    peers: dict = field(default_factory=dict)
     options: dict = field(default_factory=dict)
     ports: dict = field(default_factory=dict)
 
@@ -171,6 +177,10 @@ class ClusterSpec:
                  'at least one; proxy needs account, container and object',
                  self.services and ('proxy' not in self.services
                                     or set(SERVICES) <= set(self.services)))
+        _require('versioning', self.versioning,
+                 'site and site_preference, and what else the filter knows',
+                 not self.versioning
+                 or {'site', 'site_preference'} <= set(self.versioning))
         for conf in self.options:
             _require_one_of('conf of an option', conf, CONFS)
         for daemon, number in self.ports.items():

@@ -1,0 +1,159 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""PUT, POST and DELETE of a container: versions are enabled, or end."""
+
+from swift.common.http import is_success
+from swift.common.storage_policy import POLICIES
+from swift.common.swob import HTTPBadRequest, HTTPConflict, \
+    HTTPInternalServerError, HTTPPreconditionFailed, str_to_wsgi, wsgi_quote
+from swift.common.utils import config_true_value, drain_and_close
+
+from swift_lightsync.versioning.container import ENABLED, MODE, \
+    STOCK_CONTAINER, STOCK_ENABLED, authorize, internal, sysmeta
+from swift_lightsync.versioning.container_listing import ContainerListing
+from swift_lightsync.versioning.listing import Page, is_hidden
+
+CLIENTS = 'X-Versions-Enabled'
+_SYSMETA_ENABLED = sysmeta(ENABLED)
+
+
+class ContainerContext:
+    """
+    :param versioned: the ``VersionedContainer``
+    :param options: ``FilterOptions``
+    """
+
+    def __init__(self, versioned, options):
+        self.versioned = versioned
+        self.options = options
+
+    def respond(self, req):
+        """
+        :returns: a ``Response``
+        :raises HTTPException: if it cannot be done
+        :raises RowsUnavailable: if the rows cannot be had
+        """
+        if req.method in ('PUT', 'POST') and CLIENTS in req.headers:
+            resp = self._switch(req)
+        elif req.method == 'DELETE' and self.versioned.mode:
+            resp = self._delete(req)
+        elif req.method in ('GET', 'HEAD'):
+            resp = ContainerListing(self.versioned).respond(req)
+        else:
+            resp = req.get_response(self.versioned.app)
+        if _SYSMETA_ENABLED in resp.headers:
+            resp.headers[CLIENTS] = resp.headers[_SYSMETA_ENABLED]
+        return resp
+
+    def _switch(self, req):
+        """Enable versioning, or suspend it."""
+        self._refuse_others(req)
+        wanted = config_true_value(req.headers[CLIENTS])
+        headers = {ENABLED: wanted, STOCK_ENABLED: wanted}
+        made = False
+        if wanted:
+            made = self._make_hidden(req)
+            mode = self.versioned.mode or self.options.mode
+            headers.update({MODE: mode.value, STOCK_CONTAINER: wsgi_quote(
+                str_to_wsgi(self.versioned.hidden))})
+        for name, value in headers.items():
+            req.headers[sysmeta(name)] = str(value)
+        resp = req.get_response(self.versioned.app)
+        if made and not is_success(resp.status_int):
+            drain_and_close(internal(
+                req, 'DELETE', self.versioned.hidden_path).get_response(
+                    self.versioned.app))
+        return resp
+
+    def _refuse_others(self, req):
+        """:raises HTTPBadRequest: if others keep its versions, or copies"""
+        info = self.versioned.info
+        found = info.get('sysmeta', {})
+        if found.get('versions-location') or info.get('versions'):
+            raise HTTPBadRequest(
+                'Cannot enable object versioning on a container that is '
+                'already using the legacy versioned writes feature.',
+                request=req)
+        if found.get(STOCK_CONTAINER) and not self.versioned.mode:
+            raise HTTPBadRequest(
+                'Cannot enable object versioning on a container whose '
+                'versions are kept by the versioned_writes filter.',
+                request=req)
+        if info.get('sync_to'):
+            raise HTTPBadRequest(
+                'Cannot enable object versioning on a container configured '
+                'as source of container syncing.', request=req)
+
+    def _make_hidden(self, req):
+        """:returns: whether the hidden container was not there before"""
+        if not self.versioned.mode and not self.options.allow_versioning:
+            raise HTTPPreconditionFailed(
+                'Object versioning is disabled', request=req)
+        resp = internal(req, 'PUT', self.versioned.hidden_path,
+                        self._policy(req)).get_response(self.versioned.app)
+        drain_and_close(resp)
+        if not is_success(resp.status_int):
+            raise HTTPInternalServerError(
+                'Error enabling object versioning', request=req)
+        return resp.status_int == 201
+
+    def _policy(self, req):
+        """:returns: a dict, the header that names the storage policy"""
+        info = self.versioned.info
+        if is_success(info['status']):
+            policy = POLICIES[info['storage_policy']]
+            if policy.is_deprecated:
+                # Who may not know the container is not told of its policy.
+                authorize(req, None)
+                raise HTTPBadRequest(
+                    'Cannot enable object versioning on a container that '
+                    'uses a deprecated storage policy.', request=req)
+            return {'X-Storage-Policy': policy.name}
+        if req.method == 'PUT' and 'X-Storage-Policy' in req.headers:
+            return {'X-Storage-Policy': req.headers['X-Storage-Policy']}
+        return {}
+
+    def _delete(self, req):
+        """Delete a container with no versions left, and the hidden one."""
+        authorize(req, None)
+        left = []
+        for entry in self._left():
+            if not is_hidden(entry):
+                raise HTTPConflict(
+                    'Delete all versions before deleting container.',
+                    request=req)
+            left.append(entry)
+        for entry in left:
+            self.versioned.strategy.purge(entry.object, entry.version.id)
+        resp = req.get_response(self.versioned.app)
+        if is_success(resp.status_int):
+            self.versioned.strategy.clear()
+            gone = internal(
+                req, 'DELETE', self.versioned.hidden_path).get_response(
+                    self.versioned.app)
+            drain_and_close(gone)
+            if not is_success(gone.status_int) and gone.status_int != 404:
+                raise HTTPInternalServerError(
+                    'Error deleting versioned container', request=req)
+        return resp
+
+    def _left(self):
+        """Versions of a container, a few at a time."""
+        page, fetch = Page(100), self.versioned.strategy.versions
+        while True:
+            entries = fetch(marker=page.marker, limit=page.limit,
+                            version_marker=page.version_marker)
+            yield from entries
+            if len(entries) < page.limit:
+                return
+            page = page.after(entries[-1])

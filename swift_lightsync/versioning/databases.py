@@ -1,0 +1,222 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+"""
+The databases on this node's devices that propagation follows: those of hidden
+containers, and those of versioned containers for the objects that were there
+before (null versions).
+"""
+
+import os
+from collections import namedtuple
+from dataclasses import dataclass
+from sqlite3 import DatabaseError
+from typing import Optional
+
+from swift.common.exceptions import LockTimeout
+from swift.common.utils import audit_location_generator, config_true_value, \
+    decode_timestamps
+from swift.container.backend import DATADIR, ContainerBroker
+
+from swift_lightsync.versioning.keys import ReadRepairKeys, RESERVED, \
+    WriteRepairKeys, user_container
+from swift_lightsync.versioning.rowdata import Entry, Row, entry_of, \
+    parameters_of
+from swift_lightsync.versioning.stamp import Stamp
+from swift_lightsync.versioning.version import Version
+
+#: Set by the middleware on a container whose objects have versions.
+ENABLED = 'X-Container-Sysmeta-Site-Versions-Enabled'
+MODE = 'X-Container-Sysmeta-Site-Versions-Mode'
+#: What a broker raises when a database is gone, locked or damaged.
+BROKER_ERRORS = (DatabaseError, LockTimeout, OSError)
+PAGE = 1000
+_SYNC = 'site-versions/%s/%s'
+
+_Looked = namedtuple('_Looked', 'state followed')
+
+
+@dataclass(frozen=True)
+class Item:
+    """
+    A row that is one version.
+
+    :param rowid: in its database
+    :param row: a ``Row``
+    :param entry: what it means
+    :param keys: of the mode; None if it is of the user's container
+    """
+    rowid: int
+    row: Row
+    entry: Entry
+    keys: Optional[type]
+
+
+def _row(record):
+    stamp = decode_timestamps(record['created_at'])[0]
+    return Row(record['name'], Stamp.parse(stamp.internal), record['size'],
+               record['content_type'], record['etag'],
+               bool(record['deleted']))
+
+
+class Database:
+    """
+    One replica of a container, or of a shard of it.
+
+    :param broker: a ``ContainerBroker``
+    :param device: the name of the device it is on
+    :param site: the name of this site
+    """
+
+    def __init__(self, broker, device, site):
+        self.broker = broker
+        self.device = device
+        self.site = site
+        root = broker.root_container
+        self.hidden = root.startswith(RESERVED)
+        self.account = broker.root_account
+        self.container = user_container(root) if self.hidden else root
+        self.hidden_container = root if self.hidden else None
+        self.id = broker.get_info()['id']
+        self.mode = broker.metadata.get(MODE, ('', ''))[0]
+
+    def __str__(self):
+        return '%s/%s on %s' % (self.account, self.broker.container,
+                                self.device)
+
+    def items(self, after, limit=PAGE):
+        """
+        :param after: a ROWID
+        :returns: (ROWID, when it was made in Unix time, ``Item`` or None if
+            it is none) of each row that follows it
+        """
+        found = []
+        for record in self.broker.get_items_since(after, limit):
+            row = _row(record)
+            found.append((record['ROWID'], row.stamp.seconds,
+                          self._item(record['ROWID'], row)))
+        return found
+
+    def _item(self, rowid, row):
+        if row.deleted:
+            return None
+        try:
+            if not self.hidden:
+                return self._null(rowid, row)
+            for keys in (WriteRepairKeys, ReadRepairKeys):
+                if row.name.startswith(keys.all_versions):
+                    return Item(rowid, row, entry_of(
+                        row, keys.parse(row.name)), keys)
+        except ValueError as err:
+            self.broker.logger.warning('%s: row %d: %s', self, rowid, err)
+        return None
+
+    def _null(self, rowid, row):
+        etag, ours = parameters_of(row.etag)
+        if ours:
+            return None
+        version = Version.after((), row.stamp, self.site)
+        return Item(rowid, row, Entry(row.name, version, row.size, etag,
+                                      row.content_type, plain=True), None)
+
+    def point(self, task):
+        """:returns: the ROWID up to which a task is done, or -1"""
+        # A copy of the database has another id and begins anew: its ROWIDs
+        # are its own.
+        return self.broker.get_sync(_SYNC % (self.id, task), incoming=False)
+
+    def save_point(self, task, point):
+        self.broker.merge_syncs([{
+            'remote_id': _SYNC % (self.id, task), 'sync_point': point}],
+            incoming=False)
+
+
+def _state(directory):
+    """What changes when anything is written to the databases there."""
+    state = []
+    with os.scandir(directory) as files:
+        for each in files:
+            if each.name.endswith(('.db', '.db.pending')):
+                found = each.stat()
+                state.append((each.name, found.st_mtime_ns, found.st_size))
+    return tuple(sorted(state))
+
+
+class Databases:
+    """
+    Finds them.
+
+    :param devices: the directory of all devices
+    :param site: the name of this site
+    """
+
+    def __init__(self, devices, mount_check, site, logger):
+        self.devices = devices
+        self.mount_check = mount_check
+        self.site = site
+        self.logger = logger
+        # By directory.
+        self._looked = {}
+
+    def __iter__(self):
+        for directory, looked in list(self._looked.items()):
+            yield from ((directory, each) for each in looked.followed)
+
+    def scan(self):
+        """Look for databases that are new, gone or enabled since."""
+        there = {}
+        for path, device, _ in audit_location_generator(
+                self.devices, DATADIR, '.db', mount_check=self.mount_check,
+                logger=self.logger):
+            there[os.path.dirname(path)] = device
+        for directory in set(self._looked) - set(there):
+            del self._looked[directory]
+        for directory, device in there.items():
+            try:
+                self._look(directory, device)
+            except BROKER_ERRORS as err:
+                self._looked.pop(directory, None)
+                self.logger.warning('%s is left out: %s', directory, err)
+
+    def state(self, directory):
+        """:returns: what differs when anything was written there, or None"""
+        try:
+            return _state(directory)
+        except OSError:
+            return None
+
+    def _look(self, directory, device):
+        state = _state(directory)
+        looked = self._looked.get(directory)
+        if looked is None or looked.state != state:
+            self._looked[directory] = _Looked(
+                state, self._followed(directory, device, looked))
+
+    def _followed(self, directory, device, looked):
+        name = os.path.basename(directory) + '.db'
+        broker = ContainerBroker(os.path.join(directory, name),
+                                 logger=self.logger)
+        root = broker.root_container
+        if root.startswith(RESERVED):
+            try:
+                user_container(root)
+            except ValueError:
+                return ()
+        elif not config_true_value(broker.metadata.get(
+                ENABLED, ('', ''))[0]):
+            return ()
+        if broker.is_deleted():
+            return ()
+        found = [Database(each, device, self.site)
+                 for each in broker.get_brokers()]
+        before = {each.id: each for each in (
+            looked.followed if looked else ())}
+        return tuple(before.get(each.id, each) for each in found)

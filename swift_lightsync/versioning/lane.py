@@ -1,0 +1,155 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+"""
+A lane takes one task through all databases: it has their sync points, and
+what is held. Lanes do not wait for each other.
+"""
+
+import time
+from dataclasses import dataclass
+from typing import Optional
+from zlib import crc32
+
+from swift.common.concurrency import Timeout, sleep
+
+from swift_lightsync.versioning.databases import BROKER_ERRORS, PAGE
+from swift_lightsync.versioning.progress import Progress, turn
+
+#: Rows beyond the point of which some are held: so many are looked at.
+WINDOW = 20000
+
+
+@dataclass(frozen=True)
+class Lag:
+    """
+    What a task has not done.
+
+    :param rows: how many rows
+    :param oldest: when the oldest was made, Unix time, or None
+    """
+    rows: int
+    oldest: Optional[float]
+
+
+class Lane:
+    """
+    :param task: as peer_task tells
+    :param databases: ``Databases``
+    :param ordinal: a function of a ``Database``: at which place of the ring
+        it is, and of how many; (None, count) at none
+    :param options: ``PropagatorOptions``
+    """
+
+    def __init__(self, task, databases, ordinal, options, logger,
+                 now=time.time):
+        self.task = task
+        self.databases = databases
+        self._ordinal = ordinal
+        self._options = options
+        self._logger = logger
+        self._now = now
+        # By the databases' ids.
+        self._progress = {}
+        self._states = {}
+
+    def run_forever(self):
+        while True:
+            self.run_pass()
+            sleep(self._options.interval)
+
+    def run_pass(self):
+        """Do what is due now, in all databases."""
+        followed = [(directory, database)
+                    for directory, database in self.databases
+                    if database.hidden == self.task.of_hidden]
+        for directory, database in followed:
+            if not self.task.is_ready(self._now()):
+                break
+            try:
+                self._work(directory, database)
+            except BROKER_ERRORS as err:
+                self._logger.warning('%s: not looked at: %s', database, err)
+            except (Exception, Timeout):
+                # What is not done stays so, and is found again.
+                self._logger.exception('%s: task %s failed', database,
+                                       self.task.name)
+        ids = {database.id for _, database in followed}
+        for known in set(self._progress) - ids:
+            del self._progress[known]
+            self._states.pop(known, None)
+
+    def lag(self):
+        """:returns: the ``Lag`` of all databases"""
+        oldest = [progress.oldest for progress in self._progress.values()
+                  if progress.oldest is not None]
+        return Lag(sum(len(progress.waiting)
+                       for progress in self._progress.values()),
+                   min(oldest, default=None))
+
+    def _work(self, directory, database):
+        state = self.databases.state(directory)
+        progress = self._progress.get(database.id)
+        if progress is None:
+            progress = Progress(database.point(self.task.name))
+            self._progress[database.id] = progress
+        elif state == self._states.get(database.id) and \
+                self._now() < progress.due_at:
+            return
+        after = progress.point
+        while self.task.is_ready(self._now()):
+            items, after = self._batch(database, progress, after)
+            if items:
+                self._run(database, progress, items)
+            if progress.advance():
+                database.save_point(self.task.name, progress.point)
+            if not items:
+                break
+        self._states[database.id] = state
+
+    def _run(self, database, progress, items):
+        for rowid, done in self.task.run(database, items):
+            if done:
+                progress.done(rowid)
+            else:
+                progress.hold(rowid, self._now(), self._options.retry_delay,
+                              self._options.max_retry_delay)
+
+    def _batch(self, database, progress, after):
+        """
+        :param after: the ROWID of the last row that was looked at
+        :returns: the ``Item`` that are due, as many as go at once, and the
+            last row that was looked at
+        """
+        now, batch = self._now(), []
+        ordinal, replicas = self._ordinal(database)
+        while after < progress.point + WINDOW:
+            page = database.items(after)
+            progress.look(after, [row[:2] for row in page], len(page) < PAGE)
+            for after, _, item in page:
+                if item is None or not self.task.wants(item):
+                    progress.done(after)
+                    continue
+                if progress.is_new(after):
+                    progress.schedule(after, now + self._delay(
+                        item, ordinal, replicas))
+                if progress.is_due(after, now):
+                    batch.append(item)
+                    if len(batch) == self._options.batch_size:
+                        return batch, after
+            if len(page) < PAGE:
+                break
+        return batch, after
+
+    def _delay(self, item, ordinal, replicas):
+        """After how many seconds this replica's server is to act."""
+        return self.task.delay + self._options.handover_delay * turn(
+            crc32(item.row.name.encode('utf8')), ordinal, replicas)

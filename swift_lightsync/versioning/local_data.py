@@ -1,0 +1,98 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+"""The data of versions, read through the proxy-server's code of this site."""
+
+from dataclasses import replace
+
+from swift.common.internal_client import InternalClient, UnexpectedResponse
+from swift.common.utils import close_if_possible
+from swift.common.wsgi import ConfigString
+
+from swift_lightsync.versioning.rowdata import Kind
+from swift_lightsync.versioning.shipping import Shipment, is_stored, \
+    lowered
+from swift_lightsync.versioning.stamp import Stamp
+
+#: Nothing in it that changes what a GET gives: no slo, dlo or symlink.
+PIPELINE = """
+[DEFAULT]
+[pipeline:main]
+pipeline = catch_errors cache proxy-server
+
+[app:proxy-server]
+use = egg:swift-lightsync#proxy
+
+[filter:cache]
+use = egg:swift#memcache
+
+[filter:catch_errors]
+use = egg:swift#catch_errors
+"""
+TRIES = 2
+
+
+class DataMissing(Exception):
+    """Data that no server gives now."""
+
+
+def make_client(path, name):
+    """
+    :param path: of an internal client's conf; none: a built-in one
+    :param name: of this daemon, for logs
+    :raises SystemExit: if it cannot be loaded
+    """
+    try:
+        return InternalClient(path or ConfigString(PIPELINE), name, TRIES,
+                              use_replication_network=True,
+                              global_conf={'log_name': name + '-ic'})
+    except OSError as err:
+        raise SystemExit('Unable to load the internal client from %s: %s' % (
+            path or 'the built-in conf', err))
+
+
+class LocalData:
+    """:param client: an ``InternalClient``"""
+
+    def __init__(self, client):
+        self._client = client
+
+    def open(self, database, item):
+        """
+        :param database: a ``Database`` of a hidden container
+        :param item: an ``Item`` of it
+        :returns: (``Shipment``, an iterable of its data; close it)
+        :raises DataMissing: if it cannot be read
+        """
+        entry = item.entry
+        if entry.kind is not Kind.DATA:
+            return Shipment(entry), ()
+        container, name = (
+            (database.container, entry.object) if entry.plain
+            else (database.hidden_container, item.row.name))
+        try:
+            _, headers, body = self._client.get_object(
+                database.account, container, name,
+                {'X-Newest': 'true'} if entry.plain else {})
+        except UnexpectedResponse as err:
+            close_if_possible(err.resp.app_iter)
+            raise DataMissing(str(err)) from err
+        stamp = Stamp.parse(headers.get(
+            'X-Backend-Data-Timestamp', headers['X-Backend-Timestamp']))
+        if stamp != entry.version.id:
+            close_if_possible(body)
+            raise DataMissing('its data is of %s' % stamp)
+        changed = Stamp.parse(headers['X-Backend-Timestamp'])
+        stored = tuple((lowered(name), value) for name, value
+                       in headers.items() if is_stored(lowered(name)))
+        return Shipment(
+            replace(entry, changed=changed if changed > stamp else None),
+            stored, int(headers['Content-Length'])), body

@@ -1,0 +1,216 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""
+Reading rows from a majority of a container's replicas, in pages, and where
+the container is sharded from its shards.
+"""
+
+from dataclasses import dataclass, replace
+
+from swift.common.concurrency import Queue, spawn_n
+from swift.common.constraints import CONTAINER_LISTING_LIMIT
+
+from swift_lightsync.versioning.row_client import NO_ANSWER, Answer
+from swift_lightsync.versioning.row_wire import Page, missed, newest, \
+    put_headers, row_of_record, united
+
+#: Rows that one page gives to replicas that lack them, at most.
+MAX_MENDED = 16
+#: Shards of shards that are followed.
+MAX_DEPTH = 5
+
+
+class RowsUnavailable(Exception):
+    """
+    Too few replicas of a container answered.
+
+    :param container: its path
+    :param statuses: a list, 0 where there was no answer
+    :param needed: how many good ones
+    :param missing: whether a majority says that there is no such container
+    """
+
+    def __init__(self, container, statuses, needed, missing=False):
+        super().__init__(
+            'rows of %r: %d good answers of its replicas are needed, all '
+            'answers are: %s' % (container, needed,
+                                 ', '.join(map(str, statuses)) or 'none'))
+        self.container = container
+        self.statuses = statuses
+        self.needed = needed
+        self.missing = missing
+
+
+def unavailable(place, answers, needed):
+    """:returns: the ``RowsUnavailable`` that these answers mean"""
+    missing = sum(answer.missing for answer in answers) >= needed
+    return RowsUnavailable('/%s/%s' % place,
+                           [answer.status for answer in answers], needed,
+                           missing)
+
+
+def majority(replicas):
+    return replicas // 2 + 1
+
+
+@dataclass(frozen=True)
+class _Shard:
+    place: tuple
+    lower: str
+    upper: str
+
+
+def _shards_of(answers):
+    """:returns: a list of ``_Shard`` of all that any of them names"""
+    found = {}
+    for answer in answers:
+        if answer.is_of_shards:
+            for record in answer.records():
+                place = tuple(record['name'].split('/', 1))
+                found[place] = _Shard(place, record['lower'],
+                                      record['upper'])
+    return sorted(found.values(), key=lambda shard: shard.lower)
+
+
+class RowReader:
+    """
+    :param ring: of the containers
+    :param client: a ``RowClient``
+    """
+
+    def __init__(self, ring, client):
+        self.ring = ring
+        self.client = client
+
+    def rows(self, place, query, kind='auto', depth=0):
+        """
+        :param place: (account, container)
+        :param kind: of records: 'object' where the container itself holds
+            what its shards do not hold yet
+        :returns: (a list of ``Row``, the rounds that it took)
+        :raises RowsUnavailable: if too few answered
+        """
+        found, rounds, marker = [], 0, query.marker
+        while True:
+            limit = CONTAINER_LISTING_LIMIT
+            if query.limit is not None:
+                limit = min(limit, query.limit - len(found))
+            page, more = self._page(
+                place, replace(query, marker=marker, limit=limit), kind,
+                depth)
+            found.extend(page.rows)
+            rounds += more
+            if not page.truncated or len(found) == query.limit:
+                return found, rounds
+            marker = page.rows[-1].name
+
+    def _page(self, place, query, kind, depth):
+        """:returns: (a ``Page``, the rounds that it took)"""
+        answers = self._answers(place, query, kind)
+        pages = [(answer, self._page_of(answer, query))
+                 for answer in answers if not answer.is_of_shards]
+        whole = united([page for _, page in pages], query.limit,
+                       query.reverse)
+        if len(pages) == len(answers):
+            if query.hidden and kind == 'auto':
+                self._mend(place, pages, whole, query)
+            return whole, 1
+        if depth == MAX_DEPTH:
+            raise unavailable(place, answers, majority(len(answers)))
+        shards = [shard for shard in _shards_of(answers)
+                  if query.overlaps(shard.lower, shard.upper)]
+        return self._from_shards(place, shards, query, whole, depth)
+
+    def _page_of(self, answer, query):
+        rows = tuple(map(row_of_record, answer.records()))
+        if query.exact:
+            return Page(tuple(row for row in rows
+                              if row.name == query.prefix), False)
+        return Page(rows, len(rows) >= query.limit)
+
+    def _from_shards(self, place, shards, query, whole, depth):
+        if query.reverse:
+            shards.reverse()
+        found, rounds = list(whole.rows), 1
+        end = whole.rows[-1].name if whole.truncated else None
+        for number, shard in enumerate(shards):
+            # the container itself stands for what no shard has yet
+            rows, more = self.rows(
+                shard.place, query,
+                'object' if shard.place == place else 'auto', depth + 1)
+            rounds += more
+            found.extend(rows)
+            if len(rows) == query.limit:
+                end = self._nearer(end, rows[-1].name, query)
+            if end is not None and self._beyond(
+                    shards[number + 1:], end, query):
+                break
+        page = Page(tuple(sorted(found, key=lambda row: row.name,
+                                 reverse=query.reverse)), False)
+        if end is None:
+            return united([page], query.limit, query.reverse), rounds
+        names = newest(page.rows)
+        inside = tuple(names[name] for name in sorted(
+            names, reverse=query.reverse)
+            if self._nearer(end, name, query) == name)
+        return Page(inside[:query.limit], True), rounds
+
+    @staticmethod
+    def _nearer(end, name, query):
+        """:returns: the one of two names that is listed first"""
+        if end is None:
+            return name
+        return max(end, name) if query.reverse else min(end, name)
+
+    @staticmethod
+    def _beyond(shards, end, query):
+        """Whether no shard can hold what is listed before the end."""
+        if query.reverse:
+            return all(shard.upper and shard.upper < end for shard in shards)
+        return all(shard.lower >= end for shard in shards)
+
+    def _answers(self, place, query, kind):
+        """:returns: the good answers, of a majority or more"""
+        part, nodes = self.ring.get_nodes(*place)
+        needed = majority(len(nodes))
+        headers = {'X-Backend-Record-Type': kind,
+                   'X-Backend-Record-Shard-Format': 'namespace'}
+        queue = Queue()
+        for node in nodes:
+            spawn_n(self._ask, queue, node, part, place, headers,
+                    query.parameters())
+        answers = []
+        for _ in nodes:
+            answers.append(queue.get())
+            good = [answer for answer in answers if answer.good]
+            if len(good) >= needed:
+                return good
+        raise unavailable(place, answers, needed)
+
+    def _ask(self, queue, node, part, place, headers, parameters):
+        answer = Answer(node, NO_ANSWER)
+        try:
+            answer = self.client.request(
+                node, part, 'GET', '/%s/%s' % place, headers, parameters)
+        finally:
+            # who waits must not wait for ever, whatever went wrong
+            queue.put(answer)
+
+    def _mend(self, place, pages, whole, query):
+        """Give rows to replicas that lack them, in the background."""
+        part = self.ring.get_part(*place)
+        for answer, page in pages:
+            for row in missed(page, whole, query.reverse)[:MAX_MENDED]:
+                spawn_n(self.client.request, answer.node, part, 'PUT',
+                        '/%s/%s/%s' % (place + (row.name,)),
+                        put_headers(row))

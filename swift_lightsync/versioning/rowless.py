@@ -1,0 +1,47 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""
+Writes of objects that leave no rows: the rows of versions are written by
+the versioning filter, when it knows that their data is there.
+"""
+
+from functools import lru_cache
+
+#: In the environ of a request whose object-servers update no container.
+ROWLESS = 'swift_lightsync.rowless'
+#: What tells an object-server which containers to update.
+_UPDATE = ('x-container-host', 'x-container-device', 'x-container-partition',
+           'x-container-root-db-state', 'x-backend-container-path',
+           'x-backend-quoted-container-path')
+
+
+class RowlessUpdates:
+    """A mixin of object controllers: they heed ``ROWLESS``."""
+
+    def _backend_requests(self, req, *args, **kwargs):
+        requests = super()._backend_requests(req, *args, **kwargs)
+        if req.environ.get(ROWLESS):
+            for headers in requests:
+                for name in [each for each in headers
+                             if each.lower() in _UPDATE]:
+                    del headers[name]
+        return requests
+
+
+@lru_cache(maxsize=None)
+def rowless(controller):
+    """
+    :param controller: a class of object controllers
+    :returns: a subclass that heeds ``ROWLESS``
+    """
+    return type(controller.__name__, (RowlessUpdates, controller), {})

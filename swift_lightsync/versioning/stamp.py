@@ -1,0 +1,124 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""
+Stamps: hybrid logical times, ids of versions (VERSIONING.md §1 and §2).
+
+In text they are Swift's internal timestamps, whose order they have.
+"""
+
+import re
+from dataclasses import dataclass
+
+#: Ticks in a second.
+TICKS = 100000
+#: The first tick that Swift's 10 digits of seconds do not hold.
+END_OF_TIME = 10 ** 10 * TICKS
+OFFSETS = 1 << 64
+#: Sites that site_preference may name.
+MAX_SITES = 256
+_RANK_SHIFT = 32
+#: Above the rank: how often a pointer was revised.
+_REVISION_SHIFT = 40
+_TEXT = re.compile(r'(\d{10})\.(\d{5})(?:_([0-9a-f]{16}))?\Z', re.ASCII)
+
+
+@dataclass(frozen=True, order=True)
+class Stamp:
+    """
+    :param ticks: of 10 µs, since the epoch
+    :param offset: decides between equal ticks
+    """
+    ticks: int
+    offset: int = 0
+
+    def __post_init__(self):
+        if not 0 <= self.ticks < END_OF_TIME:
+            raise ValueError('ticks of a stamp are %r, must be 0 to %d' %
+                             (self.ticks, END_OF_TIME - 1))
+        if not 0 <= self.offset < OFFSETS:
+            raise ValueError('the offset of a stamp is %r, must be 0 to %d' %
+                             (self.offset, OFFSETS - 1))
+
+    @classmethod
+    def parse(cls, text):
+        """:raises ValueError: unless it is what ``str`` of a stamp gives"""
+        match = _TEXT.match(text)
+        if not match:
+            raise ValueError('a stamp is %.60r, must be seconds with 5 '
+                             'decimals and a 16-digit hexadecimal offset' %
+                             (text,))
+        seconds, fraction, offset = match.groups()
+        return cls(int(seconds) * TICKS + int(fraction),
+                   int(offset or '0', 16))
+
+    def __str__(self):
+        text = '%010d.%05d' % divmod(self.ticks, TICKS)
+        return '%s_%016x' % (text, self.offset) if self.offset else text
+
+    @property
+    def inverted(self):
+        """The stamp whose text sorts the other way round."""
+        return Stamp(END_OF_TIME - 1 - self.ticks, OFFSETS - 1 - self.offset)
+
+    def revised(self, tick):
+        """
+        :param tick: a new ``Stamp``
+        :returns: a greater stamp that is not greater than any tick of who
+            has seen this one; unlike that of any other who revises it
+        """
+        revision = (self.offset >> _REVISION_SHIFT) + 1
+        if revision << _REVISION_SHIFT >= OFFSETS:
+            return tick
+        return Stamp(self.ticks, revision << _REVISION_SHIFT |
+                     (tick.ticks & 0xffffff) << 16 | tick.offset & 0xffff)
+
+    def changed(self, tick):
+        """
+        :param tick: the ``Stamp`` of a change of a version's metadata
+        :returns: the timestamp of the row of the version with this id:
+            greater than the id, less than any purge, in the order of the
+            changes
+        """
+        offset = (max(0, tick.ticks - self.ticks) << 16) + \
+            (1 << _REVISION_SHIFT) + (tick.offset & 0xffff)
+        return Stamp(self.ticks, min(offset, OFFSETS - 1))
+
+    def change(self, stamp):
+        """
+        :param stamp: of the row of the version with this id
+        :returns: the time of what ``changed`` it, a ``Stamp``, or None
+        """
+        later = stamp.offset - (1 << _REVISION_SHIFT)
+        if stamp.ticks != self.ticks or later < 0:
+            return None
+        return Stamp(self.ticks + (later >> 16))
+
+    @property
+    def seconds(self):
+        return self.ticks / TICKS
+
+    @property
+    def rank(self):
+        """Of the site, see ``offset_of``; for a version's id only."""
+        return MAX_SITES - 1 - (self.offset >> _RANK_SHIFT & MAX_SITES - 1)
+
+
+def offset_of(rank, nonce):
+    """
+    :param rank: of a site, 0 is the preferred one
+    :param nonce: below 2^32, of the process
+    """
+    if not 0 <= rank < MAX_SITES:
+        raise ValueError('the rank of a site is %r, must be 0 to %d' %
+                         (rank, MAX_SITES - 1))
+    return (MAX_SITES - 1 - rank) << _RANK_SHIFT | nonce & 0xffffffff

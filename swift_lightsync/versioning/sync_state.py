@@ -1,0 +1,98 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+"""
+How far the other sites are behind: recorded by the propagator of a node, read
+by swift-version-sync-report.
+"""
+
+import json
+import os
+from dataclasses import dataclass
+from typing import Optional, Tuple
+
+from swift_lightsync.report.records import MAX_BYTES, Record, ReconError, \
+    count, number, parsed_by, text
+
+#: in recon_cache_path
+FILE = 'versioning.recon'
+KEY = 'container_versions'
+
+
+def _optional(value):
+    return None if value is None else number(value)
+
+
+@dataclass(frozen=True)
+class PeerLag(Record):
+    """
+    :param site: its name
+    :param rows: that it is not known to have, of those that were looked at
+    :param oldest: when the oldest of these was made, Unix time; None: none
+    :param shipped: versions since the propagator was started ...
+    :param shipped_bytes: ... and bytes of their data
+    :param failures: how often in a row it has not answered
+    :param next_try: when it is asked again, Unix time
+    :param error: what was wrong last, of requests that were not successful
+    """
+    site: str = parsed_by(text)
+    rows: int = parsed_by(count)
+    oldest: Optional[float] = parsed_by(_optional)
+    shipped: int = parsed_by(count)
+    shipped_bytes: int = parsed_by(count)
+    failures: int = parsed_by(count)
+    next_try: float = parsed_by(number)
+    error: str = parsed_by(text)
+
+
+def _peers(value):
+    if not isinstance(value, list):
+        raise ReconError('%.80r must be a list' % (value,))
+    return tuple(map(PeerLag.of_fields, value))
+
+
+@dataclass(frozen=True)
+class SyncState(Record):
+    """
+    :param site: the name of this site
+    :param updated: when it was recorded, Unix time
+    :param databases: that are followed
+    :param repaired: pointers since the propagator was started
+    :param purged: purge markers that were removed since
+    :param peers: a tuple of ``PeerLag``
+    """
+    site: str = parsed_by(text)
+    updated: float = parsed_by(number)
+    databases: int = parsed_by(count)
+    repaired: int = parsed_by(count)
+    purged: int = parsed_by(count)
+    peers: Tuple[PeerLag, ...] = parsed_by(_peers)
+
+
+def read(directory):
+    """
+    :param directory: recon_cache_path
+    :returns: a ``SyncState``, or None if there is none
+    :raises ReconError: if it is not as it should be
+    :raises OSError: if it cannot be read
+    """
+    try:
+        with open(os.path.join(directory, FILE), 'rb') as recon:
+            data = recon.read(MAX_BYTES)
+    except FileNotFoundError:
+        return None
+    try:
+        values = json.loads(data or b'{}')
+    except (ValueError, RecursionError) as err:
+        raise ReconError('%s: no JSON: %s' % (FILE, err))
+    if not isinstance(values, dict):
+        raise ReconError('%s: %.80r must be an object' % (FILE, values))
+    return SyncState.of_fields(values[KEY]) if values.get(KEY) else None

@@ -1,0 +1,208 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+"""tools.cluster.sites and relay: confs that fit, links that obey."""
+
+import asyncio
+import os
+import shutil
+import tempfile
+import time
+import unittest
+from configparser import ConfigParser
+
+from swift_lightsync.versioning.sites_conf import load
+from tools.cluster import relay
+from tools.cluster.conf import ConfRenderer
+from tools.cluster.errors import ClusterError
+from tools.cluster.relay import Link, Relay
+from tools.cluster.sites import Sites, names
+from tools.cluster.spec import ClusterSpec
+
+
+class SitesCase(unittest.TestCase):
+
+    def setUp(self):
+        self.root = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.root)
+
+
+class TestSites(SitesCase):
+
+    def setUp(self):
+        super().setUp()
+        self.sites = Sites(self.root, 3, ('write-repair', 'read-repair'),
+                           {'interval': 0.5}, nodes=1, disks='directory')
+
+    def confs(self, name):
+        cluster = self.sites.clusters[name]
+        return cluster.layout, ConfRenderer(
+            cluster.spec, cluster.layout, cluster.network, False).render()
+
+    def conf(self, name, server, node=None):
+        layout, files = self.confs(name)
+        parser = ConfigParser(interpolation=None)
+        parser.read_string(files[layout.conf(server, node)])
+        return parser
+
+    def test_two_sites_share_a_key_that_no_other_has(self):
+        keys = {}
+        for name in self.sites.names:
+            layout, files = self.confs(name)
+            path = os.path.join(self.root, name + '.conf')
+            with open(path, 'w') as conf:
+                conf.write(files[layout.sites_conf])
+            for other, peer in load(path, name).items():
+                keys.setdefault(frozenset((name, other)), set()).update(
+                    peer.keys)
+        self.assertEqual([1, 1, 1], [len(each) for each in keys.values()])
+        self.assertEqual(3, len(set.union(*keys.values())))
+
+    def test_each_reaches_each_other_by_a_link_of_its_own(self):
+        links = relay.read(self.sites.state)
+        self.assertEqual(6, len({link.port for link in links}))
+        for link in links:
+            target = self.sites.clusters[link.target].spec
+            self.assertEqual(target.port('proxy-server'), link.address[1])
+            peers = self.sites.clusters[link.source].spec.peers
+            self.assertEqual('http://127.0.0.1:%d' % link.port,
+                             peers[link.target]['endpoints'])
+
+    def test_the_filter_and_the_propagator_have_the_same_sites(self):
+        for name in self.sites.names:
+            proxy = self.conf(name, 'proxy-server')
+            daemon = self.conf(name, 'container-server', 1)[
+                'container-propagator']
+            for option in ('site', 'site_preference'):
+                self.assertEqual(proxy['filter:versioning'][option],
+                                 daemon[option])
+            self.assertEqual(name, daemon['site'])
+            self.assertEqual('0.5', daemon['interval'])
+            self.assertIn(' symlink versioning proxy-logging ',
+                          proxy['pipeline:main']['pipeline'])
+            self.assertEqual('egg:swift-lightsync#proxy',
+                             proxy['app:proxy-server']['use'])
+
+    def test_a_cluster_without_versions_is_as_it_was(self):
+        cluster = self.sites.clusters['rome']
+        spec = ClusterSpec(root=self.root, nodes=1, policies=(
+            cluster.spec.policies))
+        files = ConfRenderer(spec, cluster.layout, cluster.network,
+                             False).render()
+        self.assertFalse([text for text in files.values()
+                          if 'versioning]' in text or 'propagator' in text])
+
+    def test_what_was_made_is_opened_as_it_is(self):
+        for cluster in self.sites.clusters.values():
+            os.makedirs(cluster.spec.root, exist_ok=True)
+            with open(cluster.layout.spec, 'w') as spec:
+                spec.write(cluster.spec.to_json())
+        found = Sites.open(self.root)
+        self.assertEqual({name: cluster.spec for name, cluster
+                          in self.sites.clusters.items()},
+                         {name: cluster.spec for name, cluster
+                          in found.clusters.items()})
+
+    def test_links_are_cut_joined_and_slowed(self):
+        def state():
+            return {(link.source, link.target): (link.cut, link.delay)
+                    for link in relay.read(self.sites.state)}
+        self.sites.isolate('oslo')
+        self.assertEqual({'oslo'}, set.intersection(*(
+            set(pair) for pair, (cut, _) in state().items() if cut)))
+        self.sites.join('rome', 'oslo')
+        self.sites.delay('rome', 'paris', 0.5)
+        found = state()
+        self.assertEqual((False, 0), found['oslo', 'rome'])
+        self.assertEqual((True, 0), found['paris', 'oslo'])
+        self.assertEqual((False, 0.5), found['paris', 'rome'])
+        self.sites.heal()
+        self.assertFalse(any(cut for cut, _ in state().values()))
+
+    def test_what_is_not_allowed_is_named(self):
+        for wrong, word in (
+                (lambda: names(1), '1'), (lambda: names(7), '7'),
+                (lambda: self.sites.cut('rome', 'berlin'), 'berlin'),
+                (lambda: self.sites.delay('rome', 'oslo', -1), '-1'),
+                (lambda: Sites.open(self.root), 'no sites'),
+                (lambda: ClusterSpec(root=self.root, versioning={
+                    'site': 'rome'}), 'site_preference')):
+            with self.assertRaises(ClusterError) as caught:
+                wrong()
+            self.assertIn(word, str(caught.exception))
+
+
+class TestRelay(SitesCase):
+
+    def link(self, **values):
+        return Link('rome', 'paris', self.port, self.address, **values)
+
+    async def scene(self):
+        async def echo(reader, writer):
+            writer.write(await reader.readexactly(4))
+            await writer.drain()
+        server = await asyncio.start_server(echo, '127.0.0.1', 0)
+        self.address = server.sockets[0].getsockname()
+        free = await asyncio.start_server(echo, '127.0.0.1', 0)
+        self.port = free.sockets[0].getsockname()[1]
+        free.close()
+        await free.wait_closed()
+        found = Relay(self.link())
+        await found.follow(found.link)
+        return found
+
+    async def ask(self):
+        reader, writer = await asyncio.open_connection(
+            '127.0.0.1', self.port)
+        try:
+            writer.write(b'ping')
+            return await asyncio.wait_for(reader.read(4), 20)
+        finally:
+            writer.close()
+
+    def test_what_is_sent_arrives_and_comes_back(self):
+        async def play():
+            await self.scene()
+            self.assertEqual(b'ping', await self.ask())
+        asyncio.run(play())
+
+    def test_a_slow_link_takes_its_time_each_way(self):
+        async def play():
+            found = await self.scene()
+            await found.follow(self.link(delay=0.2))
+            start = time.monotonic()
+            self.assertEqual(b'ping', await self.ask())
+            self.assertGreaterEqual(time.monotonic() - start, 0.4)
+        asyncio.run(play())
+
+    def test_a_cut_link_breaks_what_there_is_and_takes_nothing_new(self):
+        async def play():
+            found = await self.scene()
+            reader, writer = await asyncio.open_connection(
+                '127.0.0.1', self.port)
+            writer.write(b'pi')
+            while not found._tasks:
+                await asyncio.sleep(0.01)
+            await found.follow(self.link(cut=True))
+            try:
+                self.assertEqual(b'', await asyncio.wait_for(
+                    reader.read(4), 20))
+            except ConnectionResetError:
+                pass
+            with self.assertRaises(OSError):
+                await self.ask()
+            await found.follow(self.link())
+            self.assertEqual(b'ping', await self.ask())
+        asyncio.run(play())
+
+
+if __name__ == '__main__':
+    unittest.main()

@@ -1,0 +1,280 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""
+A proxy app that keeps objects in a dict, and the versioning filter in front
+of it, with rows that are kept in a dict, too.
+"""
+
+import json
+from collections import defaultdict
+from unittest import mock
+
+from swift.common.constraints import MAX_META_NAME_LENGTH
+from swift.common.request_helpers import is_sys_or_user_meta
+from swift.common.swob import HTTPAccepted, HTTPConflict, HTTPCreated, \
+    HTTPNoContent, HTTPNotFound, HTTPOk, Request, Response, \
+    normalize_etag, wsgi_to_str
+from swift.common.utils import Timestamp, md5, \
+    override_bytes_from_content_type
+
+from swift_lightsync.proxy_server import Application
+from swift_lightsync.versioning import middleware
+from swift_lightsync.versioning.container import SOURCE
+from swift_lightsync.versioning.keys import RESERVED
+from swift_lightsync.versioning.rowdata import Row
+from swift_lightsync.versioning.rowless import ROWLESS
+from swift_lightsync.versioning.stamp import Stamp
+from tests.unit.sync.fixtures import CapturingLogger
+from tests.unit.versioning.fakes import MemoryRows
+
+START = 1700000000.0
+KEPT = ('content-type', 'x-delete-at', 'x-object-manifest')
+
+
+class Stored:
+    """An object: its body, and the headers that it is answered with."""
+
+    def __init__(self, body, headers):
+        self.body = body
+        self.headers = headers
+
+
+class MemoryProxy(Application):
+    """The app at the end of a pipeline; it has no servers."""
+
+    cors_allow_origin = ()
+    cors_expose_headers = ()
+    strict_cors_mode = True
+
+    def __init__(self, logger, now):
+        self.logger = logger
+        self.now = now
+        self.containers = {}
+        self.objects = {}
+        #: names of storage policies that were asked for
+        self.policies = {}
+        self.rows = defaultdict(MemoryRows)
+        #: (method, path, whether without rows, what asked for it)
+        self.seen = []
+        self._pipeline_final_app = self._pipeline_request_logging_app = self
+
+    def __call__(self, env, start_response):
+        req = Request(env)
+        names = [name and wsgi_to_str(name)
+                 for name in req.split_path(2, 4, True)][1:]
+        self.seen.append((req.method, '/'.join(filter(None, names)),
+                          bool(env.get(ROWLESS)), env.get('swift.source')))
+        if 'swift.authorize' in env and not (names[2] is None and
+                                             req.method == 'HEAD'):
+            if names[2]:
+                req.acl = self.containers.get(
+                    tuple(names[:2]), {}).get('X-Container-Write')
+            denied = env['swift.authorize'](req)
+            if denied:
+                return denied(env, start_response)
+        kind = 'account' if not names[1] else \
+            'container' if not names[2] else 'object'
+        answer = getattr(self, '_%s_%s' % (kind, req.method))(req, *names)
+        return answer(env, start_response)
+
+    def writes(self, method):
+        """Paths of objects that a method was sent to, oldest first."""
+        return [path for verb, path, _, _ in self.seen
+                if verb == method and path.count('/') > 1]
+
+    def _account_HEAD(self, req, account, *_):
+        return HTTPNoContent(request=req)
+
+    def _account_GET(self, req, account, *_):
+        found = [{'name': name, 'count': 0, 'bytes': self._bytes(name)}
+                 for _, name in sorted(self.containers)
+                 if name.startswith(RESERVED) ==
+                 ('X-Backend-Allow-Reserved-Names' in req.headers)]
+        return HTTPOk(request=req, body=json.dumps(found))
+
+    def _rows_of(self, container):
+        hidden = container.startswith(RESERVED)
+        rows = self.rows[container.rsplit(RESERVED, 1)[-1]]
+        found = rows.hidden if hidden else rows.user
+        return [row for row in found.values() if not row.deleted]
+
+    def _bytes(self, container):
+        return sum(row.size for row in self._rows_of(container))
+
+    def _container_PUT(self, req, account, container, _):
+        there = (account, container) in self.containers
+        if 'X-Storage-Policy' in req.headers:
+            self.policies[account, container] = \
+                req.headers['X-Storage-Policy']
+        meta = self.containers.setdefault((account, container), {
+            'X-Backend-Storage-Policy-Index': '0'})
+        meta.update((name, value) for name, value in req.headers.items()
+                    if name.startswith('X-Container-'))
+        req.environ.get('swift.infocache', {}).clear()
+        return (HTTPAccepted if there else HTTPCreated)(request=req)
+
+    def _container_POST(self, req, account, container, _):
+        if (account, container) not in self.containers:
+            return HTTPNotFound(request=req)
+        self._container_PUT(req, account, container, _)
+        return HTTPNoContent(request=req)
+
+    def _container_HEAD(self, req, account, container, _):
+        meta = self.containers.get((account, container))
+        if meta is None:
+            return HTTPNotFound(request=req)
+        return HTTPNoContent(request=req, headers=dict(meta, **{
+            'X-Container-Object-Count': str(len(self._rows_of(container))),
+            'X-Container-Bytes-Used': str(self._bytes(container))}))
+
+    def _container_GET(self, req, account, container, _):
+        head = self._container_HEAD(req, account, container, _)
+        if head.status_int == 404:
+            return head
+        listing = [{
+            'name': row.name, 'bytes': row.size, 'hash': row.etag,
+            'content_type': row.content_type, 'last_modified':
+            Timestamp(str(row.stamp)).isoformat}
+            for row in sorted(self._rows_of(container),
+                              key=lambda row: row.name)]
+        for item in listing:
+            override_bytes_from_content_type(item)
+        return HTTPOk(request=req, headers=dict(head.headers),
+                      body=json.dumps(listing))
+
+    def _container_DELETE(self, req, account, container, _):
+        if self._rows_of(container):
+            return HTTPConflict(request=req)
+        if self.containers.pop((account, container), None) is None:
+            return HTTPNotFound(request=req)
+        return HTTPNoContent(request=req)
+
+    def _object_PUT(self, req, *path):
+        if path[:2] not in self.containers:
+            return HTTPNotFound(request=req)
+        body = req.environ['wsgi.input'].read()
+        if isinstance(body, str):
+            body = body.encode('ascii')
+        etag = md5(body, usedforsecurity=False).hexdigest()
+        wanted = normalize_etag(req.headers.get('Etag'))
+        if wanted and wanted != etag:
+            return Response(request=req, status=422)
+        stamp = self._timestamp(req)
+        headers = {name: value for name, value in req.headers.items()
+                   if self._is_kept(name)}
+        if not headers.get('Content-Type'):
+            headers['Content-Type'] = 'application/octet-stream'
+        headers.update({'Etag': etag, 'X-Timestamp': stamp.normal,
+                        'X-Backend-Timestamp': stamp.internal})
+        self.objects[path] = Stored(body, headers)
+        if not req.environ.get(ROWLESS):
+            self.rows[path[1]].write([Row(
+                path[2], Stamp.parse(stamp.internal), len(body),
+                headers['Content-Type'], etag)])
+        return HTTPCreated(request=req, headers={'Etag': etag})
+
+    def _timestamp(self, req):
+        return Timestamp(req.headers.get('X-Timestamp') or self.now())
+
+    @staticmethod
+    def _is_kept(name):
+        return len(name) < MAX_META_NAME_LENGTH and (
+            name.lower() in KEPT or is_sys_or_user_meta('object', name) or
+            name.lower().startswith('x-object-transient-sysmeta-'))
+
+    def _object_GET(self, req, *path):
+        found = self.objects.get(path)
+        if found is None:
+            return HTTPNotFound(request=req)
+        return Response(request=req, body=found.body, headers=found.headers,
+                        conditional_response=True)
+
+    _object_HEAD = _object_GET
+
+    def _object_POST(self, req, *path):
+        found = self.objects.get(path)
+        if found is None:
+            return HTTPNotFound(request=req)
+        kept = {name: value for name, value in found.headers.items()
+                if 'Meta-' not in name and 'Transient' not in name}
+        kept.update((name, value) for name, value in req.headers.items()
+                    if self._is_kept(name))
+        found.headers = kept
+        return HTTPAccepted(request=req)
+
+    def _object_DELETE(self, req, *path):
+        found = self.objects.pop(path, None)
+        if not req.environ.get(ROWLESS):
+            self.rows[path[1]].write([Row(path[2], Stamp.parse(
+                self._timestamp(req).internal), deleted=True)])
+        return (HTTPNoContent if found else HTTPNotFound)(request=req)
+
+
+class Pipeline:
+    """
+    The filter and its proxy.
+
+    :param case: a TestCase
+    :param mode: of the filter
+    :param now: in seconds; each request takes one
+    """
+
+    def __init__(self, case, mode, **conf):
+        self.logger = CapturingLogger()
+        self.proxy = MemoryProxy(self.logger, lambda: self.now)
+        self.now = START
+        patcher = mock.patch.object(
+            middleware, 'Rows',
+            lambda _app, _logger, _account, container, *_:
+            self.proxy.rows[container])
+        patcher.start()
+        case.addCleanup(patcher.stop)
+        self.filter = middleware.Versioning(
+            self.proxy, dict({'mode': mode, 'site': 'north',
+                              'site_preference': 'north, south'}, **conf),
+            logger=self.logger, now=lambda: self.now)
+
+    def __call__(self, method, path, headers=None, body='', query='',
+                 environ=None, **more):
+        """
+        :param path: below the account, unquoted
+        :returns: a ``Response``
+        """
+        self.now += 1
+        req = Request.blank('/v1/a/' + path if path else '/v1/a',
+                            environ=environ, method=method,
+                            headers=headers or {}, body=body, **more)
+        req.query_string = query
+        if method in ('POST', 'PUT') and not path.count('/'):
+            req.environ.setdefault('swift.infocache', {})
+        return req.get_response(self.filter)
+
+    def listing(self, path='c', query='', **headers):
+        resp = self('GET', path, headers, query=query)
+        return json.loads(resp.body)
+
+    def versions(self, query='', path='c'):
+        """:returns: (name, id, is_latest) of each version, or a subdir"""
+        return [item.get('subdir') or
+                (item['name'], item['version_id'], item['is_latest'])
+                for item in self.listing(path, 'versions&' + query)]
+
+    def put(self, obj, body='data', **headers):
+        """:returns: the id of the version, or None"""
+        resp = self('PUT', 'c/' + obj, headers, body)
+        if resp.status_int != 201:
+            raise AssertionError('PUT gave %s' % resp.status)
+        return resp.headers.get('X-Object-Version-Id')
+
+    def sources(self):
+        return {source for _, _, _, source in self.proxy.seen} - {SOURCE}

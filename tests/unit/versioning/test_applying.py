@@ -1,0 +1,118 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""What other sites made, and what POSTs change."""
+
+from dataclasses import replace
+
+from swift_lightsync.versioning.rowdata import Entry
+from swift_lightsync.versioning.stamp import Stamp
+from swift_lightsync.versioning.version import Version
+from tests.unit.versioning.fakes import NOW
+from tests.unit.versioning.strategy_case import StrategyCase, ids, \
+    of_each_strategy
+
+
+@of_each_strategy
+class TestAmend(StrategyCase):
+
+    def test_the_rows_say_the_new_content_type(self):
+        strategy = self.strategy
+        old, new = self.put(strategy), self.put(strategy)
+        for entry in (new, old):
+            strategy.amend(entry, 'text/new')
+        for entry in strategy.history('o') + strategy.current() + [
+                strategy.latest('o')]:
+            self.assertEqual('text/new', entry.content_type)
+        self.assertEqual(ids([new, old]), ids(strategy.history('o')))
+        self.assertEqual(new.version, strategy.latest('o').version)
+
+    def test_the_last_change_wins_and_says_when_it_was(self):
+        strategy = self.strategy
+        entry = self.put(strategy)
+        ticks = entry.version.id.ticks
+        for change, name in ((Stamp(ticks + 900, 5), 'text/b'),
+                             (Stamp(ticks + 800, 9), 'text/a')):
+            strategy.amend(entry, name, change)
+            found = strategy.get('o', entry.version.id)
+            self.assertEqual(('text/b', Stamp(ticks + 900)), (
+                found.content_type, found.changed))
+
+    def test_a_purge_stays_a_purge(self):
+        strategy = self.strategy
+        first, entry = self.put(strategy), self.put(strategy)
+        strategy.purge('o', entry.version.id)
+        strategy.amend(entry, 'text/new',
+                       Stamp(entry.version.id.ticks + 10 ** 9))
+        self.assertEqual(first, strategy.latest('o'))
+        self.assertEqual([first], strategy.history('o'))
+
+
+@of_each_strategy
+class TestApply(StrategyCase):
+    """What another site made, here of the site south."""
+
+    def made(self, number, *seen, **fields):
+        stamp = Stamp(int(NOW) * 100000 + number, 0xfe00000001)
+        version = Version.after([entry.version for entry in seen], stamp,
+                                'south', fields.pop('deleted', False))
+        return Entry('o', version, 1, 'e%d' % number, **fields)
+
+    def test_a_newer_one_is_the_latest_an_older_one_is_not(self):
+        strategy = self.strategy
+        entries = [self.made(number) for number in range(3)]
+        for entry in (entries[1], entries[2], entries[0]):
+            strategy.apply(entry)
+        self.assertEqual(entries[2], strategy.latest('o'))
+        self.assertEqual(entries[::-1], strategy.history('o'))
+
+    def test_again_is_as_once(self):
+        strategy = self.strategy
+        here = self.put(strategy)
+        entry = self.made(5)
+        for _ in range(3):
+            strategy.apply(entry)
+            strategy.apply(here)
+        self.assertEqual({here.version.id, entry.version.id},
+                         set(ids(strategy.history('o'))))
+        self.assertFalse(strategy.repair('o'))
+
+    def test_a_purge_may_come_before_its_version(self):
+        strategy = self.strategy
+        first, second = self.made(1), self.made(2)
+        strategy.apply(first)
+        strategy.apply(replace(second, purged=Stamp(
+            second.version.id.ticks + 5, 0xfe00000001)))
+        strategy.apply(second)
+        self.assertEqual(first, strategy.latest('o'))
+        self.assertEqual([first], strategy.history('o'))
+        self.assertFalse(strategy.repair('o'))
+
+    def test_an_own_write_comes_after_it(self):
+        strategy = self.strategy
+        ahead = self.made(30 * 100000)
+        strategy.apply(ahead)
+        entry = self.put(strategy)
+        self.assertLess(ahead.version.id, entry.version.id)
+        self.assertEqual(entry, strategy.latest('o'))
+
+    def test_equal_times_are_decided_by_the_preference(self):
+        strategy = self.strategy
+        ticks = int(NOW) * 100000
+        for order in (0, 1):
+            entries = [Entry('o%d' % order, Version.after(
+                (), Stamp(ticks, (255 - rank << 32) + 7), site), 1, site)
+                for rank, site in enumerate(strategy.sites)]
+            for entry in entries[::-1] if order else entries:
+                strategy.apply(entry)
+            self.assertEqual(entries[0],
+                             strategy.latest('o%d' % order))

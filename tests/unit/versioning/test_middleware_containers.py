@@ -1,0 +1,354 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""The versioning filter: containers, their listings, and accounts."""
+
+import json
+import unittest
+from unittest import mock
+
+from swift.common import registry
+from swift.common.swob import HTTPForbidden, Request
+
+from swift_lightsync.sync.options import OptionError
+from swift_lightsync.versioning import middleware
+from swift_lightsync.versioning.account_context import hidden_params, merged
+from swift_lightsync.versioning.keys import hidden_container
+from tests.unit.sync.fixtures import SwiftTestCase
+from tests.unit.versioning.proxies import Pipeline
+
+HIDDEN = ('a', hidden_container('c'))
+ENABLE = {'X-Versions-Enabled': 'true'}
+SUSPEND = {'X-Versions-Enabled': 'false'}
+
+
+class ContainerCase:
+    """What holds in both modes."""
+
+    mode = None
+
+    def setUp(self):
+        super().setUp()
+        self.ask = Pipeline(self, self.mode)
+        self.containers = self.ask.proxy.containers
+        self.ask('PUT', 'c', ENABLE)
+
+    def refused(self, reason, container='d'):
+        resp = self.ask('POST', container, ENABLE)
+        self.assertEqual(400, resp.status_int)
+        self.assertIn(reason, resp.body)
+        self.assertNotIn(('a', hidden_container(container)),
+                         self.containers)
+
+    # Enable
+
+    def test_enabling_makes_a_hidden_container_of_the_same_policy(self):
+        self.ask('PUT', 'd', dict(ENABLE, **{'X-Storage-Policy': 'gold'}))
+        self.ask('POST', 'c', ENABLE)
+        self.assertEqual(['gold', None, 'zero'], [
+            self.ask.proxy.policies.get(('a', hidden_container('d'))),
+            self.ask.proxy.policies.get(('a', 'c')),
+            self.ask.proxy.policies.get(HIDDEN)])
+
+    def test_a_head_says_whether_versions_are_made(self):
+        for headers, said in ((ENABLE, 'True'), (SUSPEND, 'False')):
+            self.ask('POST', 'c', headers)
+            self.assertEqual(said, self.ask('HEAD', 'c').headers[
+                'X-Versions-Enabled'])
+        self.ask('PUT', 'd')
+        self.assertNotIn('X-Versions-Enabled',
+                         self.ask('HEAD', 'd').headers)
+
+    def test_a_container_keeps_its_mode(self):
+        other = {'write-repair': 'read-repair',
+                 'read-repair': 'write-repair'}[self.mode]
+        self.ask.put('o', 'one')
+        self.ask.filter = middleware.Versioning(
+            self.ask.proxy, {'mode': other, 'site': 'north',
+                             'site_preference': 'north, south'},
+            logger=self.ask.logger, now=lambda: self.ask.now)
+        self.ask('POST', 'c', ENABLE)
+        self.assertEqual(b'one', self.ask('GET', 'c/o').body)
+        self.assertEqual(self.mode, self.containers['a', 'c'][
+            'X-Container-Sysmeta-Site-Versions-Mode'])
+
+    def test_containers_of_other_versioning_are_refused(self):
+        for header, value, reason in (
+                ('X-Container-Sysmeta-Versions-Location', 'v',
+                 b'legacy versioned writes'),
+                ('X-Container-Sysmeta-Versions-Container', 'v',
+                 b'versioned_writes filter'),
+                ('X-Container-Sync-To', '//realm/cluster/a/c',
+                 b'container syncing')):
+            self.ask('PUT', 'd')
+            self.containers['a', 'd'][header] = value
+            self.refused(reason)
+            del self.containers['a', 'd']
+
+    def test_an_error_leaves_no_hidden_container(self):
+        self.assertEqual(404, self.ask('POST', 'd', ENABLE).status_int)
+        self.assertNotIn(('a', hidden_container('d')), self.containers)
+
+    def test_an_operator_can_forbid_it(self):
+        self.ask = Pipeline(self, self.mode, allow_versioning='false')
+        self.assertEqual(412, self.ask('PUT', 'c', ENABLE).status_int)
+
+    def test_another_proxy_app_is_refused_by_name(self):
+        self.ask.filter.app = other = mock.Mock(spec=['__call__'])
+        other._pipeline_final_app = other._pipeline_request_logging_app = \
+            self.ask.proxy
+        with mock.patch.object(middleware, 'Application', list):
+            resp = self.ask('PUT', 'd', ENABLE)
+        self.assertEqual(500, resp.status_int)
+        self.assertIn(b'egg:swift-lightsync#proxy', resp.body)
+        self.assertIn(b'MemoryProxy', resp.body)
+
+    # Delete
+
+    def test_a_container_with_versions_is_not_deleted(self):
+        version = self.ask.put('o')
+        self.ask('DELETE', 'c/o')
+        self.assertEqual(409, self.ask('DELETE', 'c').status_int)
+        self.assertEqual(b'data', self.ask(
+            'GET', 'c/o', query='version-id=' + version).body)
+
+    def test_a_container_goes_with_its_last_version(self):
+        self.ask.put('o')
+        self.ask('DELETE', 'c/o')
+        for _name, version, _latest in self.ask.versions():
+            self.ask('DELETE', 'c/o', query='version-id=' + version)
+        self.assertEqual(204, self.ask('DELETE', 'c').status_int)
+        self.assertEqual({}, self.containers)
+
+    def test_what_a_client_cannot_see_does_not_keep_a_container(self):
+        version = self.ask.put('o')
+        self.ask('POST', 'c', SUSPEND)
+        self.ask('DELETE', 'c/o')
+        self.ask('DELETE', 'c/o', query='version-id=' + version)
+        self.assertEqual(204, self.ask('DELETE', 'c').status_int)
+        self.assertEqual({}, self.containers)
+
+    def test_who_may_not_delete_it_learns_nothing(self):
+        self.ask.put('o')
+        self.assertEqual(403, self.ask('DELETE', 'c', environ={
+            'swift.authorize': lambda req: HTTPForbidden(request=req)
+        }).status_int)
+
+    # Listings
+
+    def test_a_listing_has_the_latest_of_each_object(self):
+        self.ask.put('a', 'x')
+        version = self.ask.put('a', 'four')
+        self.ask.put('b')
+        self.ask('DELETE', 'c/b')
+        item, = self.ask.listing()
+        self.assertEqual(
+            ('a', 4, True, '/v1/a/c/a?version-id=' + version),
+            (item['name'], item['bytes'], item['version_symlink'],
+             item['symlink_path']))
+        self.assertNotIn('sv_', json.dumps(item))
+
+    def test_versions_are_listed_newest_first(self):
+        one, two = self.ask.put('a'), self.ask.put('a')
+        other = self.ask.put('b')
+        expected = [('a', two, True), ('a', one, False),
+                    ('b', other, True)]
+        self.assertEqual(expected, self.ask.versions())
+        self.assertEqual(expected[::-1], self.ask.versions('reverse=on'))
+
+    def test_what_is_listed_of_a_version(self):
+        version = self.ask.put('o', 'data', **{'Content-Type': 'text/x'})
+        item, = self.ask.listing(query='versions')
+        self.assertRegex(item.pop('last_modified'), '^2023-11-14T')
+        self.assertEqual({
+            'name': 'o', 'bytes': 4, 'content_type': 'text/x',
+            'hash': '8d777f385d3dfec8815d20f7496026dc',
+            'version_id': version, 'is_latest': True}, item)
+
+    def pages(self, limit, **params):
+        """All versions, a page at a time."""
+        found, query = [], 'limit=%d' % limit
+        for name, value in params.items():
+            query += '&%s=%s' % (name, value)
+        page = self.ask.versions(query)
+        while page:
+            found += page
+            name, version, _ = page[-1]
+            page = self.ask.versions('%s&marker=%s&version_marker=%s' % (
+                query, name, version))
+        return found
+
+    def test_pages_give_what_one_listing_gives(self):
+        for name in 'aabbbcd':
+            self.ask.put(name)
+        self.ask('POST', 'c', SUSPEND)
+        self.ask.put('b')
+        for limit in range(1, 9):
+            for params in {}, {'reverse': 'on'}, {'prefix': 'b'}:
+                query = '&'.join('%s=%s' % each for each in params.items())
+                self.assertEqual(self.ask.versions(query),
+                                 self.pages(limit, **params),
+                                 (limit, params))
+
+    def test_the_latest_is_known_where_a_page_begins_or_ends(self):
+        one, two, three = (self.ask.put('a') for _ in range(3))
+        self.assertEqual(
+            [('a', two, False)], self.ask.versions(
+                'limit=1&marker=a&version_marker=' + three))
+        self.assertEqual([('a', one, False)], self.ask.versions(
+            'limit=1&reverse=on'))
+        self.assertEqual([('a', three, True)], self.ask.versions('limit=1'))
+
+    def test_names_are_rolled_up(self):
+        for name in 'a', 'b-1', 'b-2', 'b-3', 'c', 'd-1':
+            self.ask.put(name)
+            self.ask.put(name)
+        names = ['a', 'a', 'b-', 'c', 'c', 'd-']
+        for reverse, expected in (('', names), ('on', names[::-1])):
+            self.assertEqual(expected, [
+                item if isinstance(item, str) else item[0] for item in
+                self.ask.versions('delimiter=-&reverse=' + reverse)])
+        self.assertEqual(['b-', 'c'], [
+            item if isinstance(item, str) else item[0] for item in
+            self.ask.versions('delimiter=-&marker=a&limit=2')])
+        self.assertEqual(['c', 'c', 'd-'], [
+            item if isinstance(item, str) else item[0] for item in
+            self.ask.versions('delimiter=-&marker=b-')])
+
+    def test_wrong_parameters_are_refused(self):
+        for query in ('delimiter=1', 'version_marker=null',
+                      'marker=a&version_marker=bad'):
+            self.assertEqual(400, self.ask(
+                'GET', 'c', query='versions&' + query).status_int, query)
+        self.assertEqual(412, self.ask(
+            'GET', 'c', query='versions&limit=10001').status_int)
+
+    def test_versions_are_listed_as_json_only(self):
+        for accept, status in (('text/plain', 406), ('*/*', 200)):
+            req = Request.blank('/v1/a/c?versions', {'swift.infocache': {}},
+                                headers={'Accept': accept})
+            self.assertEqual(status, req.get_response(
+                self.ask.filter).status_int)
+            self.assertIs(False, req.environ['swift.format_listing'])
+
+    def test_a_container_without_versions_has_null_versions(self):
+        self.ask('PUT', 'd')
+        self.ask('PUT', 'd/o', body='x')
+        self.assertEqual([('o', 'null', True)],
+                         self.ask.versions(path='d'))
+
+    # Counts
+
+    def test_bytes_are_those_of_all_versions_and_objects_are_counted(self):
+        self.ask('POST', 'c', SUSPEND)
+        self.ask.put('plain', 'xx')
+        self.ask('POST', 'c', ENABLE)
+        self.ask.put('o', 'one')
+        self.ask.put('o', 'three')
+        self.ask.put('gone', 'yyyy')
+        self.ask('DELETE', 'c/gone')
+        headers = self.ask('HEAD', 'c').headers
+        self.assertEqual(('14', '2'), (
+            headers['X-Container-Bytes-Used'],
+            headers['X-Container-Object-Count']))
+        found, = [item for item in self.ask.listing('')
+                  if item['name'] == 'c']
+        self.assertEqual(14, found['bytes'])
+
+
+class TestWriteRepair(ContainerCase, SwiftTestCase):
+    mode = 'write-repair'
+
+
+class TestReadRepair(ContainerCase, SwiftTestCase):
+    mode = 'read-repair'
+
+    def test_a_listing_is_paged_and_rolled_up(self):
+        for name in 'a', 'b-1', 'b-2', 'c', 'd':
+            self.ask.put(name)
+        self.ask('DELETE', 'c/c')
+        for query, expected in (
+                ('', ['a', 'b-1', 'b-2', 'd']), ('limit=1', ['a']),
+                ('limit=2&marker=b-1', ['b-2', 'd']),
+                ('delimiter=-', ['a', 'b-', 'd']),
+                ('prefix=b', ['b-1', 'b-2']),
+                ('reverse=on&limit=2', ['d', 'b-2']),
+                ('path=', ['a', 'b-1', 'b-2', 'd'])):
+            self.assertEqual(expected, [
+                item.get('name') or item['subdir']
+                for item in self.ask.listing(query=query)], query)
+
+    def test_many_versions_are_not_counted_one_by_one(self):
+        self.ask.put('o')
+        self.ask.put('o')
+        with mock.patch('swift_lightsync.versioning.container_listing.'
+                        'COUNT_LIMIT', 1):
+            self.assertEqual('2', self.ask('HEAD', 'c').headers[
+                'X-Container-Object-Count'])
+
+
+class TestAccounts(unittest.TestCase):
+
+    def test_the_hidden_containers_of_a_page_are_asked_for(self):
+        self.assertEqual({
+            'prefix': hidden_container('p'), 'limit': '5',
+            'marker': hidden_container('m'), 'format': 'json'},
+            hidden_params({'prefix': 'p', 'limit': '5', 'marker': 'm'}))
+        self.assertEqual(hidden_container(''), hidden_params({})['prefix'])
+
+    def test_a_hidden_container_alone_stands_there_without_objects(self):
+        hidden = [{'name': hidden_container(name), 'bytes': 2, 'count': 7}
+                  for name in 'ab']
+        self.assertEqual(
+            [{'name': 'a', 'bytes': 2, 'count': 0},
+             {'name': 'b', 'bytes': 3, 'count': 1}],
+            merged([{'name': 'b', 'bytes': 1, 'count': 1}], hidden, False,
+                   10))
+
+    def test_a_listing_keeps_its_limit_and_its_order(self):
+        listing = [{'name': name, 'bytes': 0, 'count': 0} for name in 'db']
+        hidden = [{'name': hidden_container('c'), 'bytes': 1, 'count': 1}]
+        self.assertEqual(['d', 'c'], [
+            item['name'] for item in merged(listing, hidden, True, 2)])
+
+
+class TestOptions(SwiftTestCase):
+
+    def make(self, **conf):
+        with mock.patch.object(registry, '_swift_info', {}):
+            middleware.filter_factory(dict(
+                {'site': 'north', 'site_preference': 'north,south',
+                 'swift_dir': self.root}, **conf))
+            return registry.get_swift_info()
+
+    def test_info_has_swift_s_name_and_ours(self):
+        info = self.make(mode='read-repair')
+        self.assertEqual({}, info['object_versioning'])
+        self.assertEqual({'site': 'north', 'mode': 'read-repair',
+                          'allow_versioning': True},
+                         info['site_versioning'])
+
+    def test_a_wrong_option_is_an_error_that_says_what_is_allowed(self):
+        for name, value, allowed in (
+                ('mode', 'x', 'write-repair or read-repair'),
+                ('lookup', 'x', 'full or by-site'),
+                ('max_clock_skew', '-1', '0 to 86400'),
+                ('allow_versioning', 'x', 'true or false'),
+                ('site', '', '1 to 32'),
+                ('site_preference', 'south', 'among them north')):
+            with self.assertRaisesRegex(OptionError, '%s = %s: .*%s' % (
+                    name, value, allowed)):
+                self.make(**{name: value})
+
+
+if __name__ == '__main__':
+    unittest.main()

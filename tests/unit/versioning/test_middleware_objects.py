@@ -1,0 +1,453 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""The versioning filter: requests to objects and to their versions."""
+
+import unittest
+
+from swift.common.swob import HTTPForbidden, str_to_wsgi, wsgi_quote
+
+from swift_lightsync.versioning.expiry import DELETE_AT
+from swift_lightsync.versioning.keys import hidden_container
+from swift_lightsync.versioning.rowdata import DELETE_MARKER
+from swift_lightsync.versioning.rows import RowsUnavailable
+from tests.unit.sync.fixtures import SwiftTestCase
+from tests.unit.versioning.proxies import Pipeline
+
+ID = 'X-Object-Version-Id'
+CURRENT = 'X-Object-Current-Version-Id'
+UNKNOWN = '1234567890.12345'
+
+
+class ObjectCase:
+    """What holds in both modes."""
+
+    mode = None
+
+    def setUp(self):
+        super().setUp()
+        self.ask = Pipeline(self, self.mode)
+        self.ask('PUT', 'c', {'X-Versions-Enabled': 'true'})
+
+    def suspend(self):
+        self.ask('POST', 'c', {'X-Versions-Enabled': 'false'})
+
+    def status(self, method, path='c/o', **more):
+        return self.ask(method, path, **more).status_int
+
+    def body(self, query='', path='c/o'):
+        resp = self.ask('GET', path, query=query)
+        return resp.body if resp.status_int == 200 else resp.status_int
+
+    def one(self, version, path='c/o'):
+        return self.body('version-id=' + version, path)
+
+    # PUT and GET
+
+    def test_each_put_is_a_version_and_the_newest_is_the_latest(self):
+        first = self.ask.put('o', 'one')
+        second = self.ask.put('o', 'two')
+        self.assertLess(first, second)
+        resp = self.ask('GET', 'c/o')
+        self.assertEqual((b'two', second), (resp.body, resp.headers[ID]))
+        self.assertEqual('/v1/a/c/o?version-id=' + second,
+                         resp.headers['Content-Location'])
+        self.assertEqual(b'one', self.one(first))
+
+    def test_data_is_written_without_rows_into_the_hidden_container(self):
+        self.ask.put('o')
+        (_, path, rowless, _), = [
+            each for each in self.ask.proxy.seen
+            if each[0] == 'PUT' and each[1].count('/') > 1]
+        self.assertEqual('a/' + hidden_container('c'),
+                         path.rpartition('/')[0])
+        self.assertTrue(rowless)
+
+    def test_an_object_whose_name_is_not_ascii_comes_back(self):
+        name = 'c/\u2661%'
+        path = wsgi_quote(str_to_wsgi(name))
+        version = self.ask('PUT', path, body='x').headers[ID]
+        self.assertEqual(b'x', self.one(version, path))
+        self.assertEqual('\u2661%', self.ask.versions()[0][0])
+
+    def test_a_put_that_fails_leaves_no_version(self):
+        resp = self.ask('PUT', 'c/o', {'Etag': 'e' * 32}, 'data')
+        self.assertEqual(422, resp.status_int)
+        self.assertEqual([], self.ask.versions())
+        self.assertEqual(404, self.status('GET'))
+
+    def test_if_none_match_refuses_to_overwrite(self):
+        once = {'If-None-Match': '*'}
+        self.assertEqual(201, self.status('PUT', headers=once, body='x'))
+        self.assertEqual(412, self.status('PUT', headers=once, body='y'))
+        self.assertEqual(1, len(self.ask.versions()))
+        self.ask('DELETE', 'c/o')
+        self.assertEqual(201, self.status('PUT', headers=once, body='z'))
+
+    def test_the_content_type_is_guessed_from_the_object_s_name(self):
+        self.ask('PUT', 'c/page.html', body='x',
+                 headers={'Content-Type': ''})
+        self.assertEqual('text/html',
+                         self.ask('GET', 'c/page.html').content_type)
+        self.assertEqual('text/html',
+                         self.ask.listing()[0]['content_type'])
+
+    def test_a_conditional_get_is_answered_from_the_version(self):
+        self.ask.put('o', 'data')
+        etag = self.ask('HEAD', 'c/o').etag
+        self.assertEqual(304, self.status(
+            'GET', headers={'If-None-Match': etag}))
+        self.assertEqual(412, self.status(
+            'GET', headers={'If-Match': 'another'}))
+
+    def test_an_override_of_the_row_s_etag_is_in_listings(self):
+        self.ask.put('o', 'data', **{
+            'X-Object-Sysmeta-Container-Update-Override-Etag':
+            'abc; slo_etag=def'})
+        self.assertEqual(['abc; slo_etag=def'] * 2, [
+            self.ask.listing()[0]['hash'],
+            self.ask.listing(query='versions')[0]['hash']])
+
+    def test_the_size_of_an_slo_is_in_listings(self):
+        self.ask('PUT', 'c/o', {
+            'Content-Type': 'text/plain;swift_bytes=4711'}, 'manifest',
+            environ={'swift.content_type_overridden': True})
+        for query in '', 'versions':
+            item, = self.ask.listing(query=query)
+            self.assertEqual((4711, 'text/plain'),
+                             (item['bytes'], item['content_type']))
+
+    # DELETE
+
+    def test_a_delete_hides_the_object_and_keeps_its_versions(self):
+        first = self.ask.put('o', 'one')
+        resp = self.ask('DELETE', 'c/o')
+        marker = resp.headers[ID]
+        self.assertEqual(204, resp.status_int)
+        self.assertEqual(DELETE_MARKER,
+                         resp.headers['X-Backend-Content-Type'])
+        self.assertEqual(404, self.status('GET'))
+        self.assertEqual([], self.ask.listing())
+        self.assertEqual([('o', marker, True), ('o', first, False)],
+                         self.ask.versions())
+        self.assertEqual(b'one', self.one(first))
+
+    def test_a_delete_of_nothing_is_404_and_a_marker(self):
+        for _ in range(2):
+            resp = self.ask('DELETE', 'c/o')
+            self.assertEqual(404, resp.status_int)
+            self.assertIn(ID, resp.headers)
+        self.assertEqual(2, len(self.ask.versions()))
+
+    def test_a_marker_is_404_and_says_what_it_is(self):
+        marker = self.ask('DELETE', 'c/o').headers[ID]
+        resp = self.ask('HEAD', 'c/o', query='version-id=' + marker)
+        self.assertEqual((404, marker, DELETE_MARKER), (
+            resp.status_int, resp.headers[ID],
+            resp.headers['Content-Type']))
+
+    # Purge
+
+    def test_a_purge_removes_one_version_and_its_data(self):
+        first, second = self.ask.put('o', 'one'), self.ask.put('o', 'two')
+        resp = self.ask('DELETE', 'c/o', query='version-id=' + first)
+        self.assertEqual((204, first, second), (
+            resp.status_int, resp.headers[ID], resp.headers[CURRENT]))
+        self.assertEqual(404, self.one(first))
+        self.assertEqual([('o', second, True)], self.ask.versions())
+        self.assertEqual(1, len(self.ask.proxy.objects))
+
+    def test_the_predecessor_of_a_purged_latest_comes_back(self):
+        first, second = self.ask.put('o', 'one'), self.ask.put('o', 'two')
+        resp = self.ask('DELETE', 'c/o', query='version-id=' + second)
+        self.assertEqual(first, resp.headers[CURRENT])
+        self.assertEqual(b'one', self.body())
+
+    def test_a_purged_marker_brings_the_object_back(self):
+        self.ask.put('o', 'one')
+        marker = self.ask('DELETE', 'c/o').headers[ID]
+        self.ask('DELETE', 'c/o', query='version-id=' + marker)
+        self.assertEqual(b'one', self.body())
+
+    def test_what_is_not_there_cannot_be_purged(self):
+        version = self.ask.put('o')
+        for query in 'version-id=' + UNKNOWN, 'version-id=' + version:
+            self.ask('DELETE', 'c/o', query='version-id=' + version)
+            self.assertEqual(404, self.status('DELETE', query=query))
+
+    # Restore
+
+    def test_a_restored_version_is_a_new_one_with_the_old_data(self):
+        first = self.ask.put('o', 'one', **{
+            'X-Object-Meta-Colour': 'red', 'Content-Type': 'text/red'})
+        self.ask.put('o', 'two')
+        resp = self.ask('PUT', 'c/o', query='version-id=' + first)
+        self.assertEqual(201, resp.status_int)
+        restored = resp.headers[ID]
+        self.assertNotEqual(first, restored)
+        resp = self.ask('GET', 'c/o')
+        self.assertEqual((b'one', 'red', 'text/red', restored), (
+            resp.body, resp.headers['X-Object-Meta-Colour'],
+            resp.headers['Content-Type'], resp.headers[ID]))
+        self.assertEqual(3, len(self.ask.versions()))
+
+    def test_the_latest_is_restored_already(self):
+        version = self.ask.put('o')
+        resp = self.ask('PUT', 'c/o', query='version-id=' + version)
+        self.assertEqual((200, version),
+                         (resp.status_int, resp.headers[ID]))
+        self.assertEqual(1, len(self.ask.versions()))
+
+    def test_what_cannot_be_restored_is_refused(self):
+        marker = self.ask('DELETE', 'c/o').headers[ID]
+        version = self.ask.put('o')
+        for wanted, body, status in (
+                (UNKNOWN, '', 404), (marker, '', 404), ('null', '', 400),
+                ('bad', '', 400), (version, 'body', 400)):
+            self.assertEqual(status, self.status(
+                'PUT', query='version-id=' + wanted, body=body), wanted)
+
+    def test_a_version_id_that_is_none_is_refused(self):
+        self.ask.put('o')
+        for method in 'GET', 'DELETE', 'POST':
+            self.assertEqual(400, self.status(
+                method, query='version-id=bad'), method)
+        self.assertEqual(404, self.one(UNKNOWN))
+
+    # POST
+
+    def test_a_post_changes_the_latest_and_makes_no_version(self):
+        version = self.ask.put('o')
+        resp = self.ask('POST', 'c/o', {
+            'Content-Type': 'text/new', 'X-Object-Meta-Colour': 'red'})
+        self.assertEqual(202, resp.status_int)
+        resp = self.ask('HEAD', 'c/o', query='version-id=' + version)
+        self.assertEqual(('red', 'text/new'), (
+            resp.headers['X-Object-Meta-Colour'],
+            resp.headers['Content-Type']))
+        for query in 'versions', '':
+            item, = self.ask.listing(query=query)
+            self.assertEqual('text/new', item['content_type'])
+        self.assertEqual([('o', version, True)], self.ask.versions())
+
+    def test_a_post_to_what_is_deleted_is_404(self):
+        self.ask.put('o')
+        self.ask('DELETE', 'c/o')
+        self.assertEqual(404, self.status('POST'))
+
+    def test_a_post_may_not_make_a_marker_of_a_version(self):
+        self.ask.put('o')
+        self.assertEqual(400, self.status(
+            'POST', headers={'Content-Type': DELETE_MARKER}))
+        self.assertEqual(200, self.status('GET'))
+
+    # Expiry
+
+    def test_the_latest_expires_and_its_version_stays(self):
+        end = str(int(self.ask.now) + 100)
+        version = self.ask.put('o', 'one', **{'X-Delete-At': end})
+        resp = self.ask('GET', 'c/o')
+        self.assertEqual((end, None), (
+            resp.headers['X-Delete-At'], resp.headers.get(DELETE_AT)))
+        self.ask.now += 100
+        self.assertEqual(404, self.status('GET'))
+        self.assertEqual(b'one', self.one(version))
+
+    def test_a_post_sets_and_ends_an_expiry(self):
+        self.ask.put('o', 'one')
+        self.ask('POST', 'c/o', {'X-Delete-After': '10'})
+        self.assertIn('X-Delete-At', self.ask('GET', 'c/o').headers)
+        self.ask('POST', 'c/o')
+        self.ask.now += 100
+        self.assertEqual(200, self.status('GET'))
+
+    def test_an_end_in_the_past_is_refused(self):
+        self.assertEqual(400, self.status(
+            'PUT', headers={'X-Delete-At': '1'}, body='x'))
+
+    # Null versions
+
+    def test_an_object_from_before_is_the_null_version(self):
+        self.suspend()
+        self.assertIsNone(self.ask.put('o', 'old'))
+        self.ask('POST', 'c', {'X-Versions-Enabled': 'true'})
+        self.assertEqual('null', self.ask('GET', 'c/o').headers[ID])
+        version = self.ask.put('o', 'new')
+        self.assertEqual([('o', version, True), ('o', 'null', False)],
+                         self.ask.versions())
+        self.assertEqual([b'new', b'old'],
+                         [self.body(), self.one('null')])
+        self.ask('DELETE', 'c/o', query='version-id=' + version)
+        self.assertEqual(b'old', self.body())
+
+    def test_a_suspended_put_replaces_the_null_version_alone(self):
+        version = self.ask.put('o', 'one')
+        self.suspend()
+        for body in 'two', 'three':
+            self.assertIsNone(self.ask.put('o', body))
+        self.assertEqual([('o', 'null', True), ('o', version, False)],
+                         self.ask.versions())
+        self.assertEqual([b'three', b'one'], [self.body(),
+                                              self.one(version)])
+
+    def test_a_suspended_delete_shows_no_marker(self):
+        version = self.ask.put('o', 'one')
+        self.suspend()
+        self.assertEqual(204, self.status('DELETE'))
+        self.assertEqual(404, self.status('DELETE'))
+        self.assertEqual(404, self.status('GET'))
+        self.assertEqual(['o'], [name for name, *_ in self.ask.versions()])
+        self.assertEqual(b'one', self.one(version))
+
+    def test_a_suspended_delete_removes_the_null_version(self):
+        version = self.ask.put('o', 'one')
+        self.suspend()
+        self.ask.put('o', 'two')
+        self.assertEqual(204, self.status('DELETE'))
+        self.assertEqual(404, self.one('null'))
+        self.assertEqual(['o'], [name for name, *_ in self.ask.versions()])
+        self.assertEqual(b'one', self.one(version))
+
+    def test_objects_of_a_suspended_container_are_ordinary(self):
+        self.suspend()
+        self.ask.put('o', 'one')
+        self.assertEqual(['a/c/o'], self.ask.proxy.writes('PUT'))
+        self.assertEqual(204, self.status('DELETE'))
+        self.assertEqual([], self.ask.versions())
+
+    def test_the_null_version_can_be_purged(self):
+        self.suspend()
+        self.ask.put('o', 'old')
+        self.ask('POST', 'c', {'X-Versions-Enabled': 'true'})
+        version = self.ask.put('o', 'new')
+        self.assertEqual(204, self.status('DELETE',
+                                          query='version-id=null'))
+        self.assertEqual([('o', version, True)], self.ask.versions())
+        self.assertEqual([b'new', 404], [self.body(), self.one('null')])
+
+    def test_without_a_null_version_its_purge_hides_the_object(self):
+        version = self.ask.put('o', 'one')
+        for status in 204, 404:
+            self.assertEqual(status, self.status('DELETE',
+                                                 query='version-id=null'))
+        self.assertEqual(404, self.status('GET'))
+        self.assertEqual(['o'], [name for name, *_ in self.ask.versions()])
+        self.assertEqual(b'one', self.one(version))
+
+    # Who may
+
+    def test_who_may_read_the_container_may_read_the_latest_only(self):
+        version = self.ask.put('o', 'one')
+
+        def authorize(req):
+            if req.acl is None:
+                return HTTPForbidden(request=req)
+        self.ask.proxy.containers['a', 'c']['X-Container-Read'] = 'friend'
+        for query, status in (('', 200), ('version-id=' + version, 403)):
+            self.assertEqual(status, self.status(
+                'GET', query=query, environ={'swift.authorize': authorize}))
+
+    def test_nothing_is_written_before_the_request_is_authorized(self):
+        version = self.ask.put('o', 'one')
+        before = dict(self.ask.proxy.rows['c'].hidden)
+        for method, query in (
+                ('PUT', ''), ('POST', ''), ('DELETE', ''),
+                ('DELETE', 'version-id=' + version),
+                ('PUT', 'version-id=' + version),
+                ('DELETE', 'version-id=null')):
+            self.assertEqual(403, self.status(
+                method, query=query, environ={
+                    'swift.authorize': lambda req: HTTPForbidden(
+                        request=req)}), (method, query))
+        self.assertEqual(before, self.ask.proxy.rows['c'].hidden)
+        self.assertEqual(1, len(self.ask.proxy.objects))
+
+    def test_the_authorization_of_later_requests_is_left_alone(self):
+        self.ask.put('o')
+
+        def authorize(req):
+            return None
+        environ = {'swift.authorize': authorize}
+        self.ask('GET', 'c/o', environ=environ)
+        self.assertIs(authorize, environ['swift.authorize'])
+        self.assertNotIn('swift.authorize_override', environ)
+
+    def test_cors_is_that_of_the_user_s_container(self):
+        self.ask.put('o')
+        self.ask.proxy.containers['a', 'c'][
+            'X-Container-Meta-Access-Control-Allow-Origin'] = 'http://x'
+        self.ask.proxy.cors_allow_origin = ()
+        for origin, allowed in (('http://x', 'http://x'),
+                                ('http://y', None)):
+            resp = self.ask('GET', 'c/o', {'Origin': origin})
+            self.assertEqual(allowed, resp.headers.get(
+                'Access-Control-Allow-Origin'))
+
+    # Trouble, and what is none of ours
+
+    def test_rows_that_cannot_be_had_are_a_503(self):
+        self.ask.put('o')
+
+        def gate():
+            raise RowsUnavailable('c', [503, 503], 2)
+        self.ask.proxy.rows['c'].gate = gate
+        for method in 'GET', 'PUT', 'DELETE', 'POST':
+            self.assertEqual(503, self.status(method, body='x'), method)
+        self.assertEqual(4, self.ask.logger.counters['rows.unavailable'])
+
+    def test_options_go_through(self):
+        self.ask.proxy._object_OPTIONS = lambda req, *path: \
+            HTTPForbidden(request=req)
+        self.assertEqual(403, self.status('OPTIONS'))
+        self.assertEqual(('OPTIONS', 'a/c/o', False),
+                         self.ask.proxy.seen[-1][:3])
+
+    def test_a_container_without_versions_is_swift_s_alone(self):
+        self.ask('PUT', 'plain')
+        for method in 'PUT', 'GET', 'POST', 'DELETE':
+            resp = self.ask(method, 'plain/o', body='x'
+                            if method == 'PUT' else '')
+            self.assertTrue(resp.is_success, method)
+            self.assertNotIn(ID, resp.headers)
+        self.assertEqual(400, self.status(
+            'GET', 'plain/o', query='version-id=' + UNKNOWN))
+        self.assertEqual({'a/plain/o'}, {
+            path for _, path, rowless, _ in self.ask.proxy.seen
+            if path.count('/') > 1})
+
+    def test_the_target_of_a_symlink_has_no_part_in_its_version_id(self):
+        self.ask.put('o', 'one')
+        self.ask.put('o', 'two')
+        resp = self.ask('GET', 'c/o', query='version-id=' + UNKNOWN,
+                        environ={'swift.source': 'SYM'})
+        self.assertEqual(b'two', resp.body)
+
+
+class TestWriteRepair(ObjectCase, SwiftTestCase):
+    mode = 'write-repair'
+
+
+class TestReadRepair(ObjectCase, SwiftTestCase):
+    mode = 'read-repair'
+
+
+class TestReadRepairBySite(ObjectCase, SwiftTestCase):
+    mode = 'read-repair'
+
+    def setUp(self):
+        super().setUp()
+        self.ask = Pipeline(self, self.mode, lookup='by-site')
+        self.ask('PUT', 'c', {'X-Versions-Enabled': 'true'})
+
+
+if __name__ == '__main__':
+    unittest.main()

@@ -1,0 +1,122 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""The versioning filter: what other sites' versions are stored with."""
+
+import io
+import unittest
+
+from swift.common.swob import HTTPException, Request
+
+from swift_lightsync.versioning.clock import HybridClock
+from swift_lightsync.versioning.keys import hidden_container
+from swift_lightsync.versioning.rowdata import Entry
+from swift_lightsync.versioning.site_requests import SiteRequests
+from swift_lightsync.versioning.stamp import Stamp, offset_of
+from swift_lightsync.versioning.version import Version
+from tests.unit.sync.fixtures import SwiftTestCase
+from tests.unit.versioning.proxies import START, Pipeline
+
+
+class TestSiteRequests(SwiftTestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.ask = Pipeline(self, 'write-repair')
+        self.sites = SiteRequests(self.ask.filter)
+        self.place = (Request.blank('/v1/a/c').environ, 'a', 'c')
+        clock = HybridClock(offset_of(1, 7), 60)
+        version = Version.after((), clock.tick(START), 'south')
+        self.entry = Entry('o', version, 4, 'e' * 32, 'text/x')
+
+    def name(self):
+        return self.sites._strategy(*self.place).data_name(self.entry)
+
+    def put(self, body=b'data'):
+        return self.sites._put_data(
+            *self.place, self.name(), self.entry, io.BytesIO(body),
+            {'Content-Length': str(len(body)), 'Content-Type': 'text/x',
+             'X-Object-Meta-Colour': 'red'})
+
+    def test_a_container_without_versions_has_no_strategy(self):
+        self.assertIsNone(self.sites._strategy(*self.place))
+        self.ask('PUT', 'c')
+        self.assertIsNone(self.sites._strategy(*self.place))
+
+    def test_a_container_that_is_missing_is_made(self):
+        self.assertIsNotNone(self.sites._strategy(*self.place, create=True))
+        self.assertIn(('a', hidden_container('c')),
+                      self.ask.proxy.containers)
+        self.assertEqual('True', self.ask('HEAD', 'c').headers[
+            'X-Versions-Enabled'])
+
+    def test_a_container_that_is_there_is_versioned(self):
+        self.ask('PUT', 'c')
+        self.assertIsNotNone(self.sites._strategy(*self.place, create=True))
+
+    def test_one_that_may_not_be_versioned_is_refused(self):
+        self.ask('PUT', 'c')
+        self.ask.proxy.containers['a', 'c'][
+            'X-Container-Sysmeta-Versions-Location'] = 'v'
+        with self.assertRaises(HTTPException) as caught:
+            self.sites._strategy(*self.place, create=True)
+        self.assertEqual(400, caught.exception.status_int)
+
+    def test_what_was_shipped_can_be_read(self):
+        strategy = self.sites._strategy(*self.place, create=True)
+        self.assertEqual(201, self.put().status_int)
+        strategy.apply(self.entry)
+        resp = self.ask('GET', 'c/o')
+        self.assertEqual(
+            (b'data', str(self.entry.version.id), 'red'),
+            (resp.body, resp.headers['X-Object-Version-Id'],
+             resp.headers['X-Object-Meta-Colour']))
+
+    def test_data_is_written_without_rows_at_the_version_s_time(self):
+        self.sites._strategy(*self.place, create=True)
+        self.put()
+        stored, = self.ask.proxy.objects.values()
+        self.assertEqual(str(self.entry.version.id),
+                         stored.headers['X-Backend-Timestamp'])
+        self.assertEqual({}, self.ask.proxy.rows['c'].hidden)
+
+    def test_what_a_wrong_digest_raises_passes_through(self):
+        class Spoilt:
+            def read(self, *_):
+                raise ValueError('digest')
+        self.sites._strategy(*self.place, create=True)
+        with self.assertRaisesRegex(ValueError, 'digest'):
+            self.sites._put_data(*self.place, self.name(), self.entry,
+                                 Spoilt(), {'Content-Length': '4'})
+
+    def test_metadata_of_another_site_s_post_is_stored(self):
+        strategy = self.sites._strategy(*self.place, create=True)
+        self.put()
+        strategy.apply(self.entry)
+        resp = self.sites._post_data(
+            *self.place, self.name(), self.entry,
+            Stamp(self.entry.version.id.ticks + 5),
+            {'X-Object-Meta-Colour': 'blue', 'Content-Type': 'text/x'})
+        self.assertEqual(202, resp.status_int)
+        self.assertEqual('blue', self.ask('GET', 'c/o').headers[
+            'X-Object-Meta-Colour'])
+
+    def test_the_data_of_a_purged_version_goes(self):
+        self.sites._strategy(*self.place, create=True)
+        self.put()
+        self.assertTrue(self.sites._delete_data(*self.place, self.name()))
+        self.assertEqual({}, self.ask.proxy.objects)
+        self.assertFalse(self.sites._delete_data(*self.place, self.name()))
+
+
+if __name__ == '__main__':
+    unittest.main()

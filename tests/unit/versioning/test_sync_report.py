@@ -1,0 +1,129 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+"""swift-version-sync-report: what it reads, says and exits with."""
+
+import contextlib
+import io
+import json
+import os
+import shutil
+import tempfile
+import time
+import unittest
+from dataclasses import replace
+
+from swift_lightsync.report.records import ReconError
+from swift_lightsync.versioning.propagator import SECTION
+from swift_lightsync.versioning.sync_report import main
+from swift_lightsync.versioning.sync_state import FILE, KEY, PeerLag, \
+    SyncState, read
+from tests.unit.versioning.sites_world import SitesTestCase
+
+
+class TestReport(unittest.TestCase):
+
+    def setUp(self):
+        self.root = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.root)
+        self.conf = os.path.join(self.root, 'container-server.conf')
+        with open(self.conf, 'w') as conf:
+            conf.write('[DEFAULT]\nrecon_cache_path = %s\n[%s]\n' % (
+                self.root, SECTION))
+        now = time.time()
+        self.peer = PeerLag('paris', 0, None, 7, 700, 0, 0, '')
+        self.state = SyncState('rome', now, 6, 1, 2, (self.peer,))
+        self.now = now
+
+    def write(self, state):
+        with open(os.path.join(self.root, FILE), 'w') as recon:
+            json.dump({KEY: state.to_fields()}, recon)
+
+    def report(self, *args):
+        """:returns: the exit status and what is printed"""
+        out, err = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stdout(out), \
+                contextlib.redirect_stderr(err):
+            status = main([self.conf, *args])
+        return status, out.getvalue() + err.getvalue()
+
+    def test_what_is_recorded_is_read(self):
+        self.write(self.state)
+        self.assertEqual(self.state, read(self.root))
+
+    def test_all_is_well(self):
+        self.write(self.state)
+        status, text = self.report()
+        self.assertEqual(0, status)
+        self.assertIn('site paris has all; shipped 7 versions', text)
+        status, text = self.report('--json')
+        self.assertEqual((0, True, 'rome'), (
+            status, json.loads(text)['well'],
+            json.loads(text)['nodes'][0]['state']['site']))
+
+    def test_a_site_that_lags_is_told_of_when_it_lags_too_long(self):
+        self.write(replace(self.state, peers=(replace(
+            self.peer, rows=3, oldest=self.now - 100),)))
+        self.assertEqual(0, self.report()[0])
+        status, text = self.report('--max-seconds', '50')
+        self.assertEqual(1, status)
+        self.assertIn('may lack 3', text)
+        self.assertIn('! ', text)
+
+    def test_a_site_that_does_not_answer_is_told_of(self):
+        self.write(replace(self.state, peers=(replace(
+            self.peer, failures=2, error='refused\x1b[0m'),)))
+        status, text = self.report()
+        self.assertEqual(1, status)
+        self.assertIn('paris does not answer: refused?[0m', text)
+
+    def test_a_propagator_that_is_silent_is_told_of(self):
+        self.assertEqual(1, self.report()[0])
+        self.assertIn('never reported', self.report()[1])
+        self.write(replace(self.state, updated=self.now - 1000))
+        self.assertIn('not reported for', self.report()[1])
+
+    def test_what_is_no_record_is_told_of(self):
+        for text in ('x', '[]', '{"%s": 7}' % KEY,
+                     '{"%s": {"site": "rome"}}' % KEY):
+            with open(os.path.join(self.root, FILE), 'w') as recon:
+                recon.write(text)
+            with self.assertRaises(ReconError):
+                read(self.root)
+            self.assertEqual(1, self.report()[0])
+
+    def test_a_conf_without_the_section_is_a_wrong_call(self):
+        with open(self.conf, 'w') as conf:
+            conf.write('[DEFAULT]\n')
+        status, text = self.report()
+        self.assertEqual(2, status)
+        self.assertIn(SECTION, text)
+
+
+class TestRecorded(SitesTestCase):
+
+    def test_a_propagator_records_what_the_report_reads(self):
+        self.rome.make_container()
+        self.rome.put('o', b'12345')
+        self.oslo.go_away()
+        propagator = self.rome.propagate()
+        state = read(self.rome.root)
+        self.assertEqual(('rome', 6), (state.site, state.databases))
+        paris, oslo = state.peers
+        self.assertEqual(('paris', 0), (paris.site, paris.failures))
+        self.assertGreaterEqual(paris.shipped_bytes, 5)
+        self.assertGreater(oslo.failures, 0)
+        self.assertEqual(0, oslo.shipped)
+        self.assertEqual(state.peers, propagator.state().peers)
+
+
+if __name__ == '__main__':
+    unittest.main()

@@ -1,0 +1,70 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+"""etc/container-server.conf-sample and versioning-sites.conf-sample."""
+
+import os
+import re
+import unittest
+
+from swift_lightsync.versioning.propagator import SECTION
+from swift_lightsync.versioning.propagator_options import \
+    PropagatorOptions, SiteOptions
+from swift_lightsync.versioning.sites_conf import load
+from tests.unit.test_conf_sample import ETC, SET, SHOWN, sample
+
+CONTAINER_SAMPLE = os.path.join(ETC, 'container-server.conf-sample')
+SITES_SAMPLE = os.path.join(ETC, 'versioning-sites.conf-sample')
+#: Read where they are used, and by others than PropagatorOptions.
+ELSEWHERE = {'sites_conf': '', 'internal_client_conf_path': ''}
+
+
+class TestContainerSample(unittest.TestCase):
+
+    def setUp(self):
+        self.shown, = sample(SHOWN, CONTAINER_SAMPLE).items()
+        self.set = sample(SET, CONTAINER_SAMPLE)[SECTION]
+
+    def test_the_propagator_has_the_options_and_defaults_that_are_shown(self):
+        section, options = self.shown
+        self.assertEqual(SECTION, section)
+        for name, value in ELSEWHERE.items():
+            self.assertEqual(value, options.pop(name))
+        self.assertEqual(sorted(vars(PropagatorOptions())), sorted(options))
+        self.assertEqual(PropagatorOptions(),
+                         PropagatorOptions.from_conf(options))
+
+    def test_what_is_set_is_accepted(self):
+        self.assertEqual({'site', 'site_preference'}, set(self.set))
+        found = SiteOptions.from_conf(self.set)
+        self.assertEqual('/etc/swift/versioning-sites.conf',
+                         found.sites_conf)
+
+    def test_the_sites_of_the_samples_fit(self):
+        site = self.set['site']
+        self.assertEqual(['paris'], list(load(SITES_SAMPLE, site)))
+        self.assertIn('paris', SiteOptions.from_conf(
+            dict(self.set, sites_conf=SITES_SAMPLE)).peers())
+
+    def test_each_option_is_explained_before_it_stands(self):
+        for path in (CONTAINER_SAMPLE, SITES_SAMPLE):
+            with open(path, encoding='utf8') as lines:
+                paragraphs = re.split(r'\n#?\n', lines.read())
+            for each in paragraphs:
+                if re.search(r'^(# )?\w+ = ?', each, re.M):
+                    first = next(line for line in each.splitlines()
+                                 if not line.startswith('['))
+                    self.assertRegex(first, r'^# \S+ \S+')
+                    self.assertNotRegex(first, r'^# \w+ = ')
+
+
+if __name__ == '__main__':
+    unittest.main()

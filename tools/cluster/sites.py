@@ -1,0 +1,203 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+"""
+Several clusters on one machine that keep versions of the same objects: sites.
+
+Each is a ``Cluster`` of its own, below the directory of all; they reach each
+other through the relays of tools.cluster.relay, which can be slow or cut.
+"""
+
+import os
+import secrets
+import shutil
+import sys
+
+import tools
+from tools.cluster import ports, processes, relay
+from tools.cluster.cluster import Cluster
+from tools.cluster.errors import ClusterError
+from tools.cluster.spec import ClusterSpec, Policy
+
+NAMES = ('rome', 'paris', 'oslo', 'lima', 'kyoto', 'cairo')
+RELAY = 'tools.cluster.relay'
+STATE = 'links.json'
+START_TIMEOUT = 30
+#: Three nodes are three replicas of each container.
+DEFAULTS = {'nodes': 3, 'replication_ports': False}
+
+
+def names(count):
+    """
+    :returns: the names of so many sites, in the order of preference
+    :raises ClusterError: if they cannot be that many
+    """
+    if not 2 <= count <= len(NAMES):
+        raise ClusterError('sites is %r; allowed: 2 to %d' % (
+            count, len(NAMES)))
+    return NAMES[:count]
+
+
+def _free_ports(count):
+    """:returns: free ports, all different, outside of those of clusters"""
+    found = []
+    for number in range(32000, 32700):
+        if len(found) == count:
+            return found
+        if not ports.bind_error('127.0.0.1', number):
+            found.append(number)
+    raise ClusterError('no free ports from 32000 to 32699')
+
+
+class Sites:
+    """
+    :param root: the directory of all
+    :param count: how many sites
+    :param modes: of the versioning filters, of the sites in turn
+    :param options: of the propagators, a dict
+    :param fields: of each ``ClusterSpec``
+    """
+
+    def __init__(self, root, count, modes=('write-repair',), options=None,
+                 **fields):
+        self.root = os.path.realpath(root)
+        self.names = names(count)
+        self.state = os.path.join(self.root, STATE)
+        os.makedirs(self.root, exist_ok=True)
+        if os.path.exists(self.state):
+            self.clusters = {name: Cluster.open(os.path.join(self.root, name))
+                             for name in self.names}
+        else:
+            self.clusters = self._make(modes, options or {}, fields)
+
+    @classmethod
+    def open(cls, root):
+        """
+        :raises ClusterError: if there are no sites in the directory
+        """
+        found = [name for name in NAMES if os.path.exists(
+            os.path.join(root, name, 'cluster.json'))]
+        if len(found) < 2:
+            raise ClusterError('there are no sites in %s; `--sites N up` '
+                               'makes them' % root)
+        return cls(root, len(found))
+
+    def _make(self, modes, options, fields):
+        pairs = [(source, target) for source in self.names
+                 for target in self.names if source != target]
+        entrances = dict(zip(pairs, _free_ports(len(pairs))))
+        keys = {frozenset(pair): secrets.token_hex(32) for pair in pairs}
+        fields = {**DEFAULTS, **fields}
+        fields.setdefault('policies', (Policy(
+            'gold', 0, min(3, fields['nodes']), part_power=5),))
+        bases = self._base_ports(fields['nodes'])
+        clusters = {}
+        for number, name in enumerate(self.names):
+            peers = {other: {
+                'endpoints': 'http://127.0.0.1:%d' % entrances[name, other],
+                'key': keys[frozenset((name, other))]}
+                for other in self.names if other != name}
+            clusters[name] = Cluster(ClusterSpec(
+                root=os.path.join(self.root, name), base_port=bases[name],
+                versioning={'site': name, 'mode': modes[number % len(modes)],
+                            'site_preference': ','.join(self.names)},
+                peers=peers, options={'container-server': {
+                    'container-propagator': options}}, **fields))
+        relay.write(self.state, [
+            relay.Link(*pair, entrances[pair], ('127.0.0.1', clusters[
+                pair[1]].spec.port('proxy-server'))) for pair in pairs])
+        return clusters
+
+    def _base_ports(self, nodes):
+        found = {}
+        while len(found) < len(self.names):
+            base = ports.free_base_port(nodes)
+            if all(abs(base - other) >= 10 * (nodes + 1)
+                   for other in found.values()):
+                found[self.names[len(found)]] = base
+        return found
+
+    def __enter__(self):
+        self.up()
+        return self
+
+    def __exit__(self, *exc_info):
+        self.down()
+
+    def up(self):
+        """Start all sites, and the network between them."""
+        repo = os.path.dirname(os.path.dirname(tools.__file__))
+        log = os.path.join(self.root, 'relay.log')
+        try:
+            process = processes.start_background(
+                [sys.executable, '-m', RELAY, self.state], log, cwd=repo)
+            for link in relay.read(self.state):
+                processes.wait_until(
+                    lambda: process.poll() is not None or link.cut
+                    or ports.listens(process.pid, '127.0.0.1', link.port),
+                    START_TIMEOUT, 'the relay listens on port %d; see %s' % (
+                        link.port, log))
+            for cluster in self.clusters.values():
+                if not cluster.is_up():
+                    cluster.up()
+        except BaseException:
+            self.down()
+            raise
+
+    def down(self):
+        """End all; the data stays."""
+        for cluster in self.clusters.values():
+            if cluster.is_up():
+                cluster.down()
+        processes.end(lambda: [
+            each for each in processes.all_processes()
+            if RELAY in each.argv and self.state in each.argv])
+
+    def destroy(self):
+        """End all, and delete what was written."""
+        self.down()
+        for cluster in self.clusters.values():
+            if os.path.exists(cluster.layout.spec):
+                cluster.destroy()
+        shutil.rmtree(self.root, ignore_errors=True)
+
+    def _change(self, one, other, **values):
+        for pair in ((one, other), (other, one)):
+            if not relay.change(self.state, *pair, **values):
+                raise ClusterError('no way from site %r to %r; there are %s'
+                                   % (*pair, ', '.join(self.names)))
+
+    def delay(self, one, other, seconds):
+        """Let all between two sites take so long, each way."""
+        if not 0 <= seconds <= 60:
+            raise ClusterError('delay is %r; allowed: 0 to 60 seconds' % (
+                seconds,))
+        self._change(one, other, delay=seconds)
+
+    def cut(self, one, other):
+        """Let nothing pass between two sites."""
+        self._change(one, other, cut=True)
+
+    def join(self, one, other):
+        """End what ``cut`` did."""
+        self._change(one, other, cut=False)
+
+    def isolate(self, name):
+        """Cut a site off all others."""
+        for other in self.names:
+            if other != name:
+                self.cut(name, other)
+
+    def heal(self):
+        """End all cuts."""
+        relay.write(self.state, [
+            relay.replace(link, cut=False)
+            for link in relay.read(self.state)])
