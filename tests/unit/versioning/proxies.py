@@ -19,8 +19,8 @@ import json
 from collections import defaultdict
 from unittest import mock
 
-from swift.common.constraints import MAX_META_NAME_LENGTH
-from swift.common.request_helpers import is_sys_or_user_meta
+from swift.common.request_helpers import is_object_transient_sysmeta, \
+    is_sys_or_user_meta
 from swift.common.swob import HTTPAccepted, HTTPConflict, HTTPCreated, \
     HTTPNoContent, HTTPNotFound, HTTPOk, Request, Response, \
     normalize_etag, wsgi_to_str
@@ -29,7 +29,6 @@ from swift.common.utils import Timestamp, md5, \
 
 from swift_lightsync.proxy_server import Application
 from swift_lightsync.versioning import middleware
-from swift_lightsync.versioning.container import SOURCE
 from swift_lightsync.versioning.keys import RESERVED
 from swift_lightsync.versioning.rowdata import Row
 from swift_lightsync.versioning.rowless import ROWLESS
@@ -188,9 +187,8 @@ class MemoryProxy(Application):
 
     @staticmethod
     def _is_kept(name):
-        return len(name) < MAX_META_NAME_LENGTH and (
-            name.lower() in KEPT or is_sys_or_user_meta('object', name) or
-            name.lower().startswith('x-object-transient-sysmeta-'))
+        return name.lower() in KEPT or is_sys_or_user_meta(
+            'object', name) or is_object_transient_sysmeta(name)
 
     def _object_GET(self, req, *path):
         found = self.objects.get(path)
@@ -275,6 +273,3 @@ class Pipeline:
         if resp.status_int != 201:
             raise AssertionError('PUT gave %s' % resp.status)
         return resp.headers.get('X-Object-Version-Id')
-
-    def sources(self):
-        return {source for _, _, _, source in self.proxy.seen} - {SOURCE}

@@ -1,0 +1,50 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""
+A proxy pipeline with the versioning filter where Swift's has its own
+object versioning: right of symlink, in the place that a site gives it.
+
+Swift's tests make their pipeline from Swift's sample of proxy-server.conf;
+so the factories of the filters that stand there are replaced.
+"""
+
+from swift.common.middleware import symlink, versioned_writes
+
+from swift_lightsync.versioning import middleware
+
+SITE = 'here'
+_symlink_factory = symlink.filter_factory
+_versioned_writes_factory = versioned_writes.filter_factory
+
+
+def legacy_factory(global_conf, **local_conf):
+    """versioned_writes, without Swift's object versioning."""
+    return _versioned_writes_factory(
+        global_conf, **dict(local_conf, allow_object_versioning='false'))
+
+
+def symlink_factory(mode):
+    """
+    :param mode: of the versioning filter
+    :returns: a factory of symlink, and the versioning filter right of it
+    """
+    def factory(global_conf, **local_conf):
+        make_symlink = _symlink_factory(global_conf, **local_conf)
+        make_versioning = middleware.filter_factory(
+            global_conf, mode=mode, site=SITE, site_preference=SITE)
+        return lambda app: make_symlink(make_versioning(app))
+    return factory
+
+
+write_repair_factory = symlink_factory('write-repair')
+read_repair_factory = symlink_factory('read-repair')
