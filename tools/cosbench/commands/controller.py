@@ -24,9 +24,9 @@ from tools.cosbench.driver.secret import SECRET, TOKEN, secret
 def add(commands):
     command = commands.add_parser(
         'controller', help='queue workloads and have drivers run them',
-        description='Listen for clients, and run what they submit, one '
-        'workload after the other. Prints a line of JSON when its port is '
-        'open.')
+        description='Listen for clients and, with the web console, for '
+        'browsers; run what they submit, one workload after the other. '
+        'Prints a line of JSON when its port is open.')
     arguments.listener(command, PORT)
     command.add_argument(
         '--driver', action='append', required=True, metavar='URL',

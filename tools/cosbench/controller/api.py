@@ -23,7 +23,6 @@ import hmac
 import json
 import logging
 import os
-import re
 
 from aiohttp import web
 
@@ -36,7 +35,6 @@ from tools.cosbench.reader import MAX_BYTES
 
 #: Seconds in which the body of a request must be there.
 BODY_TIMEOUT = 30.0
-_FILE = re.compile(r'[\w ().-]+', re.UNICODE)
 log = logging.getLogger('cosbench.api')
 
 
@@ -78,6 +76,12 @@ def _answer(status, found, headers=None):
             'Content-Type': 'application/json',
             'X-Content-Type-Options': 'nosniff', 'Cache-Control': 'no-store',
             **(headers or {})})
+
+
+def _names(directory):
+    return sorted(
+        each for each in os.listdir(directory)
+        if each[0] != '.' and os.path.isfile(os.path.join(directory, each)))
 
 
 class Api:
@@ -169,15 +173,13 @@ class Api:
         path = self._controller.archive.path(self._id(request))
         return _answer(200, {'files': [
             {'name': each, 'size': os.path.getsize(os.path.join(path, each))}
-            for each in sorted(os.listdir(path))
-            if each[0] != '.' and os.path.isfile(os.path.join(path, each))]})
+            for each in _names(path)]})
 
     async def _file(self, request):
         path = self._controller.archive.path(self._id(request))
         name = request.match_info['name']
         # From what is there, never a path made of what was asked for.
-        if not _FILE.fullmatch(name) or name not in os.listdir(path) or \
-                not os.path.isfile(os.path.join(path, name)):
+        if name not in _names(path):
             raise web.HTTPNotFound(reason='there is no such file')
         # To be saved: a report shown from here would have this origin.
         return web.FileResponse(os.path.join(path, name), headers={

@@ -22,6 +22,7 @@
 import asyncio
 import secrets
 import time
+from math import sqrt
 
 from tools.cosbench.controller.client import Denied, Lost
 from tools.cosbench.controller.plan import eligible, inherited, split
@@ -33,8 +34,9 @@ from tools.cosbench.pacing import pace
 
 #: Seconds from the last word to the start, at least.
 LEAD = 0.2
-#: What part of the rate that was asked for is worth no warning.
-ENOUGH = 0.95
+#: What part of the rate that was asked for is worth no warning, and how many
+#: standard deviations of a Poisson process are none.
+ENOUGH, CHANCE = 0.95, 3
 
 
 class WorkFailed(Exception):
@@ -260,7 +262,8 @@ class WorkRun:
         if not done:
             yield 'work %s: nothing began and ended in its run time' % name
         seconds = max((share.counted for share in self.shares), default=0)
-        if wanted and done < ENOUGH * wanted.rate * seconds:
+        due = wanted.rate * seconds if wanted else 0
+        if done < min(ENOUGH * due, due - CHANCE * sqrt(due)):
             yield 'work %s: %.1f operations a second, where %g were asked ' \
                 'for: its workers are too few, or what they use is too ' \
                 'slow' % (name, done / seconds, wanted.rate)

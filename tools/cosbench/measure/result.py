@@ -102,6 +102,18 @@ class WorkResult:
         return self.rampup, self.rampup + min(
             self.runtime, self.counted or self.runtime)
 
+    @property
+    def end(self):
+        """
+        :returns: until when operations started, in seconds of the timeline;
+            None without operations
+        """
+        if self.runtime:
+            whole = self.counted is None or self.counted >= self.runtime
+            return self.window[1] + (self.rampdown if whole else 0)
+        return max((each.tally.last_end / 1000000 for each in self.operations
+                    if each.tally.last_end is not None), default=None)
+
 
 @dataclass(frozen=True)
 class StageResult:

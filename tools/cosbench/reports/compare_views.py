@@ -133,6 +133,13 @@ def as_page(comparison):
     """
     :returns: HTML
     """
+    return page(_title(comparison), sections(comparison))
+
+
+def sections(comparison):
+    """
+    :returns: the parts of the page, HTML, as a list
+    """
     parts = [paragraph('Ratios are of %s to %s. %s' % (
         comparison.second.id, comparison.first.id, caveat(comparison)))]
     parts.append(table('By operation', _columns(comparison),
@@ -141,4 +148,4 @@ def as_page(comparison):
     found = both(comparison.first, comparison.second)
     if found:
         parts += [heading('How many took at most so long'), plots(found)]
-    return page(_title(comparison), filter(None, parts))
+    return [each for each in parts if each]

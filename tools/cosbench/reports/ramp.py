@@ -91,12 +91,14 @@ def ramps(results, most_ms=None, least_success=LEAST_SUCCESS):
     """
     :param results: each a ``Result``; the steps are its normal works, in
         one result or in many
-    :returns: a list of ``Ramp``, one for each name of an operation
+    :returns: a list of ``Ramp``, one for each name of an operation; without
+        steps that never began
     """
     found = {}
     for result in results:
         works = [work for stage in result.stages for work in stage.works
-                 if work.type == WorkType.NORMAL.value]
+                 if work.type == WorkType.NORMAL.value
+                 and stage.started is not None]
         # A figure of the run is one of the work only if it is the only one.
         whole = max((driver.cpu_percent_p95 for driver in result.drivers
                      if driver.cpu_percent_p95 is not None),

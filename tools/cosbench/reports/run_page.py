@@ -42,6 +42,13 @@ def run_page(result, zone=None):
     :param zone: a ``tzinfo`` of the times; None: the local one
     :returns: HTML
     """
+    return page('%s %s' % (result.id, result.name), sections(result, zone))
+
+
+def sections(result, zone=None):
+    """
+    :returns: the parts of the page, HTML, as a list
+    """
     parts = [paragraph(result.state, 'good' if result.state == GOOD
                        else 'bad')]
     if result.description:
@@ -58,7 +65,7 @@ def run_page(result, zone=None):
         for work in stage.works:
             if work.type == WorkType.NORMAL.value:
                 parts += _work(stage, work)
-    return page('%s %s' % (result.id, result.name), filter(None, parts))
+    return [each for each in parts if each]
 
 
 def _about(result, zone):

@@ -23,7 +23,9 @@ from tools.cosbench.reports.text import ratio, short
 
 #: Points of a line, and rows of a table, at most.
 MOST_POINTS, MOST_ROWS = 600, 200
-_SECONDS = Axis('Seconds since the begin of the work')
+#: What the end of a work may be off, in seconds: times are whole microseconds.
+_CLOCK = 1e-6
+_SECONDS = 'Seconds since the begin of the work'
 _RATE = Axis('Operations/s')
 _MILLISECONDS = Axis('Response time, ms', log=True)
 
@@ -52,6 +54,23 @@ def _middle(point):
     return point.start + point.seconds / 2
 
 
+def _throughput_in(work, point):
+    """
+    :returns: operations a second; None in an interval that the work did not
+        fill, or which only what had begun before its end is in
+    """
+    end = work.end
+    filled = end is None or point.start + point.seconds <= end + _CLOCK
+    return point.throughput if filled else None
+
+
+def _seconds(named):
+    """:returns: the axis of all points of a work"""
+    ends = [point.start + point.seconds
+            for _, points in named for point in points]
+    return Axis(_SECONDS, scale=Scale.over(ends) if ends else None)
+
+
 def _ramps(work):
     begin, end = work.window
     return [(at, words) for at, words in (
@@ -60,20 +79,21 @@ def _ramps(work):
 
 
 def _throughput(title, work):
-    series = [Series(name, tuple((_middle(point), point.throughput)
-                                 for point in points))
-              for name, points in _points(work)]
+    named = _points(work)
+    series = [Series(name, tuple(
+        (_middle(point), _throughput_in(work, point)) for point in points))
+        for name, points in named]
     return figure(
         title + ': throughput',
         line_plot(title + ': throughput', 'Successful operations a second '
                   'over the time of the work, a line each operation.',
-                  _SECONDS, _RATE, series, _ramps(work)),
+                  _seconds(named), _RATE, series, _ramps(work)),
         _over_time(title, work))
 
 
 def _times(title, work):
-    series = []
-    for name, points in _points(work):
+    series, named = [], _points(work)
+    for name, points in named:
         series += [
             Series(name + ' mean', tuple((_middle(point), point.mean)
                                          for point in points)),
@@ -82,14 +102,15 @@ def _times(title, work):
     return figure(
         title + ': response time',
         line_plot(title + ': response time', 'Mean and 99th percentile of '
-                  'the response time over the time of the work.', _SECONDS,
-                  _MILLISECONDS, series, _ramps(work)),
+                  'the response time over the time of the work.',
+                  _seconds(named), _MILLISECONDS, series, _ramps(work)),
         _over_time(title, work))
 
 
 def _over_time(title, work):
     rows = [(short(point.start), name, point.count, point.failed,
-             short(point.throughput), short(point.mean), short(point.p99))
+             short(_throughput_in(work, point)), short(point.mean),
+             short(point.p99))
             for name, points in _points(work, MOST_ROWS)
             for point in points]
     return table(title, ('From second', 'Operation', 'Successes',

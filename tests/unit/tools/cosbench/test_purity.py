@@ -21,7 +21,8 @@ CORE = ['tools.cosbench.' + name for name in (
     'errors', 'config', 'division', 'selectors', 'model', 'names',
     'operations', 'elements', 'pacing', 'build', 'engine.mission',
     'engine.window', 'engine.draws', 'engine.states', 'stepping',
-    'controller.plan', 'controller.states')]
+    'controller.plan', 'controller.states', 'adaptors.errors',
+    'adaptors.http1.response')]
 
 
 class TestPurity(unittest.TestCase):

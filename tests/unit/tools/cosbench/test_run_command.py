@@ -177,6 +177,13 @@ class TestCounts(RunCase):
         self.assertRegex(warnings, 'where 1000 were asked for')
         self.assertIn('triggers are not run', warnings)
 
+    def test_of_few_operations_one_that_ends_too_late_is_no_shortfall(self):
+        self.run_it(wrapped(work(
+            operation('containers=c(1);objects=c(1)', 'read'),
+            'workers="3" runtime="2" config="rate=2"'),
+            above='<storage type="mock" config="delay=700"/>'))
+        self.assertNotIn('were asked for', ' '.join(self.document['warnings']))
+
     def test_a_seed_makes_the_same_requests_again(self):
         seen = []
         for drivers in (1, 3):

@@ -85,6 +85,16 @@ class TestRamp(unittest.TestCase):
         ramp, = ramps([joined])
         self.assertEqual(80, ramp.peak.workers)
 
+    def test_a_step_that_never_began_is_none(self):
+        document = results.tiny()
+        nothing = results.work([], [results.operation([], 'read', 'read')],
+                               workers=4)
+        document['stages'] += [results.stage(
+            [nothing], 's4-more', state='skipped', started=None,
+            stopped=None)]
+        ramp = ramps([Result.from_json(document)])[0]
+        self.assertEqual([2], [each.workers for each in ramp.steps])
+
     def test_a_busy_driver_is_that_of_the_step(self):
         stages = [results.tiny()['stages'][1] for _ in range(2)]
         for stage, workers, cpu in zip(stages, (5, 10), (20.0, 97.0)):

@@ -85,6 +85,17 @@ class TestRunPage(unittest.TestCase):
         self.assertIn(['0', 'read', '2', '0', '0.4', '3', '4.02'],
                       self.row('0', 'read'))
 
+    def test_an_interval_that_the_work_did_not_fill_has_no_throughput(self):
+        document = results.tiny()
+        work = document['stages'][1]['works'][0]
+        for runtime, rampdown, second in ((10, 0, '0.4'), (7, 0, 'N/A'),
+                                          (7, 3, '0.4'), (0, 0, 'N/A')):
+            work.update(runtime=runtime, rampdown=rampdown)
+            self.page = html.document_fromstring(rendered(document))
+            self.assertEqual(
+                ['0.4', second], [self.row(begin, 'read')[0][4]
+                                  for begin in ('0', '5')], runtime)
+
     def test_markup_in_names_is_text(self):
         document = hostile(results.tiny())
         document['warnings'] = [HOSTILE]

@@ -1,0 +1,277 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""The console in a real browser, over real drivers.
+
+COSBENCH_SCREENSHOTS may name a directory for pictures of the pages.
+"""
+
+import asyncio
+import json
+import os
+import tempfile
+import unittest
+
+import pytest
+
+from tests.functional.chromium import Chromium, executable
+from tests.unit.tools.cosbench.console.sites import evil
+from tests.unit.tools.cosbench.documents import operation, work, wrapped
+from tests.unit.tools.cosbench.processes import BEARER, Client, Listener
+from tools.cosbench.controller.archive import Archive
+
+READ = operation('containers=c(1);objects=u(1,9)', 'read', 'ratio="80"')
+WRITE = operation('containers=c(1);objects=s(1,99);sizes=c(1)KB', 'write',
+                  'ratio="20"')
+MOCK = '<storage type="mock" config="delay=5"/>'
+#: A name that would be an element, and call, where it is not escaped.
+EVIL = '&lt;img src=x onerror=document.title=1&gt;'
+#: Points of the first line of the first chart.
+POINTS = '''(document.querySelector('#live path.l0')?.getAttribute('d')
+            .match(/[ML]/g) || []).length'''
+SEEN = "document.querySelector(%s)?.textContent"
+
+
+def timed(seconds, name='n'):
+    return wrapped(
+        work(READ + WRITE, 'workers="4" runtime="%d" interval="1"' % seconds),
+        workload='name="%s"' % name, above=MOCK)
+
+
+class ConsoleCase(unittest.IsolatedAsyncioTestCase):
+
+    #: Results that an earlier controller has left.
+    earlier = ()
+
+    async def asyncSetUp(self):
+        place = tempfile.TemporaryDirectory()
+        self.addCleanup(place.cleanup)
+        archive = Archive(place.name + '/archive')
+        for document in self.earlier:
+            archive.finish({**document, 'id': archive.new('earlier')})
+        archive.close()
+        drivers = [Listener(self, 'driver') for _ in range(2)]
+        arguments = ['controller', '--archive', archive.directory]
+        for number, driver in enumerate(drivers, 1):
+            arguments += ['--driver', 'd%d=%s' % (number, driver.url)]
+        self.controller = Listener(self, *arguments)
+        self.client = Client(self.controller)
+        self.browser = Chromium()
+        await self.browser.start()
+        self.addAsyncCleanup(self.browser.close)
+        await self.login()
+
+    async def login(self):
+        await self.browser.open(self.controller.url + '/')
+        await self.browser.wait("location.pathname === '/login' && "
+                                "document.activeElement.id === 'token'")
+        await self.shot('login')
+        await self.browser.run('''
+            document.getElementById('token').value = %s;
+            document.querySelector('main form').requestSubmit()'''
+                               % json.dumps(BEARER))
+        await self.browser.wait("location.pathname === '/'")
+
+    async def shot(self, name):
+        directory = os.environ.get('COSBENCH_SCREENSHOTS')
+        if directory:
+            await self.browser.screenshot(
+                os.path.join(directory, 'console-%s.png' % name))
+
+    async def click(self, selector):
+        await self.browser.wait('document.querySelector(%s)'
+                                '?.click() === undefined && !!document'
+                                '.querySelector(%s)' % (
+                                    (json.dumps(selector),) * 2))
+
+    async def go(self, path):
+        await self.browser.open(self.controller.url + path)
+
+    async def press(self, key, code, text=None):
+        for kind in ('keyDown', 'keyUp'):
+            await self.browser.call(
+                'Input.dispatchKeyEvent', type=kind, key=key,
+                windowsVirtualKeyCode=code,
+                **({'text': text} if text and kind == 'keyDown' else {}))
+
+    async def write(self, document):
+        await self.browser.run('document.getElementById("xml").value = %s'
+                               % json.dumps(document))
+
+    async def wait_for_state(self, state):
+        await self.browser.wait('document.title.startsWith("%s: ")' % state)
+
+
+@pytest.mark.long
+@unittest.skipUnless(executable(), 'needs Chromium (apt: chromium)')
+class TestArchives(ConsoleCase):
+
+    earlier = (evil(), evil())
+
+    async def test_their_text_stays_text(self):
+        for path in ('/workloads/w1', '/', '/workloads/w1/report',
+                     '/history', '/compare?id=w1&id=w2', '/submit?from=w1'):
+            await self.go(path)
+            await self.browser.wait(
+                'document.body.innerHTML.includes("&lt;script&gt;alert")',
+                path)
+            self.assertEqual([], self.browser.dialogs, path)
+            self.assertEqual(0, await self.browser.run(
+                'document.querySelectorAll("body script").length'), path)
+            self.assertEqual([], self.browser.errors, path)
+        await self.go('/workloads/w1')
+        shown = await self.browser.wait(SEEN % '"#live"')
+        for words in ('Warnings', 'Failures', 'lost', '<_script>.csv'):
+            self.assertIn(words, shown)
+
+
+@pytest.mark.long
+@unittest.skipUnless(executable(), 'needs Chromium (apt: chromium)')
+class TestRuns(ConsoleCase):
+
+    async def test_a_workload_is_submitted_watched_and_reported(self):
+        browser = self.browser
+        await self.go('/submit')
+        await self.write(timed(6, EVIL).replace('"4"', '"x"'))
+        await self.click('button[value=submit]')
+        self.assertIn('workload.xml:4: workers=', await browser.wait(
+            SEEN % '".alert"'))
+        # The link is there before the script that it needs.
+        await browser.wait('''(() => {
+            document.querySelector('.alert a').click();
+            const text = document.getElementById('xml');
+            return document.activeElement === text && text.value.slice(
+                text.selectionStart, text.selectionEnd).startsWith(
+                    '<work name="w" workers="x"');
+            })()''', 'the line is selected')
+        await self.shot('refused')
+
+        await self.write(timed(15, EVIL))
+        await self.click('button[value=submit]')
+        await browser.wait("location.pathname === '/workloads/w1'")
+        before = await browser.wait(POINTS)
+        await browser.wait('%s > %d' % (POINTS, before), 'the line grows')
+        await self.shot('running')
+        await self.wait_for_state('finished')
+        self.assertEqual('w1 is finished',
+                         await browser.run(SEEN % '"#news"'))
+        await browser.wait(SEEN % '"a[download]"')
+        # The three characters of the evil name are as they were written.
+        self.assertIn('<img src=x', await browser.run(SEEN % '"h1"'))
+        shown = await browser.run(
+            '[...document.querySelectorAll("td")].map((one) => one.innerText)')
+        operations = self.client.info('w1')['stages'][0]['works'][0][
+            'operations']
+        for each in operations:
+            self.assertGreater(each['metrics']['op_count'], 0)
+            self.assertIn('{:,}'.format(each['metrics']['op_count']), shown)
+        await self.shot('finished')
+        await self.check_files()
+        await self.check_report()
+        self.assertEqual(0, await browser.run(
+            'document.querySelectorAll("main img").length'))
+        # One answer was 400, as it had to be: nothing else went wrong.
+        self.assertEqual(1, len(browser.errors), browser.errors)
+
+    async def check_files(self):
+        found = await self.browser.run('''Promise.all(
+            [...document.querySelectorAll('a[download]')].map(
+                async (one) => [one.download, (await fetch(one.href)).status]
+            ))''')
+        self.assertEqual({200}, {status for _, status in found}, found)
+        names = {name for name, _ in found}
+        self.assertLessEqual({'result.json', 'report.html', 's1-s.csv'},
+                             names)
+
+    async def check_report(self):
+        await self.click('.actions a[href$=report]')
+        await self.browser.wait("location.pathname.endsWith('/report')")
+        self.assertGreater(await self.browser.wait(
+            "document.querySelectorAll('svg').length"), 3)
+        # The policy lets the style through: lines have a colour.
+        self.assertTrue((await self.browser.wait(
+            "getComputedStyle(document.querySelector('path.l0')).stroke"
+        )).startswith('rgb'))
+        await self.shot('report')
+
+    async def test_two_of_the_history_are_compared(self):
+        for seed in range(3):
+            run_id = self.client.submit(timed(1), seed)
+        await asyncio.to_thread(self.client.wait_until, run_id, 'finished')
+        await self.go('/history')
+        button = "document.querySelector('#runs button').disabled"
+        self.assertTrue(await self.browser.run(button))
+        for each in ('w1', 'w3'):
+            await self.click('input[value=%s]' % each)
+        self.assertFalse(await self.browser.run(button))
+        self.assertTrue(await self.browser.run(
+            "document.querySelector('input[value=w2]').disabled"))
+        await self.shot('history')
+        await self.click('#runs button')
+        await self.browser.wait(SEEN % '"h1"' + ' === "Compare w1 with w3"')
+        self.assertIn('operations/s', await self.browser.run(
+            'document.querySelector("main").innerText'))
+        await self.shot('compare')
+        self.assertEqual([], self.browser.errors)
+
+    async def test_the_keyboard_is_enough(self):
+        self.client.submit(timed(600))
+        self.client.submit(timed(1))
+        await self.browser.wait(SEEN % '"#running progress"' + ' === ""')
+        await self.browser.wait(SEEN % '"#lists"' + '.includes("w2")')
+        await self.shot('queue')
+        await self.go('/workloads/w1')
+        await self.press('Tab', 9)
+        self.assertEqual('skip', await self.browser.run(
+            'document.activeElement.className'))
+        await self.press('Enter', 13, '\r')
+        await self.browser.wait('document.activeElement.id === "main"')
+        await self.press('Tab', 9)
+        self.assertEqual('Cancel this workload', await self.browser.run(
+            'document.activeElement.textContent'))
+        # The browser's question is answered with yes.
+        await self.press('Enter', 13, '\r')
+        await self.wait_for_state('cancelled')
+        self.assertEqual(['Cancel w1? What was measured is kept.'],
+                         self.browser.dialogs)
+        self.assertTrue(await self.browser.run(
+            'document.getElementById("cancel").hidden'))
+        self.assertEqual([], self.browser.errors)
+
+    async def test_what_one_reads_stays_when_figures_change(self):
+        self.client.submit(timed(600))
+        await self.go('/workloads/w1')
+        await self.browser.wait(POINTS)
+        await self.browser.run('''
+            document.querySelector('#live details').open = true;
+            document.querySelector('#live summary').focus()''')
+        before = await self.browser.run(POINTS)
+        await self.browser.wait('%s > %d' % (POINTS, before + 1))
+        self.assertEqual([True, 'SUMMARY'], await self.browser.run(
+            "[document.querySelector('#live details').open, "
+            "document.activeElement.tagName]"))
+
+    async def test_a_controller_that_is_gone_is_waited_for(self):
+        self.client.submit(timed(600))
+        await self.go('/workloads/w1')
+        await self.browser.wait(POINTS)
+        port = self.controller.port
+        self.controller.kill()
+        await self.browser.wait(
+            SEEN % '"#news"' + '.startsWith("No figures")')
+        self.controller.start(port)
+        # It knows of no session any more.
+        await self.browser.wait("location.pathname === '/login'")
+
+
+if __name__ == '__main__':
+    unittest.main()

@@ -1,0 +1,107 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""What all pages of the console have around them."""
+
+from tools.cosbench.console.markup import Markup, join, tag
+
+_PAGES = (('/', 'Workloads'), ('/history', 'History'),
+          ('/submit', 'Submit'), ('/compare', 'Compare'))
+
+
+def frame(title, content, session=None, here=None, script=None):
+    """
+    :param title: of the page, as text
+    :param content: of its main part, after the heading
+    :param session: the ``Session``; None: nobody has logged in
+    :param here: path of the page in the navigation
+    :param script: name of its module in ``static``
+    :returns: the page
+    """
+    head = tag(
+        'head', tag('meta', charset='utf-8'),
+        tag('meta', name='viewport',
+            content='width=device-width, initial-scale=1'),
+        tag('title', title, ' - cosbench'),
+        tag('link', rel='icon', href='/static/icon.svg'),
+        tag('link', rel='stylesheet', href='/static/report.css'),
+        tag('link', rel='stylesheet', href='/static/console.css'),
+        script and tag('script', type='module', src='/static/' + script))
+    body = tag(
+        'body', tag('a', 'Skip to the content', class_='skip', href='#main'),
+        _header(session, here),
+        tag('main', tag('h1', title), *content, id='main', tabindex='-1'),
+        # Scripts say here what has changed.
+        tag('p', id='news', class_='news', role='status', aria_live='polite'))
+    return Markup('<!DOCTYPE html>\n') + tag('html', head, body, lang='en')
+
+
+def _header(session, here):
+    brand = tag('a', 'cosbench', class_='brand', href='/')
+    if session is None:
+        return tag('header', brand)
+    items = (tag('li', tag('a', words, href=path, aria_current='page'
+                           if path == here else None))
+             for path, words in _PAGES)
+    return tag('header', brand,
+               tag('nav', tag('ul', *items), aria_label='Pages'),
+               form(session, '/logout', [tag('button', 'Log out')]))
+
+
+def form(session, action, content, **attributes):
+    """
+    :returns: a form that may change something
+    """
+    return tag('form', hidden('csrf', session.csrf), *content,
+               method='post', action=action, **attributes)
+
+
+def hidden(name, value):
+    return tag('input', type='hidden', name=name, value=value)
+
+
+def field(name, label, control='input', hint=None, content=(), **attributes):
+    """
+    :param control: its element
+    :param hint: what to know before filling it in
+    :returns: a labelled control, whose id is its name
+    """
+    return tag(
+        'div', tag('label', label, for_=name),
+        hint and tag('p', hint, class_='hint', id=name + '-hint'),
+        tag(control, *content, id=name, name=name,
+            aria_describedby=hint and name + '-hint', **attributes),
+        class_='field')
+
+
+def alert(*content):
+    """
+    :returns: what went wrong; it takes the focus, so that it is read
+    """
+    return tag('div', *content, class_='alert', role='alert', tabindex='-1',
+               autofocus=True)
+
+
+def table(caption, columns, rows):
+    """
+    :param columns: headings
+    :param rows: of cells, as ``join`` takes; the first is the row's heading
+    :returns: ``Markup``
+    """
+    lines = (tag('tr', tag('th', first, scope='row'), *(
+        tag('td', cell) for cell in rest)) for first, *rest in rows)
+    return tag('div', tag(
+        'table', tag('caption', caption),
+        tag('thead', tag('tr', *(tag('th', each, scope='col')
+                                 for each in columns))),
+        tag('tbody', join(lines))), class_='wide', tabindex='0',
+        role='region', aria_label=caption)

@@ -1,0 +1,59 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""HTML whose every word is escaped, unless it is HTML already."""
+
+from html import escape
+
+#: Elements that have no end tag.
+_VOID = ('input', 'link', 'meta')
+
+
+class Markup(str):
+    """What may stand in a page as it is."""
+
+
+def text(value):
+    """
+    :param value: ``Markup``, which stays as it is, or anything else
+    :returns: ``Markup``
+    """
+    return value if isinstance(value, Markup) else Markup(escape(str(value)))
+
+
+def join(parts):
+    """
+    :param parts: as ``text`` takes; None is nothing
+    :returns: ``Markup``
+    """
+    return Markup(''.join(text(part) for part in parts if part is not None))
+
+
+def tag(name, /, *content, **attributes):
+    """
+    :param content: as ``join`` takes
+    :param attributes: True: it stands without a value; None or False: it is
+        not there; ``class_`` is class, and other _ are -
+    :returns: ``Markup``
+    """
+    shown = ''.join(_attribute(key.rstrip('_').replace('_', '-'), value)
+                    for key, value in attributes.items())
+    if name in _VOID:
+        return Markup('<%s%s>' % (name, shown))
+    return Markup('<%s%s>%s</%s>' % (name, shown, join(content), name))
+
+
+def _attribute(key, value):
+    if value is None or value is False:
+        return ''
+    return ' ' + key if value is True else ' %s="%s"' % (
+        key, escape(str(value)))

@@ -1,0 +1,77 @@
+// Licensed under the Apache License, Version 2.0 (the "License");
+// you may not use this file except in compliance with the License.
+// You may obtain a copy of the License at
+//
+//    http://www.apache.org/licenses/LICENSE-2.0
+//
+// Unless required by applicable law or agreed to in writing, software
+// distributed under the License is distributed on an "AS IS" BASIS,
+// WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+// implied.
+// See the License for the specific language governing permissions and
+// limitations under the License.
+// Asks again and again; less often when there is no answer, or no reader.
+
+import {announce} from './dom.js';
+
+const PERIOD = 1000;
+const HIDDEN = 10000;
+const LONGEST = 30000;
+const TIMEOUT = 20000;
+// Of the controller's time that one page may take: it measures meanwhile.
+const SHARE = 0.25;
+const SLOWEST = 5000;
+
+const pause = (milliseconds) => new Promise((wake) => {
+  const done = () => {
+    document.removeEventListener('visibilitychange', done);
+    clearTimeout(timer);
+    wake();
+  };
+  const timer = setTimeout(done, milliseconds);
+  document.addEventListener('visibilitychange', done);
+});
+
+/** The JSON of a path; whose session has ended logs in again. */
+export async function get(path) {
+  const answer = await fetch(path, {
+    cache: 'no-store', credentials: 'same-origin', redirect: 'error',
+    signal: AbortSignal.timeout(TIMEOUT)});
+  if (answer.status === 401) {
+    window.location.assign('/login');
+  }
+  if (!answer.ok) {
+    throw new Error('the controller answers ' + answer.status);
+  }
+  return answer.json();
+}
+
+/**
+ * Call look each second, or as often as it is cheap, until it returns false.
+ *
+ * @param {function} look asks the controller, and shows what it says
+ */
+export async function poll(look) {
+  let failures = 0;
+  for (;;) {
+    const begin = performance.now();
+    try {
+      if (await look() === false) {
+        return;
+      }
+      if (failures) {
+        announce('The controller answers again.');
+      }
+      failures = 0;
+    } catch (error) {
+      failures += 1;
+      const wait = Math.min(LONGEST, PERIOD * 2 ** failures);
+      announce('No figures: ' + error.message + '. Next try in ' +
+               wait / 1000 + ' s.');
+      await pause(wait);
+      continue;
+    }
+    await pause(document.hidden ? HIDDEN : Math.min(SLOWEST, Math.max(
+        PERIOD, (performance.now() - begin) / SHARE)));
+  }
+}

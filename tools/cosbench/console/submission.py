@@ -1,0 +1,91 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""A workload that a form has sent: what it is called, what is wrong in it."""
+
+from dataclasses import dataclass
+
+from aiohttp.web import FileField
+
+from tools.cosbench import adaptors
+from tools.cosbench.config import integer
+from tools.cosbench.console.pages import acceptance, refusal
+from tools.cosbench.errors import ConfigError, Problem, WorkloadError
+from tools.cosbench.reader import decoded, portable, read
+from tools.cosbench.validate import summary
+
+PASTED = 'workload.xml'
+#: Characters of a name that are shown.
+_LONGEST = 100
+
+
+@dataclass(frozen=True)
+class Submission:
+
+    name: str
+    data: bytes
+    #: As it was written.
+    seed: str
+    only_validate: bool
+
+    @classmethod
+    def of(cls, fields):
+        """
+        :param fields: of the form; an uploaded file goes before the text
+        """
+        file, text = fields.get('file'), fields.get('xml', '')
+        name, data = PASTED, b''
+        if isinstance(file, FileField) and file.filename:
+            name, data = file.filename[-_LONGEST:], file.file.read()
+        elif isinstance(text, str):
+            # Browsers send CR LF for what has LF. With the mark of UTF-16
+            # the encoding that it declares, as a file, counts no more.
+            data = text.replace('\r\n', '\n').encode('utf-16', 'replace')
+        seed = fields.get('seed', '')
+        return cls(name, data, seed.strip() if isinstance(seed, str) else '',
+                   fields.get('do') == 'validate')
+
+    @property
+    def text(self):
+        """
+        :returns: what a form shows of it
+        """
+        try:
+            return decoded(self.data)
+        except WorkloadError:
+            return self.data.decode('utf8', 'replace')
+
+    def number(self):
+        """
+        :returns: the seed; None: a new one
+        :raises WorkloadError: if it is none
+        """
+        try:
+            return integer('seed', self.seed) if self.seed else None
+        except ConfigError as err:
+            raise WorkloadError([Problem(0, str(err))]) from None
+
+    def finding(self):
+        """
+        :returns: whether it is a workload, as ``Markup``
+        """
+        try:
+            self.number()
+            found = read(portable(self.data).encode('utf8'),
+                         adaptors.installed())
+        except WorkloadError as err:
+            return self.refusal(err)
+        return acceptance(self.name, summary(found.workload),
+                          found.warnings)
+
+    def refusal(self, err):
+        return refusal(self.name, err.problems)
