@@ -52,7 +52,7 @@ setup(
     python_requires='>=3.9',
     packages=find_packages(include=[
         'swift_lightsync*', 'swift_losf*', 'tools', 'tools.cosbench*']),
-    package_data={'': ['*.md', '*.proto', '*.xsd']},
+    package_data={'': ['*.md', '*.proto', '*.xsd', 'static/*']},
     data_files=[
         ('share/swift-lightsync/patches',
          ['patches/series'] + sorted(glob('patches/*.patch'))),
