@@ -16,12 +16,13 @@ kvfile: Swift's diskfile for objects that live in volumes. FORMAT.md.
 
 import errno
 import os
-from contextlib import contextmanager
-from os.path import dirname, isdir
+from contextlib import contextmanager, suppress
+from os.path import basename, dirname, isdir
 
 from swift.common.concurrency import tpool
 from swift.common.exceptions import DiskFileBadMetadataChecksum, \
-    DiskFileDeviceUnavailable, DiskFileNoSpace
+    DiskFileDeviceUnavailable, DiskFileNoSpace, DiskFileNotExist, \
+    DiskFileStateChanged
 from swift.common.utils import Timestamp
 from swift.obj import diskfile
 
@@ -117,8 +118,20 @@ class KVWriter(diskfile.BaseDiskFileWriter):
         return pending
 
 
+class Superseded(DiskFileNotExist):
+    """A file of a listing is not what the index has any more."""
+
+
 class KVReader(diskfile.BaseDiskFileReader):
     """Reads a data file from its volume."""
+
+    def _quarantine(self, msg):
+        self._diskfile.require_current(self._data_file)
+        super()._quarantine(msg)
+
+    def _handle_close_quarantine(self):
+        with suppress(Superseded):
+            super()._handle_close_quarantine()
 
     def _drop_cache(self, fd, offset, length):
         super()._drop_cache(fd, self._fp.data_offset + offset, length)
@@ -134,6 +147,37 @@ class KVDiskFileWriter(diskfile.DiskFileWriter, KVWriter):
 
 class KVFile(diskfile.BaseDiskFile):
     """An object whose files are in volumes."""
+
+    #: names of its files and their Locations, as they were a while ago, or
+    #: None: then the index is asked
+    listed = None
+
+    def open(self, *args, **kwargs):
+        if self.listed is None:
+            return super().open(*args, **kwargs)
+        name = self._name
+        try:
+            with self.manager.with_files(self._datadir, self.listed):
+                return super().open(*args, **kwargs)
+        except (Superseded, DiskFileStateChanged):
+            self.listed = None
+            self._name = name
+            return super().open(*args, **kwargs)
+
+    def require_current(self, path):
+        """
+        Ask the index whether a file is what it was when it was listed.
+
+        :param path: of the file
+        :raises Superseded: if not
+        """
+        if self.listed is not None and \
+                self.manager.locate(path) != self.listed.get(basename(path)):
+            raise Superseded()
+
+    def _quarantine(self, data_file, msg):
+        self.require_current(data_file)
+        return super()._quarantine(data_file, msg)
 
     def _read_and_validate_metadata(self, source, quarantine_filename=None,
                                     add_missing_checksum=False):

@@ -17,14 +17,17 @@ What it is asked of single files is in kvpaths.py; here is what concerns whole
 suffixes, partitions and devices, and what is refused.
 """
 
-import os
+import random
 import shutil
-from os.path import basename, dirname, join
+from os.path import basename, dirname, isdir, join
 
 from swift.common.concurrency import tpool
+from swift.common.constraints import check_drive
 from swift.common.exceptions import DiskFileDeviceUnavailable
+from swift.common.utils import list_from_csv, listdir
 from swift.obj import diskfile
 
+from swift_losf.audit import Walk
 from swift_losf.errors import IndexUnavailable
 from swift_losf.kvpaths import KVPaths
 from swift_losf.lookahead import Lookahead
@@ -56,6 +59,8 @@ class KVManager(KVPaths):
                 ', '.join(missing))
         super().__init__(conf, logger)
         self.use_splice = False
+        # They may act on what they are shown: it has to be there still.
+        self._has_watchers = bool(list_from_csv(conf.get('watchers', '')))
 
     def get_diskfile(self, device, partition, account, container, obj,
                      policy, **kwargs):
@@ -71,13 +76,34 @@ class KVManager(KVPaths):
 
     def object_audit_location_generator(self, policy, device_dirs=None,
                                         auditor_type='ALL'):
-        for device in device_dirs or os.listdir(self.devices):
+        devices = listdir(self.devices)
+        if device_dirs:
+            devices = list(set(devices).intersection(device_dirs))
+        # A process that is often restarted is to come to each of them.
+        random.shuffle(devices)
+        for device in devices:
             try:
-                yield from super().object_audit_location_generator(
-                    policy, [device], auditor_type)
+                yield from self._audit_locations(device, policy, auditor_type)
             except IndexUnavailable as err:
                 self.logger.error('The audit of %s is broken off: %s',
                                   device, err)
+
+    def _audit_locations(self, device, policy, auditor_type):
+        try:
+            path = check_drive(self.devices, device, self.mount_check)
+        except ValueError as err:
+            self.logger.debug('Skipping: %s', err)
+            return
+        store = self.store(path, int(policy))
+        if isdir(store.layout.objects):
+            yield from Walk(store, auditor_type, self.logger).locations(
+                device, policy)
+
+    def get_diskfile_from_audit_location(self, audit_location):
+        df = super().get_diskfile_from_audit_location(audit_location)
+        if not self._has_watchers:
+            df.listed = getattr(audit_location, 'files', None)
+        return df
 
     def consolidate_hashes(self, partition_dir):
         hashes = super().consolidate_hashes(partition_dir)

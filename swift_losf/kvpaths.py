@@ -188,6 +188,25 @@ class KVPaths(diskfile.BaseDiskFileManager):
         with self._listed(dirname(path), {basename(path): names}):
             self.cleanup_ondisk_files(path)
 
+    @contextmanager
+    def with_files(self, path, files):
+        """
+        Know the files of a hash directory without asking the index, once.
+
+        :param path: of the hash directory
+        :param files: a dict of names to Locations
+        """
+        _LOCATED.set((path, files))
+        with self._listed(dirname(path), {basename(path): list(files)}):
+            yield
+
+    def locate(self, path):
+        """
+        :param path: of a file
+        :returns: the Location that the index has of it now, or None
+        """
+        return self._locate(*self.find(path))
+
     def remove_dir(self, path):
         store, where = self.find(path)
         listed = _LISTED.get()

@@ -24,7 +24,7 @@ from swift.common.swob import HTTPBadRequest, HTTPNotAcceptable, \
 from swift.common.utils import RESERVED_STR, Timestamp
 
 from swift_lightsync.versioning.listing import Page, current_item, \
-    described, latest_ids, listed, version_items
+    described, is_hidden, latest_ids, listed, version_items
 from swift_lightsync.versioning.object_context import NULL, version_id
 from swift_lightsync.versioning.options import Mode
 from swift_lightsync.versioning.stamp import END_OF_TIME, OFFSETS, Stamp
@@ -130,9 +130,16 @@ class ContainerListing:
             return strategy.versions(
                 page.prefix, page.marker, page.version_marker,
                 page.end_marker, page.limit, page.reverse)
-        items = listed(page, fetch)
+        hidden = []
+
+        def hides(entry):
+            if is_hidden(entry):
+                hidden.append(entry)
+                return True
+            return False
+        items = listed(page, fetch, hides)
         return version_items(
-            page, items, latest_ids(page, items, strategy.latest),
+            page, items, latest_ids(page, items, strategy.latest, hidden),
             version_id)
 
     def _version_page(self, req):
@@ -159,6 +166,6 @@ class ContainerListing:
                          if entry.plain), _NEWEST)
         try:
             return Stamp.parse(Timestamp(wanted).internal)
-        except (InvalidTimestamp, ValueError):
+        except (InvalidTimestamp, ValueError, OverflowError):
             raise HTTPBadRequest('invalid version_marker param',
                                  request=req)

@@ -48,6 +48,16 @@ def user_container(hidden):
     return _split(hidden, _HIDDEN, 2)[0]
 
 
+def room_for_versions(sites):
+    """
+    :param sites: the names of all
+    :returns: how many more characters than its object's the name of a
+        version's data has at most, in any mode and of any site
+    """
+    stamp = str(Stamp(0, 1))
+    return max(len(_joined(_READ_REPAIR, '', site, stamp)) for site in sites)
+
+
 @dataclass(frozen=True)
 class Place:
     """

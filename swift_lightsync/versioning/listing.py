@@ -115,17 +115,20 @@ def _add(items, page, entry):
         items.append(subdir)
 
 
-def latest_ids(page, items, ask):
+def latest_ids(page, items, ask, hidden=()):
     """
     :param items: that were ``listed``
     :param ask: a function of an object's name that returns its latest
         ``Entry``, for objects of which not all versions may be listed
+    :param hidden: each ``Entry`` that was left out
     :returns: a set of ids
     """
     entries = [item for item in items if not isinstance(item, str)]
-    whole = {}
+    whole, left_out = {}, {}
+    for entry in hidden:
+        left_out.setdefault(entry.object, []).append(entry)
     for name, group in groupby(entries, key=lambda entry: entry.object):
-        whole[name] = latest_entry(list(group))
+        whole[name] = latest_entry([*group, *left_out.get(name, ())])
     if entries and page.version_marker:
         first = entries[0].object
         whole[first] = ask(first)

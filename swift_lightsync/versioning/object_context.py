@@ -15,8 +15,9 @@ Requests to the latest of an object: PUT, POST, DELETE, GET and HEAD
 (VERSIONING.md §4).
 """
 
-from swift.common.swob import HTTPNoContent, HTTPNotFound, \
-    HTTPPreconditionFailed, wsgi_quote
+from swift.common.constraints import MAX_OBJECT_NAME_LENGTH
+from swift.common.swob import HTTPBadRequest, HTTPNoContent, HTTPNotFound, \
+    HTTPPreconditionFailed, wsgi_quote, wsgi_to_str
 from swift.common.utils import drain_and_close
 from swift.proxy.controllers.base import cors_validation
 from swift.proxy.controllers.obj import check_content_type
@@ -24,6 +25,7 @@ from swift.proxy.controllers.obj import check_content_type
 from swift_lightsync.versioning.container import authorize
 from swift_lightsync.versioning.expiry import has_expired, hide_expiry, \
     show_expiry
+from swift_lightsync.versioning.keys import room_for_versions
 from swift_lightsync.versioning.object_data import delete_data, \
     delete_marker, put_from_client
 from swift_lightsync.versioning.options import Mode
@@ -143,8 +145,9 @@ class ObjectContext:
             hide_expiry(sent)
         resp = sent.get_response(self.versioned.app)
         if resp.is_success:
-            self.strategy.amend(entry, req.headers.get('Content-Type') or
-                                entry.content_type, changed)
+            self.strategy.amend(
+                entry, wsgi_to_str(req.headers.get('Content-Type') or '') or
+                entry.content_type, changed)
         return resp
 
     def _known_latest(self, basis):
@@ -158,10 +161,21 @@ class ObjectContext:
             return self.versioned.head(req, self.plain_path) is not None
         return not entry.version.deleted
 
+    def _check_name(self, req):
+        """:raises HTTPBadRequest: if not all sites could store it"""
+        length = len(self.obj.encode('utf8'))
+        most = MAX_OBJECT_NAME_LENGTH - room_for_versions(
+            self.strategy.sites)
+        if length > most:
+            raise HTTPBadRequest(
+                'Object name length of %d longer than %d, which is the most '
+                'where objects have versions' % (length, most), request=req)
+
     def put(self, req):
         self.authorize(req)
         if not self.versioned.enabled:
             return self._put_null(req)
+        self._check_name(req)
         basis = self.strategy.begin(self.obj)
         if req.if_none_match is not None and '*' in req.if_none_match and \
                 self._is_there(req, self._known_latest(basis)):

@@ -20,7 +20,7 @@ import mimetypes
 from swift.common.request_helpers import copy_header_subset, \
     get_container_update_override_key
 from swift.common.swob import HTTPException, HTTPInternalServerError, \
-    HTTPServiceUnavailable, normalize_etag
+    HTTPServiceUnavailable, normalize_etag, str_to_wsgi, wsgi_to_str
 from swift.common.utils import MD5_OF_EMPTY_STRING, FileLikeIter, \
     close_if_possible, config_true_value, drain_and_close
 
@@ -108,7 +108,7 @@ def put_from_client(versioned, req, path, version, obj, plain=False):
     return resp, Entry(
         obj, version, reader.bytes_read,
         override or normalize_etag(resp.headers['Etag']),
-        sent.headers['Content-Type'], plain)
+        wsgi_to_str(sent.headers['Content-Type']), plain)
 
 
 def _watch_footers(sent):
@@ -143,7 +143,7 @@ def copy_data(versioned, req, source_path, path, version, entry):
                            lambda name: name.lower() != 'x-timestamp')
         put.headers['X-Timestamp'] = str(version.id)
         # What filters on our left have said of the source's row.
-        put.headers['Content-Type'] = entry.content_type
+        put.headers['Content-Type'] = str_to_wsgi(entry.content_type)
         put.environ['swift.content_type_overridden'] = True
         put.environ['wsgi.input'] = FileLikeIter(source.app_iter)
         put.environ[ROWLESS] = True

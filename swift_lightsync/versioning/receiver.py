@@ -218,8 +218,9 @@ class Receiver:
         held = strategy.get(entry.object, entry.version.id)
         if entry.kind is not Kind.DATA:
             data.verify()
-            strategy.apply(entry)
+            # First: a sender asks no more when the marker is there.
             self._drop_data(path, strategy, held, entry)
+            strategy.apply(entry)
         elif held is None:
             self._put(path, strategy, shipment, data)
             if entry.changed:

@@ -31,6 +31,9 @@ from swift_lightsync.versioning.stamp import Stamp, TICKS
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 #: The character that sorts last.
 LAST = '\U0010ffff'
+#: A container server fails where what follows the last character of a prefix
+#: is none that it can look for.
+_NO_PREFIX = ('\ud7ff', LAST)
 
 
 @dataclass(frozen=True)
@@ -66,6 +69,10 @@ class Query:
         if self.exact:
             # Of all names with a prefix the prefix itself is the first.
             found.update(limit=1, marker='', end_marker='', reverse='')
+            if self.prefix.endswith(_NO_PREFIX):
+                # Nor is there a name between it and itself with a null.
+                found.update(prefix='', marker=self.prefix + '\0',
+                             reverse='true')
         return {name: str(value) for name, value in found.items()
                 if value != ''}
 

@@ -35,7 +35,8 @@ MAX_HEAD = 1 << 20
 MAX_OFFERED = 1000
 #: Bytes of an object's name, a content type, and all headers of an object.
 MAX_NAME = 4096
-MAX_TYPE = 1024
+#: As long as a line of a client's headers.
+MAX_TYPE = 8192
 MAX_HEADERS = 1 << 16
 MAX_SIZE = (1 << 63) - 1
 #: Headers of an object that are stored with it ...

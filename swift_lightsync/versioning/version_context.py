@@ -41,7 +41,7 @@ def parse_id(req, text):
     """
     try:
         return Stamp.parse(Timestamp(text).internal)
-    except (InvalidTimestamp, ValueError):
+    except (InvalidTimestamp, ValueError, OverflowError):
         raise HTTPBadRequest('Invalid version parameter', request=req)
 
 
@@ -104,6 +104,11 @@ class VersionContext(ObjectContext):
             return self._delete_null(req)
         stamp = parse_id(req, self.wanted)
         authorize(req, None)
+        entry = self.strategy.get(self.obj, stamp)
+        if entry and entry.purged:
+            # Who purged it may have failed to delete the data.
+            delete_data(self.versioned, req, self.versioned.version_path(
+                self.strategy.data_name(entry)), self.clock.tick(self.now()))
         entry = self._entry(req, stamp)
         self.strategy.purge(self.obj, stamp)
         if not entry.version.deleted:

@@ -184,6 +184,26 @@ def unpack_varints(value, count, what):
     return numbers
 
 
+def unpack_spot(value):
+    """
+    The spot of a location, for who looks at many and wants few.
+
+    :param value: a location, packed
+    :returns: (volume, offset)
+    :raises FormatError: if there is none at its head
+    """
+    volume = number = shift = 0
+    for byte in value:
+        number |= (byte & 0x7f) << shift
+        shift += 7
+        if byte < 0x80:
+            if volume:
+                return volume, number * SECTOR
+            volume, number, shift = number, 0, 0
+    raise FormatError('location %s: must begin with two varints, the first '
+                      'not 0' % value.hex())
+
+
 def suffix_of(hash_):
     """
     :param hash_: 16 bytes
@@ -235,6 +255,11 @@ def hash_range(partition, hash_, letter=FILE):
 
 def _hash_prefix(partition, hash_, letter):
     return _PARTITION.pack(letter, partition) + _turn(hash_)
+
+
+def hash_prefix(key):
+    """:returns: what the keys of all files of a file's hash begin with"""
+    return key[:_FILE_PREFIX]
 
 
 def file_key(partition, hash_, name):

@@ -60,6 +60,11 @@ def _location(file):
                     at.name_length)
 
 
+def _place(spot):
+    volume, offset = spot
+    return index_pb2.Place(volume=volume, offset=offset)
+
+
 def _plain(cls, message):
     return cls(*(getattr(message, name) for name in cls.__annotations__))
 
@@ -222,19 +227,49 @@ class IndexClient:
         return list(self._call(
             'ListPartitions', index_pb2.Empty()).partitions)
 
+    def list_files(self, first, end, after=b''):
+        """
+        A page of the files of the hashes that stand in a range of places.
+
+        :param first: (volume, offset)
+        :param end: the same, behind the last
+        :param after: the second value of the page before; empty: none
+        :returns: (a list of (partition, hash, a dict of its files' names
+            to Locations, first the one where it stands); what to give for
+            the next page, empty if there is none)
+        """
+        files, after = self._file_page('ListFiles', index_pb2.FilesRequest(
+            first=_place(first), end=_place(end), after=after))
+        hashes, last = [], None
+        for partition, object_hash, name, location in files:
+            if (partition, object_hash) != last:
+                last = partition, object_hash
+                hashes.append((*last, {}))
+                with self._checked('ListFiles'):
+                    _require(first <= location.spot < end,
+                             '%s stands elsewhere' % name)
+            hashes[-1][2][name] = location
+        return hashes, after
+
     def list_quarantine(self):
         """:returns: an iterator of (partition, hash, name, Location)"""
         after, more = b'', True
         while more:
-            page = self._call('ListQuarantine', index_pb2.PageRequest(
-                after=after))
-            with self._checked('ListQuarantine'):
-                files = [(each.partition, each.hash, each.name,
-                          _location(each)) for each in page.files]
-                _require(not page.next or page.next > after,
-                         'pages out of order')
+            files, after = self._file_page(
+                'ListQuarantine', index_pb2.PageRequest(after=after))
             yield from files
-            after, more = page.next, bool(page.next)
+            more = bool(after)
+
+    def _file_page(self, name, request):
+        page = self._call(name, request)
+        with self._checked(name):
+            files = [(each.partition, each.hash, each.name, _location(each))
+                     for each in page.files]
+            _require(all(len(each[1]) == HASH_LENGTH for each in files),
+                     'a hash that is not of %d bytes' % HASH_LENGTH)
+            _require(not page.next or page.next > request.after,
+                     'pages out of order')
+        return files, page.next
 
     def new_volume(self, volume_type):
         """

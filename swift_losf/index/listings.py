@@ -17,6 +17,8 @@ Each sees the index as it was when it began. Suffixes and partitions are found
 by seeking from one to the next, whatever is in them.
 """
 
+from itertools import groupby
+
 from swift_losf.format import keys
 from swift_losf.format.header import HASH_LENGTH, aligned
 from swift_losf.format.keys import Location
@@ -25,6 +27,19 @@ from swift_losf.index.arguments import check, check_hash, check_range, \
 
 #: most hashes or files of one answer, so that its size is bounded
 PAGE = 4096
+#: files that are looked at for one answer of list_files: few of them may be
+#: wanted
+SEARCHED = 2048
+
+
+def _leader_first(files):
+    """
+    :param files: of a hash: a list of (name, value), by key
+    :returns: the newest data file, or else the first one; then the others
+    """
+    data = [each for each in files if each[0].endswith('.data')]
+    leader = max(data or files[:1])
+    return [leader] + [each for each in files if each is not leader]
 
 
 class Listings:
@@ -98,6 +113,47 @@ class Listings:
             place = keys.split_place(key)
             yield place
             entries.seek(group(place)[1])
+
+    def list_files(self, first, end, after=b''):
+        """
+        The files of the hashes that stand in a range of places, page by
+        page. A hash stands where its newest data file does, or, if it has
+        none, its first file; that one comes first among its files.
+
+        :param first: (volume, offset)
+        :param end: the same, behind the last
+        :param after: the second value of the page before
+        :returns: as list_quarantine; all files of a hash on one page
+        """
+        for place in (first, end):
+            check_range('volume', place[0], 0, keys.MAX_NUMBER)
+            check_range('offset', place[1], 0, keys.MAX_NUMBER)
+        check('after', after.hex(), 'empty or what came with a page',
+              after[:1] in (b'', keys.FILE))
+        start, stop = keys.prefix_range(keys.FILE)
+        page, searched = [], 0
+        for _, entries in groupby(
+                self.db.scan(after or start, stop),
+                lambda entry: keys.hash_prefix(entry[0])):
+            key, value = next(entries)
+            if searched >= SEARCHED:
+                return page, key
+            others = list(entries)
+            searched += 1 + len(others)
+            if others or first <= keys.unpack_spot(value) < end:
+                page += self._standing([(key, value)] + others, first, end)
+        return page, b''
+
+    @staticmethod
+    def _standing(entries, first, end):
+        # The files of a hash, if it stands in that range.
+        partition, hash_, _ = keys.split_file_key(entries[0][0])
+        files = _leader_first([(keys.split_file_key(key)[2], value)
+                               for key, value in entries])
+        if not first <= keys.unpack_spot(files[0][1]) < end:
+            return []
+        return [(partition, hash_, name, Location.unpack(value))
+                for name, value in files]
 
     def list_quarantine(self, after=b''):
         """

@@ -104,9 +104,18 @@ def _list_partitions(index, request):
     return pb.Partitions(partitions=index.list_partitions())
 
 
-def _list_quarantine(index, request):
-    files, after = index.list_quarantine(request.after)
+def _page(files, after):
     return pb.FileListing(files=[_file(*each) for each in files], next=after)
+
+
+def _list_files(index, request):
+    return _page(*index.list_files(
+        *((place.volume, place.offset)
+          for place in (request.first, request.end)), request.after))
+
+
+def _list_quarantine(index, request):
+    return _page(*index.list_quarantine(request.after))
 
 
 def _new_volume(index, request):
@@ -132,6 +141,7 @@ _CALLS = {
     'ListSuffix': _list_suffix,
     'ListPartition': _list_partition,
     'ListPartitions': _list_partitions,
+    'ListFiles': _list_files,
     'ListQuarantine': _list_quarantine,
     'NewVolume': _new_volume,
     'ListVolumes': _list_volumes,

@@ -16,20 +16,24 @@ import argparse
 import signal
 import sys
 
+from tools.benchmarks.cosbench import command as cosbench
 from tools.benchmarks.errors import BenchError
 from tools.benchmarks.losf import command as losf
 from tools.benchmarks.proar import command as proar
 from tools.benchmarks.sync import command as sync
+from tools.benchmarks.versioning import command as versioning
 from tools.cluster import ClusterError
 
 #: benchmark -> its module: HELP, add_arguments(parser), run(args) -> status
-BENCHMARKS = {'sync': sync, 'losf': losf, 'proar': proar}
+BENCHMARKS = {'sync': sync, 'losf': losf, 'proar': proar,
+              'versioning': versioning, 'cosbench': cosbench}
 
 
 def _parser():
     parser = argparse.ArgumentParser(
         prog='bench', description='Measures this project against stock '
-        'Swift, side by side, on clusters that it makes and removes.')
+        'Swift, and the HTTP client of COSBench\'s drivers against aiohttp, '
+        'side by side; it makes the clusters, and removes them.')
     benchmarks = parser.add_subparsers(dest='benchmark', required=True,
                                        metavar='BENCHMARK')
     for name, module in BENCHMARKS.items():

@@ -122,6 +122,19 @@ class Index:
         return index_pb2.Partitions(partitions=sorted(
             {key[0] for key in self.files}))
 
+    def list_files(self, request, context):
+        at = int.from_bytes(request.after, 'big')
+        first, end = ((each.volume, each.offset)
+                      for each in (request.first, request.end))
+        hashes = sorted({key[:2] for key in self.files})
+        files = [file for key in hashes[at:at + PAGE]
+                 for file in self._listing(*key).files]
+        wanted = [file for file in files if first <= (
+            file.location.volume, file.location.offset) < end]
+        more = len(hashes) > at + PAGE
+        return index_pb2.FileListing(
+            files=wanted, next=(at + PAGE).to_bytes(4, 'big') if more else b'')
+
     def list_quarantine(self, request, context):
         at = int.from_bytes(request.after, 'big')
         more = len(self.quarantined) > at + PAGE

@@ -37,6 +37,15 @@ class TestValues(unittest.TestCase):
     def test_a_location_comes_back(self, location):
         self.assertEqual(location, Location.unpack(location.pack()))
 
+    @given(LOCATIONS.filter(lambda location: location.volume))
+    def test_the_spot_of_a_location_comes_by_itself(self, location):
+        self.assertEqual(location.spot, keys.unpack_spot(location.pack()))
+
+    def test_what_has_no_spot_is_refused(self):
+        for bad in (b'', b'\1', b'\1\x80', b'\0\1'):
+            with self.assertRaisesRegex(FormatError, 'begin with two varin'):
+                keys.unpack_spot(bad)
+
     @given(st.builds(VolumeState, st.sampled_from(VolumeType), NUMBERS,
                      NUMBERS, NUMBERS, NUMBERS, NUMBERS))
     def test_the_state_of_a_volume_comes_back(self, state):

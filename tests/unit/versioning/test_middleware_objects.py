@@ -58,6 +58,26 @@ class LatestCase(ObjectCase):
         self.assertEqual(b'x', self.one(version, path))
         self.assertEqual('\u2661%', self.ask.versions()[0][0])
 
+    def test_a_name_that_not_all_sites_can_store_is_refused(self):
+        # In Read-Repair, of the site south: four nulls, R, south and a stamp.
+        most = 1024 - 4 - 1 - len('south') - 33
+        self.assertEqual(400, self.status(
+            'PUT', 'c/' + 'o' * (most + 1)))
+        self.assertEqual(201, self.status('PUT', 'c/' + 'o' * most))
+
+    def test_a_content_type_that_is_not_ascii_is_in_listings(self):
+        kind = str_to_wsgi('text/plän')
+        version = self.ask.put('o', **{'Content-Type': kind})
+        self.ask('PUT', 'c/o', query='version-id=' + version)
+        self.ask.put('p')
+        self.ask('POST', 'c/p', {'Content-Type': kind})
+        self.ask.put('o', 'new')
+        self.ask('PUT', 'c/o', query='version-id=' + version)
+        for item in self.ask.listing():
+            self.assertEqual('text/plän', item['content_type'])
+        self.assertEqual(kind, self.ask('HEAD', 'c/o').headers[
+            'Content-Type'])
+
     def test_a_put_that_fails_leaves_no_version(self):
         resp = self.ask('PUT', 'c/o', {'Etag': 'e' * 32}, 'data')
         self.assertEqual(422, resp.status_int)

@@ -13,6 +13,9 @@
 """The versioning filter: one version of an object, and null versions."""
 
 import unittest
+from unittest import mock
+
+from swift.common.swob import HTTPServiceUnavailable
 
 from tests.unit.sync.fixtures import SwiftTestCase
 from tests.unit.versioning.object_case import ObjectCase
@@ -54,6 +57,19 @@ class VersionCase(ObjectCase):
             self.ask('DELETE', 'c/o', query='version-id=' + version)
             self.assertEqual(404, self.status('DELETE', query=query))
 
+    def test_a_second_purge_deletes_the_data_that_the_first_has_left(self):
+        version = self.ask.put('o', 'one')
+        self.ask.put('o', 'two')
+        with mock.patch.object(self.ask.proxy, '_object_DELETE',
+                               lambda req, *_: HTTPServiceUnavailable(
+                                   request=req)):
+            self.assertEqual(503, self.status(
+                'DELETE', query='version-id=' + version))
+        self.assertEqual(404, self.status(
+            'DELETE', query='version-id=' + version))
+        self.assertEqual(404, self.one(version))
+        self.assertEqual(1, len(self.ask.proxy.objects))
+
     # Restore
 
     def test_a_restored_version_is_a_new_one_with_the_old_data(self):
@@ -88,9 +104,10 @@ class VersionCase(ObjectCase):
 
     def test_a_version_id_that_is_none_is_refused(self):
         self.ask.put('o')
-        for method in 'GET', 'DELETE', 'POST':
-            self.assertEqual(400, self.status(
-                method, query='version-id=bad'), method)
+        for wanted in 'bad', 'inf', '1' * 400:
+            for method in 'GET', 'DELETE', 'POST', 'PUT':
+                self.assertEqual(400, self.status(
+                    method, query='version-id=' + wanted), (method, wanted))
         self.assertEqual(404, self.one(UNKNOWN))
 
     # Null versions
@@ -124,7 +141,7 @@ class VersionCase(ObjectCase):
         self.assertEqual(204, self.status('DELETE'))
         self.assertEqual(404, self.status('DELETE'))
         self.assertEqual(404, self.status('GET'))
-        self.assertEqual(['o'], [name for name, *_ in self.ask.versions()])
+        self.assertEqual([('o', version, False)], self.ask.versions())
         self.assertEqual(b'one', self.one(version))
 
     def test_a_suspended_delete_removes_the_null_version(self):

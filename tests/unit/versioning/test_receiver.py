@@ -16,8 +16,9 @@ import unittest
 from dataclasses import replace
 from hashlib import sha256
 from io import BytesIO
+from unittest import mock
 
-from swift.common.swob import Request
+from swift.common.swob import HTTPServiceUnavailable, Request
 
 from swift_lightsync.versioning import shipping
 from swift_lightsync.versioning.peer_client import PeerClient, PeerDown, \
@@ -268,6 +269,28 @@ class TestWhatIsSigned(ReceiverCase):
         for _ in range(2):
             self.assertEqual(201, self.send(self.request()).status_int)
         self.assertEqual(1, len(self.rome.puts))
+
+    def test_a_purge_is_asked_for_until_the_data_is_deleted(self):
+        self.send(self.request())
+        purge = shipping.shipment(Shipment(replace(
+            self.entry(), purged=replace(
+                self.version.id, ticks=self.version.id.ticks + 1))))
+        with mock.patch.object(self.rome, '_delete_data',
+                               side_effect=HTTPServiceUnavailable()):
+            self.assertEqual(503, self.send(
+                self.request(purge, b'')).status_int)
+        offer = shipping.offer([
+            Offered('o', self.version.id, 'paris', Kind.PURGE)])
+        self.assertEqual({'lacking': [0]}, json.loads(
+            self.send(self.request(offer, b'')).body))
+        self.assertEqual(201, self.send(
+            self.request(purge, b'')).status_int)
+        self.assertEqual({}, self.rome.data)
+
+    def test_a_content_type_may_be_as_long_as_a_client_s_header(self):
+        head = json.dumps({**json.loads(self.head()), 'type':
+                           'text/plain;a=' + 'x' * 8000}).encode()
+        self.assertEqual(201, self.send(self.request(head)).status_int)
 
     def test_an_offer_for_a_container_that_is_missing_lacks_all(self):
         offer = shipping.offer([

@@ -212,6 +212,17 @@ class TestRead(RowsCase):
         self.assertEqual([[], [row('ab')]], self.rows.read(
             Query(False, 'a', exact=True), Query(False, 'a')))
 
+    def test_names_whose_last_character_has_no_next_one_are_read(self):
+        for name in 'a\ud7ff', 'a\U0010ffff', '\U0010ffff':
+            with self.subTest(name=ascii(name)):
+                self.rows.write([row('a'), row(name + 'x')], [row('\0v\0a')])
+                exact = (Query(False, name, exact=True),
+                         Query(True, '\0v\0' + name, exact=True))
+                self.assertEqual([[], []], self.rows.read(*exact))
+                self.rows.write([row(name)], [row('\0v\0' + name)])
+                self.assertEqual([[row(name)], [row('\0v\0' + name)]],
+                                 self.rows.read(*exact))
+
     def test_bounds_limits_and_order(self):
         every = [row(name) for name in ('a', 'b', 'ba', 'bb', 'c', 'd')]
         self.rows.write(every)

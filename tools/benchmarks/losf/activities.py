@@ -122,15 +122,16 @@ class Walk:
     The auditor's walk.
 
     :param site: the Site
-    :param limit: of the objects
+    :param limit: of the objects; infinite: all
+    :param seconds: after which no new object is begun
     :param seed: of the order of the partitions
     """
 
-    def __init__(self, site, limit, seed):
+    def __init__(self, site, limit, seconds, seed):
         self.site = site
         self.argv = [sys.executable, '-m', walk.__name__,
                      site.cluster.layout.etc, site.conf, str(limit),
-                     str(site.settings.seconds), str(seed)]
+                     str(seconds), str(seed)]
 
     def prepare(self):
         """Nothing."""

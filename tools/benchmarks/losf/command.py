@@ -24,7 +24,8 @@ from tools.benchmarks.losf import settings as settings_module
 from tools.benchmarks.losf import storage, throttle
 from tools.benchmarks.losf.dataset import DataSet
 from tools.benchmarks.losf.record import Record, Run, table
-from tools.benchmarks.losf.settings import BACKENDS, CACHES, OPS, Settings
+from tools.benchmarks.losf.settings import BACKENDS, CACHES, DEFAULT_OPS, \
+    OPS, Settings
 from tools.benchmarks.losf.site import Site
 from tools.benchmarks.losf.trial import Trial
 from tools.cluster import commands
@@ -42,8 +43,8 @@ def add_arguments(parser):
     add('--runs', type=int, default=Settings.runs, help='of each operation')
     add('--iops', type=int, metavar='LIMIT', help='reads, and writes, a '
         'second of a device, such as 120 of a hard disk')
-    add('--ops', default=','.join(OPS), metavar='NAME,…',
-        help='what is measured')
+    add('--ops', default=','.join(DEFAULT_OPS), metavar='NAME,…',
+        help='what is measured: those, or walk, an audit of all objects')
     add('--operations', type=int, metavar='N', help='of each measurement; '
         'None: 2000, less for few objects')
     add('--seconds', type=float, default=Settings.seconds,

@@ -41,6 +41,7 @@ GOALS = {
     ('delete', None, 'flushes'): 'kv <= 2',
     ('list', 'cold', 'reads'): 'kv/fs <= 0.05',
     ('audit', 'cold', 'reads'): 'kv/fs <= 0.05',
+    ('walk', 'cold', 'reads'): 'kv/fs <= 0.05',
     (None, None, 'cpu_ms'): 'kv/fs <= 1.3',
     (None, None, INDEX.field): 'kv <= 48',
 }

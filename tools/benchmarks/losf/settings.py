@@ -24,7 +24,9 @@ from tools.cluster import ClusterSpec, Policy, free_base_port
 #: compared with comes first
 BACKENDS = {'fs': False, 'kv': True}
 #: in the order in which they are measured
-OPS = ('get', 'head', 'put', 'put_over', 'delete', 'list', 'audit')
+OPS = ('get', 'head', 'put', 'put_over', 'delete', 'list', 'audit', 'walk')
+#: walk is an audit to its end, which may take long
+DEFAULT_OPS = OPS[:-1]
 CACHES = ('cold', 'warm')
 POLICY = 'bench'
 OBJECTS_PER_PARTITION = 200
@@ -57,7 +59,7 @@ class Settings:
     objects: int = 200000
     runs: int = 3
     iops: int = None
-    ops: tuple = OPS
+    ops: tuple = DEFAULT_OPS
     operations: int = None
     seconds: float = 10.0
     clients: int = 4

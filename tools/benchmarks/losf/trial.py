@@ -12,6 +12,8 @@
 # limitations under the License.
 """One run of the operations on one site."""
 
+import math
+
 from tools.benchmarks.losf.activities import Listing, ObjectRequests, Walk
 from tools.benchmarks.losf.measure import measure
 from tools.benchmarks.losf.settings import CACHES, SAMPLES
@@ -87,7 +89,10 @@ class Trial:
     def _activity(self, op, cache, limit):
         count = self.site.settings.operations
         if op == 'audit':
-            return Walk(self.site, limit, self.run)
+            return Walk(self.site, limit, self.site.settings.seconds,
+                        self.run)
+        if op == 'walk':
+            return Walk(self.site, math.inf, math.inf, self.run)
         if op == 'list':
             count = max(1, count // OPERATIONS_PER_PARTITION)
             return Listing(self.site, self.clients, partitions(

@@ -16,10 +16,12 @@ The auditor's walk, in a process of its own.
     python -m tools.benchmarks.losf.walk SWIFT_DIR CONF LIMIT SECONDS SEED
 
 walks the devices of an object-server's conf as the auditor of zero byte files
-does, which opens each object, and prints an Outcome as JSON.
+does, which opens each object, and prints an Outcome as JSON. LIMIT and SECONDS
+may be inf.
 """
 
 import json
+import math
 import os
 import random
 import sys
@@ -40,7 +42,7 @@ def walk(worker, policy, limit, seconds):
     """
     :param worker: an AuditorWorker for zero byte files
     :param policy: the storage policy
-    :param limit: of the objects
+    :param limit: of the objects; infinite: all
     :param seconds: after which no new object is begun
     :returns: (seconds, latencies of the objects)
     :raises BenchError: if it came to its end before
@@ -57,13 +59,15 @@ def walk(worker, policy, limit, seconds):
         last = now
         if len(latencies) >= limit or now > begin + seconds:
             return last - begin, tuple(latencies)
-    raise BenchError('it ended after %d of %d objects' % (
+    if limit == math.inf and latencies:
+        return last - begin, tuple(latencies)
+    raise BenchError('it ended after %d of %s objects' % (
         len(latencies), limit))
 
 
 def main():
     swift_dir, conf_path = sys.argv[1:3]
-    limit, seconds, seed = int(sys.argv[3]), float(sys.argv[4]), sys.argv[5]
+    limit, seconds = map(float, sys.argv[3:5])
     utils.set_swift_dir(swift_dir)
     # These read swift.conf when they are imported.
     from swift.common.storage_policy import POLICIES
@@ -72,7 +76,7 @@ def main():
     worker = AuditorWorker(conf, utils.get_logger(conf), None, None,
                            zero_byte_only_at_fps=UNLIMITED)
     # The order of the partitions.
-    random.seed(seed)
+    random.seed(sys.argv[5])
     counter = CallCounter()
     cpu = sum(os.times()[:2])
     found = walk(worker, POLICIES[0], limit, seconds)

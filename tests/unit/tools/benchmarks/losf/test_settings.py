@@ -13,10 +13,11 @@
 import contextlib
 import io
 import unittest
+from argparse import Namespace
 
 from tools.benchmarks import cli
 from tools.benchmarks.losf.settings import BACKENDS, Settings, \
-    default_part_power
+    default_part_power, from_arguments
 
 
 class TestSettings(unittest.TestCase):
@@ -40,6 +41,11 @@ class TestSettings(unittest.TestCase):
         self.assertEqual(2000, Settings().operations)
         few = Settings(objects=3000, runs=3)
         self.assertEqual(200, few.operations)
+
+    def test_all_objects_are_walked_only_if_that_is_asked_for(self):
+        self.assertNotIn('walk', Settings().ops)
+        self.assertEqual(('list', 'walk'), from_arguments(
+            Namespace(**{**vars(Settings()), 'ops': 'walk,list'})).ops)
 
 
 class TestBadArguments(unittest.TestCase):

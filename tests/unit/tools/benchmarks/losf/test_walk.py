@@ -11,6 +11,7 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 import itertools
+import math
 import unittest
 
 from tools.benchmarks.errors import BenchError
@@ -54,6 +55,14 @@ class TestWalk(unittest.TestCase):
         worker.locations = itertools.count()
         _, latencies = walk(worker, POLICY, 10 ** 9, 0)
         self.assertEqual(1, len(latencies))
+
+    def test_it_opens_all_objects_if_it_may(self):
+        worker = Worker(10)
+        _, latencies = walk(worker, POLICY, math.inf, math.inf)
+        self.assertEqual(list(range(10)), worker.audited)
+        self.assertEqual(10, len(latencies))
+        with self.assertRaisesRegex(BenchError, 'after 0 of inf objects'):
+            walk(Worker(0), POLICY, math.inf, math.inf)
 
     def test_one_that_is_broken_off_is_an_error(self):
         with self.assertRaisesRegex(BenchError, 'after 10 of 11 objects'):

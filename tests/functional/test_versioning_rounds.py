@@ -1,0 +1,65 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""
+Round trips to the metadata, on real clusters (the paper's §3): with a delay of
+the container servers alone, the latency of a request grows by as many delays
+as it has round trips.
+"""
+
+import unittest
+from concurrent.futures import ThreadPoolExecutor
+from tempfile import TemporaryDirectory
+
+import pytest
+
+from tools.benchmarks.versioning.measure import Trial
+from tools.benchmarks.versioning.settings import MODES, Settings
+from tools.benchmarks.versioning.site import Site
+
+CYCLES = 3
+NEAR = 0.15
+
+
+@pytest.mark.long
+class TestRounds(unittest.TestCase):
+
+    def rounds(self, mode):
+        """:returns: (PUT, GET) round trips of a mode"""
+        settings = Settings(modes=(mode,))
+        root = self.enterContext(TemporaryDirectory(prefix='ls-'))
+        site = Site(settings, root, MODES[mode].site)
+        self.addCleanup(site.cluster.destroy)
+        with site, ThreadPoolExecutor(1) as clients:
+            found = Trial(site, clients, settings).count_rounds(
+                mode, CYCLES)
+        return found['PUT'], found['GET']
+
+    def assert_rounds(self, expected, mode):
+        found = self.rounds(mode)
+        for name, count, wanted in zip(('PUT', 'GET'), found, expected):
+            self.assertAlmostEqual(wanted, count, delta=NEAR, msg='%s of %s'
+                                   % (name, mode))
+
+    def test_write_repair_reads_before_it_writes(self):
+        self.assert_rounds((2, 1), 'write-repair')
+
+    def test_read_repair_only_writes(self):
+        self.assert_rounds((1, 1), 'read-repair')
+
+    def test_the_delay_is_counted_where_stock_swift_has_it(self):
+        # The object-servers wait for the containers; a GET asks none.
+        self.assert_rounds((1, 0), 'none')
+
+
+if __name__ == '__main__':
+    unittest.main()

@@ -1,0 +1,88 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""A cluster of the benchmark: its containers, its delay, its disks."""
+
+import os
+import shutil
+from glob import glob
+from pathlib import Path
+
+import tools
+from tools.benchmarks.versioning.client import ask
+from tools.benchmarks.versioning.delay import set_delay
+from tools.benchmarks.versioning.settings import MODES
+from tools.cluster import Cluster
+
+REPO = str(Path(tools.__file__).resolve().parent.parent)
+
+
+class Site:
+    """
+    :param settings: the Settings
+    :param root: a directory
+    :param name: of one of MODES
+    """
+
+    def __init__(self, settings, root, name):
+        # The servers load the filter from here.
+        os.environ['PYTHONPATH'] = os.pathsep.join(dict.fromkeys(
+            [REPO, *filter(None, os.environ.get('PYTHONPATH', '')
+                           .split(os.pathsep))]))
+        self.name = name
+        self._delay_file = settings.delay_file(root, name)
+        self.cluster = Cluster(settings.cluster_spec(root, name))
+
+    def __enter__(self):
+        """Start it; :returns: self"""
+        self.cluster.up()
+        try:
+            self._log_in()
+        except BaseException:
+            self.cluster.down()
+            raise
+        return self
+
+    def __exit__(self, *exc_info):
+        self.cluster.down()
+
+    def _log_in(self):
+        env = self.cluster.environment()
+        headers = ask('GET', env['ST_AUTH'], {
+            'X-Auth-User': env['ST_USER'], 'X-Auth-Key': env['ST_KEY']})
+        self.url, self.token = (headers['X-Storage-Url'],
+                                headers['X-Auth-Token'])
+
+    def make(self, mode, container):
+        """
+        :param mode: one of MODES that this site is for
+        :param container: the name of a new container
+        :returns: its URL
+        """
+        url = '%s/%s' % (self.url, container)
+        headers = {'X-Auth-Token': self.token}
+        ask('PUT', url, headers)
+        if MODES[mode].versioned:
+            ask('POST', url, dict(headers, **{'X-Versions-Enabled': 'true'}))
+        return url
+
+    def delay(self, seconds):
+        """:param seconds: that container servers let each request wait"""
+        set_delay(self._delay_file, seconds)
+
+    def forget(self):
+        """Remove the files of all objects, to have the space."""
+        for node in self.cluster.spec.node_numbers():
+            for device in self.cluster.devices(node):
+                for path in glob(os.path.join(self.cluster.device_path(
+                        node, device), 'objects*')):
+                    shutil.rmtree(path, ignore_errors=True)
