@@ -12,6 +12,7 @@
 # limitations under the License.
 """PUT, POST and DELETE of a container: versions are enabled, or end."""
 
+from swift.common.constraints import MAX_CONTAINER_NAME_LENGTH
 from swift.common.http import is_success
 from swift.common.storage_policy import POLICIES
 from swift.common.swob import HTTPBadRequest, HTTPConflict, \
@@ -62,6 +63,8 @@ class ContainerContext:
         headers = {ENABLED: wanted, STOCK_ENABLED: wanted}
         made = False
         if wanted:
+            # Swift makes accounts with their first container.
+            authorize(req, None)
             made = self._make_hidden(req)
             mode = self.versioned.mode or self.options.mode
             headers.update({MODE: mode.value, STOCK_CONTAINER: wsgi_quote(
@@ -99,6 +102,7 @@ class ContainerContext:
         if not self.versioned.mode and not self.options.allow_versioning:
             raise HTTPPreconditionFailed(
                 'Object versioning is disabled', request=req)
+        self._check_name(req)
         resp = internal(req, 'PUT', self.versioned.hidden_path,
                         self._policy(req)).get_response(self.versioned.app)
         drain_and_close(resp)
@@ -106,6 +110,17 @@ class ContainerContext:
             raise HTTPInternalServerError(
                 'Error enabling object versioning', request=req)
         return resp.status_int == 201
+
+    def _check_name(self, req):
+        """:raises HTTPBadRequest: if the hidden container's is too long"""
+        length, hidden = (len(str_to_wsgi(name)) for name in (
+            self.versioned.name, self.versioned.hidden))
+        most = MAX_CONTAINER_NAME_LENGTH - (hidden - length)
+        if length > most:
+            raise HTTPBadRequest(
+                'Container name length of %d longer than %d, which is the '
+                'most where objects have versions' % (length, most),
+                request=req)
 
     def _policy(self, req):
         """:returns: a dict, the header that names the storage policy"""

@@ -22,7 +22,7 @@ and left of encryption; the app at the end of the pipeline has to be
 import secrets
 import time
 
-from swift.common.constraints import valid_api_version
+from swift.common.constraints import check_utf8, valid_api_version
 from swift.common.registry import register_swift_info
 from swift.common.swob import HTTPBadRequest, HTTPException, \
     HTTPInternalServerError, HTTPNotFound, HTTPServiceUnavailable, Request, \
@@ -86,7 +86,10 @@ class Versioning:
             names = req.split_path(2, 4, True)
         except ValueError:
             return self.app(env, start_response)
-        if not valid_api_version(names[0]):
+        # What the proxy refuses it refuses with or without versions.
+        if not valid_api_version(names[0]) or not check_utf8(
+                wsgi_to_str(req.path_info),
+                internal=req.allow_reserved_names):
             return self.app(env, start_response)
         account, container, obj = (
             name and wsgi_to_str(name) for name in names[1:])

@@ -17,7 +17,7 @@ Requests to the latest of an object: PUT, POST, DELETE, GET and HEAD
 
 from swift.common.constraints import MAX_OBJECT_NAME_LENGTH
 from swift.common.swob import HTTPBadRequest, HTTPNoContent, HTTPNotFound, \
-    HTTPPreconditionFailed, wsgi_quote, wsgi_to_str
+    HTTPPreconditionFailed, str_to_wsgi, wsgi_quote, wsgi_to_str
 from swift.common.utils import drain_and_close
 from swift.proxy.controllers.base import cors_validation
 from swift.proxy.controllers.obj import check_content_type
@@ -163,7 +163,7 @@ class ObjectContext:
 
     def _check_name(self, req):
         """:raises HTTPBadRequest: if not all sites could store it"""
-        length = len(self.obj.encode('utf8'))
+        length = len(str_to_wsgi(self.obj))
         most = MAX_OBJECT_NAME_LENGTH - room_for_versions(
             self.strategy.sites)
         if length > most:

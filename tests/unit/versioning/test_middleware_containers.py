@@ -56,6 +56,21 @@ class ContainerCase:
             self.ask.proxy.policies.get(('a', 'c')),
             self.ask.proxy.policies.get(HIDDEN)])
 
+    def test_who_may_not_enable_it_makes_nothing(self):
+        before = set(self.containers)
+        resp = self.ask('PUT', 'd', ENABLE, environ={
+            'swift.authorize': lambda req: HTTPForbidden(request=req)})
+        self.assertEqual(403, resp.status_int)
+        self.assertEqual(before, set(self.containers))
+
+    def test_a_name_whose_hidden_one_would_be_too_long_is_refused(self):
+        self.assertEqual(201, self.ask('PUT', 'd' * 241,
+                                       ENABLE).status_int)
+        for name in 'd' * 242, 'd' * 240 + '%C3%A9':
+            resp = self.ask('PUT', name, ENABLE)
+            self.assertEqual(400, resp.status_int)
+            self.assertIn(b'242 longer than 241', resp.body)
+
     def test_a_head_says_whether_versions_are_made(self):
         for headers, said in ((ENABLE, 'True'), (SUSPEND, 'False')):
             self.ask('POST', 'c', headers)

@@ -14,7 +14,8 @@
 
 import unittest
 
-from swift.common.swob import HTTPForbidden, str_to_wsgi, wsgi_quote
+from swift.common.swob import HTTPForbidden, HTTPPreconditionFailed, \
+    str_to_wsgi, wsgi_quote
 
 from swift_lightsync.versioning.expiry import DELETE_AT
 from swift_lightsync.versioning.keys import hidden_container
@@ -29,6 +30,16 @@ UNKNOWN = '1234567890.12345'
 
 class LatestCase(ObjectCase):
     """What holds in both modes."""
+
+    def test_what_is_no_utf8_is_left_to_the_proxy(self):
+        seen = []
+
+        def proxy(env, start_response):
+            seen.append(env['PATH_INFO'])
+            return HTTPPreconditionFailed()(env, start_response)
+        self.ask.filter.app = proxy
+        self.assertEqual(412, self.status('PUT', path='c/%FF'))
+        self.assertEqual(['/v1/a/c/\xff'], seen)
 
     # PUT and GET
 
