@@ -1,0 +1,195 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+"""
+"""
+Fifty writers of one object at each of three sites, whose links are cut and
+whose proxies and propagators are killed meanwhile.
+
+Every acknowledged version is listed and served everywhere at the end, and all
+sites have one history and one latest. It takes some minutes.
+"""
+
+import os
+import random
+import signal
+import threading
+import time
+import unittest
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from itertools import combinations
+from tempfile import mkdtemp
+
+import pytest
+import swiftclient
+
+from tests.functional.clusters import wait_for
+from tools.cluster.sites import Sites
+
+CONTAINER, OBJECT = 'c', 'o'
+WRITERS = 50
+#: of each writer
+WRITES = 4
+DELETES = 0.1
+MODES = ('write-repair', 'read-repair', 'write-repair')
+OPTIONS = {'interval': 0.2, 'scan_interval': 1, 'repair_delay': 1,
+           'handover_delay': 2, 'retry_delay': 0.2, 'max_retry_delay': 2}
+#: seconds between two troubles, at most
+TROUBLE = 2
+KILLED = ('proxy-server', 'container-propagator')
+
+
+class Site:
+    """What clients do at one site."""
+
+    def __init__(self, name, cluster):
+        self.name = name
+        self.cluster = cluster
+        environment = cluster.environment()
+        self.url, self.token = swiftclient.Connection(
+            environment['ST_AUTH'], environment['ST_USER'],
+            environment['ST_KEY'], timeout=120).get_auth()
+
+    def put(self, body):
+        """:returns: the id of the version that was acknowledged"""
+        answer = {}
+        swiftclient.put_object(self.url, self.token, CONTAINER, OBJECT, body,
+                               response_dict=answer)
+        return answer['headers']['x-object-version-id']
+
+    def delete(self):
+        """:returns: the id of the delete marker, or None"""
+        answer = {}
+        swiftclient.delete_object(self.url, self.token, CONTAINER, OBJECT,
+                                  response_dict=answer)
+        return answer['headers'].get('x-object-version-id')
+
+    def get(self, version=None):
+        """:returns: (id, body); (None, None) if there is no object"""
+        try:
+            headers, body = swiftclient.get_object(
+                self.url, self.token, CONTAINER, OBJECT,
+                query_string=version and 'version-id=' + version)
+        except swiftclient.ClientException as err:
+            if err.http_status != 404:
+                raise
+            return None, None
+        return headers['x-object-version-id'], body
+
+    def versions(self):
+        """:returns: id -> (its MD5, whether it is the latest)"""
+        _, rows = swiftclient.get_container(
+            self.url, self.token, CONTAINER, query_string='versions',
+            full_listing=False, limit=10000)
+        return {row['version_id']: (row['hash'], row['is_latest'])
+                for row in rows}
+
+    def kill(self, server, dice):
+        pids = [pid for node in self.cluster.spec.node_numbers()
+                for pid in self.cluster.pids(node, server)]
+        if pids:
+            with suppress(ProcessLookupError):
+                os.kill(dice.choice(pids), signal.SIGKILL)
+        self.start(server)
+
+    def start(self, server):
+        self.cluster.daemons.drop_pid_files()
+        self.cluster.swift_init(server, 'start', check=False)
+
+
+@pytest.mark.long
+class TestWriters(unittest.TestCase):
+
+    def setUp(self):
+        self.sites = Sites(mkdtemp(prefix='ls-'), 3, MODES, OPTIONS, nodes=1)
+        self.addCleanup(self.sites.destroy)
+        self.sites.up()
+        self.places = [Site(*each) for each in self.sites.clusters.items()]
+        for place in self.places:
+            swiftclient.put_container(
+                place.url, place.token, CONTAINER,
+                {'X-Versions-Enabled': 'true'})
+        #: id -> body, or None for a delete marker
+        self.acknowledged = {}
+        self.failed = 0
+
+    def write(self, place, number):
+        dice = random.Random('%s %d' % (place.name, number))
+        for count in range(WRITES):
+            body = ('%s %d %d' % (place.name, number, count)).encode()
+            if dice.random() < DELETES:
+                body = None
+            try:
+                found = place.put(body) if body else place.delete()
+            except (swiftclient.ClientException, OSError):
+                self.failed += 1
+                time.sleep(dice.random())
+            else:
+                if found:
+                    self.acknowledged[found] = body
+
+    def trouble(self, ended):
+        dice = random.Random(1)
+        while not ended.wait(dice.uniform(0, TROUBLE)):
+            if dice.random() < 0.5:
+                one, other = dice.choice(list(combinations(
+                    self.sites.names, 2)))
+                dice.choice((self.sites.cut, self.sites.join))(one, other)
+            else:
+                dice.choice(self.places).kill(dice.choice(KILLED), dice)
+
+    def end_trouble(self):
+        self.sites.heal()
+        for place in self.places:
+            for server in KILLED:
+                place.start(server)
+
+    def same(self):
+        """:returns: the versions, if all sites have the same"""
+        try:
+            found = [place.versions() for place in self.places]
+        except swiftclient.ClientException:
+            return None
+        return found[0] if found[0] and found[1:] == found[:-1] and \
+            set(self.acknowledged) <= set(found[0]) else None
+
+    def test_all_is_kept_and_all_agree_whatever_happens(self):
+        ended = threading.Event()
+        troubling = threading.Thread(target=self.trouble, args=(ended,))
+        troubling.start()
+        try:
+            with ThreadPoolExecutor(WRITERS * len(self.places)) as pool:
+                for each in [pool.submit(self.write, place, number)
+                             for place in self.places
+                             for number in range(WRITERS)]:
+                    each.result()
+        finally:
+            ended.set()
+            troubling.join()
+        self.end_trouble()
+        print('%d acknowledged, %d failed' % (len(self.acknowledged),
+                                              self.failed))
+        versions = wait_for(self.same, 'all sites have the same versions',
+                            600)
+        latest, = [version for version, (_, is_latest) in versions.items()
+                   if is_latest]
+        for place in self.places:
+            with self.subTest(site=place.name):
+                self.assert_served(place, versions, latest)
+
+    def assert_served(self, place, versions, latest):
+        for version in versions:
+            found = place.get(version)
+            if version in self.acknowledged:
+                body = self.acknowledged[version]
+                self.assertEqual((version if body else None, body), found)
+        self.assertEqual(place.get(latest), place.get())
