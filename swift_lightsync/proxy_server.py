@@ -9,6 +9,7 @@
 # WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
 # implied.
 # See the License for the specific language governing permissions and
+# limitations under the License.
 """
 The paste app ``egg:swift-lightsync#proxy``: Swift's, PROAR, and writes that
 leave no rows for the versioning filter.

@@ -9,6 +9,7 @@
 # WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
 # implied.
 # See the License for the specific language governing permissions and
+# limitations under the License.
 """
 The ways in which a request can be run: stock verbs with few overrides.
 

@@ -9,6 +9,7 @@
 # WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
 # implied.
 # See the License for the specific language governing permissions and
+# limitations under the License.
 """
 Primary-role writes and reads: in which ways a request is run, one after
 another, until one decides it. PROTOCOL.md.

@@ -9,6 +9,7 @@
 # WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
 # implied.
 # See the License for the specific language governing permissions and
+# limitations under the License.
 """
 The marker of a slot that was failed over: while it stands, the primary role
 may have missed a write. PROTOCOL.md, "When the primary role does not answer".

@@ -9,6 +9,7 @@
 # WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
 # implied.
 # See the License for the specific language governing permissions and
+# limitations under the License.
 """
 The databases on this node's devices that propagation follows: those of hidden
 containers, and those of versioned containers for the objects that were there

@@ -9,6 +9,7 @@
 # WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
 # implied.
 # See the License for the specific language governing permissions and
+# limitations under the License.
 """
 A lane takes one task through all databases: it has their sync points, and
 what is held. Lanes do not wait for each other.

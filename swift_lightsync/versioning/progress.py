@@ -9,6 +9,7 @@
 # WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
 # implied.
 # See the License for the specific language governing permissions and
+# limitations under the License.
 """
 How far a task has come with the rows of a database: all rows up to a point
 are done, and single rows beyond it. The point is stored; the rest is only

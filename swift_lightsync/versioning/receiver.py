@@ -9,6 +9,7 @@
 # WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
 # implied.
 # See the License for the specific language governing permissions and
+# limitations under the License.
 """
 What a proxy-server does with the requests of other sites (VERSIONING.md §5):
 it tells which of the offered versions are lacking, and stores what is

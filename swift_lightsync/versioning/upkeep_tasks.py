@@ -9,6 +9,7 @@
 # WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
 # implied.
 # See the License for the specific language governing permissions and
+# limitations under the License.
 """
 Tasks of the propagator for this site alone: pointers are looked at, null
 versions get their rows, purge markers that have served are removed. What a

@@ -9,6 +9,7 @@
 # WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
 # implied.
 # See the License for the specific language governing permissions and
+# limitations under the License.
 """
 Three sites: real clusters with real propagators, in both modes, on a network
 that is slow or cut between them. Whatever happens, all end with the same

@@ -9,7 +9,7 @@
 # WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
 # implied.
 # See the License for the specific language governing permissions and
-"""
+# limitations under the License.
 """
 Fifty writers of one object at each of three sites, whose links are cut and
 whose proxies and propagators are killed meanwhile.

@@ -9,6 +9,7 @@
 # WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
 # implied.
 # See the License for the specific language governing permissions and
+# limitations under the License.
 """
 What the paper on PROAR says of requests, claim by claim: who takes a write,
 when it is acknowledged, who is read, and who takes a place that is empty.

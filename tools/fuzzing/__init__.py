@@ -9,4 +9,5 @@
 # WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
 # implied.
 # See the License for the specific language governing permissions and
+# limitations under the License.
 """Bytes that nobody meant, for every parser that takes bytes from outside."""

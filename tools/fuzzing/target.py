@@ -9,6 +9,7 @@
 # WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
 # implied.
 # See the License for the specific language governing permissions and
+# limitations under the License.
 """What is fuzzed: a parser, what it may refuse, and what it may cost."""
 
 from dataclasses import dataclass

@@ -9,6 +9,7 @@
 # WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
 # implied.
 # See the License for the specific language governing permissions and
+# limitations under the License.
 """
 Sites in one process: real container servers with real databases on three
 devices each, real rows and strategies, receivers behind real sockets, real
