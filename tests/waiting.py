@@ -13,6 +13,7 @@
 """Waiting for what processes and threads do, with a deadline."""
 
 import time
+from glob import glob
 
 
 def wait_for(condition, what, deadline, sleep=time.sleep, pause=0.005):
@@ -36,10 +37,20 @@ def wait_for(condition, what, deadline, sleep=time.sleep, pause=0.005):
         sleep(pause)
 
 
+def _state(path):
+    with open(path, encoding='utf8') as stat:
+        return stat.read().rpartition(')')[2].split()[0]
+
+
 def is_running(pid):
     """:returns: whether a process runs: neither gone nor a zombie"""
     try:
-        with open('/proc/%d/stat' % pid, encoding='utf8') as stat:
-            return stat.read().rpartition(')')[2].split()[0] != 'Z'
+        return _state('/proc/%d/stat' % pid) != 'Z'
     except (FileNotFoundError, ProcessLookupError):
         return False
+
+
+def is_stopped(pid):
+    """:returns: whether SIGSTOP has reached all threads of a process"""
+    return all(_state(path) == 'T'
+               for path in glob('/proc/%d/task/*/stat' % pid))

@@ -37,6 +37,7 @@ from swift_losf.format.layout import Layout
 from swift_losf.index.client import IndexClient
 from swift_losf.kvfile import KVDiskFileManager
 from tests.unit.losf.clients import DEADLINE, wait_for
+from tests.waiting import is_stopped
 
 PARTITION = '3'
 LONG = 1_000_000
@@ -125,6 +126,7 @@ class World:
         server = self.servers[device]
         server.send_signal(signal.SIGSTOP)
         try:
+            wait_for(lambda: is_stopped(server.pid), 'it stands still')
             yield
         finally:
             server.send_signal(signal.SIGCONT)
