@@ -53,7 +53,7 @@ class Comparison:
     second: Result
     confidence: float
     pairs: Tuple[Pair, ...]
-    #: 'stage/work/operation' of what only one of them has.
+    #: Stage, work and operation, joined by /, of what only one has.
     only_first: Tuple[str, ...]
     only_second: Tuple[str, ...]
 
