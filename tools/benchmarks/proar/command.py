@@ -24,9 +24,10 @@ from tools.benchmarks.losf import throttle
 from tools.benchmarks.proar import settings as settings_module
 from tools.benchmarks.proar.measure import Trial
 from tools.benchmarks.proar.record import Record, balance_table, \
-    latency_table, size_text
-from tools.benchmarks.proar.settings import MIB, MODES, SIZES, Settings
+    latency_table
+from tools.benchmarks.proar.settings import MODES, SIZES, Settings
 from tools.benchmarks.proar.site import Site
+from tools.benchmarks.sizes import MIB, size_text
 from tools.cluster import commands
 
 HELP = 'primary-role writes against writes to a quorum (root)'

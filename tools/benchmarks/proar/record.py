@@ -18,8 +18,9 @@ from math import sqrt
 from operator import attrgetter
 from statistics import median, pstdev
 
-from tools.benchmarks.proar.settings import KIB, MIB, MODES
+from tools.benchmarks.proar.settings import MODES
 from tools.benchmarks.report import MISSING, Metric, cell, lines
+from tools.benchmarks.sizes import MIB, size_text
 from tools.benchmarks.spread import Spread, ratios
 
 METRICS = (
@@ -100,14 +101,6 @@ class Record:
             cpu_seconds=sum(run.cpu_seconds for run in runs),
             clients=settings.clients,
             slow_iops=settings.slow_iops if MODES[mode].is_slow else None)
-
-
-def size_text(size):
-    """:returns: such as ``4 KiB``"""
-    for unit, name in ((MIB, 'MiB'), (KIB, 'KiB')):
-        if size % unit == 0:
-            return '%d %s' % (size // unit, name)
-    return '%d B' % size
 
 
 def goal(mode, size):

@@ -14,17 +14,15 @@
 
 import math
 import os
-import re
 from dataclasses import dataclass
 
-from tools.benchmarks.errors import BenchError, names, require
+from tools.benchmarks.errors import names, require
+from tools.benchmarks.sizes import MIB, parse_size
 from tools.cluster import ClusterSpec, Policy, free_base_port
 
 NODES = REPLICAS = 3
-KIB, MIB = 2 ** 10, 2 ** 20
 #: of the paper's Figure 6, and a small one
 SIZES = '4K,4M,8M,16M,32M,64M'
-UNITS = {'': 1, 'K': KIB, 'M': MIB}
 #: In each half of a measurement, however large and slow they are.
 LEAST_REQUESTS = 4
 #: bytes of an image, which is sparse
@@ -73,19 +71,6 @@ MODES = {
     'proar-slow': Mode('proar', 'proar', is_slow=True,
                        reference='stock-slow'),
 }
-
-
-def parse_size(text):
-    """
-    :param text: such as ``4K``, ``64M`` or ``100``
-    :returns: the bytes
-    :raises BenchError: if it is anything else, or nothing
-    """
-    match = re.fullmatch(r'([1-9][0-9]*)([KM]?)', text.strip())
-    if not match:
-        raise BenchError('--sizes has %r; allowed: a comma-separated list of '
-                         'bytes, KiB (4K) and MiB (4M)' % text)
-    return int(match[1]) * UNITS[match[2]]
 
 
 @dataclass(frozen=True)

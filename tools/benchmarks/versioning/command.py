@@ -20,12 +20,12 @@ from tools.benchmarks import report
 from tools.benchmarks.errors import BenchError
 from tools.benchmarks.invocation import Invocation, add_output, check_json, \
     directory
-from tools.benchmarks.proar.record import size_text
+from tools.benchmarks.sizes import MIB, size_text
 from tools.benchmarks.versioning import plots
 from tools.benchmarks.versioning import settings as settings_module
 from tools.benchmarks.versioning.measure import Trial
 from tools.benchmarks.versioning.record import Record, table
-from tools.benchmarks.versioning.settings import BATCHES, MIB, MODES, SIZES, \
+from tools.benchmarks.versioning.settings import BATCHES, MODES, SIZES, \
     Settings
 from tools.benchmarks.versioning.site import Site
 

@@ -15,7 +15,7 @@
 import os
 
 from tools.benchmarks.errors import BenchError
-from tools.benchmarks.proar.record import size_text
+from tools.benchmarks.sizes import size_text
 from tools.benchmarks.versioning.client import Op
 from tools.benchmarks.versioning.settings import MODES
 

@@ -15,8 +15,8 @@
 from dataclasses import dataclass
 from statistics import median
 
-from tools.benchmarks.proar.record import size_text
 from tools.benchmarks.report import MISSING, cell, lines
+from tools.benchmarks.sizes import size_text
 from tools.benchmarks.spread import Spread, ratios
 from tools.benchmarks.versioning.settings import REFERENCES
 

@@ -17,7 +17,7 @@ import re
 from dataclasses import dataclass
 
 from tools.benchmarks.errors import BenchError, names, require
-from tools.benchmarks.proar.settings import MIB, parse_size
+from tools.benchmarks.sizes import MIB, parse_size
 from tools.benchmarks.versioning import delay
 from tools.cluster import ClusterSpec, Policy, free_base_port
 

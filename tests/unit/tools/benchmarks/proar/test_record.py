@@ -17,8 +17,9 @@ from math import sqrt
 from tools.benchmarks.proar.client import Outcome, Write
 from tools.benchmarks.proar.measure import Phase, Run, percentile
 from tools.benchmarks.proar.record import METRICS, Balance, Record, \
-    balance_table, goal, latency_table, size_text
-from tools.benchmarks.proar.settings import KIB, MIB, MODES, Settings
+    balance_table, goal, latency_table
+from tools.benchmarks.proar.settings import MODES, Settings
+from tools.benchmarks.sizes import KIB, MIB, size_text
 
 PHASE = Phase(requests=10, failed=0, p50_ms=20, p95_ms=30, p99_ms=40,
               mean_ms=22, ops_per_second=50, converged_per_second=40,

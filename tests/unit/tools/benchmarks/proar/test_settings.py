@@ -16,8 +16,9 @@ import unittest
 
 from tools.benchmarks import cli
 from tools.benchmarks.errors import BenchError
-from tools.benchmarks.proar.settings import KIB, LEAST_REQUESTS, MIB, MODES, \
-    SITES, Settings, parse_size
+from tools.benchmarks.proar.settings import LEAST_REQUESTS, MODES, SITES, \
+    Settings
+from tools.benchmarks.sizes import KIB, MIB, parse_size
 
 
 class TestSettings(unittest.TestCase):

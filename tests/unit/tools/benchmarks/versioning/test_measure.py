@@ -18,11 +18,12 @@ from concurrent.futures import Future
 from unittest import mock
 
 from tools.benchmarks.errors import BenchError
+from tools.benchmarks.sizes import MIB
 from tools.benchmarks.versioning import command
 from tools.benchmarks.versioning.client import Op, Outcome
 from tools.benchmarks.versioning.command import Bench
 from tools.benchmarks.versioning.measure import Trial, What, object_names
-from tools.benchmarks.versioning.settings import MIB, MODES, Settings
+from tools.benchmarks.versioning.settings import MODES, Settings
 
 #: delays that a request of a mode waits for
 ROUNDS = {'write-repair': {'PUT': 2, 'GET': 1}, 'none': {'PUT': 1, 'GET': 0}}

@@ -16,7 +16,7 @@ import tempfile
 import unittest
 from dataclasses import asdict, replace
 
-from tools.benchmarks.proar.settings import KIB, MIB
+from tools.benchmarks.sizes import KIB, MIB
 from tools.benchmarks.versioning import plots
 from tools.benchmarks.versioning.client import Outcome
 from tools.benchmarks.versioning.measure import Run, What, object_names

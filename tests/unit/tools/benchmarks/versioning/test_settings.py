@@ -19,7 +19,7 @@ from argparse import Namespace
 from swift_lightsync.versioning.options import FilterOptions
 from tools.benchmarks import cli
 from tools.benchmarks.errors import BenchError
-from tools.benchmarks.proar.settings import KIB, MIB
+from tools.benchmarks.sizes import KIB, MIB
 from tools.benchmarks.versioning.settings import LEAST_REQUESTS, MODES, \
     REFERENCES, STOCK, Settings, from_arguments, parse_batches
 
