@@ -75,13 +75,16 @@ class VersionedContainer:
     :param container: text, the user's
     :param info: what ``get_container_info`` gave
     :param strategy: a function of nothing that makes the strategy
+    :param latest: its ``LatestCache``
     """
 
-    def __init__(self, app, account, container, info, strategy=None):
+    def __init__(self, app, account, container, info, strategy=None,
+                 latest=None):
         self.app = app
         self.account = account
         self.name = container
         self.info = info
+        self.latest = latest
         self._make_strategy = strategy
         self._strategy = None
         self._sysmeta = info.get('sysmeta', {})

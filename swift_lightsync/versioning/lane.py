@@ -27,6 +27,8 @@ from swift_lightsync.versioning.progress import Progress, turn
 
 #: Rows beyond the point of which some are held: so many are looked at.
 WINDOW = 20000
+#: Batches of one database, after which the others have their turn.
+TURN = 10
 
 
 @dataclass(frozen=True)
@@ -64,11 +66,20 @@ class Lane:
 
     def run_forever(self):
         while True:
-            self.run_pass()
-            sleep(self._options.interval)
+            sleep(0 if self.run_pass() else self._options.interval)
+
+    def run_all(self):
+        """Do all that is due."""
+        while self.run_pass():
+            pass
 
     def run_pass(self):
-        """Do what is due now, in all databases."""
+        """
+        Do what is due now, in all databases, each a turn.
+
+        :returns: whether there was more in one than a turn's
+        """
+        more = False
         followed = [(directory, database)
                     for directory, database in self.databases
                     if database.hidden == self.task.of_hidden]
@@ -76,7 +87,7 @@ class Lane:
             if not self.task.is_ready(self._now()):
                 break
             try:
-                self._work(directory, database)
+                more |= self._work(directory, database)
             except BROKER_ERRORS as err:
                 self._logger.warning('%s: not looked at: %s', database, err)
             except (Exception, Timeout):
@@ -87,6 +98,7 @@ class Lane:
         for known in set(self._progress) - ids:
             del self._progress[known]
             self._states.pop(known, None)
+        return more
 
     def lag(self):
         """:returns: the ``Lag`` of all databases"""
@@ -97,6 +109,7 @@ class Lane:
                    min(oldest, default=None))
 
     def _work(self, directory, database):
+        """:returns: whether there is more to do than was in this turn"""
         state = self.databases.state(directory)
         progress = self._progress.get(database.id)
         if progress is None:
@@ -104,17 +117,22 @@ class Lane:
             self._progress[database.id] = progress
         elif state == self._states.get(database.id) and \
                 self._now() < progress.due_at:
-            return
+            return False
+        # Unless all of it is looked at, it is to be looked at again.
+        self._states.pop(database.id, None)
         after = progress.point
-        while self.task.is_ready(self._now()):
+        for _ in range(TURN):
+            if not self.task.is_ready(self._now()):
+                return False
             items, after = self._batch(database, progress, after)
             if items:
                 self._run(database, progress, items)
             if progress.advance():
                 database.save_point(self.task.name, progress.point)
             if not items:
-                break
-        self._states[database.id] = state
+                self._states[database.id] = state
+                return False
+        return True
 
     def _run(self, database, progress, items):
         for rowid, done in self.task.run(database, items):

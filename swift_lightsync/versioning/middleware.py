@@ -27,7 +27,7 @@ from swift.common.registry import register_swift_info
 from swift.common.swob import HTTPBadRequest, HTTPException, \
     HTTPInternalServerError, HTTPNotFound, HTTPServiceUnavailable, Request, \
     wsgi_to_str
-from swift.common.utils import get_logger
+from swift.common.utils import cache_from_env, get_logger
 from swift.proxy.controllers.base import get_container_info
 
 from swift_lightsync.proxy_server import Application
@@ -36,6 +36,7 @@ from swift_lightsync.versioning.clock import HybridClock
 from swift_lightsync.versioning.container import SOURCE, VersionedContainer
 from swift_lightsync.versioning.container_context import CLIENTS, \
     ContainerContext
+from swift_lightsync.versioning.latest_cache import LatestCache
 from swift_lightsync.versioning.object_context import NULL, ObjectContext
 from swift_lightsync.versioning.options import FilterOptions, Mode
 from swift_lightsync.versioning.read_repair import ReadRepair
@@ -126,9 +127,13 @@ class Versioning:
         if not versioned.mode or req.method not in ObjectContext.VERBS:
             return self.app
         args = versioned, obj, self.clock, self.now, self._pipeline_final_app
-        if wanted:
-            return VersionContext(wanted, *args).respond(req)
-        return ObjectContext(*args).respond(req)
+        context = VersionContext(wanted, *args) if wanted \
+            else ObjectContext(*args)
+        try:
+            return context.respond(req)
+        finally:
+            if req.method not in ('GET', 'HEAD'):
+                versioned.latest.forget(obj)
 
     @staticmethod
     def _check_version(req, versioned, wanted):
@@ -165,7 +170,9 @@ class Versioning:
         info = get_container_info(environ, self.app, swift_source=SOURCE)
         versioned = VersionedContainer(
             self.app, account, container, info,
-            lambda: self.strategy(environ, versioned))
+            lambda: self.strategy(environ, versioned),
+            LatestCache(cache_from_env(environ), account, container,
+                        self.options.latest_cache_time))
         return versioned
 
     def strategy(self, environ, versioned):

@@ -18,7 +18,7 @@ Requests to the latest of an object: PUT, POST, DELETE, GET and HEAD
 from swift.common.constraints import MAX_OBJECT_NAME_LENGTH
 from swift.common.swob import HTTPBadRequest, HTTPNoContent, HTTPNotFound, \
     HTTPPreconditionFailed, str_to_wsgi, wsgi_quote, wsgi_to_str
-from swift.common.utils import drain_and_close
+from swift.common.utils import config_true_value, drain_and_close
 from swift.proxy.controllers.base import cors_validation
 from swift.proxy.controllers.obj import check_content_type
 
@@ -110,7 +110,7 @@ class ObjectContext:
 
     def get(self, req):
         self.authorize(req, 'read_acl')
-        entry = self.strategy.latest(self.obj)
+        entry = self._latest_to_read(req)
         if entry is None:
             resp = self._send(req).get_response(self.versioned.app)
         elif entry.version.deleted:
@@ -119,6 +119,11 @@ class ObjectContext:
             resp = self._read(req, entry)
         self.describe(resp, entry)
         return resp
+
+    def _latest_to_read(self, req):
+        if config_true_value(req.headers.get('X-Newest')):
+            return self.strategy.latest(self.obj)
+        return self.versioned.latest.get(self.obj, self.strategy.latest)
 
     def describe(self, resp, entry):
         """Say which version a GET or HEAD is answered from."""

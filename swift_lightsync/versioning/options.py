@@ -60,12 +60,15 @@ class FilterOptions:
     :param lookup: of Read-Repair
     :param max_clock_skew: seconds that another site's clock may be ahead
     :param allow_versioning: whether clients may enable it
+    :param latest_cache_time: seconds that memcache may say which version of
+        an object is the latest; 0: the container servers always do
     """
     sites: SiteOptions
     mode: Mode = Mode.WRITE_REPAIR
     lookup: Lookup = Lookup.FULL
     max_clock_skew: float = 60.0
     allow_versioning: bool = True
+    latest_cache_time: int = 0
 
     @classmethod
     def from_conf(cls, conf):
@@ -83,4 +86,5 @@ _PARSERS = {
     'lookup': ('full', _one_of(Lookup)),
     'max_clock_skew': (60, between(0, 86400, float)),
     'allow_versioning': ('true', _boolean),
+    'latest_cache_time': (0, between(0, 3600, int)),
 }

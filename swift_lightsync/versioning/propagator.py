@@ -136,10 +136,10 @@ class VersionsPropagator(Daemon):
         # What has no row yet gets it first.
         order = sorted(self.lanes,
                        key=lambda lane: lane.task is not self.upkeep['adopt'])
-        order[0].run_pass()
+        order[0].run_all()
         pool = GreenPool(len(order))
         for lane in order[1:]:
-            pool.spawn(lane.run_pass)
+            pool.spawn(lane.run_all)
         pool.waitall()
         self.report()
 

@@ -183,7 +183,10 @@ class Receiver:
         strategy = self.helper._strategy(*path, create=True)
         # Where the data lies is each site's own matter.
         entry = replace(what.entry, plain=False)
-        self._store(path, strategy, replace(what, entry=entry), data)
+        try:
+            self._store(path, strategy, replace(what, entry=entry), data)
+        finally:
+            self.helper._forget_latest(*path, entry.object)
         self.clock.follow(entry.version.id)
         self.logger.increment('receiver.stored.%s' % entry.kind.value)
         return 201, {}

@@ -16,14 +16,17 @@ the container is sharded from its shards.
 """
 
 from dataclasses import dataclass, replace
+from random import sample
 
-from swift.common.concurrency import Queue, spawn_n
+from swift.common.concurrency import Empty, Queue, spawn_n
 from swift.common.constraints import CONTAINER_LISTING_LIMIT
 
 from swift_lightsync.versioning.row_client import NO_ANSWER, Answer
 from swift_lightsync.versioning.row_wire import Page, missed, newest, \
     put_headers, row_of_record, united
 
+#: Seconds after which a replica that has not answered is slow.
+SLOW = 0.1
 #: Rows that one page gives to replicas that lack them, at most.
 MAX_MENDED = 16
 #: Shards of shards that are followed.
@@ -180,22 +183,33 @@ class RowReader:
         return all(shard.lower >= end for shard in shards)
 
     def _answers(self, place, query, kind):
-        """:returns: the good answers, of a majority or more"""
+        """
+        Ask a majority, and another replica for each that fails or is slow.
+
+        :returns: the good answers, of a majority
+        """
         part, nodes = self.ring.get_nodes(*place)
         needed = majority(len(nodes))
         headers = {'X-Backend-Record-Type': kind,
                    'X-Backend-Record-Shard-Format': 'namespace'}
-        queue = Queue()
-        for node in nodes:
-            spawn_n(self._ask, queue, node, part, place, headers,
-                    query.parameters())
-        answers = []
-        for _ in nodes:
-            answers.append(queue.get())
-            good = [answer for answer in answers if answer.good]
-            if len(good) >= needed:
-                return good
-        raise unavailable(place, answers, needed)
+        # who failed often of late is asked last
+        rest = sorted(sample(nodes, len(nodes)), key=self.client.limited)
+        queue, good, failed, pending, slow = Queue(), [], [], 0, 0
+        while len(good) < needed:
+            while rest and pending < needed - len(good) + slow:
+                spawn_n(self._ask, queue, rest.pop(0), part, place, headers,
+                        query.parameters())
+                pending += 1
+            if not pending:
+                raise unavailable(place, good + failed, needed)
+            try:
+                answer = queue.get(timeout=SLOW if rest else None)
+            except Empty:
+                slow += 1
+                continue
+            pending -= 1
+            (good if answer.good else failed).append(answer)
+        return good
 
     def _ask(self, queue, node, part, place, headers, parameters):
         answer = Answer(node, NO_ANSWER)

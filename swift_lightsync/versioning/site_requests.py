@@ -55,6 +55,9 @@ class SiteRequests:
                     container)
         return versioned.strategy if versioned.mode else None
 
+    def _forget_latest(self, env, account, container, obj):
+        self._versioned(env, account, container).latest.forget(obj)
+
     def _create(self, env, versioned):
         path = path_of(versioned.account, versioned.name)
         method = 'POST' if is_success(versioned.info['status']) else 'PUT'

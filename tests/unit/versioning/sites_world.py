@@ -83,6 +83,8 @@ class Site:
         self.puts = []
         self.broken = set()
         self.requests = []
+        #: objects whose latest a memcache had to forget
+        self.forgotten = []
         self.stack = contextlib.ExitStack()
         case.addCleanup(self.stack.close)
         self.container_server = ContainerController(
@@ -167,6 +169,9 @@ class Site:
 
     def _delete_data(self, env, account, container, name):
         self.data.pop((hidden_container(container), name), None)
+
+    def _forget_latest(self, env, account, container, obj):
+        self.forgotten.append(obj)
 
     # What an internal client gives
 

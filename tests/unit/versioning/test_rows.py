@@ -16,7 +16,7 @@ from unittest import mock
 
 from swift.common.concurrency import sleep
 
-from swift_lightsync.versioning import rows as rows_module
+from swift_lightsync.versioning import row_reader, rows as rows_module
 from swift_lightsync.versioning.keys import hidden_container
 from swift_lightsync.versioning.rowdata import Row
 from swift_lightsync.versioning.rows import Query, RowsUnavailable
@@ -204,8 +204,49 @@ class TestRead(RowsCase):
             found = self.rows.read(
                 Query(True, '\0V\0a', exact=True), Query(False),
                 Query(True, '\0V\0', limit=1, reverse=True))
-        self.assertEqual((1, 9), (count.rounds, len(count.sent)))
+        self.assertEqual((1, 6), (count.rounds, len(count.sent)))
         self.assertEqual([[row('\0V\0a')], [row()], [row('\0V\0b')]], found)
+
+    def test_another_is_asked_for_each_that_fails(self):
+        self.rows.write(hidden_rows=[row('\0V\0a')])
+        for down in self.servers:
+            for spoil in 'refuse', 'fail':
+                getattr(down, spoil)()
+                with self.north.network.counted() as count:
+                    self.assertEqual([[row('\0V\0a')]],
+                                     self.rows.read(Query(True)))
+                self.assertIn(len(count.sent), (2, 3))
+                down.recover()
+
+    def test_another_is_asked_when_one_is_slow(self):
+        self.rows.write(hidden_rows=[row('\0V\0a')])
+        self.north.app.node_timeout = 3600
+        with mock.patch.object(row_reader, 'SLOW', 0.01):
+            for slow in self.servers:
+                slow.stall(3600)
+                self.assertEqual([[row('\0V\0a')]],
+                                 self.rows.read(Query(True)))
+                slow.recover()
+
+    def test_slow_ones_are_waited_for_where_there_are_no_others(self):
+        self.rows.write(hidden_rows=[row('\0V\0a')])
+        for slow in self.servers:
+            slow.stall(0.1)
+        with mock.patch.object(row_reader, 'SLOW', 0.01):
+            self.assertEqual([[row('\0V\0a')]], self.rows.read(Query(True)))
+
+    def test_a_limited_node_is_asked_last(self):
+        self.rows.write(hidden_rows=[row('\0V\0a')])
+        self.north.app.error_limiter.limit(
+            self.north.app.container_ring.nodes[1])
+        asked = []
+        self.servers[1].spoil = asked.append
+        for _ in range(20):
+            self.rows.read(Query(True))
+        self.assertEqual([], asked)
+        self.servers[0].refuse()
+        self.assertEqual([[row('\0V\0a')]], self.rows.read(Query(True)))
+        self.assertEqual(1, len(asked))
 
     def test_exact_means_the_name_and_no_other(self):
         self.rows.write([row('ab')])

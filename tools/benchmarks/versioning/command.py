@@ -48,6 +48,9 @@ def add_arguments(parser):
         % settings_module.BATCH_SHARE)
     add('--rounds', type=int, default=Settings.rounds,
         help='how often the delays that count round trips come')
+    add('--latest-cache-time', type=int, metavar='SECONDS',
+        default=Settings.latest_cache_time,
+        help="the filter's option: how long memcache says what is the latest")
     add('--runs', type=int, default=Settings.runs,
         help='of each measurement')
     add('--modes', default=','.join(MODES), metavar='NAME,…',
@@ -165,8 +168,10 @@ class Bench(Invocation):
 
     def records(self):
         """:returns: a list of Record, those of the same work together"""
-        found = [Record.of(what, runs, self._rounds.get(what.mode, {}).get(
-            what.op)) for what, runs in self._runs.items()]
+        found = [Record.of(
+            what, runs, self._rounds.get(what.mode, {}).get(what.op),
+            self.settings.latest_cache_time_of(what.mode))
+            for what, runs in self._runs.items()]
         order = list(MODES)
         return sorted(found, key=lambda each: (
             each.concurrency > 1, each.size, each.requests,

@@ -83,6 +83,7 @@ class Settings:
     :param clients: of a batch, at the same time, at most
     :param rounds: how often the delays that count round trips come round;
         0: they are not counted
+    :param latest_cache_time: the filter's option, seconds
     :param runs: how often all but the round trips is measured
     :param seed: of the bytes that are written
     """
@@ -93,6 +94,7 @@ class Settings:
     batches: tuple = parse_batches(BATCHES)
     clients: int = 32
     rounds: int = 3
+    latest_cache_time: int = 0
     runs: int = 3
     seed: int = 1
 
@@ -112,6 +114,8 @@ class Settings:
                 2 <= self.clients <= 256)
         require('--rounds', self.rounds, '0 to 1000',
                 0 <= self.rounds <= 1000)
+        require('--latest-cache-time', self.latest_cache_time, '0 to 3600',
+                0 <= self.latest_cache_time <= 3600)
         require('--runs', self.runs, 'at least 1', self.runs >= 1)
 
     @property
@@ -131,6 +135,10 @@ class Settings:
         """:returns: the names of the clusters that the modes need"""
         return list(dict.fromkeys(MODES[mode].site for mode in self.modes))
 
+    def latest_cache_time_of(self, mode):
+        """:returns: seconds; 0 where it is not our filter"""
+        return 0 if MODES[mode].site == STOCK else self.latest_cache_time
+
     @staticmethod
     def delay_file(root, site):
         """:returns: the path of what delays a site's container servers"""
@@ -143,7 +151,8 @@ class Settings:
         :returns: the ClusterSpec; only the versioning differs
         """
         versioning = {} if site == STOCK else {
-            'site': SITE, 'site_preference': SITE, 'mode': site}
+            'site': SITE, 'site_preference': SITE, 'mode': site,
+            'latest_cache_time': self.latest_cache_time}
         return ClusterSpec(
             root=os.path.join(root, site), nodes=NODES,
             base_port=free_base_port(NODES), policies=(POLICY,),
@@ -169,4 +178,5 @@ def from_arguments(args):
         modes=tuple(mode for mode in MODES if mode in chosen),
         requests=args.requests, budget=args.budget * MIB,
         batches=parse_batches(args.batches), clients=args.clients,
-        rounds=args.rounds, runs=args.runs, seed=args.seed)
+        rounds=args.rounds, latest_cache_time=args.latest_cache_time,
+        runs=args.runs, seed=args.seed)

@@ -21,6 +21,9 @@ import unittest
 
 from tools.cluster import ClusterError, ports, processes
 
+# They are ready when they are what they will be: a process in the middle of an
+# exec has no command line.
+HEEDFUL = 'import signal; print("ready", flush=True); signal.pause()'
 STUBBORN = ('import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); '
             'print("ready", flush=True); signal.pause()')
 
@@ -39,7 +42,7 @@ class TestEnd(unittest.TestCase):
                         if each.pid == pid]
 
     def test_a_process_that_heeds_the_signal_ends_by_it(self):
-        process = self.start('sh', '-c', 'echo ready; exec sleep 60')
+        process = self.start(sys.executable, '-c', HEEDFUL)
         process.stdout.readline()
         self.assertEqual({process.pid},
                          processes.end(self.find(process.pid)))

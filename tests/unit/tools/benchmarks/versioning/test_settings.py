@@ -51,10 +51,20 @@ class TestSettings(unittest.TestCase):
         self.assertEqual(
             Settings(sizes=(4096, MIB), modes=('read-repair', 'none'),
                      requests=5, budget=7 * MIB, batches=(9,), clients=2,
-                     rounds=0, runs=1, seed=3),
+                     rounds=0, latest_cache_time=10, runs=1, seed=3),
             from_arguments(Namespace(
                 sizes='4K,1M', modes='none,read-repair', requests=5,
-                budget=7, batches='9', clients=2, rounds=0, runs=1, seed=3)))
+                budget=7, batches='9', clients=2, rounds=0,
+                latest_cache_time=10, runs=1, seed=3)))
+
+    def test_only_our_filter_keeps_the_latest_in_memcache(self):
+        settings = Settings(latest_cache_time=10)
+        self.assertEqual(
+            [10, 10, 0, 0], list(map(settings.latest_cache_time_of, MODES)))
+        for site in settings.sites():
+            conf = settings.cluster_spec('/x', site).versioning
+            self.assertEqual(0 if site == STOCK else 10,
+                             int(conf.get('latest_cache_time', 0)))
 
     def test_only_the_clusters_of_the_modes_are_needed(self):
         self.assertEqual([STOCK], Settings(modes=REFERENCES).sites())
