@@ -124,3 +124,22 @@ class ClientTestCase(unittest.TestCase):
         with self.assertRaisesRegex(IndexUnavailable, reason) as caught:
             function(*args)
         return caught.exception
+
+
+class StubTestCase(ClientTestCase):
+    """A client of a server that serves all tests of the class."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.directory = tempfile.mkdtemp(prefix='ix', dir='/tmp')
+        cls.server = Server(os.path.join(cls.directory, 's'))
+        cls.server.start()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.end()
+        shutil.rmtree(cls.directory)
+
+    def setUp(self):
+        super().setUp()
+        self.client = IndexClient(self.server.path, TIMEOUT * 10)

@@ -28,6 +28,8 @@ from swift_losf.upkeep.recovery import recover
 from swift_losf.volumes.writable import WritableVolume
 
 NAME = '1700000000.00001.data'
+OTHER = '1700000000.00002.data'
+TOMBSTONE = '1700000000.00003.ts'
 HASH = bytes(range(16))
 PARTITION = 7
 

@@ -27,11 +27,11 @@ from swift_losf.upkeep.sweeper import Sweeper
 from swift_losf.volumes.appender import Appender
 from swift_losf.volumes.volume import mark_quarantined
 from swift_losf.volumes.writable import WritableVolume
-from tests.unit.losf.index_world import HASH, NAME, PARTITION, IndexTest
+from tests.unit.losf.index_world import HASH, NAME, OTHER, PARTITION, \
+    IndexTest
 from tests.unit.losf.test_giving_back import World
 from tests.unit.losf.volumes import Options, bytes_of
 
-OTHER = '1700000000.00002.data'
 #: of these tests: a volume with any record is full
 FULL = 4097
 

@@ -20,10 +20,9 @@ from swift_losf.upkeep import dead as dead_module
 from swift_losf.upkeep.recovery import recover
 from swift_losf.upkeep.sweeper import Sweeper
 from swift_losf.volumes.volume import mark_quarantined
-from tests.unit.losf.index_world import HASH, NAME, PARTITION, IndexTest, \
-    RecoveryTest
+from tests.unit.losf.index_world import HASH, NAME, OTHER, PARTITION, \
+    IndexTest, RecoveryTest
 
-OTHER = '1700000000.00002.data'
 FRAGMENT = '1700000000.00001#2.data'
 
 

@@ -10,109 +10,20 @@
 # implied.
 # See the License for the specific language governing permissions and
 # limitations under the License.
-"""The calls of the index, and that it does what a dict would."""
+"""The index: all calls but that which registers."""
 
 import os
-import shutil
-import tempfile
 from unittest import mock
 
 import plyvel
-from hypothesis import HealthCheck, settings, strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, \
-    invariant, precondition, rule
 
-from swift_losf.format import keys
-from swift_losf.format.header import VolumeType
-from swift_losf.format.keys import Location
 from swift_losf.index import db as index_db
 from swift_losf.index import listings as index_listings
 from swift_losf.index.arguments import InvalidArgument
 from swift_losf.index.db import VersionError
-from swift_losf.index.index import Index, NotFound, Refused, is_tombstone
-from tests.unit.losf.index_world import HASH, NAME, PARTITION, IndexTest, \
-    location_of
-
-OTHER = '1700000000.00002.data'
-TOMBSTONE = '1700000000.00003.ts'
-
-
-class TestRegister(IndexTest):
-
-    def setUp(self):
-        super().setUp()
-        self.index = self.open_index()
-
-    def register(self, name=NAME, offset=4096, watermark=4096):
-        return self.index.register(PARTITION, HASH, name,
-                                   location_of(name, offset), watermark)
-
-    def test_it_answers_with_all_files_of_the_hash(self):
-        self.register(OTHER)
-        self.assertEqual([(NAME, location_of(NAME, 8192)),
-                          (OTHER, location_of(OTHER))],
-                         self.register(NAME, 8192))
-
-    def test_doing_it_again_changes_nothing(self):
-        first = self.register()
-        before = self.index.statistics()
-        self.assertEqual(first, self.register())
-        self.assertEqual(before, self.index.statistics())
-
-    def test_a_watermark_never_goes_down(self):
-        for watermark, expected in ((4096, 4096), (12288, 12288),
-                                    (8192, 12288)):
-            self.register(watermark=watermark)
-            self.assertEqual(expected, self.index.db.volumes[1].watermark)
-
-    def test_a_file_of_the_same_name_gives_way(self):
-        self.register()
-        self.register(offset=8192)
-        self.assertEqual([(NAME, location_of(NAME, 8192))],
-                         self.index.list_hash(PARTITION, HASH))
-        self.assertTrue(self.index.is_dead(location_of(NAME)))
-        self.assert_counted(self.index)
-
-    def test_a_late_repetition_does_not_revive_what_was_removed(self):
-        self.register()
-        self.index.remove(PARTITION, HASH)
-        with self.assertRaisesRegex(Refused, 'volume 1, offset 4096'):
-            self.register()
-        self.assertEqual([], self.index.list_hash(PARTITION, HASH))
-
-    def test_a_late_repetition_does_not_undo_a_rename(self):
-        self.register()
-        self.index.rename(PARTITION, HASH, NAME, OTHER)
-        self.register()
-        self.assertEqual([OTHER], [name for name, _ in
-                                   self.index.list_hash(PARTITION, HASH)])
-
-    def test_a_late_repetition_does_not_end_a_quarantine(self):
-        self.register()
-        self.index.quarantine(PARTITION, HASH)
-        self.assertEqual([], self.register())
-
-    def test_what_makes_no_sense_is_refused_with_what_is_allowed(self):
-        good = location_of(NAME)
-        for arguments, message in (
-                ((2 ** 32, HASH, NAME, good, 4096), 'partition 4294967296'),
-                ((1, b'x', NAME, good, 4096), "hash '78': must be 16 bytes"),
-                ((1, HASH, 'a/b', good, 4096), "name 'a/b'"),
-                ((1, HASH, NAME, location_of(NAME, 4097), 4096),
-                 'offset 4097: must be a multiple of 512'),
-                ((1, HASH, NAME, location_of(NAME, 0), 4096),
-                 'offset 0: must be from 4096'),
-                ((1, HASH, NAME, location_of(NAME, volume=0), 4096),
-                 'volume 0: must be from 1'),
-                ((1, HASH, NAME, location_of(OTHER + 'x'), 4096),
-                 'name_length 22: must be 21'),
-                ((1, HASH, NAME, Location(1, 4096, 1, 2 ** 20 + 1, 21),
-                  4096), 'metadata_length 1048577'),
-                ((1, HASH, NAME, good, 0), 'watermark 0: must be from')):
-            with self.assertRaisesRegex(InvalidArgument, message):
-                self.index.register(*arguments)
-        self.assertEqual([], self.index.list_partitions())
-        self.assertEqual({}, self.index.db.volumes)
+from swift_losf.index.index import Index, NotFound
+from tests.unit.losf.index_world import HASH, NAME, OTHER, PARTITION, \
+    TOMBSTONE, IndexTest, location_of
 
 
 class TestOtherCalls(IndexTest):
@@ -333,131 +244,3 @@ class TestOtherCalls(IndexTest):
                 raise ZeroDivisionError()
         self.assertEqual(before, self.index.statistics())
         self.assertFalse(self.index.is_dead(location_of(NAME)))
-
-
-HASHES = [(n << 12 | suffix).to_bytes(16, 'big')
-          for n in (0, 1) for suffix in (0, 4095)]
-NAMES = (NAME, OTHER, TOMBSTONE, '1700000000.00002#1.data')
-places = st.tuples(st.sampled_from((0, 2 ** 32 - 1)),
-                   st.sampled_from(HASHES))
-names = st.sampled_from(NAMES)
-
-
-class IndexMachine(RuleBasedStateMachine):
-    """The index beside a dict of (partition, hash) to names and locations."""
-
-    @initialize()
-    def open(self):
-        self.directory = tempfile.mkdtemp(prefix='losf')
-        self.index = Index(self.directory)
-        self.files = {}
-        self.quarantined = []
-        self.dead = {}
-        self.end = 4096
-
-    def teardown(self):
-        self.index.close()
-        shutil.rmtree(self.directory)
-
-    def of(self, place):
-        return self.files.setdefault(place, {})
-
-    def bury(self, location):
-        self.dead[location.spot] = location.length
-
-    @rule(place=places, name=names)
-    def register(self, place, name):
-        location = location_of(name, self.end, 1 + is_tombstone(name))
-        self.end += 4096
-        files = self.of(place)
-        if name in files:
-            self.bury(files[name])
-        files[name] = location
-        for _ in range(2):
-            assert self.index.register(
-                *place, name, location, location.offset
-            ) == sorted(files.items())
-
-    @rule(place=places, wanted=st.lists(names))
-    def remove(self, place, wanted):
-        files = self.of(place)
-        gone = sorted(name for name in files if name in wanted or not wanted)
-        for name in gone:
-            self.bury(files.pop(name))
-        assert self.index.remove(*place, wanted) == (gone, len(files))
-
-    @rule(place=places, old=names, new=names)
-    def rename(self, place, old, new):
-        files = self.of(place)
-        try:
-            found = self.index.rename(*place, old, new)
-        except NotFound:
-            assert old not in files and new not in files
-            return
-        if old in files and old != new:
-            if new in files:
-                self.bury(files[new])
-            files[new] = files.pop(old)
-        assert found == sorted(files.items())
-
-    @rule(place=places, whole_suffix=st.booleans())
-    def quarantine(self, place, whole_suffix):
-        partition, hash_ = place
-        suffix = keys.suffix_of(hash_)
-        if whole_suffix:
-            count = self.index.quarantine(partition, suffix=suffix)
-        else:
-            count = self.index.quarantine(partition, hash_)
-        before = len(self.quarantined)
-        for other in list(self.files):
-            if other == place or (
-                    whole_suffix and other[0] == partition
-                    and keys.suffix_of(other[1]) == suffix):
-                self.quarantined += [
-                    (*other, name, location) for name, location
-                    in self.files.pop(other).items()]
-        assert count == len(self.quarantined) - before
-
-    @precondition(lambda self: self.end > 4096)
-    @rule()
-    def reopen(self):
-        self.index.close()
-        self.index = Index(self.directory)
-
-    @invariant()
-    def lists_agree(self):
-        present = {place: files for place, files in self.files.items()
-                   if files}
-        partitions = sorted({partition for partition, _ in present})
-        assert self.index.list_partitions() == partitions
-        for partition in partitions:
-            hashes = [hash_ for each, hash_ in present if each == partition]
-            suffixes = sorted({keys.suffix_of(hash_) for hash_ in hashes})
-            assert self.index.list_partition(partition) == suffixes
-            for suffix in suffixes:
-                page, more = self.index.list_suffix(partition, suffix)
-                assert not more and [
-                    (hash_, sorted(found)) for hash_, found in page] == sorted(
-                        (hash_, sorted(present[partition, hash_]))
-                        for hash_ in hashes
-                        if keys.suffix_of(hash_) == suffix)
-        assert sorted(self.index.list_quarantine()[0], key=repr) == sorted(
-            self.quarantined, key=repr)
-
-    @invariant()
-    def counts_agree(self):
-        found = self.index.statistics()
-        lengths = [location.length for files in self.files.values()
-                   for location in files.values()]
-        assert (found.files, found.bytes) == (len(lengths), sum(lengths))
-        assert found.dead_bytes == sum(self.dead.values())
-        assert found.quarantined == len(self.quarantined)
-        assert all(state.type == (VolumeType.TOMBSTONES if number == 2
-                                  else VolumeType.DATA)
-                   for number, state in self.index.list_volumes())
-
-
-TestIndexIsADict = IndexMachine.TestCase
-TestIndexIsADict.settings = settings(
-    max_examples=25, stateful_step_count=20, deadline=None,
-    suppress_health_check=[HealthCheck.too_slow])

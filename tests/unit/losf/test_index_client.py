@@ -13,11 +13,8 @@
 """The calls of the index's client, and what it makes of the answers."""
 
 import json
-import os
-import shutil
 import subprocess
 import sys
-import tempfile
 import unittest
 from unittest import mock
 
@@ -29,27 +26,15 @@ from swift_losf.index import grpc_reply
 from swift_losf.index import grpc_unary
 from swift_losf.index.channel import MAX_CONNECTIONS
 from swift_losf.index.client import IndexClient, Statistics, Volume
-from tests.unit.losf.clients import (
-    DEADLINE, HASH, PLACE, TIMEOUT, ClientTestCase, Server)
+from tests.unit.losf.clients import DEADLINE, HASH, PLACE, TIMEOUT, \
+    StubTestCase
 from tests.unit.losf.index_stub import LARGE, MALFORMED
 
 
-class TestCalls(ClientTestCase):
-
-    @classmethod
-    def setUpClass(cls):
-        cls.directory = tempfile.mkdtemp(prefix='ix', dir='/tmp')
-        cls.server = Server(os.path.join(cls.directory, 's'))
-        cls.server.start()
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.server.end()
-        shutil.rmtree(cls.directory)
+class TestCalls(StubTestCase):
 
     def setUp(self):
         super().setUp()
-        self.client = IndexClient(self.server.path, TIMEOUT * 10)
         for partition in self.client.list_partitions():
             for suffix in self.client.list_partition(partition):
                 self.client.quarantine(partition, suffix=suffix)

@@ -12,9 +12,6 @@
 # limitations under the License.
 """The files of a range of places: in the index, and through its client."""
 
-import os
-import shutil
-import tempfile
 from unittest import mock
 
 from swift_losf import index_pb2
@@ -22,11 +19,9 @@ from swift_losf.errors import IndexUnavailable
 from swift_losf.format.keys import Location
 from swift_losf.index import listings as index_listings
 from swift_losf.index.arguments import InvalidArgument
-from swift_losf.index.client import IndexClient
-from tests.unit.losf.clients import HASH, TIMEOUT, ClientTestCase, Server
-from tests.unit.losf.index_world import NAME, IndexTest, location_of
+from tests.unit.losf.clients import HASH, StubTestCase
+from tests.unit.losf.index_world import NAME, OTHER, IndexTest, location_of
 
-OTHER = '1700000000.00002.data'
 META = '1700000000.00003.meta'
 TOMBSTONE = '1700000000.00001.ts'
 END = (2 ** 62, 0)
@@ -148,22 +143,7 @@ class TestListings(IndexTest):
                 self.index.list_files(first, end, after)
 
 
-class TestClient(ClientTestCase):
-
-    @classmethod
-    def setUpClass(cls):
-        cls.directory = tempfile.mkdtemp(prefix='ix', dir='/tmp')
-        cls.server = Server(os.path.join(cls.directory, 's'))
-        cls.server.start()
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.server.end()
-        shutil.rmtree(cls.directory)
-
-    def setUp(self):
-        super().setUp()
-        self.client = IndexClient(self.server.path, TIMEOUT * 10)
+class TestClient(StubTestCase):
 
     def test_hashes_are_listed_over_all_pages(self):
         hashes = [(1, b'%016d' % number, {

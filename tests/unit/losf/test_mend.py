@@ -20,10 +20,8 @@ from swift_losf.format.header import VOLUME_HEADER_LENGTH, VolumeType
 from swift_losf.upkeep import recovery
 from swift_losf.upkeep.recovery import set_aside
 from swift_losf.volumes.volume import read_header
-from tests.unit.losf.index_world import HASH, NAME, PARTITION, RecoveryTest
-
-OTHER = '1700000000.00002.data'
-TOMBSTONE = '1700000000.00003.ts'
+from tests.unit.losf.index_world import HASH, NAME, OTHER, PARTITION, \
+    TOMBSTONE, RecoveryTest
 
 
 class TestDamagedHeaders(RecoveryTest):

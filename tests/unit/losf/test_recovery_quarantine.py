@@ -16,9 +16,8 @@ import os
 
 from swift_losf.upkeep.sweeper import Sweeper
 from swift_losf.volumes.volume import mark_durable, mark_quarantined
-from tests.unit.losf.index_world import NAME, RecoveryTest
+from tests.unit.losf.index_world import NAME, OTHER, RecoveryTest
 
-OTHER = '1700000000.00002.data'
 FRAGMENT = '1700000000.00001#2.data'
 
 

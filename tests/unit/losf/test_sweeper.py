@@ -21,10 +21,8 @@ from swift_losf.upkeep import dead as dead_module
 from swift_losf.upkeep import sweeper as sweeper_module
 from swift_losf.upkeep.sweeper import Sweeper
 from swift_losf.volumes.volume import lock_range
-from tests.unit.losf.index_world import HASH, NAME, PARTITION, IndexTest
-
-OTHER = '1700000000.00002.data'
-TOMBSTONE = '1700000000.00003.ts'
+from tests.unit.losf.index_world import HASH, NAME, OTHER, PARTITION, \
+    TOMBSTONE, IndexTest
 
 
 class TestSweeper(IndexTest):

@@ -12,6 +12,7 @@
 # limitations under the License.
 """What the tests of logs share."""
 
+import errno
 import os
 import tempfile
 import unittest
@@ -24,6 +25,8 @@ from tests.unit.sync.fixtures import CapturingLogger
 
 HASH = bytes(range(16))
 NOW = 1700000000.25
+FULL = OSError(errno.ENOSPC, 'No space left on device')
+BROKEN = OSError(errno.EIO, 'Input/output error')
 
 
 class LogTestCase(unittest.TestCase):

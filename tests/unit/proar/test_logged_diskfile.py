@@ -24,10 +24,8 @@ from swift.obj import diskfile
 from swift_lightsync.proar.logged_diskfile import LogContext, LoggedDiskFile
 from swift_lightsync.proar.oplog import Entry, Op, State
 from swift_lightsync.proar.oplog_file import Oplog
-from tests.unit.proar.logs import HASH
+from tests.unit.proar.logs import BROKEN, HASH
 from tests.unit.sync.fixtures import SwiftTestCase
-
-BROKEN = OSError(errno.EIO, 'Input/output error')
 
 
 class TestLoggedDiskFile(SwiftTestCase):

@@ -10,162 +10,21 @@
 # implied.
 # See the License for the specific language governing permissions and
 # limitations under the License.
-"""Neighbours: what is charged to whom, who is told, and what it all costs."""
+"""Neighbours: what is charged to whom, who is told, who has come back."""
 
-import contextlib
-import shutil
-import tempfile
 import unittest
 from functools import partial
-from types import SimpleNamespace
 from unittest import mock
 
-from hypothesis import settings, strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, \
-    invariant, rule
+from swift.common.concurrency import sleep
 
-from swift.common.concurrency import Timeout, sleep
-
-from swift_lightsync.sync import failure_store, neighbours, replica_ring
-from swift_lightsync.sync.failure_store import FailureStore
-from swift_lightsync.sync.neighbours import MAX_NOTIFIED, Neighbours, \
-    device_key, endpoint
-from swift_lightsync.sync.notice import decode
-from swift_lightsync.sync.sync_client import ConnectFailure, Refusal
+from swift_lightsync.sync import neighbours, replica_ring
+from swift_lightsync.sync.neighbours import MAX_NOTIFIED, device_key, endpoint
+from swift_lightsync.sync.sync_client import Refusal
 from swift_lightsync.sync.sync_message import SyncMessageError
 from swift_lightsync.sync.sync_round import Answer
-from tests.unit.sync.fixtures import CapturingLogger, node
-
-#: Of the local node.
-HERE = ('127.0.0.1', 6200)
-POLICY = 'policy'
-ROOTS = {0: 'ab' * 16}
-
-
-def refuse():
-    raise ConnectFailure(Answer.REFUSED, 'refused')
-
-
-def keep_silent():
-    raise ConnectFailure(Answer.TIMEOUT, 'silent')
-
-
-def hang():
-    raise Timeout()
-
-
-def break_off():
-    raise ConnectionResetError()
-
-
-def answer(idle=None):
-    return Answer.MATCH, set(), idle
-
-
-class Clock:
-    """Stands for the module ``time``."""
-
-    def __init__(self):
-        self.now = 1e9
-
-    def time(self):
-        return self.now
-
-    monotonic = time
-
-
-class FakeClient:
-    """
-    All nodes behave alike, until one is told to do otherwise.
-
-    :ivar behaviour: a dict, endpoint to a function
-    """
-
-    conn_timeout = 0.5
-
-    def __init__(self):
-        self.behaviour = {}
-        self.notices = []
-
-    def behave(self, where):
-        return self.behaviour.get(where, answer)()
-
-    def ask(self, sender, node, policy, roots):
-        return self.behave(endpoint(node))
-
-    def notify(self, node, data):
-        self.notices.append((node['id'], decode(data)))
-
-    def connect(self, where):
-        """Stands for ``socket.create_connection``."""
-        behaviour = self.behaviour.get(where)
-        if behaviour is refuse:
-            raise ConnectionRefusedError()
-        if behaviour is keep_silent:
-            raise Timeout()
-        return mock.Mock()
-
-
-class Bench:
-    """
-    The neighbours of a node, with a client and a clock that are none.
-
-    :param nodes: devices of other nodes
-    """
-
-    def __init__(self, nodes, **conf):
-        self.stack = contextlib.ExitStack()
-        self.root = tempfile.mkdtemp()
-        self.stack.callback(shutil.rmtree, self.root)
-        self.clock = Clock()
-        self.client = FakeClient()
-        self.logger = CapturingLogger()
-        self.conf = dict(conf, recon_cache_path=self.root)
-        self.nodes = nodes
-        self.ring = SimpleNamespace(devs=[node(0, HERE[1])] + nodes)
-        for target, name, value in (
-                (failure_store, 'time', self.clock),
-                (neighbours, 'whataremyips', lambda ip: [HERE[0]]),
-                (neighbours.socket, 'create_connection',
-                 self.client.connect)):
-            self.stack.enter_context(mock.patch.object(target, name, value))
-        self.subject = Neighbours(self.conf, SimpleNamespace(
-            logger=self.logger, ring_ip=HERE[0], port=HERE[1],
-            conn_timeout=0.5, http_timeout=60, recon=mock.Mock()))
-        self.subject.client = self.client
-        self.policy = SimpleNamespace(object_ring=self.ring)
-
-    def begin_pass(self):
-        self.subject.begin_pass([{'nodes': self.nodes}])
-
-    def ask(self, to):
-        """As the rounds of a pass do: not who has failed."""
-        if self.subject.has_failed(to):
-            return None
-        try:
-            return self.subject.ask('sda', to, Hashable(self.policy),
-                                    ROOTS)[0]
-        finally:
-            # For the notices to be sent.
-            sleep()
-
-
-class Hashable:
-    """A policy is one."""
-
-    def __init__(self, policy):
-        self.object_ring = policy.object_ring
-
-    def __hash__(self):
-        return 0
-
-    def __eq__(self, other):
-        return True
-
-
-def others(count):
-    return [node(number, 6200, ip='127.0.0.%d' % (number + 1))
-            for number in range(1, count + 1)]
+from tests.unit.sync.neighbourhood import HERE, Bench, Hashable, answer, \
+    break_off, hang, keep_silent, others, refuse
 
 
 class NeighboursTestCase(unittest.TestCase):
@@ -426,102 +285,6 @@ class TestKnocking(NeighboursTestCase):
             bench.begin_pass()
         self.assertEqual(1, len(bench.logger.at('ERROR')))
 
-
-class FlappingNode(RuleBasedStateMachine):
-    """
-    Whatever a node does, what others and itself say of it: it costs a bounded
-    number of time-outs, and who is well is not left out for longer than ESI.
-    """
-
-    ESI = 60
-    #: Time-outs until a node fails, and the one of a second chance.
-    MOST = 6
-
-    def __init__(self):
-        super().__init__()
-        self.bench = Bench(others(2))
-        self.peer = self.bench.nodes[0]
-        self.key = endpoint(self.peer)
-        self.behave(answer)
-        #: When it was waited for.
-        self.waits = {keep_silent: [], hang: []}
-        self.asked = 0
-
-    @initialize()
-    def start(self):
-        self.bench.begin_pass()
-
-    def teardown(self):
-        self.bench.stack.close()
-
-    @property
-    def now(self):
-        return self.bench.clock.now
-
-    def other_process(self):
-        """The object-server of the node."""
-        return FailureStore(self.bench.conf, self.bench.logger)
-
-    @rule(behaviour=st.sampled_from([
-        answer, refuse, break_off, keep_silent, hang]))
-    def behave(self, behaviour):
-        self.well_since = self.now if behaviour is answer else None
-        self.bench.client.behaviour[self.key] = behaviour
-        self.behaviour = behaviour
-
-    @rule(count=st.sampled_from([1, 3, 12]))
-    def ask(self, count):
-        for _ in range(count):
-            if self.bench.ask(self.peer) is not None:
-                self.waits.get(self.behaviour, []).append(self.now)
-
-    @rule(behaviour=st.sampled_from([keep_silent, hang]))
-    def answer_one_message_in_two(self, behaviour):
-        for _ in range(8):
-            for each in (behaviour, answer):
-                self.behave(each)
-                self.ask(1)
-
-    @rule()
-    def next_pass(self):
-        knocked = self.key in self.bench.subject.failures.refusing()
-        self.bench.begin_pass()
-        if knocked and self.behaviour is keep_silent:
-            self.waits[keep_silent].append(self.now)
-        if knocked and self.behaviour in (answer, hang):
-            assert not self.bench.subject.failures.has_failed(self.key)
-
-    @rule()
-    def a_notice_comes(self):
-        self.other_process().report(('127.0.0.9', 6200), self.key)
-
-    @rule()
-    def its_sync_message_comes(self):
-        store = self.other_process()
-        if store.has_failed(self.key):
-            store.hint(self.key)
-
-    @rule(seconds=st.sampled_from([0.6, 7, 30, 59, 60]))
-    def wait(self, seconds):
-        self.bench.clock.now += seconds
-
-    @invariant()
-    def time_outs_are_bounded(self):
-        for behaviour, most in ((keep_silent, self.MOST), (hang, 1)):
-            recent = [then for then in self.waits[behaviour]
-                      if self.now - then < self.ESI]
-            assert len(recent) <= most, recent
-
-    @invariant()
-    def who_is_well_is_not_left_out(self):
-        if self.well_since is not None and \
-                self.now - self.well_since >= self.ESI:
-            assert not self.bench.subject.has_failed(self.peer)
-
-
-TestFlappingNode = FlappingNode.TestCase
-TestFlappingNode.settings = settings(max_examples=100,
-                                     stateful_step_count=30)
 
 if __name__ == '__main__':
     unittest.main()

@@ -1,0 +1,67 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""What the tests of the appender share: a disk that fails, and threads."""
+
+import threading
+import time
+from unittest import mock
+
+from tests.unit.losf.volumes import FailingDisk, VolumeTest, bytes_of
+
+LONG = 300000
+
+
+class AppenderTest(VolumeTest):
+    disk_class = FailingDisk
+
+    def setUp(self):
+        super().setUp()
+        self.disk = self.disk_class()
+        # Nothing is laid out: test_laying_out.py has that.
+        for name, value in ('os', self.disk), ('ROOM', 2 ** 63):
+            patched = mock.patch('swift_losf.volumes.writable.' + name, value)
+            patched.start()
+            self.addCleanup(patched.stop)
+
+    def syncs(self):
+        return sum(1 for each in self.disk.log if each[0] == 'sync')
+
+    def put_many(self, lengths):
+        """
+        Put files from a thread each.
+
+        :returns: the outcome of each, by number: a Pending or an OSError
+        """
+        outcomes = {}
+
+        def put(number, length):
+            try:
+                outcomes[number] = self.put(number, bytes_of(number, length))
+            except OSError as err:
+                outcomes[number] = err
+        threads = [threading.Thread(target=put, args=each, daemon=True)
+                   for each in enumerate(lengths)]
+        for thread in threads:
+            thread.start()
+        return threads, outcomes
+
+    def wait(self, condition):
+        deadline = time.monotonic() + 30
+        while not condition():
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.001)
+
+    def join(self, threads):
+        for thread in threads:
+            thread.join(60)
+            self.assertFalse(thread.is_alive())

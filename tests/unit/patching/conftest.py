@@ -1,0 +1,41 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""A copy of Swift, small trees made of it, and a directory of patches."""
+
+import pytest
+
+from tests.unit.patches.swift_copy import copy_swift
+from tests.unit.patching.trees import DIFF, make_tree
+
+
+@pytest.fixture(scope='session')
+def whole(tmp_path_factory):
+    return copy_swift(tmp_path_factory.mktemp('whole'), 'revert')
+
+
+@pytest.fixture
+def tree(whole, tmp_path):
+    return make_tree(whole, tmp_path / 'tree', 'installed')
+
+
+@pytest.fixture
+def patches(tmp_path):
+    """Writes a directory of patches: one.patch and a series."""
+    directory = tmp_path / 'patches'
+    directory.mkdir()
+
+    def write(text=DIFF, names='one.patch\n'):
+        (directory / 'one.patch').write_text(text)
+        (directory / 'series').write_text(names)
+        return directory
+    return write

@@ -1,0 +1,135 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""swift-lightsync-patch: killed, denied, or beside another run."""
+
+import fcntl
+import os
+import resource
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from swift_lightsync import patcher
+from tests.unit.patching.trees import PATCHES, PATHS, contents, refused, run
+
+COMMAND = [sys.executable, '-m', 'swift_lightsync.patcher']
+KILLED = """
+import os, signal, sys
+from swift_lightsync import patcher
+
+def counted(real, last=int(sys.argv[2])):
+    calls = []
+    def call(*args):
+        calls.append(args)
+        if len(calls) == last:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return real(*args)
+    return call
+
+setattr(os, sys.argv[1], counted(getattr(os, sys.argv[1])))
+patcher.main(sys.argv[3:])
+"""
+
+
+def levels(tree):
+    return {state.path: state.level
+            for state in patcher.inspect(tree, PATCHES)}
+
+
+@pytest.mark.parametrize('then', ['apply', 'revert'])
+@pytest.mark.parametrize('action', ['apply', 'revert'])
+@pytest.mark.parametrize('call, count', [
+    ('fsync', 1), ('fsync', len(PATHS)),
+    *(('replace', count) for count in range(1, len(PATHS) + 1))])
+def test_killed_run_leaves_whole_files_and_the_next_run_completes(
+        tree, call, count, action, then):
+    before = contents(tree)
+    run('apply', tree)
+    after = contents(tree)
+    if action == 'apply':
+        run('revert', tree)
+    done = subprocess.run([sys.executable, '-c', KILLED, call, str(count),
+                           action, '--target', tree])
+    assert done.returncode == -signal.SIGKILL
+    assert any(name not in before for name in contents(tree))
+    now = {name: (tree / name).read_bytes() for name in PATHS}
+    assert all(now[name] in (before[name], after[name]) for name in PATHS)
+    if call == 'replace' and count > 1:
+        assert {now[name] == before[name] for name in PATHS} == {True, False}
+        assert run('check', tree) == 2
+    assert run(then, tree) == 0
+    assert contents(tree) == (after if then == 'apply' else before)
+
+
+@pytest.mark.parametrize('action', ['apply', 'revert'])
+@pytest.mark.parametrize('count', range(1, len(PATHS) + 1))
+def test_killed_run_leaves_no_replicator_without_its_diskfile(
+        tree, count, action):
+    if action == 'revert':
+        run('apply', tree)
+    subprocess.run([sys.executable, '-c', KILLED, 'replace', str(count),
+                    action, '--target', tree])
+    now = levels(tree)
+    assert now['swift/obj/diskfile.py'] or \
+        now['swift/obj/replicator.py'] == 0
+
+
+@pytest.mark.parametrize('action, again', [('apply', 'revert'),
+                                           ('revert', 'apply')])
+def test_read_only_tree_is_refused_unless_nothing_is_to_do(
+        tree, action, again):
+    run(again, tree)
+    before = contents(tree)
+    if os.geteuid() == 0:
+        command = [
+            'unshare', '--mount', 'sh', '-ec',
+            'mount --bind "$0" "$0"; mount -o remount,bind,ro "$0"; exec "$@"',
+            tree, *COMMAND]
+    else:
+        command = COMMAND
+        for path in [tree, *tree.rglob('*')]:
+            path.chmod(0o555 if path.is_dir() else 0o444)
+    done = subprocess.run(command + [action, '--target', tree], text=True,
+                          stderr=subprocess.PIPE)
+    assert done.returncode == 2
+    assert 'cannot be written' in done.stderr
+    assert contents(tree) == before
+    done = subprocess.run(command + [again, '--target', tree], text=True,
+                          stderr=subprocess.PIPE)
+    assert (done.returncode, done.stderr) == (0, '')
+
+
+def test_write_that_fails_leaves_nothing(tree):
+    before = contents(tree)
+    largest = max(len(before[name]) for name in PATHS)
+
+    def limit():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (largest, largest))
+
+    done = subprocess.run(COMMAND + ['apply', '--target', tree], text=True,
+                          stderr=subprocess.PIPE, preexec_fn=limit)
+    assert done.returncode == 2
+    assert 'cannot be written' in done.stderr
+    assert 'Traceback' not in done.stderr
+    assert contents(tree) == before
+
+
+def test_tree_that_another_run_has_is_refused(tree, capsys):
+    with open(tree / 'swift/__init__.py') as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        assert run('apply', tree) == 2
+        assert refused(capsys, 'another process')
+        assert run('check', tree) == 1
+    assert run('apply', tree) == 0

@@ -1,0 +1,73 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""oplog_file: full disks and broken ones."""
+
+import os
+import unittest
+from unittest import mock
+
+from swift_lightsync.proar.oplog import CHUNK
+from tests.unit.proar.logs import BROKEN, FULL, LogTestCase
+
+
+class TestNoSpaceAndBrokenDisks(LogTestCase):
+
+    def assert_fails(self, error):
+        with self.assertRaises(OSError) as raised:
+            self.append()
+        self.assertEqual(error.errno, raised.exception.errno)
+
+    def test_a_log_that_cannot_be_made_is_made_later(self):
+        for name in ('pwrite', 'fsync'):
+            with mock.patch('os.' + name, side_effect=FULL):
+                self.assert_fails(FULL)
+            self.assertEqual([], self.eversions())
+        self.fill(1)
+        self.assertEqual([1], self.eversions())
+
+    def test_a_log_that_cannot_grow_grows_later(self):
+        self.fill(255)
+        for name in ('pwrite', 'fsync'):
+            with mock.patch('os.' + name, side_effect=FULL):
+                self.assert_fails(FULL)
+            self.assertEqual(CHUNK, os.path.getsize(self.path))
+        self.fill(1)
+        self.assertEqual([255, 256], self.eversions(254))
+
+    def test_half_a_chunk_is_no_chunk(self):
+        write = os.pwrite
+        with mock.patch('os.pwrite', lambda fd, data, place: write(
+                fd, data[:100], place)):
+            self.assert_fails(FULL)
+        self.assertEqual(0, os.path.getsize(self.path))
+
+    def test_an_intent_that_is_not_synced_is_aborted(self):
+        with mock.patch('os.fdatasync', side_effect=BROKEN):
+            self.assert_fails(BROKEN)
+        self.fill(1)
+        self.assertEqual([(1, 'ABORTED'), (2, 'COMMITTED')], self.states())
+        self.assertFalse(self.oplog.in_progress(1))
+
+    def test_no_failure_leaves_a_file_open_or_locked(self):
+        self.fill(255)
+        before = os.listdir('/proc/self/fd')
+        for name in ('fsync', 'pwrite', 'fdatasync'):
+            with mock.patch('os.' + name, side_effect=BROKEN):
+                self.assert_fails(BROKEN)
+        self.assertEqual(len(before), len(os.listdir('/proc/self/fd')))
+        self.fill(1)
+        self.assertTrue(self.oplog.compact(0))
+
+
+if __name__ == '__main__':
+    unittest.main()

@@ -1,0 +1,158 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""What the tests of neighbours share: a node whose peers do as told."""
+
+import contextlib
+import shutil
+import tempfile
+from types import SimpleNamespace
+from unittest import mock
+
+from swift.common.concurrency import Timeout, sleep
+
+from swift_lightsync.sync import failure_store, neighbours
+from swift_lightsync.sync.neighbours import Neighbours, endpoint
+from swift_lightsync.sync.notice import decode
+from swift_lightsync.sync.sync_client import ConnectFailure
+from swift_lightsync.sync.sync_round import Answer
+from tests.unit.sync.fixtures import CapturingLogger, node
+
+#: Of the local node.
+HERE = ('127.0.0.1', 6200)
+ROOTS = {0: 'ab' * 16}
+
+
+def refuse():
+    raise ConnectFailure(Answer.REFUSED, 'refused')
+
+
+def keep_silent():
+    raise ConnectFailure(Answer.TIMEOUT, 'silent')
+
+
+def hang():
+    raise Timeout()
+
+
+def break_off():
+    raise ConnectionResetError()
+
+
+def answer(idle=None):
+    return Answer.MATCH, set(), idle
+
+
+class Clock:
+    """Stands for the module ``time``."""
+
+    def __init__(self):
+        self.now = 1e9
+
+    def time(self):
+        return self.now
+
+    monotonic = time
+
+
+class FakeClient:
+    """
+    All nodes behave alike, until one is told to do otherwise.
+
+    :ivar behaviour: a dict, endpoint to a function
+    """
+
+    conn_timeout = 0.5
+
+    def __init__(self):
+        self.behaviour = {}
+        self.notices = []
+
+    def behave(self, where):
+        return self.behaviour.get(where, answer)()
+
+    def ask(self, sender, node, policy, roots):
+        return self.behave(endpoint(node))
+
+    def notify(self, node, data):
+        self.notices.append((node['id'], decode(data)))
+
+    def connect(self, where):
+        """Stands for ``socket.create_connection``."""
+        behaviour = self.behaviour.get(where)
+        if behaviour is refuse:
+            raise ConnectionRefusedError()
+        if behaviour is keep_silent:
+            raise Timeout()
+        return mock.Mock()
+
+
+class Bench:
+    """
+    The neighbours of a node, with a client and a clock that are none.
+
+    :param nodes: devices of other nodes
+    """
+
+    def __init__(self, nodes, **conf):
+        self.stack = contextlib.ExitStack()
+        self.root = tempfile.mkdtemp()
+        self.stack.callback(shutil.rmtree, self.root)
+        self.clock = Clock()
+        self.client = FakeClient()
+        self.logger = CapturingLogger()
+        self.conf = dict(conf, recon_cache_path=self.root)
+        self.nodes = nodes
+        self.ring = SimpleNamespace(devs=[node(0, HERE[1])] + nodes)
+        for target, name, value in (
+                (failure_store, 'time', self.clock),
+                (neighbours, 'whataremyips', lambda ip: [HERE[0]]),
+                (neighbours.socket, 'create_connection',
+                 self.client.connect)):
+            self.stack.enter_context(mock.patch.object(target, name, value))
+        self.subject = Neighbours(self.conf, SimpleNamespace(
+            logger=self.logger, ring_ip=HERE[0], port=HERE[1],
+            conn_timeout=0.5, http_timeout=60, recon=mock.Mock()))
+        self.subject.client = self.client
+        self.policy = SimpleNamespace(object_ring=self.ring)
+
+    def begin_pass(self):
+        self.subject.begin_pass([{'nodes': self.nodes}])
+
+    def ask(self, to):
+        """As the rounds of a pass do: not who has failed."""
+        if self.subject.has_failed(to):
+            return None
+        try:
+            return self.subject.ask('sda', to, Hashable(self.policy),
+                                    ROOTS)[0]
+        finally:
+            # For the notices to be sent.
+            sleep()
+
+
+class Hashable:
+    """A policy is one."""
+
+    def __init__(self, policy):
+        self.object_ring = policy.object_ring
+
+    def __hash__(self):
+        return 0
+
+    def __eq__(self, other):
+        return True
+
+
+def others(count):
+    return [node(number, 6200, ip='127.0.0.%d' % (number + 1))
+            for number in range(1, count + 1)]

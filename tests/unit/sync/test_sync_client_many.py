@@ -1,0 +1,142 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""sync_client: comparisons that take more than one message."""
+
+import io
+import itertools
+import unittest
+from unittest import mock
+
+from swift_lightsync.object_server import ObjectController
+from swift_lightsync.sync import merkle, sync_message
+from swift_lightsync.sync.fingerprint import ABSENT
+from swift_lightsync.sync.fingerprints import Fingerprints
+from swift_lightsync.sync.known_sets import KnownSets
+from swift_lightsync.sync.sync_message import SyncMessageError, Verdict, \
+    decode_roots, encode_reply
+from swift_lightsync.sync.sync_round import Answer
+from tests.unit.sync.fixtures import node, served
+from tests.unit.sync.peers import SENDER, ClientTestCase, answer
+from tests.unit.sync.verbs import EMPTY, OTHER
+
+UNKNOWN = encode_reply(Verdict.UNKNOWN_SET)
+
+
+class TestManyPartitions(ClientTestCase):
+    """Comparisons that take more than one message."""
+
+    roots = dict.fromkeys(range(0, 400, 2), EMPTY)
+
+    def setUp(self):
+        super().setUp()
+        self.sent = []
+
+    def server(self, app):
+        """The node of a server that keeps what it is sent."""
+        def recorded(env, start_response):
+            body = env['wsgi.input'].read(int(env['CONTENT_LENGTH']))
+            self.sent.append(decode_roots(body))
+            env['wsgi.input'] = io.BytesIO(body)
+            return app(env, start_response)
+
+        return node(1, self.stack.enter_context(served(recorded)))
+
+    def controller(self):
+        return ObjectController(self.conf, logger=self.logger)
+
+    def messages(self):
+        """Of each message since the last call: partitions, slices, form."""
+        found = [(message.count, len(message.roots),
+                  'list' if message.partitions is not None else 'digest')
+                 for message in self.sent]
+        self.sent.clear()
+        return found
+
+    def test_the_digest_goes_first_and_the_list_when_it_is_unknown(self):
+        peer = self.server(self.controller())
+        self.assertEqual((Answer.MATCH, set()), self.ask(peer, self.roots))
+        self.assertEqual([(200, 1, 'digest'), (200, 1, 'list')],
+                         self.messages())
+        for _ in range(2):
+            self.ask(peer, self.roots)
+            self.assertEqual([(200, 1, 'digest')], self.messages())
+
+    def test_a_set_that_is_shorter_than_a_digest_is_sent_at_once(self):
+        peer = self.server(self.controller())
+        for size in (1, sync_message.DIGEST_BYTES):
+            self.ask(peer, dict.fromkeys(range(size), EMPTY))
+            self.assertEqual([(size, size, 'list')], self.messages())
+
+    def test_differences_are_narrowed_down_over_a_real_server(self):
+        peer = self.server(self.controller())
+        manager = self.manager()
+        self.put(manager, 'sda', 'o', partition=14)
+        changed = {0: OTHER, 14: EMPTY, 398: OTHER}
+        self.assertEqual((Answer.DIFFER, {0, 14, 398}),
+                         self.ask(peer, {**self.roots, **changed}))
+        self.assertEqual(
+            [(200, 1, 'digest'), (200, 1, 'list'), (200, 14, 'digest'),
+             (20, 20, 'digest'), (20, 20, 'list')], self.messages())
+        _, hashes = manager._get_hashes('sda', 14, self.policy)
+        changed = {0: EMPTY, 14: merkle.root(hashes), 398: EMPTY}
+        self.assertEqual((Answer.MATCH, set()),
+                         self.ask(peer, {**self.roots, **changed}))
+
+    def test_a_server_of_several_processes_is_told_process_by_process(self):
+        turns = itertools.cycle([self.controller() for _ in range(3)])
+        peer = self.server(lambda *args: next(turns)(*args))
+        for _ in range(4):
+            self.assertEqual((Answer.DIFFER, {200}),
+                             self.ask(peer, {**self.roots, 200: OTHER}))
+
+    def test_a_peer_that_never_knows_the_set_is_an_error(self):
+        with mock.patch.object(KnownSets, 'find', return_value=None):
+            peer = self.server(self.controller())
+            with self.assertRaisesRegex(SyncMessageError, 'unknown'):
+                self.ask(peer, self.roots)
+        self.assertEqual(['digest', 'list'],
+                         [form for _, _, form in self.messages()])
+
+    def test_a_peer_that_does_not_know_what_was_listed_is_an_error(self):
+        with self.assertRaisesRegex(SyncMessageError, 'unknown'):
+            self.ask(self.answering(answer(UNKNOWN)))
+
+    def test_a_peer_that_gives_up_half_way(self):
+        differs = answer(encode_reply(Verdict.COMPARED, [0]))
+        for reply, expected in ((answer(b'', b'507 X'), Answer.UNMOUNTED),
+                                (answer(b'', b'405 X'), Answer.UNSUPPORTED)):
+            self.assertEqual((expected, set()), self.ask(
+                self.answering(differs, reply), self.roots))
+        with self.assertRaisesRegex(SyncMessageError, 'status 503'):
+            self.ask(self.answering(differs, answer(b'', b'503 X')),
+                     self.roots)
+        with self.assertRaisesRegex(SyncMessageError, 'slice 14 '):
+            self.ask(self.answering(differs, answer(
+                encode_reply(Verdict.COMPARED, [14]))), self.roots)
+
+    def test_nothing_is_asked_of_no_partitions(self):
+        self.assertEqual((Answer.MATCH, set(), None), self.client.ask(
+            SENDER, node(1, 1), self.policy, {}))
+
+    def test_as_many_partitions_as_allowed(self):
+        peer = self.server(self.controller())
+        with mock.patch.object(Fingerprints, 'get_many',
+                               lambda self, device, partitions, deadline: (
+                                   0, dict.fromkeys(partitions, ABSENT))):
+            roots = dict.fromkeys(range(0, 2 ** 32, 2 ** 14), EMPTY)
+            self.client.http_timeout = 20
+            self.assertEqual((Answer.MATCH, set()), self.ask(peer, roots))
+
+
+if __name__ == '__main__':
+    unittest.main()

@@ -1,0 +1,89 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""What the tests of LIGHTSYNC share: messages, and whom they are asked of."""
+
+from swift.common.swob import Request
+
+from swift_lightsync.object_server import ObjectController
+from swift_lightsync.sync import merkle
+from swift_lightsync.sync.comparison import slice_roots
+from swift_lightsync.sync.partition_set import PartitionSet
+from swift_lightsync.sync.sync_message import Verdict, decode_reply, \
+    encode_roots
+from tests.unit.sync.fixtures import SwiftTestCase
+
+EMPTY = merkle.root({})
+OTHER = 'ab' * 16
+
+
+def message(roots, slices=None, with_list=True):
+    """
+    :param roots: a dict, partition to root
+    :param slices: how many; default: one for each partition
+    """
+    partitions = PartitionSet(roots)
+    return encode_roots(
+        partitions, slice_roots(partitions, slices or len(roots), roots),
+        with_list)
+
+
+ONE = message({0: OTHER})
+
+
+class VerbTestCase(SwiftTestCase):
+
+    devices = ('sda', 'sdb')
+
+    def setUp(self):
+        super().setUp()
+        self.app = self.controller()
+        self.disk = self.manager()
+
+    def controller(self, **conf):
+        return ObjectController(dict(self.conf, **conf), logger=self.logger)
+
+    def root_of(self, partition, device='sda'):
+        return merkle.root(self.disk._get_hashes(
+            device, partition, self.policy)[1])
+
+    def request(self, body, path='/sda/roots', app=None, **headers):
+        headers = {name.replace('_', '-'): value
+                   for name, value in headers.items() if value is not None}
+        headers.setdefault('X-Backend-Storage-Policy-Index', '0')
+        environ = {'REQUEST_METHOD': 'LIGHTSYNC'}
+        if hasattr(body, 'read'):
+            environ['wsgi.input'] = body
+        request = Request.blank(path, environ, headers=headers)
+        if not hasattr(body, 'read'):
+            request.body = body
+            if 'Content-Length' in headers:
+                request.headers['Content-Length'] = headers['Content-Length']
+        return request.get_response(app or self.app)
+
+    def reply(self, body, slices, **kwargs):
+        response = self.request(body, **kwargs)
+        self.assertEqual(200, response.status_int, response.body)
+        self.assertEqual('application/octet-stream', response.content_type)
+        return decode_reply(response.body, slices)
+
+    def differing(self, roots, **kwargs):
+        """The partitions that differ, asked of in one message."""
+        verdict, found = self.reply(message(roots), len(roots), **kwargs)
+        self.assertIs(Verdict.COMPARED, verdict)
+        return {PartitionSet(roots)[index] for index in found}
+
+    def refused(self, status, body, reason='^', **kwargs):
+        response = self.request(body, **kwargs)
+        self.assertEqual(status, response.status_int, response.body)
+        self.assertRegex(response.body.decode(), reason)
+        self.assertEqual([], self.logger.at('ERROR'))
