@@ -20,6 +20,7 @@ from swift.common.swob import HTTPServiceUnavailable, Request, \
     str_to_wsgi, wsgi_quote
 from swift.common.utils import config_true_value, drain_and_close
 from swift.common.wsgi import make_pre_authed_request
+from swift.proxy.controllers.base import get_cache_key
 
 from swift_lightsync.versioning.keys import hidden_container
 from swift_lightsync.versioning.options import Mode
@@ -137,6 +138,8 @@ class VersionedContainer:
         environ.update({
             'PATH_INFO': path, 'swift.authorize': lambda req: None,
             'swift.authorize_override': True, ROWLESS: not rows})
+        if req.method in ('GET', 'HEAD'):
+            environ['swift.infocache'] = self._infocache(environ)
         sent = Request(environ)
         sent.headers[RESERVED_NAMES] = 'true'
         params = sent.params
@@ -145,6 +148,12 @@ class VersionedContainer:
         if stamp is not None:
             sent.headers['X-Timestamp'] = str(stamp)
         return sent
+
+    def _infocache(self, environ):
+        """What a read asks of the hidden container is as in the user's."""
+        return dict(environ.get('swift.infocache', {}), **{
+            get_cache_key(self.account, self.hidden):
+            dict(self.info, sysmeta={})})
 
     def head(self, req, path):
         """

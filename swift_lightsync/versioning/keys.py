@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Optional
 
 from swift_lightsync.versioning.stamp import Stamp
+from swift_lightsync.versioning.version import check_site
 
 #: What Swift keeps clients from using in names.
 RESERVED = '\0'
@@ -123,4 +124,4 @@ class ReadRepairKeys:
     def parse(name):
         """As that of ``WriteRepairKeys``."""
         obj, site, inverted = _split(name, _READ_REPAIR, 4)
-        return Place(obj, Stamp.parse(inverted).inverted, site)
+        return Place(obj, Stamp.parse(inverted).inverted, check_site(site))

@@ -25,7 +25,7 @@ from typing import Optional, Tuple
 from swift.common.swob import str_to_wsgi
 
 from swift_lightsync.versioning.rowdata import Row, parameters_of, \
-    with_parameters
+    stamped_etag, with_parameters
 from swift_lightsync.versioning.stamp import Stamp, TICKS
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
@@ -117,12 +117,10 @@ def put_headers(row):
     """
     if row.deleted:
         return {'X-Timestamp': str(row.stamp)}
-    plain, ours = parameters_of(row.etag)
     return {'X-Timestamp': str(row.stamp),
             'X-Size': str(row.size),
             'X-Content-Type': str_to_wsgi(row.content_type),
-            'X-Etag': with_parameters(
-                plain, **dict(ours, stamp=str(row.stamp)))}
+            'X-Etag': stamped_etag(row)}
 
 
 def _modified(text):

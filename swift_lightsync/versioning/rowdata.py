@@ -17,6 +17,7 @@ What rows say of versions and pointers (VERSIONING.md §3).
 a version, ``Pointer`` what it means for Write-Repair's stored latest.
 """
 
+import re
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Tuple
@@ -29,6 +30,7 @@ from swift_lightsync.versioning.version import Vector, Version, check_site
 DELETE_MARKER = 'application/x-deleted;swift_versions_deleted=1'
 PURGE_MARKER = 'application/x-purged;swift_versions_purged=1'
 MAX_ETAG = 4096
+_BYTES = re.compile(r'\d{1,19}\Z', re.ASCII)
 
 
 class Kind(Enum):
@@ -126,6 +128,23 @@ def parameters_of(etag):
     return '; '.join(rest), ours
 
 
+def stamped_etag(row):
+    """
+    :returns: the etag of a row with its stamp, as container servers store it
+    :raises ValueError: if it is too long
+    """
+    etag, ours = parameters_of(row.etag)
+    return with_parameters(etag, **dict(ours, stamp=row.stamp))
+
+
+def _bytes_of(parameters):
+    found = parameters.get('bytes', '0')
+    if not _BYTES.match(found):
+        raise ValueError('the bytes of a version are %.60r, must be at most '
+                         '19 decimal digits' % found)
+    return int(found)
+
+
 def row_of(entry, name):
     """:returns: the ``Row`` of a version under a name from ``keys``"""
     version = entry.version
@@ -196,7 +215,7 @@ def pointer_of(row, obj):
     for version in frontier:
         if version.id == identity:
             return Pointer(row.stamp, Entry(
-                obj, version, int(ours.get('bytes', '0')), etag,
+                obj, version, _bytes_of(ours), etag,
                 row.content_type, ours.get('at') == 'plain'), frontier)
     raise ValueError('the latest of %.120r is %s, must be in its frontier'
                      % (obj, identity))
@@ -239,5 +258,5 @@ def listed_entry(row):
         return None
     version = Version(Stamp.parse(ours['id']),
                       check_site(ours.get('site', '')), Vector())
-    return Entry(row.name, version, int(ours.get('bytes', '0')), etag,
+    return Entry(row.name, version, _bytes_of(ours), etag,
                  row.content_type, ours.get('at') == 'plain')

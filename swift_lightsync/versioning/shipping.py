@@ -27,7 +27,7 @@ from typing import Optional, Tuple
 
 from swift_lightsync.versioning.keys import RESERVED
 from swift_lightsync.versioning.rowdata import DELETE_MARKER, MAX_ETAG, \
-    PURGE_MARKER, Entry, Kind, parameters_of
+    PURGE_MARKER, Entry, Kind, parameters_of, row_of, stamped_etag
 from swift_lightsync.versioning.stamp import Stamp
 from swift_lightsync.versioning.version import Vector, Version, check_site
 
@@ -126,11 +126,21 @@ def _field(fields, name, cls, what):
     return found
 
 
+def _length(text, what):
+    """:returns: bytes of a text in UTF-8"""
+    try:
+        return len(text.encode('utf8'))
+    except UnicodeEncodeError:
+        raise ValueError('%s is %.80r, must hold no surrogates' % (
+            what, text)) from None
+
+
 def _text(fields, name, most, what):
     found = _field(fields, name, str, what)
-    if len(found.encode('utf8')) > most:
+    length = _length(found, '%s: %s' % (what, name))
+    if length > most:
         raise ValueError('%s: %s has %d bytes, at most %d are allowed' % (
-            what, name, len(found.encode('utf8')), most))
+            what, name, length, most))
     if RESERVED in found or '\n' in found or '\r' in found:
         if name != 'object' or RESERVED in found:
             raise ValueError('%s: %s is %.80r, must hold no null character '
@@ -150,6 +160,26 @@ def _stamp(fields, name, what, optional=False):
     if optional and fields.get(name) is None:
         return None
     return Stamp.parse(_field(fields, name, str, what))
+
+
+def _id(fields, what):
+    stamp = _stamp(fields, 'id', what)
+    if not stamp.is_tick:
+        raise ValueError('%s: id is %s, must be given by a clock' % (
+            what, stamp))
+    return stamp
+
+
+def _etag(fields, what):
+    etag = _text(fields, 'etag', MAX_ETAG, what)
+    # It is the value of a header of container servers.
+    if not (etag.isascii() and etag.isprintable()):
+        raise ValueError('%s: etag is %.80r, must be of printable ASCII' % (
+            what, etag))
+    if parameters_of(etag)[1]:
+        raise ValueError('%s: etag is %.80r, must have no parameters sv_*' % (
+            what, etag))
+    return etag
 
 
 def _kind(fields, what):
@@ -189,7 +219,7 @@ def _offered(fields):
         raise ValueError('%s is %.60r, must be a JSON object' % (
             what, fields))
     return Offered(
-        _name(fields, what), _stamp(fields, 'id', what),
+        _name(fields, what), _id(fields, what),
         check_site(_field(fields, 'site', str, what)), _kind(fields, what),
         _stamp(fields, 'changed', what, optional=True))
 
@@ -228,7 +258,8 @@ def _headers(fields, what):
             raise ValueError('%s: header %.80s is %.80r, must be there once, '
                              'without line breaks and null characters' % (
                                  what, name, value))
-        total += len(name.encode('utf8')) + len(value.encode('utf8'))
+        total += _length(name, '%s: the name of a header' % what) + \
+            _length(value, '%s: header %.80s' % (what, name))
         headers[name] = value
     if total > MAX_HEADERS:
         raise ValueError('%s: its headers have %d bytes, at most %d are '
@@ -242,7 +273,7 @@ def _version(fields, what):
         raise ValueError('%s: deleted is %.60r, must be true or false' % (
             what, deleted))
     version = Version(
-        _stamp(fields, 'id', what),
+        _id(fields, what),
         check_site(_field(fields, 'site', str, what)),
         Vector.parse(_field(fields, 'vector', str, what)), deleted)
     if dict(version.vector).get(version.site) != version.id:
@@ -256,7 +287,7 @@ def _shipment(fields):
     entry = Entry(
         _name(fields, what), _version(fields, what),
         _count(fields, 'size', MAX_SIZE, what),
-        _text(fields, 'etag', MAX_ETAG, what),
+        _etag(fields, what),
         _text(fields, 'type', MAX_TYPE, what),
         purged=_stamp(fields, 'purged', what, optional=True),
         changed=_stamp(fields, 'changed', what, optional=True))
@@ -271,9 +302,8 @@ def _shipment(fields):
     elif length:
         raise ValueError('%s: length is %d, must be 0 for kind %s' % (
             what, length, entry.kind.value))
-    if parameters_of(entry.etag)[1]:
-        raise ValueError('%s: etag is %.80r, must have no parameters sv_*' % (
-            what, entry.etag))
+    # Before its data is stored: no row could tell of it.
+    stamped_etag(row_of(entry, entry.object))
     return Shipment(entry, _headers(fields, what), length)
 
 
@@ -284,9 +314,9 @@ def decode(head):
     :raises ValueError: if it is none
     """
     fields = _object(head, 'a head')
-    if fields.get('format') != FORMAT:
+    if _field(fields, 'format', int, 'a head') != FORMAT:
         raise ValueError('the format of a head is %.60r, must be %d' % (
-            fields.get('format'), FORMAT))
+            fields['format'], FORMAT))
     if fields.get('verb') == 'ship':
         return _shipment(fields)
     if fields.get('verb') != 'offer':

@@ -40,7 +40,7 @@ MAX_NONCES = 500000
 MIN_KEY = 32
 _ALGORITHM = 'hmac-sha256'
 _CLAIM = re.compile(
-    r'hmac-sha256 ([a-z0-9-]{1,32}) (\d{1,12}) ([0-9a-f]{32}) '
+    r'hmac-sha256 ([a-z0-9-]{1,32}) (0|[1-9]\d{0,11}) ([0-9a-f]{32}) '
     r'([0-9a-f]{64})\Z', re.ASCII)
 
 

@@ -29,6 +29,7 @@ MAX_SITES = 256
 _RANK_SHIFT = 32
 #: Above the rank: how often a pointer was revised.
 _REVISION_SHIFT = 40
+_NO_OFFSET = '0' * 16
 _TEXT = re.compile(r'(\d{10})\.(\d{5})(?:_([0-9a-f]{16}))?\Z', re.ASCII)
 
 
@@ -58,6 +59,8 @@ class Stamp:
                              'decimals and a 16-digit hexadecimal offset' %
                              (text,))
         seconds, fraction, offset = match.groups()
+        if offset == _NO_OFFSET:
+            raise ValueError('a stamp is %s, must have no offset of 0' % text)
         return cls(int(seconds) * TICKS + int(fraction),
                    int(offset or '0', 16))
 
@@ -102,6 +105,11 @@ class Stamp:
         if stamp.ticks != self.ticks or later < 0:
             return None
         return Stamp(self.ticks + (later >> 16))
+
+    @property
+    def is_tick(self):
+        """Whether a clock can have given it: not by revising another."""
+        return self.offset < 1 << _REVISION_SHIFT
 
     @property
     def seconds(self):
