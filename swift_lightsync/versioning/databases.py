@@ -75,9 +75,10 @@ class Database:
     :param broker: a ``ContainerBroker``
     :param device: the name of the device it is on
     :param site: the name of this site
+    :param mode: of a user's container, a text
     """
 
-    def __init__(self, broker, device, site):
+    def __init__(self, broker, device, site, mode=''):
         self.broker = broker
         self.device = device
         self.site = site
@@ -87,7 +88,7 @@ class Database:
         self.container = user_container(root) if self.hidden else root
         self.hidden_container = root if self.hidden else None
         self.id = broker.get_info()['id']
-        self.mode = broker.metadata.get(MODE, ('', ''))[0]
+        self.mode = mode
 
     def __str__(self):
         return '%s/%s on %s' % (self.account, self.broker.container,
@@ -151,21 +152,34 @@ def _state(directory):
     return tuple(sorted(state))
 
 
+def _mode(broker):
+    """:returns: that of a container, empty if no versions are enabled"""
+    def said(name):
+        return broker.metadata.get(name, ('', ''))[0]
+    return said(MODE) if config_true_value(said(ENABLED)) else ''
+
+
 class Databases:
     """
     Finds them.
 
     :param devices: the directory of all devices
     :param site: the name of this site
+    :param mode_of: a function of the account and the name of a container: a
+        text, the mode if its versions are enabled, else empty; None if
+        nobody says
     """
 
-    def __init__(self, devices, mount_check, site, logger):
+    def __init__(self, devices, mount_check, site, logger, mode_of):
         self.devices = devices
         self.mount_check = mount_check
         self.site = site
         self.logger = logger
+        self._mode_of = mode_of
         # By directory.
         self._looked = {}
+        # Of the containers of shards, as they were said to be in this scan.
+        self._modes = {}
 
     def __iter__(self):
         for directory, looked in list(self._looked.items()):
@@ -173,7 +187,7 @@ class Databases:
 
     def scan(self):
         """Look for databases that are new, gone or enabled since."""
-        there = {}
+        there, self._modes = {}, {}
         for path, device, _ in audit_location_generator(
                 self.devices, DATADIR, '.db', mount_check=self.mount_check,
                 logger=self.logger):
@@ -198,26 +212,37 @@ class Databases:
         state = _state(directory)
         looked = self._looked.get(directory)
         if looked is None or looked.state != state:
-            self._looked[directory] = _Looked(
-                state, self._followed(directory, device, looked))
+            self._looked[directory] = self._looked_at(
+                directory, device, state, looked.followed if looked else ())
 
-    def _followed(self, directory, device, looked):
+    def _looked_at(self, directory, device, state, before):
+        """:returns: a ``_Looked``"""
         name = os.path.basename(directory) + '.db'
         broker = ContainerBroker(os.path.join(directory, name),
                                  logger=self.logger)
-        root = broker.root_container
-        if root.startswith(RESERVED):
+        hidden, mode = broker.root_container.startswith(RESERVED), ''
+        if hidden:
             try:
-                user_container(root)
+                user_container(broker.root_container)
             except ValueError:
-                return ()
-        elif not config_true_value(broker.metadata.get(
-                ENABLED, ('', ''))[0]):
-            return ()
-        if broker.is_deleted():
-            return ()
-        found = [Database(each, device, self.site)
+                return _Looked(state, ())
+        elif broker.is_root_container():
+            mode = _mode(broker)
+        else:
+            # That its container gets versions does not change the shard.
+            state, mode = None, self._mode_of_root(broker)
+            if mode is None:
+                return _Looked(state, before)
+        if not (hidden or mode) or broker.is_deleted():
+            return _Looked(state, ())
+        known = {each.id: each for each in before}
+        found = [Database(each, device, self.site, mode)
                  for each in broker.get_brokers()]
-        before = {each.id: each for each in (
-            looked.followed if looked else ())}
-        return tuple(before.get(each.id, each) for each in found)
+        return _Looked(state, tuple(
+            known.get(each.id, each) for each in found))
+
+    def _mode_of_root(self, broker):
+        root = broker.root_account, broker.root_container
+        if root not in self._modes:
+            self._modes[root] = self._mode_of(*root)
+        return self._modes[root]

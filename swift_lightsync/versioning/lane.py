@@ -62,7 +62,9 @@ class Lane:
         self._now = now
         # By the databases' ids.
         self._progress = {}
+        # What they were when all was looked at, and when it was only noted.
         self._states = {}
+        self._noted = {}
 
     def run_forever(self):
         while True:
@@ -84,8 +86,6 @@ class Lane:
                     for directory, database in self.databases
                     if database.hidden == self.task.of_hidden]
         for directory, database in followed:
-            if not self.task.is_ready(self._now()):
-                break
             try:
                 more |= self._work(directory, database)
             except BROKER_ERRORS as err:
@@ -98,6 +98,7 @@ class Lane:
         for known in set(self._progress) - ids:
             del self._progress[known]
             self._states.pop(known, None)
+            self._noted.pop(known, None)
         return more
 
     def lag(self):
@@ -120,19 +121,34 @@ class Lane:
             return False
         # Unless all of it is looked at, it is to be looked at again.
         self._states.pop(database.id, None)
-        after = progress.point
+        if not self.task.is_ready(self._now()):
+            self._note(database, progress, state)
+            return False
+        ordinal, replicas = self._ordinal(database)
+        share, after = replicas if ordinal is None else 0, progress.point
         for _ in range(TURN):
             if not self.task.is_ready(self._now()):
                 return False
-            items, after = self._batch(database, progress, after)
+            items, after = self._batch(database, progress, after, share,
+                                       (ordinal, replicas))
             if items:
                 self._run(database, progress, items)
             if progress.advance():
                 database.save_point(self.task.name, progress.point)
             if not items:
-                self._states[database.id] = state
-                return False
+                # Where much is due, others are busy with their own shares.
+                share, after = share + 1, progress.point
+                if share >= replicas or self._now() < progress.due_at:
+                    self._states[database.id] = state
+                    return False
         return True
+
+    def _note(self, database, progress, state):
+        """Look at what is new, for ``lag``."""
+        if state != self._noted.get(database.id):
+            for _ in self._rows(database, progress, progress.end):
+                pass
+            self._noted[database.id] = state
 
     def _run(self, database, progress, items):
         for rowid, done in self.task.run(database, items):
@@ -142,33 +158,38 @@ class Lane:
                 progress.hold(rowid, self._now(), self._options.retry_delay,
                               self._options.max_retry_delay)
 
-    def _batch(self, database, progress, after):
+    def _batch(self, database, progress, after, share, place):
         """
         :param after: the ROWID of the last row that was looked at
+        :param share: whose rows are wanted: 0 for those that this replica's
+            server is the first to act on, 1 for those that it takes over
+            first
+        :param place: of this replica, and how many there are
         :returns: the ``Item`` that are due, as many as go at once, and the
             last row that was looked at
         """
         now, batch = self._now(), []
-        ordinal, replicas = self._ordinal(database)
-        while after < progress.point + WINDOW:
+        for after, item in self._rows(database, progress, after):
+            whose = turn(crc32(item.row.name.encode('utf8')), *place)
+            if progress.is_new(after):
+                progress.schedule(after, now + self.task.delay +
+                                  self._options.handover_delay * whose)
+            if whose == share and progress.is_due(after, now):
+                batch.append(item)
+                if len(batch) == self._options.batch_size:
+                    break
+        return batch, after
+
+    def _rows(self, database, progress, after):
+        """Look at the rows after a ROWID: (ROWID, ``Item``) of each."""
+        end = progress.point + WINDOW
+        while after < end:
             page = database.items(after)
             progress.look(after, [row[:2] for row in page], len(page) < PAGE)
             for after, _, item in page:
                 if item is None or not self.task.wants(item):
                     progress.done(after)
-                    continue
-                if progress.is_new(after):
-                    progress.schedule(after, now + self._delay(
-                        item, ordinal, replicas))
-                if progress.is_due(after, now):
-                    batch.append(item)
-                    if len(batch) == self._options.batch_size:
-                        return batch, after
+                else:
+                    yield after, item
             if len(page) < PAGE:
                 break
-        return batch, after
-
-    def _delay(self, item, ordinal, replicas):
-        """After how many seconds this replica's server is to act."""
-        return self.task.delay + self._options.handover_delay * turn(
-            crc32(item.row.name.encode('utf8')), ordinal, replicas)

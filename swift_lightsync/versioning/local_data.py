@@ -10,14 +10,20 @@
 # implied.
 # See the License for the specific language governing permissions and
 # limitations under the License.
-"""The data of versions, read through the proxy-server's code of this site."""
+"""
+The data of versions, and what containers are, read through the proxy-server's
+code of this site.
+"""
 
 from dataclasses import replace
 
+from swift.common.concurrency import Timeout
+from swift.common.http import HTTP_NOT_FOUND
 from swift.common.internal_client import InternalClient, UnexpectedResponse
-from swift.common.utils import close_if_possible
+from swift.common.utils import close_if_possible, config_true_value
 from swift.common.wsgi import ConfigString
 
+from swift_lightsync.versioning.databases import ENABLED, MODE
 from swift_lightsync.versioning.rowdata import Kind
 from swift_lightsync.versioning.shipping import Shipment, is_stored, \
     lowered
@@ -65,6 +71,19 @@ class LocalData:
 
     def __init__(self, client):
         self._client = client
+
+    def mode_of(self, account, container):
+        """
+        :returns: a text, the mode of a container if its versions are enabled,
+            else empty; None if it cannot be read
+        """
+        try:
+            found = self._client.get_container_metadata(
+                account, container, acceptable_statuses=(2, HTTP_NOT_FOUND))
+        except (UnexpectedResponse, Timeout):
+            return None
+        enabled = config_true_value(found.get(ENABLED.lower()))
+        return found.get(MODE.lower(), '') if enabled else ''
 
     def open(self, database, item):
         """

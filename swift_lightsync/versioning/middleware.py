@@ -23,12 +23,14 @@ import secrets
 import time
 
 from swift.common.constraints import check_utf8, valid_api_version
+from swift.common.http import is_server_error
 from swift.common.registry import register_swift_info
 from swift.common.swob import HTTPBadRequest, HTTPException, \
     HTTPInternalServerError, HTTPNotFound, HTTPServiceUnavailable, Request, \
     wsgi_to_str
 from swift.common.utils import cache_from_env, get_logger
-from swift.proxy.controllers.base import get_container_info
+from swift.proxy.controllers.base import get_account_info, \
+    get_container_info
 
 from swift_lightsync.proxy_server import Application
 from swift_lightsync.versioning.account_context import AccountContext
@@ -166,8 +168,15 @@ class Versioning:
         """
         :param environ: its path may be of another container or an object
         :returns: a ``VersionedContainer``
+        :raises HTTPServiceUnavailable: if nobody says what it is: it would
+            be taken for one without versions
         """
         info = get_container_info(environ, self.app, swift_source=SOURCE)
+        # It is 0 where nothing is known of the account.
+        status = info['status'] or get_account_info(
+            environ, self.app, swift_source=SOURCE)['status']
+        if is_server_error(status):
+            raise HTTPServiceUnavailable(request=Request(environ))
         versioned = VersionedContainer(
             self.app, account, container, info,
             lambda: self.strategy(environ, versioned),

@@ -107,6 +107,11 @@ class Progress:
         return self.point != before
 
     @property
+    def end(self):
+        """:returns: the ROWID of the last row that was seen"""
+        return max(self._rows, default=self.point)
+
+    @property
     def waiting(self):
         """:returns: the ROWIDs of the rows that were seen and are not done"""
         return [row for row, seen in self._rows.items() if not seen.done]

@@ -73,15 +73,15 @@ class VersionsPropagator(Daemon):
         self._ips = whataremyips(
             conf.get('ring_ip', conf.get('bind_ip', '0.0.0.0')))
         self._port = int(conf.get('bind_port', 6201))
-        self.databases = Databases(
-            conf.get('devices', '/srv/node'),
-            config_true_value(conf.get('mount_check', 'true')),
-            self.sites.site, self.logger)
         rank = self.sites.site_preference.index(self.sites.site)
         self._clock = HybridClock(offset_of(rank, int.from_bytes(
             os.urandom(4), 'big')), 0)
         self._source = LocalData(swift or make_client(
             conf.get('internal_client_conf_path'), SECTION))
+        self.databases = Databases(
+            conf.get('devices', '/srv/node'),
+            config_true_value(conf.get('mount_check', 'true')),
+            self.sites.site, self.logger, self._source.mode_of)
         self.peer_tasks, self.upkeep = self._tasks()
         self.lanes = [Lane(task, self.databases, self._ordinal, self.options,
                            self.logger)

@@ -61,16 +61,9 @@ class ReadRepair(Strategy):
         :returns: the ``Entry`` of one version (see ``purged``), or None if
             it was never heard of
         """
-        sites = self._sites_of(stamp)
-        *found, listed = self.rows.read(*[
+        return self._one_of(obj, stamp, [
             Query(True, self.keys.version(obj, self.name_only(stamp, site)),
-                  exact=True) for site in sites],
-            Query(False, obj, exact=True))
-        entries = [self.entry(row) for rows in found for row in rows]
-        matching = [entry for entry in self.with_null(
-            entries, next(iter(listed), None))
-            if entry.version.id == stamp]
-        return next(iter(matching), None)
+                  exact=True) for site in self._sites_of(stamp)])
 
     def name_of(self, obj, stamp):
         """

@@ -25,6 +25,7 @@ from swift.common.exceptions import ConnectionTimeout
 from swift.common.header_key_dict import HeaderKeyDict
 from swift.common.http import HTTP_INSUFFICIENT_STORAGE, \
     HTTP_MOVED_PERMANENTLY, HTTP_NOT_FOUND, is_server_error, is_success
+from swift.common.utils import config_true_value
 
 #: Where a node did not answer.
 NO_ANSWER = 0
@@ -61,6 +62,17 @@ class Answer:
     def is_of_shards(self):
         """Whether it lists shards instead of rows."""
         return self.headers.get('X-Backend-Record-Type') == 'shard'
+
+    @property
+    def may_have_shards(self):
+        """Whether the replica, which lists rows, may redirect writes."""
+        return not self.is_of_shards and config_true_value(
+            self.headers.get('X-Container-Sysmeta-Sharding'))
+
+    @property
+    def is_sharding(self):
+        """Whether the replica still has rows that no shard has yet."""
+        return self.headers.get('X-Backend-Sharding-State') == 'sharding'
 
     def records(self):
         return json.loads(self.body) if self.body else []

@@ -73,16 +73,24 @@ class _Shard:
     upper: str
 
 
-def _shards_of(answers):
-    """:returns: a list of ``_Shard`` of all that any of them names"""
+def _shards_of(answers, place):
+    """
+    :param place: (account, container) that answered
+    :returns: a list of ``_Shard`` of all that any of them names, and first
+        the container itself if it has rows that its shards lack
+    """
     found = {}
     for answer in answers:
         if answer.is_of_shards:
             for record in answer.records():
-                place = tuple(record['name'].split('/', 1))
-                found[place] = _Shard(place, record['lower'],
-                                      record['upper'])
-    return sorted(found.values(), key=lambda shard: shard.lower)
+                name = tuple(record['name'].split('/', 1))
+                found[name] = _Shard(name, record['lower'], record['upper'])
+    # As part of the list it stands for a gap between shards.
+    found.pop(place, None)
+    shards = sorted(found.values(), key=lambda shard: shard.lower)
+    if any(answer.is_sharding for answer in answers):
+        shards.insert(0, _Shard(place, '', ''))
+    return shards
 
 
 class RowReader:
@@ -124,15 +132,21 @@ class RowReader:
                  for answer in answers if not answer.is_of_shards]
         whole = united([page for _, page in pages], query.limit,
                        query.reverse)
-        if len(pages) == len(answers):
-            if query.hidden and kind == 'auto':
-                self._mend(place, pages, whole, query)
+        if kind == 'object':
             return whole, 1
+        if len(pages) == len(answers) and query.hidden:
+            self._mend(place, pages, whole, query)
+        rounds = 1
+        if any(answer.may_have_shards for answer in answers):
+            answers += self._answers(place, query, 'shard')
+            rounds += 1
+        shards = [shard for shard in _shards_of(answers, place)
+                  if query.overlaps(shard.lower, shard.upper)]
+        if not shards:
+            return whole, rounds
         if depth == MAX_DEPTH:
             raise unavailable(place, answers, majority(len(answers)))
-        shards = [shard for shard in _shards_of(answers)
-                  if query.overlaps(shard.lower, shard.upper)]
-        return self._from_shards(place, shards, query, whole, depth)
+        return self._from_shards(place, shards, query, whole, rounds, depth)
 
     def _page_of(self, answer, query):
         rows = tuple(map(row_of_record, answer.records()))
@@ -141,13 +155,12 @@ class RowReader:
                               if row.name == query.prefix), False)
         return Page(rows, len(rows) >= query.limit)
 
-    def _from_shards(self, place, shards, query, whole, depth):
+    def _from_shards(self, place, shards, query, whole, rounds, depth):
         if query.reverse:
             shards.reverse()
-        found, rounds = list(whole.rows), 1
+        found = list(whole.rows)
         end = whole.rows[-1].name if whole.truncated else None
         for number, shard in enumerate(shards):
-            # the container itself stands for what no shard has yet
             rows, more = self.rows(
                 shard.place, query,
                 'object' if shard.place == place else 'auto', depth + 1)

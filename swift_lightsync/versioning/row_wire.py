@@ -62,7 +62,8 @@ class Query:
 
     def parameters(self):
         """:returns: those of the query string, a dict"""
-        found = {'format': 'json', 'states': 'listing',
+        # A shard is written to before its older rows are moved there.
+        found = {'format': 'json', 'states': 'listing,updating',
                  'prefix': self.prefix, 'limit': self.limit or '',
                  'marker': self.marker, 'end_marker': self.end_marker,
                  'reverse': 'true' if self.reverse else ''}

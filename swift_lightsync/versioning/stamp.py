@@ -112,6 +112,11 @@ class Stamp:
         return self.offset < 1 << _REVISION_SHIFT
 
     @property
+    def is_of_a_filter(self):
+        """Whether no proxy without the filter's clock can have given it."""
+        return self.offset >> _RANK_SHIFT != 0
+
+    @property
     def seconds(self):
         return self.ticks / TICKS
 

@@ -255,6 +255,23 @@ class Strategy:
         self.follow(entry, row.stamp)
         return entry
 
+    def _one_of(self, obj, stamp, queries):
+        """
+        :param queries: of the rows that the version may have
+        :returns: the ``Entry`` of a version, or None; 1 round
+        """
+        listed = None
+        if stamp.is_of_a_filter:
+            found = self.rows.read(*queries)
+        else:
+            # It may be a null version without a row of its own.
+            *found, plain = self.rows.read(*queries,
+                                           Query(False, obj, exact=True))
+            listed = next(iter(plain), None)
+        entries = [self.entry(row) for rows in found for row in rows]
+        return next((entry for entry in self.with_null(entries, listed)
+                     if entry.version.id == stamp), None)
+
     def follow(self, entry, *stamps):
         """Let all later versions of this site be after what it has read."""
         for stamp in stamps:

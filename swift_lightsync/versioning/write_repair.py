@@ -70,12 +70,7 @@ class WriteRepair(Strategy):
         :returns: the ``Entry`` of one version (see ``purged``), or None if
             it was never heard of
         """
-        versions, listed = self.rows.read(
-            self._version_query(obj, stamp), Query(False, obj, exact=True))
-        found = [entry for entry in self.with_null(
-            list(map(self.entry, versions)), next(iter(listed), None))
-            if entry.version.id == stamp]
-        return next(iter(found), None)
+        return self._one_of(obj, stamp, [self._version_query(obj, stamp)])
 
     def name_of(self, obj, stamp):
         """:returns: the name of a version's data, by its id alone"""

@@ -14,8 +14,11 @@
 
 import unittest
 from types import SimpleNamespace
+from unittest import mock
+from zlib import crc32
 
 from swift_lightsync.versioning.lane import TURN, Lane
+from swift_lightsync.versioning.progress import turn
 from swift_lightsync.versioning.propagator_options import PropagatorOptions
 from tests.unit.versioning.fakes import NOW
 
@@ -78,12 +81,14 @@ class Task:
 
 class TestLane(unittest.TestCase):
 
-    def lane(self, work, **rows):
+    def lane(self, work, place=(0, 1), **rows):
         self.databases = Databases(
             (name, Database(name, count)) for name, count in rows.items())
         self.task = Task(work)
-        return Lane(self.task, self.databases, lambda database: (0, 1),
-                    PropagatorOptions(batch_size=BATCH), None, lambda: NOW)
+        options = PropagatorOptions(batch_size=BATCH, handover_delay=10)
+        self.now = NOW
+        return Lane(self.task, self.databases, lambda database: place,
+                    options, None, lambda: self.now)
 
     def test_all_rows_are_done_and_then_left_alone(self):
         lane = self.lane(lambda database, rows: rows, a=BATCH + 1, b=1)
@@ -106,15 +111,58 @@ class TestLane(unittest.TestCase):
 
     def test_what_a_turn_has_left_is_done_in_the_next(self):
         lane = self.lane(lambda database, rows: rows, a=BATCH * TURN * 2 + 1)
-        for turn, more in ((1, True), (2, True), (3, False)):
+        for number, more in ((1, True), (2, True), (3, False)):
             self.assertEqual(more, lane.run_pass())
-            self.assertEqual(min(BATCH * TURN * turn, BATCH * TURN * 2 + 1),
+            self.assertEqual(min(BATCH * TURN * number, BATCH * TURN * 2 + 1),
                              self.databases['a'].saved)
 
     def test_all_that_is_due_is_done_at_once_if_wanted(self):
         lane = self.lane(lambda database, rows: rows, a=BATCH * TURN * 2 + 1)
         lane.run_all()
         self.assertEqual(BATCH * TURN * 2 + 1, self.databases['a'].saved)
+
+    def share(self, which, place, count):
+        """:returns: the rows on which a replica acts in that turn"""
+        return [row for row in range(1, count + 1) if turn(
+            crc32(str(row).encode()), *place) == which]
+
+    def test_its_own_share_comes_first_however_late_it_is(self):
+        count, place = 3 * BATCH, (1, 3)
+        lane = self.lane(lambda database, rows: (), place, a=count)
+        lane.run_pass()
+        own = self.share(0, place, count)
+        self.assertEqual(own, sum((rows for _, rows in self.task.seen), []))
+        self.task.seen.clear()
+        self.now += 100
+        lane.run_pass()
+        self.assertEqual(
+            own + self.share(1, place, count) + self.share(2, place, count),
+            sum((rows for _, rows in self.task.seen), []))
+
+    def test_a_replica_at_no_place_takes_over_last(self):
+        lane = self.lane(lambda database, rows: rows, (None, 3), a=BATCH)
+        lane.run_pass()
+        self.assertEqual([], self.task.seen)
+        self.now += 30
+        lane.run_pass()
+        self.assertEqual([('a', list(range(1, BATCH + 1)))], self.task.seen)
+
+    def test_what_who_is_away_may_lack_is_known(self):
+        lane = self.lane(lambda database, rows: rows, a=BATCH, b=2 * BATCH)
+        self.task.is_ready = lambda now: False
+        lane.run_pass()
+        self.assertEqual(3 * BATCH, lane.lag().rows)
+        self.databases['a'].rows += 1
+        lane.run_pass()
+        self.assertEqual(3 * BATCH + 1, lane.lag().rows)
+        with mock.patch.object(Database, 'items') as items:
+            lane.run_pass()
+        items.assert_not_called()
+        self.task.is_ready = lambda now: True
+        lane.run_all()
+        self.assertEqual(0, lane.lag().rows)
+        self.assertEqual(3 * BATCH + 1, sum(
+            len(rows) for _, rows in self.task.seen))
 
     def test_who_is_away_is_not_waited_for(self):
         lane = self.lane(lambda database, rows: (), a=BATCH * TURN * 2)

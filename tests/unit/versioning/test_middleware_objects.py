@@ -13,9 +13,10 @@
 """The versioning filter: requests to the latest of an object."""
 
 import unittest
+from unittest import mock
 
 from swift.common.swob import HTTPForbidden, HTTPPreconditionFailed, \
-    str_to_wsgi, wsgi_quote
+    HTTPServiceUnavailable, str_to_wsgi, wsgi_quote
 
 from swift_lightsync.versioning.expiry import DELETE_AT
 from swift_lightsync.versioning.keys import hidden_container
@@ -276,6 +277,22 @@ class LatestCase(ObjectCase):
         for method in 'GET', 'PUT', 'DELETE', 'POST':
             self.assertEqual(503, self.status(method, body='x'), method)
         self.assertEqual(4, self.ask.logger.counters['rows.unavailable'])
+
+    def test_a_container_of_which_nobody_knows_is_a_503(self):
+        self.ask.put('o')
+        before = self.ask.proxy.writes('PUT')
+        known = self.ask.proxy.containers['a', 'c'].copy()
+        for kind in 'container', 'account':
+            with mock.patch.object(
+                    self.ask.proxy, '_%s_HEAD' % kind,
+                    lambda req, *path: HTTPServiceUnavailable(request=req)):
+                for method in 'GET', 'PUT', 'DELETE', 'POST':
+                    self.assertEqual(503, self.status(method, body='x'),
+                                     (kind, method))
+                self.assertEqual(503, self.status(
+                    'POST', 'c', headers={'X-Versions-Enabled': 'true'}))
+        self.assertEqual(before, self.ask.proxy.writes('PUT'))
+        self.assertEqual(known, self.ask.proxy.containers['a', 'c'])
 
     def test_options_go_through(self):
         self.ask.proxy._object_OPTIONS = lambda req, *path: \

@@ -38,6 +38,14 @@ class TestNullVersions(StrategyCase):
         self.assertEqual([entry.version.id], ids(strategy.current()))
         self.assertEqual(null, strategy.get('o', null.version.id))
 
+    def test_only_an_id_that_may_be_of_one_is_looked_for_there(self):
+        entry = self.put(self.strategy)
+        for stamp, is_asked in ((entry.version.id, False),
+                                (Stamp(entry.version.id.ticks), True)):
+            with self.north.network.counted() as count:
+                self.strategy.get('o', stamp)
+            self.assertEqual(is_asked, ('GET', '/a/c') in count.sent)
+
     def test_it_is_listed_among_others(self):
         strategy = self.strategy
         for name in ('a', 'm', 'z'):
