@@ -32,7 +32,7 @@ def how_to_go_on(show, acts, stay):
     :param acts: the Acts that were played
     :param stay: whether their clusters stay up
     """
-    if not stay:
+    if acts and not stay:
         show.scene('The clusters are down')
         show.say('Their data stays. To start them again, or delete it:')
         for act in acts:

@@ -81,6 +81,32 @@ class Show:
         yield counter.count
         counter.end()
 
+    @contextmanager
+    def waiting(self, text):
+        """
+        :param text: a callable that returns how it stands; another thread
+            calls it
+        :returns: a context in which this is said again and again, and at
+            its end
+        """
+        def indented():
+            return INDENT + text()
+
+        def repeat():
+            while not over.wait(REDRAW_INTERVAL):
+                line.again(indented)
+
+        line = _Line(self._print, self.stream.isatty())
+        over = threading.Event()
+        thread = threading.Thread(target=repeat)
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join()
+            line.end(indented())
+
     def table(self, heads, rows):
         """
         Print a table; all columns but the first are aligned right.
@@ -97,33 +123,50 @@ class Show:
             self._print((INDENT + '  '.join(cells)).rstrip())
 
 
-class _Progress:
+class _Line:
+    """What is said again now and then: on a terminal, in its place."""
 
-    def __init__(self, write, in_place, what, total):
+    def __init__(self, write, in_place):
         self.write = write
         self.before, self.after, self.interval = (
             ('\r', '', REDRAW_INTERVAL) if in_place
             else ('', '\n', REPEAT_INTERVAL))
+        self.begin = time.monotonic()
+        self.next_time = self.begin + self.interval
+
+    def again(self, text):
+        """
+        :param text: a callable that returns it
+        """
+        now = time.monotonic()
+        if now >= self.next_time:
+            self.next_time = now + self.interval
+            self.write(self.before + text(), end=self.after)
+
+    def end(self, text):
+        self.write(self.before + text)
+
+
+class _Progress:
+
+    def __init__(self, write, in_place, what, total):
+        self.line = _Line(write, in_place)
         self.what = what
         self.total = total
         self.done = 0
-        self.begin = time.monotonic()
-        self.next_line = self.begin + self.interval
         self.lock = threading.Lock()
 
     def count(self):
         with self.lock:
             self.done += 1
-            now = time.monotonic()
-            if now >= self.next_line and self.done < self.total:
-                self.next_line = now + self.interval
-                self.write(self.before + self._line(), end=self.after)
+            if self.done < self.total:
+                self.line.again(self._text)
 
     def end(self):
-        self.write(self.before + self._line())
+        self.line.end(self._text())
 
-    def _line(self):
-        seconds = time.monotonic() - self.begin
+    def _text(self):
+        seconds = time.monotonic() - self.line.begin
         return '%s%d of %d %s, %.0f s (%.0f a second)' % (
             INDENT, self.done, self.total, self.what, seconds,
             self.done / max(seconds, 0.001))

@@ -16,15 +16,18 @@ The stage: a directory that is the demonstration's own, and its clusters.
 ``lightsync`` is the cluster of the first act. ``stock`` gets a copy of its
 object data: the same rings but for the ports, so the same placement, and
 Swift's own object-server and replicator. ``volumes`` is that of the second
-act; what is in volumes needs ssync. ``roles`` is that of the third.
+act; what is in volumes needs ssync. ``roles`` is that of the third. ``sites``
+has those of the fourth, while it is played.
 """
 
+from contextlib import suppress
 import fcntl
 import os
 
 from tools.benchmarks.sync.site import OPTIONS
 from tools.cluster import Cluster, ClusterSpec, Policy, commands
 from tools.cluster.disks import DIRECTORY_NOTE
+from tools.cluster.sites import STATE, Sites
 from tools.demonstration.errors import DemoError
 
 MARKER = '.lightsync-demo'
@@ -40,6 +43,11 @@ NODE_TIMEOUT = 2
 #: A node that is back is written to at once, so that each kill strikes one
 #: that is at work; else the proxy would spare it for a minute.
 FORGETFUL = {'error_suppression_interval': 0.5}
+#: of the sites in turn
+MODES = ('write-repair', 'read-repair')
+#: Propagators that look often, and soon try again: seconds.
+EAGER = {'interval': 0.1, 'scan_interval': 0.5, 'repair_delay': 0.5,
+         'handover_delay': 1, 'retry_delay': 0.2, 'max_retry_delay': 1}
 
 
 def _options(of_proxy):
@@ -77,6 +85,7 @@ class Stage:
             base_port=base_port + 3 * PORTS, sync_method=sync_method,
             policies=(STOCK, PROAR),
             options=_options({**FORGETFUL, 'node_timeout': NODE_TIMEOUT})))
+        self.sites_root = os.path.join(self.directory, 'sites')
         self.lock = self._take()
 
     @property
@@ -138,7 +147,20 @@ class Stage:
         there = self.clusters()
         for cluster in there:
             cluster.destroy()
+        if os.path.isdir(self.sites_root):
+            there.append(self.make_sites())
+            there[-1].destroy()
         return bool(there)
+
+    def make_sites(self):
+        """
+        :returns: three Sites, not up yet. Those of an earlier demonstration
+            have to be destroyed by this before, and can be, whatever there
+            is of them: they are the same but for their ports and keys
+        """
+        with suppress(FileNotFoundError):
+            os.unlink(os.path.join(self.sites_root, STATE))
+        return Sites(self.sites_root, 3, MODES, EAGER, nodes=1)
 
     def copy_objects(self):
         """Copy each device's objects to the stock cluster's device."""

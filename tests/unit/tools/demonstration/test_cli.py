@@ -12,11 +12,13 @@
 # limitations under the License.
 """What is wrong with the command line is said before anything is done."""
 
-from contextlib import redirect_stderr
+from contextlib import redirect_stderr, redirect_stdout
 import io
 import os
 import tempfile
+from types import SimpleNamespace
 import unittest
+from unittest import mock
 
 from tools.demonstration import cli
 
@@ -36,6 +38,25 @@ class TestMain(unittest.TestCase):
             status, errors = self.run_main('--files', value)
             self.assertEqual(2, status)
             self.assertIn('allowed: an integer from 600', errors)
+
+    def test_an_act_that_there_is_not_is_refused(self):
+        status, errors = self.run_main('--acts', 'losf', 'drama')
+        self.assertEqual(2, status)
+        self.assertIn("'drama' (choose from", errors)
+        self.assertIn('versioning', errors)
+
+    def test_the_acts_that_are_named_are_played_in_their_order(self):
+        played = []
+        acts = {name: lambda stage, show, args, name=name: SimpleNamespace(
+            run=lambda: played.append(name)) for name in cli.ACTS}
+        with tempfile.TemporaryDirectory() as directory, \
+                mock.patch.object(cli, 'ACTS', acts), \
+                mock.patch.object(cli.signal, 'signal'), \
+                redirect_stdout(io.StringIO()) as shown:
+            status, _ = self.run_main('--dir', directory, '--down', '--acts',
+                                      'versioning', 'lightsync')
+        self.assertEqual((0, ['lightsync', 'versioning']), (status, played))
+        self.assertNotIn('clusters are down', shown.getvalue())
 
     def test_a_directory_of_someone_else_is_refused_untouched(self):
         with tempfile.TemporaryDirectory() as directory:

@@ -12,7 +12,10 @@
 # limitations under the License.
 """What is printed looks right on a terminal and in a pipe."""
 
+from contextlib import suppress
 import io
+from itertools import count
+import threading
 import unittest
 from unittest import mock
 
@@ -45,6 +48,42 @@ class TestProgress(unittest.TestCase):
         self.assertNotIn('\r', text)
         self.assertIn(text.count('\n'), (2, 3))
         self.assertIn('25 of 25 things', text.splitlines()[-1])
+
+
+class TestWaiting(unittest.TestCase):
+    def wait(self, stream, error=None):
+        """Until it was said three times how it stands."""
+        said = count(1)
+        thrice = threading.Event()
+
+        def text():
+            number = next(said)
+            if number == 3:
+                thrice.set()
+            return 'now %d' % number
+
+        with mock.patch.object(show, 'REDRAW_INTERVAL', 0.001), \
+                mock.patch.object(show, 'REPEAT_INTERVAL', 0.001), \
+                suppress(KeyboardInterrupt), \
+                show.Show(stream).waiting(text):
+            self.assertTrue(thrice.wait(60))
+            if error:
+                raise error
+        return stream.getvalue()
+
+    def test_a_terminal_gets_one_line_that_is_rewritten(self):
+        text = self.wait(Terminal())
+        self.assertTrue(text.startswith('\r  now 1\r  now 2\r  now 3\r'))
+        self.assertEqual(len(text) - 1, text.index('\n'))
+
+    def test_a_pipe_gets_lines(self):
+        text = self.wait(io.StringIO())
+        self.assertTrue(text.startswith('  now 1\n  now 2\n  now 3\n  now'))
+        self.assertTrue(text.endswith('\n'))
+
+    def test_the_line_ends_though_it_is_interrupted(self):
+        self.assertTrue(self.wait(Terminal(), KeyboardInterrupt()).endswith(
+            '\n'))
 
 
 class TestTable(unittest.TestCase):

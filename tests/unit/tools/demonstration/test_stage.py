@@ -93,6 +93,25 @@ class TestStage(unittest.TestCase):
             for node in spec.node_numbers()} for spec in specs]
         self.assertEqual(sum(map(len, ports)), len(set().union(*ports)))
 
+    def test_sites_are_made_once_the_earlier_ones_are_gone(self):
+        stage = self.stage()
+        sites = stage.make_sites()
+        self.assertEqual(['read-repair', 'write-repair', 'write-repair'],
+                         sorted(cluster.spec.versioning['mode']
+                                for cluster in sites.clusters.values()))
+        self.assertTrue(sites.root.startswith(stage.directory + '/'))
+        self.assertTrue(stage.set())
+        self.assertEqual([MARKER], os.listdir(self.top))
+
+    def test_sites_of_which_only_some_were_made_are_removed(self):
+        stage = self.stage()
+        rome, *_ = stage.make_sites().clusters.values()
+        os.makedirs(rome.layout.etc)
+        with open(rome.layout.spec, 'w') as spec:
+            spec.write(rome.spec.to_json())
+        self.assertTrue(stage.set())
+        self.assertFalse(os.path.exists(rome.spec.root))
+
     def test_stock_differs_in_directory_ports_replicator_and_services(self):
         stage = self.stage()
         self.assertEqual({'root', 'base_port', 'replicator', 'services'},
