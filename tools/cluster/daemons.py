@@ -38,7 +38,6 @@ CONVERGER = 'object-converger'
 PROPAGATOR = 'container-propagator'
 MEMCACHED = 'memcached'
 RSYNC = 'rsync'
-START_TIMEOUT = 60
 
 
 class Daemons:
@@ -120,7 +119,8 @@ class Daemons:
         for node in nodes:
             for index in self._indexes(node):
                 processes.wait_until(
-                    lambda: ports.answers(index.socket), START_TIMEOUT,
+                    lambda: ports.answers(index.socket),
+                    processes.START_TIMEOUT,
                     '%s answers' % index.socket)
 
     def ports(self):
@@ -157,9 +157,9 @@ class Daemons:
                 str(self.spec.port('log-sink')), self.layout.logs]
         process = processes.start_background(
             self.network.command(None, argv), log, cwd=repo)
-        self._wait(process, log, 'the log socket %s'
-                   % self.layout.log_socket,
-                   lambda: os.path.exists(self.layout.log_socket))
+        processes.wait_ready(
+            process, log, 'the log socket %s' % self.layout.log_socket,
+            lambda: os.path.exists(self.layout.log_socket))
 
     def start_memcached(self):
         ip = self.network.client_ip
@@ -179,19 +179,9 @@ class Daemons:
         number = self.spec.port(name)
         process = processes.start_background(
             self.network.command(node, argv), log)
-        self._wait(process, log, '%s listens on %s:%d' % (name, ip, number),
-                   lambda: ports.listens(process.pid, ip, number))
-
-    @staticmethod
-    def _wait(process, log, what, ready):
-        def ready_or_dead():
-            return process.poll() is not None or ready()
-        processes.wait_until(ready_or_dead, START_TIMEOUT, what)
-        if process.returncode is not None:
-            with open(log, errors='backslashreplace') as text:
-                raise ClusterError('%s: it exited with status %d; %s says: %s'
-                                   % (what, process.returncode, log,
-                                      ''.join(text.readlines()[-5:])))
+        processes.wait_ready(
+            process, log, '%s listens on %s:%d' % (name, ip, number),
+            lambda: ports.listens(process.pid, ip, number))
 
     def swift_init(self, *args, check=True):
         """:returns: the CompletedProcess of swift-init with these args"""

@@ -41,5 +41,11 @@ def write(spec, layout, network, mount_check):
             conf.write(text)
     rings.build(spec, layout, network)
     launchers.write(layout, network.namespaces)
+    write_spec(spec, layout)
+
+
+def write_spec(spec, layout):
+    """Write down what a Cluster is opened by."""
+    os.makedirs(spec.root, exist_ok=True)
     with open(layout.spec, 'w') as out:
         out.write(spec.to_json())

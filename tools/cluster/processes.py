@@ -27,6 +27,7 @@ import time
 from tools.cluster.errors import ClusterError
 
 POLL_INTERVAL = 0.02
+START_TIMEOUT = 60
 
 
 @dataclass(frozen=True)
@@ -80,6 +81,25 @@ def wait_until(condition, timeout, what):
             raise ClusterError('after %g seconds, still not: %s'
                                % (timeout, what))
         time.sleep(POLL_INTERVAL)
+
+
+def wait_ready(process, log, what, ready, timeout=START_TIMEOUT):
+    """
+    Wait until a process that was started does what it is for.
+
+    :param process: a Popen
+    :param log: the file its output goes to
+    :param what: for the error: what it should do
+    :param ready: a callable: whether it does
+    :param timeout: seconds
+    :raises ClusterError: with the end of the log if it has ended
+    """
+    wait_until(lambda: process.poll() is not None or ready(), timeout, what)
+    if process.returncode is not None:
+        with open(log, errors='backslashreplace') as text:
+            raise ClusterError('%s: it exited with status %d; %s says: %s'
+                               % (what, process.returncode, log,
+                                  ''.join(text.readlines()[-5:])))
 
 
 def end(find, sig=signal.SIGTERM, timeout=10):

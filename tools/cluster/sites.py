@@ -23,7 +23,7 @@ import shutil
 import sys
 
 import tools
-from tools.cluster import ports, processes, relay
+from tools.cluster import files, ports, processes, relay
 from tools.cluster.cluster import Cluster
 from tools.cluster.errors import ClusterError
 from tools.cluster.spec import ClusterSpec, Policy
@@ -31,7 +31,6 @@ from tools.cluster.spec import ClusterSpec, Policy
 NAMES = ('rome', 'paris', 'oslo', 'lima', 'kyoto', 'cairo')
 RELAY = 'tools.cluster.relay'
 STATE = 'links.json'
-START_TIMEOUT = 30
 #: Three nodes are three replicas of each container.
 DEFAULTS = {'nodes': 3, 'replication_ports': False}
 
@@ -84,12 +83,11 @@ class Sites:
         """
         :raises ClusterError: if there are no sites in the directory
         """
-        found = [name for name in NAMES if os.path.exists(
-            os.path.join(root, name, 'cluster.json'))]
-        if len(found) < 2:
+        state = os.path.join(root, STATE)
+        if not os.path.exists(state):
             raise ClusterError('there are no sites in %s; `--sites N up` '
                                'makes them' % root)
-        return cls(root, len(found))
+        return cls(root, len({link.source for link in relay.read(state)}))
 
     def _make(self, modes, options, fields):
         pairs = [(source, target) for source in self.names
@@ -112,6 +110,9 @@ class Sites:
                             'site_preference': ','.join(self.names)},
                 peers=peers, options={'container-server': {
                     'container-propagator': options}}, **fields))
+        for cluster in clusters.values():
+            files.write_spec(cluster.spec, cluster.layout)
+        # Last: where it is, the sites are.
         relay.write(self.state, [
             relay.Link(*pair, entrances[pair], ('127.0.0.1', clusters[
                 pair[1]].spec.port('proxy-server'))) for pair in pairs])
@@ -141,11 +142,10 @@ class Sites:
             process = processes.start_background(
                 [sys.executable, '-m', RELAY, self.state], log, cwd=repo)
             for link in relay.read(self.state):
-                processes.wait_until(
-                    lambda: process.poll() is not None or link.cut
-                    or ports.listens(process.pid, '127.0.0.1', link.port),
-                    START_TIMEOUT, 'the relay listens on port %d; see %s' % (
-                        link.port, log))
+                processes.wait_ready(
+                    process, log, 'the relay listens on port %d' % link.port,
+                    lambda: link.cut or ports.listens(
+                        process.pid, '127.0.0.1', link.port))
             for cluster in self.clusters.values():
                 if not cluster.is_up():
                     cluster.up()

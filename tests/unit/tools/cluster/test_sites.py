@@ -13,8 +13,10 @@
 """tools.cluster.sites and relay: confs that fit, links that obey."""
 
 import asyncio
+import json
 import os
 import shutil
+import socket
 import tempfile
 import time
 import unittest
@@ -102,15 +104,26 @@ class TestSites(SitesCase):
                           if 'versioning]' in text or 'propagator' in text])
 
     def test_what_was_made_is_opened_as_it_is(self):
-        for cluster in self.sites.clusters.values():
-            os.makedirs(cluster.spec.root, exist_ok=True)
-            with open(cluster.layout.spec, 'w') as spec:
-                spec.write(cluster.spec.to_json())
         found = Sites.open(self.root)
         self.assertEqual({name: cluster.spec for name, cluster
                           in self.sites.clusters.items()},
                          {name: cluster.spec for name, cluster
                           in found.clusters.items()})
+
+    def test_what_was_never_up_is_destroyed(self):
+        Sites.open(self.root).destroy()
+        self.assertFalse(os.path.exists(self.root))
+        os.mkdir(self.root)
+
+    def test_a_network_that_cannot_start_is_told(self):
+        with open(self.sites.state) as state:
+            port = json.load(state)[0]['port']
+        with socket.socket() as sock:
+            sock.bind(('127.0.0.1', port))
+            sock.listen()
+            with self.assertRaisesRegex(
+                    ClusterError, '(?s)it exited .*%d.* in use' % port):
+                self.sites.up()
 
     def test_links_are_cut_joined_and_slowed(self):
         def state():
@@ -133,7 +146,7 @@ class TestSites(SitesCase):
                 (lambda: names(1), '1'), (lambda: names(7), '7'),
                 (lambda: self.sites.cut('rome', 'berlin'), 'berlin'),
                 (lambda: self.sites.delay('rome', 'oslo', -1), '-1'),
-                (lambda: Sites.open(self.root), 'no sites'),
+                (lambda: Sites.open(self.root + '/none'), 'no sites'),
                 (lambda: ClusterSpec(root=self.root, versioning={
                     'site': 'rome'}), 'site_preference')):
             with self.assertRaises(ClusterError) as caught:
