@@ -12,7 +12,9 @@
 # limitations under the License.
 """All targets, by name."""
 
-from tools.fuzzing import documents, messages
+from tools.fuzzing import documents, drivers, messages, responses, results, \
+    rows, sites, workloads
 
-TARGETS = {target.name: target
-           for target in messages.TARGETS + documents.TARGETS}
+TARGETS = {target.name: target for group in (
+    messages, documents, sites, rows, workloads, responses, results, drivers)
+    for target in group.TARGETS}

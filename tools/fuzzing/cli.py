@@ -61,7 +61,7 @@ def _parser():
 def _progress(fuzzer, inputs, begin):
     def show(number):
         rate = number / max(time.monotonic() - begin, 1e-9)
-        print('\r%-14s %8d of %d, %6.0f a second, %4d outcomes, %d findings'
+        print('\r%-16s %8d of %d, %6.0f a second, %4d outcomes, %d findings'
               % (fuzzer.target.name, number, inputs, rate,
                  len(fuzzer.outcomes), len(fuzzer.findings)),
               end='', file=sys.stderr, flush=True)
@@ -88,7 +88,7 @@ def _fuzz(names, inputs, seed, directory):
         fuzzer = Fuzzer(TARGETS[name], seed)
         begin = time.monotonic()
         fuzzer.run(share, _progress(fuzzer, share, begin))
-        print('%s%-14s %8d inputs, %7d accepted, %4d outcomes, %d findings, '
+        print('%s%-16s %8d inputs, %7d accepted, %4d outcomes, %d findings, '
               '%.0f s' % ('\r' if sys.stderr.isatty() else '', name, share,
                           fuzzer.accepted, len(fuzzer.outcomes),
                           len(fuzzer.findings), time.monotonic() - begin),

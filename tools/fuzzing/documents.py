@@ -31,7 +31,7 @@ from swift_lightsync.sync.failure_table import REPORT_INTERVAL
 from swift_lightsync.sync.fingerprint import Fingerprint, FingerprintError
 from swift_lightsync.sync.notice import Notice, NoticeError
 from swift_lightsync.sync.sync_round import Answer
-from tools.fuzzing.mutate import set_json_value
+from tools.fuzzing.mutate import JSON
 from tools.fuzzing.target import Target
 
 #: Pickles that do, or pretend to do, what a fingerprint never does.
@@ -201,7 +201,7 @@ def read_recon(directory):
 
 def _document(name, make, parse, refuses, longest, **more):
     return Target(name, make, parse, (refuses,), longest, 64,
-                  mutations=(set_json_value,), **more)
+                  mutations=JSON, **more)
 
 
 TARGETS = (

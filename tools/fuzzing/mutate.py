@@ -31,6 +31,11 @@ JSON_VALUES = (
     '9' * 40, '9' * 400, '9' * 5000, '""', '"\\ud800"', '"\\u0000"',
     '"%s"' % ('x' * 300), '[]', '{}', '[[[]]]', '[0]', '{"": {}}',
     '[' * 3000 + ']' * 3000, '{"a":' * 2000)
+#: What stands between the parts of texts, and what few parsers expect.
+CHARACTERS = ' \t\n\r\0,;:=/\\.-_|&%+*()[]{}<>"\'@#?019aAzZ\x7f\x85\xa0\xad' \
+    '\u0130\u0661\u20ac\u2028\ud800\udcff\ufffe\U0010ffff'
+#: Lists in each other, about as many as Python's parser of JSON takes.
+DEEP = range(900, 1000)
 #: What stands for one of them while a document is written.
 MARK = 'a value'
 CRC = struct.Struct('<I')
@@ -96,28 +101,36 @@ def swap(rng, data):
     return data[:start] + data[middle:end] + data[start:middle] + data[end:]
 
 
-def _places(value, found):
-    """Collect (container, key) of all that is in a value of JSON."""
-    entries = ()
-    if isinstance(value, dict):
-        entries = value.items()
-    elif isinstance(value, list):
-        entries = enumerate(value)
-    for key, inner in entries:
-        found.append((value, key))
-        _places(inner, found)
+def _places(document):
+    """:returns: (container, key) of all that is in a value of JSON"""
+    found, left = [], [document]
+    while left:
+        value = left.pop()
+        keys = ()
+        if isinstance(value, (dict, list)):
+            keys = range(len(value)) if isinstance(value, list) else value
+        for key in keys:
+            found.append((value, key))
+            left.append(value[key])
     return found
 
 
-def set_json_value(rng, data):
+def _with(document, text):
+    try:
+        return json.dumps(document).replace('"%s"' % MARK, text).encode()
+    except RecursionError:
+        return text.encode()
+
+
+def set_json_value(rng, data, values=JSON_VALUES):
     """A value somewhere in JSON becomes another one, or goes, or doubles."""
     try:
         document = json.loads(data)
     except (ValueError, RecursionError):
         return data
-    found = _places(document, [])
+    found = _places(document)
     if not found:
-        return rng.choice(JSON_VALUES).encode()
+        return rng.choice(values).encode()
     container, key = rng.choice(found)
     kind = rng.random()
     if kind < 0.1:
@@ -126,10 +139,48 @@ def set_json_value(rng, data):
         container.append(container[key])
     else:
         container[key] = MARK
-    return json.dumps(document).replace(
-        '"%s"' % MARK, rng.choice(JSON_VALUES)).encode()
+    return _with(document, rng.choice(values))
 
 
+def nest_json_value(rng, data):
+    """A value becomes lists in each other, that are hardly parsed."""
+    depth = rng.choice(DEEP)
+    return set_json_value(rng, data, ('[' * depth + ']' * depth,))
+
+
+def edit(rng, text):
+    """A text with a few characters more, less or others."""
+    for _ in range(rng.choice((1, 1, 2, 5))):
+        start = rng.randrange(len(text) + 1)
+        end = min(len(text), start + rng.choice((0, 0, 1, 2, 9)))
+        text = text[:start] + rng.choice((
+            '', rng.choice(CHARACTERS) * rng.choice((1, 1, 2, 40)),
+            text[start:end] * 2, text[:9])) + text[end:]
+    return text
+
+
+def edit_text(rng, data):
+    return edit(rng, data.decode('utf8', 'replace')).encode(
+        'utf8', 'surrogatepass')
+
+
+def edit_json_text(rng, data):
+    """A text somewhere in JSON is edited."""
+    try:
+        document = json.loads(data)
+    except (ValueError, RecursionError):
+        return data
+    found = [(container, key) for container, key in _places(document)
+             if isinstance(container[key], str)]
+    if not found:
+        return data
+    container, key = rng.choice(found)
+    container[key] = edit(rng, container[key])
+    return _with(document, '')
+
+
+#: For documents in JSON; what is deep is parsed slowly, and seldom made.
+JSON = 5 * (set_json_value, edit_json_text) + (nest_json_value,)
 ANY = (flip_bit, set_byte, set_number, truncate, remove, insert, repeat,
        swap)
 
