@@ -17,6 +17,7 @@ import sys
 
 from tools.cosbench.commands import client, compare, controller, driver, \
     ramp, run
+from tools.cosbench.commands.output import until_unread
 from tools.cosbench.controller.archive import ArchiveError
 from tools.cosbench.errors import ConfigError, WorkloadError
 from tools.cosbench.validate import validate
@@ -51,9 +52,15 @@ def main(argv=None):
     :param argv: the arguments; default: the process's
     :returns: exit status; 2 for bad arguments
     """
-    args = _parser().parse_args(argv)
+    with until_unread():
+        return _run(_parser().parse_args(argv))
+
+
+def _run(args):
     try:
         return args.run(args)
+    except BrokenPipeError:
+        raise
     except (ArchiveError, ConfigError, WorkloadError) as err:
         print('cosbench: %s' % err, file=sys.stderr)
         return 2

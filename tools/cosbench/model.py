@@ -103,6 +103,9 @@ class Trigger:
     script: str
     arguments: Tuple[str, ...]
 
+    def __str__(self):
+        return '%s(%s)' % (self.script, ','.join(self.arguments))
+
 
 @dataclass(frozen=True)
 class Names:
@@ -143,6 +146,8 @@ class Operation:
     file_selection: Optional[FileSelection] = None
     #: prepare: create the containers before; cleanup: delete them after.
     with_containers: bool = False
+    #: (name in lower case, value) of the containers that it creates.
+    headers: Tuple[Tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,11 @@ _CONTROL = re.compile(r'[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]')
 _TRIGGER = re.compile(r'([\w.-]+)\s*(?:\((.*)\))?')
 
 
-def _printable(key, text):
+def printable(key, text):
+    """
+    :returns: the text
+    :raises ConfigError: if it has line breaks or other control characters
+    """
     if _CONTROL.search(text):
         raise ConfigError.of(key, text, 'without control characters')
     return text
@@ -45,7 +49,7 @@ def label(key, text, forbidden='/\\'):
     :param forbidden: characters that it must not contain
     :raises ConfigError: if it cannot be part of a file name
     """
-    text = _printable(key, text.strip())
+    text = printable(key, text.strip())
     if not text or len(text) > MAX_NAME:
         raise ConfigError.of(key, text, '1 to %d characters' % MAX_NAME)
     if set(text) <= {'.'} or set(text) & set(forbidden):
@@ -74,7 +78,7 @@ def _names(config, key, prefix, most, check):
                   config.parsed(key, parse),
                   config.text(key[0] + 'suffix', ''))
     sample = names.name(names.selector.most)
-    check(key, _printable(key, sample))
+    check(key, printable(key, sample))
     if len(sample.encode('utf8')) > most:
         raise ConfigError.of(key, sample, 'at most %d bytes long with its '
                              'prefix and suffix' % most)
@@ -96,7 +100,7 @@ def directory(key, text):
     if not text:
         raise ConfigError.of(key, text, 'a directory')
     _no_dots(key, text[2:] if text.startswith('./') else text)
-    return _printable(key, text)
+    return printable(key, text)
 
 
 def trigger(key, text):
@@ -105,10 +109,10 @@ def trigger(key, text):
     :returns: a ``Trigger``
     :raises ConfigError: if the script is not a bare file name
     """
-    match = _TRIGGER.fullmatch(_printable(key, text.strip()))
+    match = _TRIGGER.fullmatch(printable(key, text.strip()))
     if match is None or set(match.group(1)) <= {'.'}:
         raise ConfigError.of(key, text, 'script(argument,...), where the '
                              'script is a file name without a directory')
-    arguments = match.group(2)
+    arguments = (match.group(2) or '').strip()
     return Trigger(match.group(1), tuple(
         each.strip() for each in arguments.split(',')) if arguments else ())

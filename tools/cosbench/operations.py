@@ -12,7 +12,7 @@
 # limitations under the License.
 """What each operation needs from its config."""
 
-from tools.cosbench import names
+from tools.cosbench import headers, names
 from tools.cosbench.errors import ConfigError
 from tools.cosbench.model import Content, Division, FileSelection, \
     HASH_TRAILER, OperationType, WorkType
@@ -87,13 +87,18 @@ def _finite(fields):
     return fields
 
 
-def _init(config):
+def _dispose(config):
     return _finite({'containers': names.containers(config)})
+
+
+def _init(config):
+    return {**_dispose(config), 'headers': headers.of_containers(config)}
 
 
 def _prepare(config):
     return {**_finite(_write(config)),
-            'with_containers': config.flag('createContainer', False)}
+            'with_containers': config.flag('createContainer', False),
+            'headers': headers.of_containers(config)}
 
 
 def _cleanup(config):
@@ -105,7 +110,7 @@ _FIELDS = {
     _T.READ: _read, _T.WRITE: _write, _T.FILEWRITE: _file_write,
     _T.DELETE: _target, _T.LIST: _list,
     _T.INIT: _init, _T.PREPARE: _prepare, _T.CLEANUP: _cleanup,
-    _T.DISPOSE: _init, _T.DELAY: lambda config: {},
+    _T.DISPOSE: _dispose, _T.DELAY: lambda config: {},
 }
 
 

@@ -83,6 +83,9 @@ class Storage:
     cancelled at any await. Names are texts, not quoted.
     """
 
+    #: Requests that went out again by themselves, since this was made.
+    resent = 0
+
     @classmethod
     def from_config(cls, config, auth):
         """
@@ -103,10 +106,11 @@ class Storage:
     async def close(self):
         """Let go of all connections. Called once, also without open."""
 
-    async def create_container(self, name):
+    async def create_container(self, name, headers=()):
         """
         Make a container. One that is there already is a success.
 
+        :param headers: (name in lower case, value) pairs to go with it
         :returns: a ``Transfer``, as all operations do
         :raises OperationError: if the operation failed, as all do
         """

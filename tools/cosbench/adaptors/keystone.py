@@ -17,7 +17,8 @@ key                                   here
 ====================================  =====================================
 auth_url, url                         with or without /v2.0, /v3, /tokens
 username, password                    the user, in user_domain
-usertoken                             instead of both: a token
+usertoken                             instead of both: a token; what it gives
+                                      expires with it
 tenant_name, tenname, project_name    the project, in project_domain
 tenant_id, project_id                 the same by its id
 service                               name or type in the catalog; swift
@@ -44,6 +45,8 @@ class Keystone(HttpAuth):
 
     def __init__(self, config):
         super().__init__(config)
+        # A token that was got for a token expires with it.
+        self.renewable = not config.text('usertoken', '')
         self._target = _VERSION.sub('', self._url.path, 1) \
             + '/v3/auth/tokens'
         self._request = json.dumps({'auth': _question(config)}).encode()

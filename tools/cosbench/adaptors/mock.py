@@ -70,7 +70,7 @@ class MockStorage(Storage):
                                  % self._errors)
         return Transfer(clock(), size)
 
-    async def create_container(self, name):
+    async def create_container(self, name, headers=()):
         return await self._wait()
 
     async def delete_container(self, name):

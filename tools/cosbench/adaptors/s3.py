@@ -101,6 +101,10 @@ class S3Storage(Storage):
     def from_config(cls, config, auth):
         return cls(config)
 
+    @property
+    def resent(self):
+        return sum(client.resent for client in self._clients.values())
+
     async def close(self):
         for client in self._clients.values():
             await client.close()
@@ -121,36 +125,39 @@ class S3Storage(Storage):
         return client, path
 
     async def _request(self, method, container, name='', query=(),
-                       body=None, sink=None):
+                       body=None, sink=None, headers=()):
         client, path = self._place(container)
         path += '/' + quote(name, safe='/-_.~')
         query = sigv4.query_string(query)
-        signed = self._signed(method, client.url, path, query, body)
+        signed = self._signed(method, client.url, path, query, body,
+                              headers)
         target = '%s?%s' % (path, query) if query else path
         return await client.request(
             method.encode(), target.encode('ascii'), signed, body, sink)
 
-    def _signed(self, method, url, path, query, body):
+    def _signed(self, method, url, path, query, body, headers):
         """:returns: the lines of the headers that let a request in"""
         payload = sigv4.EMPTY
         if body is not None:
             payload = _payload_hash(body) if self._signs_payload \
                 else sigv4.UNSIGNED
         stamp = _stamp(int(time.time()))
-        headers = [('host', url.netloc), ('x-amz-content-sha256', payload),
+        headers = [*headers, ('x-amz-content-sha256', payload),
                    ('x-amz-date', stamp)]
         if self._token:
             headers.append(('x-amz-security-token', self._token))
-        value = sigv4.authorization(
-            self._scope, method, path, query, headers, payload, stamp)
         # The client writes Host itself.
-        return header_lines([*headers[1:], ('Authorization', value)])
+        value = sigv4.authorization(
+            self._scope, method, path, query,
+            sorted([*headers, ('host', url.netloc)]), payload, stamp)
+        return header_lines([*headers, ('Authorization', value)])
 
-    async def create_container(self, name):
+    async def create_container(self, name, headers=()):
         body = None
         if self._scope.region != HOME:
             body = Payload((_CONSTRAINT % self._scope.region).encode())
-        response = await self._request('PUT', name, body=body)
+        response = await self._request('PUT', name, body=body,
+                                       headers=headers)
         if response.status != 409 or not any(
                 code in response.excerpt for code in _EXISTS):
             _check(response, 'PUT', name)

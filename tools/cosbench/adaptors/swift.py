@@ -73,8 +73,7 @@ class SwiftStorage(Storage):
         self._token = one_line(config, 'token', '')
         self._url = config.parsed('storage_url', parse_url, None)
         policy = one_line(config, 'policy', '')
-        self._policy = header_lines(
-            [('X-Storage-Policy', policy)] if policy else [])
+        self._policy = {'x-storage-policy': policy} if policy else {}
         self._login = Login(auth)
         self._clients = {}
         self._account = None
@@ -86,6 +85,10 @@ class SwiftStorage(Storage):
     async def open(self):
         self._use(await self._login.credentials())
         self._account.good = self._login.reused
+
+    @property
+    def resent(self):
+        return sum(client.resent for client in self._clients.values())
 
     async def close(self):
         for client in self._clients.values():
@@ -142,9 +145,10 @@ class SwiftStorage(Storage):
             response.said(),
             response.headers.get(b'x-trans-id', b'-').decode('latin1')))
 
-    async def create_container(self, name):
+    async def create_container(self, name, headers=()):
         response = await self._request(
-            b'PUT', _container(name), self._policy)
+            b'PUT', _container(name),
+            header_lines({**self._policy, **dict(headers)}.items()))
         return Transfer(response.first_byte, 0)
 
     async def delete_container(self, name):

@@ -53,6 +53,12 @@ def listener(command, default_port):
                          'key, if it is in a file of its own')
 
 
+def triggers(command):
+    command.add_argument('--triggers', metavar='DIRECTORY', help='has the '
+                         'scripts that workloads may have run here, with '
+                         'any arguments; default: none are run')
+
+
 def log_level(command):
     command.add_argument('--log-level', default='info', choices=(
         'debug', 'info', 'warning', 'error'), help='default: %(default)s')
@@ -92,4 +98,5 @@ def local_run(command):
                          'random choices; default: a new one')
     command.add_argument('--quiet', action='store_true',
                          help='show no progress')
+    triggers(command)
     loss(command, 10)

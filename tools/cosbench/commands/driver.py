@@ -40,6 +40,7 @@ def add(commands):
                          "the controller's clock may be off")
     command.add_argument('--files', metavar='DIRECTORY', help='where '
                          'filewrite may read files; default: nowhere')
+    arguments.triggers(command)
     command.add_argument('--until-eof', action='store_true',
                          help='end when standard input ends')
     arguments.log_level(command)
@@ -55,7 +56,7 @@ def main(args):
         return run(_pool(args))
     run(serve(Options(
         args.host, args.port, args.secret_file, args.tls_cert, args.tls_key,
-        args.clock_window, args.files, args.until_eof)))
+        args.clock_window, args.files, args.triggers, args.until_eof)))
     return 0
 
 
@@ -66,7 +67,8 @@ def _child_arguments(args, port):
     for option, value in (('--secret-file', args.secret_file),
                           ('--tls-cert', args.tls_cert),
                           ('--tls-key', args.tls_key),
-                          ('--files', args.files)):
+                          ('--files', args.files),
+                          ('--triggers', args.triggers)):
         if value:
             found += [option, value]
     return found

@@ -15,6 +15,7 @@
 import asyncio
 import time
 
+from tools.cosbench.commands.output import silence
 from tools.cosbench.measure.result import Result
 
 #: Seconds.
@@ -29,7 +30,7 @@ class Progress:
     """
 
     def __init__(self, entry, out, quiet=False):
-        self._entry = entry
+        self.entry = entry
         self._out = out
         self._quiet = quiet
         self._terminal = out.isatty()
@@ -41,11 +42,15 @@ class Progress:
         """Until cancelled: a line when a stage begins, one that changes."""
         while True:
             await asyncio.sleep(PERIOD)
-            run = self._entry.run
+            run = self.entry.run
             if run is not None and not self._quiet:
                 self._warn(run.context.warnings)
                 if run.current is not None:
                     self._line(run)
+
+    def say(self, text):
+        """Show a line, whether quiet or not."""
+        self._print(text)
 
     def _warn(self, warnings):
         for text in warnings[self._warned:]:
@@ -59,10 +64,9 @@ class Progress:
             self._last = (time.monotonic(), 0)
             self._print('stage %d of %d: %s' % (
                 stage.index + 1, len(run.stages), stage.stage.name))
-        shares = [share for work in stage.works for share in work.shares]
-        done = sum(share.progress.operations for share in shares)
-        failed = sum(tally.failed for share in shares
-                     for tally in share.tallies.values())
+        done = sum(share.progress.operations for work in stage.works
+                   for share in work.shares)
+        failed = sum(work.measured.failed for work in stage.works)
         now = time.monotonic()
         then, before = self._last
         if done == before and not self._terminal:
@@ -74,12 +78,14 @@ class Progress:
                        rate, failed), passing=True)
 
     def _print(self, text, passing=False):
-        if self._terminal:
-            # Over the line before, if that was a passing one.
-            print('\r\x1b[K' + text, file=self._out,
-                  end='' if passing else '\n', flush=True)
-        else:
-            print(text, file=self._out, flush=True)
+        # Over the line before, if that was a passing one.
+        before, after = ('\r\x1b[K', '' if passing else '\n') \
+            if self._terminal else ('', '\n')
+        try:
+            print(before + text, end=after, file=self._out, flush=True)
+        except BrokenPipeError:
+            # Nobody looks any more: the run goes on nevertheless.
+            silence(self._out)
 
     def end(self, document):
         """
@@ -95,6 +101,10 @@ class Progress:
             for work in stage.works:
                 for each in work.operations:
                     self._print(_row(work, each))
+                again = sum(each.resent or 0 for each in work.drivers)
+                if again:
+                    self._print('  %-14s %d requests were sent again'
+                                % (work.name, again))
         for text in document['warnings']:
             self._print('warning: ' + text)
 

@@ -18,9 +18,10 @@ import sys
 
 from tools.cosbench.commands import arguments
 from tools.cosbench.commands.run import read_bytes, run_one
-from tools.cosbench.controller.document import filled
+from tools.cosbench.controller.document import operations_of
 from tools.cosbench.driver.process import run as run_loop
 from tools.cosbench.measure.result import Result
+from tools.cosbench.measure.summary import Metrics
 from tools.cosbench.reader import parse
 from tools.cosbench.reports.ramp import WORKERS, past_peak, ramps
 from tools.cosbench.reports.ramp_views import as_json, as_text
@@ -82,15 +83,14 @@ class _Enough:
         """See ``WorkloadRun``."""
         if stage.stage.name not in self._names:
             return False
-        return past_peak([_throughput(each) for each in self._done(run)])
-
-    def _done(self, run):
-        document = filled({'warnings': [], 'id': '-', 'name': '-',
-                           'version': 1}, run)
-        return [each for each in Result.from_json(document).stages
-                if each.name in self._names and each.stopped]
+        return past_peak([
+            _throughput(each) for each in run.stages
+            if each.stage.name in self._names and each.stopped])
 
 
 def _throughput(stage):
-    return sum(work.metrics(operation).throughput for work in stage.works
-               for operation in work.operations)
+    """Operations a second of all works of a ``StageRun``."""
+    return sum(
+        Metrics.of(work.measured.tally(each['id']), work.work.workers,
+                   work.counted or work.work.runtime).throughput
+        for work in stage.works for each in operations_of(work.work))

@@ -88,33 +88,35 @@ async def run_one(data, args, skip=None):
         # Refused before processes are started.
         controller = Controller(archive, [], policy)
         run_id = controller.submit(data, args.seed)['id']
-        async with local.drivers(args.drivers, args.driver_timeout) as found:
+        async with local.drivers(args.drivers, args.driver_timeout,
+                                 args.triggers) as found:
             controller.drivers += found
-            await _watched(controller, run_id, skip, args.quiet)
-        print('%s: reports in %s' % (run_id, archive.path(run_id)),
-              file=sys.stderr)
-        return archive.load(run_id)
+            progress = Progress(controller.take(run_id), sys.stderr,
+                                args.quiet)
+            await _watched(controller, progress, skip)
+        document = archive.load(run_id)
+        progress.end(document)
+        progress.say('%s: reports in %s' % (run_id, archive.path(run_id)))
+        return document
     finally:
         archive.close()
 
 
-async def _watched(controller, run_id, skip, quiet):
+async def _watched(controller, progress, skip):
     """Run it; show how it goes; let signals cancel it."""
     loop = asyncio.get_running_loop()
-    entry = controller.take(run_id)
+    entry = progress.entry
 
     def cancel(number):
         loop.remove_signal_handler(number)
-        print('\n%s: it is cancelled; once more to stop at once'
-              % signal.Signals(number).name, file=sys.stderr)
-        loop.create_task(controller.cancel(run_id))
+        progress.say('\n%s: it is cancelled; once more to stop at once'
+                     % signal.Signals(number).name)
+        loop.create_task(controller.cancel(entry.document['id']))
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, cancel, number)
-    progress = Progress(entry, sys.stderr, quiet)
     shown = asyncio.ensure_future(progress.show())
     try:
         await controller.run(entry, skip)
     finally:
         shown.cancel()
         await asyncio.gather(shown, return_exceptions=True)
-    progress.end(controller.document(run_id))

@@ -189,7 +189,7 @@ class Console:
         for run_id in reversed(self._controller.ids):
             entry = self._controller.entry(run_id)
             if entry.state.final:
-                yield headline(entry.document)
+                yield headline(entry.begun())
 
     async def _edit(self, request, session):
         run_id = request.query.get('from')
@@ -249,7 +249,7 @@ class Console:
         except KeyError:
             raise web.HTTPNotFound(
                 reason='there is no such workload') from None
-        return {**headline(entry.document), 'state': entry.state.value}
+        return headline(entry.begun())
 
     async def _document(self, run_id):
         self._headline(run_id)

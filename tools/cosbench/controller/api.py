@@ -27,7 +27,7 @@ import os
 from aiohttp import web
 
 from tools.cosbench.controller.archive import ArchiveError
-from tools.cosbench.controller.live import headline, live
+from tools.cosbench.controller.live import headline
 from tools.cosbench.controller.service import QueueFull
 from tools.cosbench.config import integer
 from tools.cosbench.errors import ConfigError, WorkloadError
@@ -69,10 +69,14 @@ def guard(token, admits):
 
 
 def _answer(status, found, headers=None):
+    return _send(status, json.dumps(found), headers)
+
+
+def _send(status, text, headers=None):
     # What is in the answer may be anyone's text: it is JSON, and nothing
     # else, also to a browser.
     return web.Response(
-        status=status, body=json.dumps(found).encode(), headers={
+        status=status, body=text.encode(), headers={
             'Content-Type': 'application/json',
             'X-Content-Type-Options': 'nosniff', 'Cache-Control': 'no-store',
             **(headers or {})})
@@ -137,28 +141,21 @@ class Api:
         return _answer(201, headline(document))
 
     async def _list(self, request):
-        entries = [self._controller.entry(each).document
-                   if self._controller.entry(each).run is None
-                   else self._controller.entry(each).now()
-                   for each in self._controller.ids]
         wanted = request.query.get('state')
+        found = (headline(self._controller.entry(each).begun())
+                 for each in self._controller.ids)
         return _answer(200, {'workloads': [
-            headline(each) for each in entries
-            if wanted in (None, each['state'])]})
+            each for each in found if wanted in (None, each['state'])]})
 
     async def _info(self, request):
-        return _answer(200, live(await self._document(request)))
+        return _send(200, await self._read(request, self._controller.live))
 
     async def _result(self, request):
-        return _answer(200, await self._document(request))
+        return _send(200, await self._read(request, self._controller.text))
 
-    async def _document(self, request):
-        run_id = self._id(request)
+    async def _read(self, request, read):
         try:
-            if self._controller.entry(run_id).run is not None:
-                return self._controller.document(run_id)
-            return await asyncio.to_thread(
-                self._controller.document, run_id)
+            return await read(self._id(request))
         except ArchiveError as err:
             log.error('%s', err)
             raise web.HTTPInternalServerError(reason=str(err)) from None

@@ -32,6 +32,7 @@ import os
 import re
 
 from tools.cosbench.controller.document import terminated
+from tools.cosbench.controller.text import dumps
 from tools.cosbench.measure.document import ResultError
 from tools.cosbench.measure.result import Result
 from tools.cosbench.reports import write_archive
@@ -113,9 +114,15 @@ class Archive:
         """
         :param document: a result document; its id is from ``new``
         """
-        body = json.dumps(document, separators=(',', ':')).encode()
+        self.write(document['id'], dumps(document))
+
+    def write(self, run_id, text):
+        """
+        :param text: the JSON of a result document
+        """
+        body = text.encode()
         line = hashlib.sha256(body).hexdigest().encode() + b'\n'
-        _replace(os.path.join(self.path(document['id']), RUN), line + body)
+        _replace(self._run(run_id), line + body)
 
     def finish(self, document):
         """Save it, and write its reports."""
@@ -123,16 +130,26 @@ class Archive:
         write_archive(self.path(document['id']), document)
         _replace(self._mark(document['id']), b'')
 
+    def _run(self, run_id):
+        return os.path.join(self.path(run_id), RUN)
+
     def _mark(self, run_id):
         return os.path.join(self.path(run_id), REPORTED)
 
     def load(self, run_id):
         """
         :returns: the document
+        :raises KeyError, ArchiveError: as ``read``
+        """
+        return self.read(run_id)[0]
+
+    def read(self, run_id):
+        """
+        :returns: the document, and the ``Result`` of it
         :raises KeyError: if there is no such run
         :raises ArchiveError: if it cannot be read
         """
-        path = os.path.join(self.path(run_id), RUN)
+        path = self._run(run_id)
         try:
             with open(path, 'rb') as stream:
                 line, _, body = stream.read().partition(b'\n')
@@ -140,12 +157,24 @@ class Archive:
                 raise ArchiveError('%s is damaged: its checksum is wrong'
                                    % path)
             document = json.loads(body)
-            Result.from_json(document)
+            return document, Result.from_json(document)
         except OSError as err:
             raise ArchiveError('%s: %s' % (path, err.strerror)) from None
         except (ResultError, ValueError) as err:
             raise ArchiveError('%s: %s' % (path, err)) from None
-        return document
+
+    def stamp(self, run_id):
+        """
+        :returns: what is another when the document is
+        :raises KeyError, ArchiveError: as ``read``
+        """
+        try:
+            found = os.stat(self._run(run_id))
+        except OSError as err:
+            raise ArchiveError('%s: %s' % (self._run(run_id),
+                                           err.strerror)) from None
+        # It is replaced as a whole, so that it has another inode.
+        return found.st_ino, found.st_mtime_ns, found.st_size
 
     def recover(self):
         """
@@ -162,8 +191,7 @@ class Archive:
                 log.error('%s', err)
                 continue
             if document['state'] == 'processing':
-                when = os.path.getmtime(
-                    os.path.join(self.path(run_id), RUN))
+                when = os.path.getmtime(self._run(run_id))
                 document = terminated(document, when)
             if document['state'] != 'queuing' and not os.path.exists(
                     self._mark(run_id)):

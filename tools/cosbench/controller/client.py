@@ -22,6 +22,7 @@ import aiohttp
 
 from tools.cosbench.driver.signature import Refused, SIGNATURE, \
     check_answer, request_fields
+from tools.cosbench.measure.document import Node, ResultError
 
 #: Bytes of an answer, at most.
 MAX_ANSWER = 64 * 2 ** 20
@@ -29,6 +30,8 @@ MAX_ANSWER = 64 * 2 ** 20
 PAUSE = 0.2
 #: Round trips of which the fastest measures the clocks.
 TRIPS = 5
+#: Unix seconds that a clock can show.
+END_OF_TIME = 1e12
 
 
 class Gone(Exception):
@@ -36,7 +39,7 @@ class Gone(Exception):
 
 
 class Lost(Exception):
-    """A driver that gave no answer for the time that it had."""
+    """A driver that gave no answer, or none to what was asked."""
 
 
 class Denied(Exception):
@@ -73,6 +76,8 @@ class Driver:
         self.instance = None
         self.cpu_seconds = None
         self.offset = None
+        #: Why it will never answer again; '': it may.
+        self.fate = ''
 
     async def ask(self, method, target, body=None, seconds=None):
         """
@@ -94,7 +99,8 @@ class Driver:
                 seconds or self.timeout)
         except asyncio.TimeoutError:
             raise Gone('no answer') from None
-        except (aiohttp.ClientError, OSError, ValueError, Refused) as err:
+        except (aiohttp.ClientError, OSError, ValueError, RecursionError,
+                Refused) as err:
             raise Gone(str(err) or type(err).__name__) from err
         if status >= 300:
             raise Denied(status, str(answer.get('error')))
@@ -124,8 +130,9 @@ class Driver:
 
     async def insist(self, method, target, body=None, wait=0.0):
         """
-        As ``ask``, again and again until the driver counts as lost. What is
-        asked must do no harm when it is done twice.
+        As ``ask``, again and again until the driver counts as lost, which is
+        at once if its fate is known. What is asked must do no harm when it
+        is done twice.
 
         :param wait: seconds that the driver may take before it answers
         :raises Lost, Denied:
@@ -136,6 +143,9 @@ class Driver:
             try:
                 return await self.ask(method, target, body, max(0.05, left))
             except Gone as err:
+                if self.fate:
+                    raise Lost('driver %s: %s' % (
+                        self.address.name, self.fate)) from err
                 if time.monotonic() + PAUSE >= end:
                     raise Lost('driver %s did not answer for %g s: %s' % (
                         self.address.name, self.timeout, err)) from err
@@ -153,7 +163,13 @@ class Driver:
             sent, clock = time.time(), time.monotonic()
             status = await self.insist('GET', '/v1/status')
             trip = time.monotonic() - clock
+            try:
+                shown = Node(status, 'status').member('time').number(
+                    0, END_OF_TIME)
+            except ResultError as err:
+                raise Lost('driver %s: %s' % (
+                    self.address.name, err)) from err
             if best is None or trip < best.round_trip:
-                best = Offset(status['time'] - (sent + trip / 2), trip)
+                best = Offset(shown - (sent + trip / 2), trip)
         self.offset = best
         return best, status

@@ -12,18 +12,13 @@
 # limitations under the License.
 """The result document of a run, finished or not: measure/RESULT.md."""
 
+import json
+
 from tools.cosbench.config import FLAGS
-from tools.cosbench.controller.share import HEALTH
+from tools.cosbench.controller.text import array, extended
 from tools.cosbench.controller.workload import rate_of
 from tools.cosbench.engine.mission import operations, steps
 from tools.cosbench.measure.result import VERSION
-from tools.cosbench.measure.tally import Tally
-from tools.cosbench.measure.timeline import Timeline
-
-#: From here on the driver's own figures say that it limits the run.
-BUSY_PERCENT, LATE_MS = 90.0, 20.0
-#: Of a share that has not reported.
-_UNKNOWN = dict.fromkeys(HEALTH)
 
 
 def empty(run_id, workload, xml, seed, submitted, warnings):
@@ -38,21 +33,45 @@ def empty(run_id, workload, xml, seed, submitted, warnings):
         'drivers': [], 'stages': []}
 
 
-def filled(document, run):
+def begun(document, run):
     """
     :param document: from ``empty``
     :param run: the ``WorkloadRun``
-    :returns: a document of what is known now
+    :returns: a document of what is known now, without its stages: this is
+        cheap, whatever was measured
     """
-    drivers = [_driver(run, each) for each in run.drivers]
-    warnings = document['warnings'] + run.context.warnings
-    if run.state.final:
-        warnings = warnings + [
-            text for each in drivers for text in _strained(each)]
     return {**document, 'state': run.state.value, 'started': run.started,
             'stopped': run.stopped, 'history': run.history,
-            'warnings': warnings, 'drivers': drivers,
-            'stages': [_stage(each) for each in run.stages]}
+            'warnings': document['warnings'] + run.context.warnings,
+            'drivers': [_driver(run, each) for each in run.drivers]}
+
+
+def filled(document, run):
+    """
+    :returns: the document with all that is known now
+    """
+    return json.loads(text(begun(document, run), run))
+
+
+def text(document, run):
+    """
+    :param document: from ``begun``
+    :returns: the JSON of the document with its stages
+    """
+    return ''.join(with_stages(document, run, lambda work: extended(
+        about(work), **work.measured.packed(operations_of(work.work)))))
+
+
+def with_stages(fields, run, write):
+    """
+    :param fields: of the workload
+    :param write: a function of a ``WorkRun`` that returns texts, its JSON
+    :returns: texts, JSON of the fields and the run's stages
+    """
+    fields = {key: value for key, value in fields.items() if key != 'stages'}
+    return extended(fields, stages=array(
+        extended(_stage(each), works=array(map(write, each.works)))
+        for each in run.stages))
 
 
 def terminated(document, when):
@@ -112,59 +131,40 @@ def _worst(shares, key):
                 if share.health.get(key) is not None), default=None)
 
 
-def _strained(driver):
-    cpu, lag = driver['cpu_percent_p95'], driver['loop_lag_ms_p99']
-    if cpu is not None and cpu > BUSY_PERCENT:
-        yield 'driver %s used %.0f%% of its core: the results may show ' \
-            'its limit, not the storage\'s' % (driver['name'], cpu)
-    if lag is not None and lag > LATE_MS:
-        yield 'driver %s was late by %.0f ms: its times are too long by ' \
-            'as much' % (driver['name'], lag)
-
-
 def _stage(run):
     return {
-        'id': 's%d-%s' % (run.index + 1, run.stage.name),
-        'name': run.stage.name, 'state': run.state.value,
+        'id': run.id, 'name': run.stage.name, 'state': run.state.value,
         'started': run.started, 'stopped': run.stopped,
-        'reason': run.reason, 'history': run.history,
-        'works': [_work(each) for each in run.works]}
+        'reason': run.reason, 'history': run.history}
 
 
-def _work(run):
+def about(run):
+    """
+    :param run: a ``WorkRun``
+    :returns: what is said of a work but its operations and timeline
+    """
     work = run.work
-    timeline = Timeline(work.interval)
-    for share in run.shares:
-        timeline.merge(share.timeline)
     return {
         'id': 'w%d-%s' % (run.place[1] + 1, work.name), 'name': work.name,
         'type': work.type.value, 'workers': work.workers,
         'rampup': work.rampup, 'runtime': work.runtime,
         'rampdown': work.rampdown, 'rate': rate_of(work),
         'afr': work.afr, 'driver': work.driver, 'started': run.started,
-        'counted': max((share.counted for share in run.shares),
-                       default=None) if work.runtime else None,
+        'counted': run.counted,
         # Files that are in use have other values, too.
         'histogram': FLAGS.get(
             work.config.text('histogram', '').lower(), True),
         'state': run.state.value, 'reason': run.reason,
         'drivers': [{
-            'name': share.driver.address.name,
-            'workers': share.mission.count, 'first': share.mission.first,
+            **vars(share.summary), 'first': share.mission.first,
             'state': 'lost' if share.lost else share.state.value,
-            'reason': share.reason, **_UNKNOWN, **share.health}
-            for share in run.shares],
-        'operations': [
-            _operation(operation, run.shares)
-            for step in steps(work) for operation in operations(work, step)],
-        'timeline': timeline.to_json()}
+            'reason': share.reason} for share in run.shares]}
 
 
-def _operation(operation, shares):
-    tally = Tally()
-    for share in shares:
-        if operation.id in share.tallies:
-            tally.merge(share.tallies[operation.id])
-    return {'id': operation.id, 'name': operation.name,
-            'type': operation.type.value, 'ratio': operation.ratio,
-            'config': str(operation.config), 'tally': tally.to_json()}
+def operations_of(work):
+    """
+    :returns: what is said of each operation but what was measured
+    """
+    return [{'id': each.id, 'name': each.name, 'type': each.type.value,
+             'ratio': each.ratio, 'config': str(each.config)}
+            for step in steps(work) for each in operations(work, step)]

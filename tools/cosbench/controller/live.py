@@ -10,18 +10,24 @@
 # implied.
 # See the License for the specific language governing permissions and
 # limitations under the License.
-"""What is shown of a run, made of its result document."""
+"""What is shown of a run: all but the histograms, as JSON.
 
-from dataclasses import asdict
+Of a run that goes on it is made of what is in memory; one that has ended is
+read from its archive once.
+"""
 
-from tools.cosbench.measure.summary import Metrics
-from tools.cosbench.measure.tally import Tally
+from collections import OrderedDict
+
+from tools.cosbench.controller.document import about, operations_of, \
+    with_stages
+from tools.cosbench.controller.measured import Measured
+from tools.cosbench.controller.text import array, dumps, extended
 from tools.cosbench.measure.timeline import Timeline
 
-#: Points of a timeline that a page can draw.
-MAX_POINTS = 600
 _HEADLINE = ('id', 'name', 'description', 'state', 'submitted', 'started',
              'stopped', 'seed', 'warnings')
+#: Runs that have ended and are kept, as texts.
+MOST_ENDED = 4
 
 
 def headline(document):
@@ -31,31 +37,82 @@ def headline(document):
     return {key: document[key] for key in _HEADLINE}
 
 
-def live(document):
+def _head(document):
+    return {**headline(document), 'drivers': document['drivers']}
+
+
+def waiting(document):
     """
-    :returns: all but the histograms: metrics of each operation, points of
-        each timeline
+    :param document: of a workload that has not begun
+    :returns: JSON
     """
-    return {**headline(document), 'drivers': document['drivers'],
-            'stages': [_stage(each) for each in document['stages']]}
+    return dumps({**_head(document), 'stages': []})
 
 
-def _stage(stage):
-    return {**stage, 'works': [_work(each) for each in stage['works']]}
+def running(document, run):
+    """
+    :param document: from ``document.begun``
+    :param run: the ``WorkloadRun``
+    :returns: JSON
+    """
+    return ''.join(with_stages(_head(document), run, lambda work: _work(
+        about(work), operations_of(work.work), work.measured)))
 
 
-def _work(work):
-    timeline = Timeline.from_json(work['timeline'])
-    points = {operation: [asdict(point) for point in timeline.points(
-        operation, MAX_POINTS)] for operation in timeline.operations}
-    return {**work, 'timeline': points, 'operations': [
-        _operation(work, each) for each in work['operations']]}
+def ended(document, result):
+    """
+    :param document: of a run that has ended
+    :param result: the ``Result`` of it
+    :returns: JSON
+    """
+    return ''.join(extended(_head(document), stages=array(
+        extended(_without(stage, 'works'), works=array(
+            _ended_work(*each) for each in zip(stage['works'], known.works)))
+        for stage, known in zip(document['stages'], result.stages))))
 
 
-def _operation(work, operation):
-    tally = Tally.from_json(operation['tally'])
-    metrics = Metrics.of(tally, work['workers'],
-                         work['counted'] or work['runtime'])
-    return {**{key: value for key, value in operation.items()
-               if key != 'tally'},
-            'failures': tally.failures, 'metrics': asdict(metrics)}
+def _ended_work(work, result):
+    timeline = result.timeline or Timeline(1)
+    measured = Measured(timeline.seconds)
+    measured.take(work['id'], {each.id: each.tally
+                               for each in result.operations}, timeline)
+    return _work(_without(work, 'operations', 'timeline'),
+                 [_without(each, 'tally') for each in work['operations']],
+                 measured)
+
+
+def _work(fields, operations, measured):
+    return extended(fields, **measured.shown(
+        operations, fields['workers'],
+        fields['counted'] or fields['runtime']))
+
+
+def _without(fields, *keys):
+    return {key: value for key, value in fields.items() if key not in keys}
+
+
+class Ended:
+    """
+    Runs that have ended, those that were asked for last kept.
+
+    :param archive: an ``Archive``
+    """
+
+    def __init__(self, archive):
+        self._archive = archive
+        #: id -> (stamp of the archive, JSON), the latest last.
+        self._kept = OrderedDict()
+
+    def text(self, run_id):
+        """
+        :returns: JSON
+        :raises KeyError, ArchiveError:
+        """
+        stamp = self._archive.stamp(run_id)
+        before, found = self._kept.pop(run_id, (None, None))
+        if before != stamp:
+            found = ended(*self._archive.read(run_id))
+        self._kept[run_id] = (stamp, found)
+        while len(self._kept) > MOST_ENDED:
+            self._kept.popitem(last=False)
+        return found

@@ -12,6 +12,7 @@
 # limitations under the License.
 """Drivers of this host that live as long as a run."""
 
+import asyncio
 import secrets
 from contextlib import asynccontextmanager
 
@@ -20,9 +21,12 @@ import aiohttp
 from tools.cosbench.controller.client import Driver
 from tools.cosbench.controller.plan import Address
 from tools.cosbench.driver.pool import Child, Pool
+from tools.cosbench.driver.triggers import directory
 
 #: A local process that gives no sign for so long (seconds) is lost.
 TIMEOUT = 10.0
+#: What all drivers here are called together.
+HERE = 'local'
 
 
 def session(tls=None):
@@ -39,22 +43,43 @@ def session(tls=None):
 
 
 @asynccontextmanager
-async def drivers(number, timeout=TIMEOUT):
+async def drivers(number, timeout=TIMEOUT, triggers=None):
     """
     :param number: of processes
+    :param triggers: the directory of their scripts, or None
+    :raises ConfigError: if there is no such directory
     :returns: a context of ``Driver`` objects
     :raises OSError: if they do not start
     """
     secret = secrets.token_hex(32).encode()
     arguments = ('--port', '0', '--files', '/', '--log-level', 'warning')
+    if triggers is not None:
+        # What scripts say is shown.
+        arguments = arguments[:-1] + (
+            'info', '--triggers', directory(triggers))
     pool = Pool([Child(arguments, secret) for _ in range(number)])
     await pool.start()
+    watches = []
     try:
         async with session() as http:
-            yield [Driver(
-                Address('driver%d' % index, 'driver%d' % index,
+            found = [Driver(
+                Address('driver%d' % index, HERE,
                         'http://127.0.0.1:%d' % child.port),
                 secret, http, timeout)
                 for index, child in enumerate(pool.children, 1)]
+            watches += [asyncio.ensure_future(_watch(*each))
+                        for each in zip(pool.children, found)]
+            yield found
     finally:
+        for watch in watches:
+            watch.cancel()
+        await asyncio.gather(*watches, return_exceptions=True)
         await pool.stop()
+
+
+async def _watch(child, driver):
+    """Tell when the process has ended: nothing answers then."""
+    status = await child.process.wait()
+    driver.fate = 'its process %d ended, %s' % (
+        child.process.pid, 'killed by signal %d' % -status if status < 0
+        else 'with exit status %d' % status)

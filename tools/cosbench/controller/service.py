@@ -13,6 +13,7 @@
 """The controller: a queue of workloads, run one after the other."""
 
 import asyncio
+import json
 import logging
 import secrets
 import time
@@ -20,9 +21,10 @@ from dataclasses import dataclass
 from typing import Optional
 
 from tools.cosbench import adaptors
-from tools.cosbench.controller import document as documents
+from tools.cosbench.controller import document as documents, live
 from tools.cosbench.controller.journal import journal
 from tools.cosbench.controller.states import OnLoss, WorkloadState
+from tools.cosbench.controller.text import dumps
 from tools.cosbench.controller.workload import Context, WorkloadRun
 from tools.cosbench.reader import portable, read
 
@@ -56,22 +58,38 @@ class Entry:
     workload: Optional[object] = None
     run: Optional[WorkloadRun] = None
 
-    def now(self):
+    def begun(self):
         """
-        :returns: the document as of now
+        :returns: the document as of now, without its stages: at once,
+            whatever was measured
         """
         if self.run is None:
             return self.document
-        found = documents.filled(self.document, self.run)
+        found = documents.begun(self.document, self.run)
         if self.run.state.final:
             # It has not ended before its reports are there.
             found.update(state=WorkloadState.PROCESSING.value, stopped=None)
         return found
 
+    def text(self):
+        """
+        :returns: the document as of now, as JSON
+        """
+        if self.run is None:
+            return dumps(self.document)
+        return documents.text(self.begun(), self.run)
+
+    def live(self):
+        """
+        :returns: what is shown of it now, as JSON
+        """
+        if self.run is None:
+            return live.waiting(self.document)
+        return live.running(self.begun(), self.run)
+
     @property
     def state(self):
-        return WorkloadState(self.now()['state'] if self.run is None
-                             else WorkloadState.PROCESSING.value)
+        return WorkloadState(self.begun()['state'])
 
 
 class Controller:
@@ -87,6 +105,7 @@ class Controller:
         self._policy = policy
         self._entries = {}
         self._queue = []
+        self._ended = live.Ended(archive)
         self._arrived = asyncio.Event()
         self._idle = asyncio.Event()
         self._idle.set()
@@ -152,7 +171,28 @@ class Controller:
         entry = self._entries[run_id]
         if entry.run is None and entry.state.final:
             return self.archive.load(run_id)
-        return entry.now()
+        return json.loads(entry.text())
+
+    async def text(self, run_id):
+        """
+        :returns: ``document`` as JSON
+        :raises KeyError, ArchiveError:
+        """
+        entry = self._entries[run_id]
+        if entry.run is None and entry.state.final:
+            return await asyncio.to_thread(
+                lambda: dumps(self.archive.load(run_id)))
+        return entry.text()
+
+    async def live(self, run_id):
+        """
+        :returns: what is shown of it now, as JSON
+        :raises KeyError, ArchiveError:
+        """
+        entry = self._entries[run_id]
+        if entry.run is None and entry.state.final:
+            return await asyncio.to_thread(self._ended.text, run_id)
+        return entry.live()
 
     async def cancel(self, run_id):
         """
@@ -199,12 +239,14 @@ class Controller:
                           list(self.drivers), self._policy.on_loss,
                           self._policy.lease)
         entry.run = WorkloadRun(entry.workload, context, skip)
-        saver = asyncio.ensure_future(self._save(entry))
+        ended = asyncio.Event()
+        saver = asyncio.ensure_future(self._save(entry, ended))
         try:
             with journal(self.archive.path(document['id'])):
                 await entry.run.run()
         finally:
-            saver.cancel()
+            # What it is writing must not come after what is final.
+            ended.set()
             await asyncio.gather(saver, return_exceptions=True)
         final = documents.filled(document, entry.run)
         await asyncio.to_thread(self.archive.finish, final)
@@ -227,18 +269,27 @@ class Controller:
         self._queue.remove(entry)
         return entry
 
-    async def _save(self, entry):
-        """What is known so far, whenever a stage or a period ends."""
-        while True:
+    async def _save(self, entry, ended):
+        """
+        What is known so far, whenever a stage or a period ends.
+
+        :param ended: an Event: the run has ended
+        """
+        while not ended.is_set():
             try:
-                await asyncio.to_thread(self.archive.save, entry.now())
+                await asyncio.to_thread(
+                    self.archive.write, entry.document['id'], entry.text())
             except OSError as err:
                 log.error('%s cannot be saved: %s', entry.document['id'],
                           err)
-            await asyncio.sleep(self._policy.save_period)
+            try:
+                await asyncio.wait_for(ended.wait(),
+                                       self._policy.save_period)
+            except asyncio.TimeoutError:
+                pass
 
     def _settle(self, entry, reason):
-        found = entry.now()
+        found = json.loads(entry.text())
         found.update(state=WorkloadState.FAILED.value, stopped=time.time(),
                      warnings=found['warnings'] + [reason])
         entry.document, entry.run = _brief(found), None

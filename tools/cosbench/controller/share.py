@@ -19,6 +19,7 @@ from tools.cosbench.controller.client import Denied, Gone, Lost
 from tools.cosbench.controller.plan import Progress
 from tools.cosbench.engine.states import MissionState
 from tools.cosbench.measure.document import Node, ResultError
+from tools.cosbench.measure.drivers import WorkDriver
 from tools.cosbench.measure.tally import Tally
 from tools.cosbench.measure.timeline import Timeline
 
@@ -36,27 +37,37 @@ class Share:
 
     :param driver: a ``Driver``
     :param mission: a ``Mission``
-    :param interval: of the work's timeline, seconds
+    :param measured: the ``Measured`` that its reports go to
     """
 
-    def __init__(self, driver, mission, interval):
+    def __init__(self, driver, mission, measured):
         self.driver = driver
         self.mission = mission
         self.state = MissionState.AUTHING
         self.reason = ''
         #: Whether the driver was lost.
         self.lost = False
-        self.tallies = {}
-        self.timeline = Timeline(interval)
         self.progress = Progress()
         self.health = {}
         self.aborted = 0
+        #: Requests that went out once more on a new connection.
+        self.resent = 0
         #: Seconds of the run time that samples counted for.
         self.counted = 0.0
         self.sequence = 0
         #: Whether the driver has taken it.
         self.accepted = False
+        self._measured = measured
         self._path = '/v1/missions/%s' % mission.id
+
+    @property
+    def summary(self):
+        """
+        :returns: a ``WorkDriver`` of what it has reported
+        """
+        return WorkDriver(
+            self.driver.address.name, self.mission.count,
+            *(self.health.get(key) for key in HEALTH), self.resent)
 
     async def submit(self):
         """
@@ -65,7 +76,7 @@ class Share:
         answer = await self.driver.insist('POST', '/v1/missions',
                                           self.mission.to_json())
         self.accepted = True
-        self._see(answer)
+        self._understand(answer, self._see)
 
     async def until_ready(self):
         """
@@ -83,8 +94,8 @@ class Share:
         """
         way = self.driver.offset.round_trip / 2 if self.driver.offset else 0
         delay = max(0.0, begin - time.monotonic() - way)
-        self._see(await self.driver.insist(
-            'POST', self._path + '/start', {'delay': delay}))
+        self._understand(await self.driver.insist(
+            'POST', self._path + '/start', {'delay': delay}), self._see)
 
     async def follow(self):
         """
@@ -115,7 +126,7 @@ class Share:
             raise Lost('driver %s does not know mission %s any more: it was '
                        'started again' % (self.driver.address.name,
                                           self.mission.id)) from err
-        self._take(answer)
+        self._understand(answer, self._take)
 
     async def cancel(self):
         """Ask it to end; what comes of that, ``follow`` sees."""
@@ -132,16 +143,20 @@ class Share:
         self.reason = str(answer['reason'])
 
     def _take(self, answer):
-        """
-        :raises Lost: if what it reports is no report
-        """
         report = answer.get('report')
+        if report is not None and report['sequence'] > self.sequence:
+            self._add(report)
+        self._see(answer)
+
+    def _understand(self, answer, take):
+        """
+        :param take: a function of the answer
+        :raises Lost: if the answer is none to what was asked
+        """
         try:
-            if report is not None and report['sequence'] > self.sequence:
-                self._add(report)
-            self._see(answer)
+            take(answer)
         except (ResultError, KeyError, TypeError, ValueError) as err:
-            raise Lost('driver %s reports what is no report: %s: %s' % (
+            raise Lost('driver %s answers what is no answer: %s: %s' % (
                 self.driver.address.name, type(err).__name__, err)) from err
 
     def _add(self, report):
@@ -157,9 +172,11 @@ class Share:
                   for key in HEALTH}
         aborted = node.member('aborted').integer()
         counted = _number(node.member('counted'))
+        resent = node.optional('resent', 0).integer()
         sequence = node.member('sequence').integer()
-        self.timeline.merge(Timeline.from_json(report['timeline']))
-        self.tallies, self.progress, self.health = tallies, progress, health
+        self._measured.take(self.mission.id, tallies,
+                            Timeline.from_json(report['timeline']))
+        self.progress, self.health, self.resent = progress, health, resent
         self.aborted, self.counted = aborted, counted or 0.0
         self.sequence = sequence
 

@@ -25,11 +25,13 @@ import time
 from math import sqrt
 
 from tools.cosbench.controller.client import Denied, Lost
+from tools.cosbench.controller.measured import Measured
 from tools.cosbench.controller.plan import eligible, inherited, split
 from tools.cosbench.controller.share import Share
 from tools.cosbench.controller.states import OnLoss, StageState
 from tools.cosbench.engine.mission import Mission, steps
 from tools.cosbench.engine.states import MissionState
+from tools.cosbench.measure.drivers import strains
 from tools.cosbench.pacing import pace
 
 #: Seconds from the last word to the start, at least.
@@ -55,6 +57,7 @@ class WorkRun:
         self.work = work
         self.place = place
         self.shares = []
+        self.measured = Measured(work.interval)
         self._state = StageState.WAITING
         self._changed = changed
         self.reason = ''
@@ -96,6 +99,8 @@ class WorkRun:
             self._judge()
         if self._cancelled:
             self._enter(StageState.CANCELLED)
+        self.warnings += ['work %s: %s' % (self.work.name, each) for each in
+                          strains([share.summary for share in self.shares])]
 
     async def cancel(self):
         self._cancelled = True
@@ -107,6 +112,16 @@ class WorkRun:
         :returns: seconds since the start of its step; 0 before
         """
         return time.monotonic() - self._begun if self._begun else 0.0
+
+    @property
+    def counted(self):
+        """
+        :returns: seconds of the run time that samples counted for; None
+            where it is not known
+        """
+        if not self.work.runtime:
+            return None
+        return max((share.counted for share in self.shares), default=None)
 
     async def _run_step(self, barrier):
         self._enter(StageState.SUBMITTING)
@@ -146,7 +161,7 @@ class WorkRun:
             raise WorkFailed('no driver is left for work %s%s' % (
                 self.work.name, self.work.driver and
                 ', which is pinned to %s' % self.work.driver or ''))
-        shares = [Share(driver, part, self.work.interval)
+        shares = [Share(driver, part, self.measured)
                   for driver, part in split(mission, drivers, self.place[1],
                                             self._new_id)]
         self.shares += shares
@@ -156,7 +171,8 @@ class WorkRun:
     async def _make_ready(self, share):
         try:
             await share.submit()
-            self._enter(StageState.AUTHING)
+            if self._begun is None:
+                self._enter(StageState.AUTHING)
             if not await share.until_ready() and not self._cancelled:
                 raise WorkFailed('driver %s: %s' % (
                     share.driver.address.name, share.reason))
@@ -233,11 +249,7 @@ class WorkRun:
 
     def _judge(self):
         """Accept no more failures than afr allows."""
-        good = bad = 0
-        for share in self.shares:
-            for tally in share.tallies.values():
-                good += tally.count
-                bad += tally.failed
+        good, bad = self.measured.count, self.measured.failed
         allowed = self.work.afr
         state = StageState.COMPLETED
         if bad * 10 ** 6 > allowed * (good + bad):
@@ -261,7 +273,7 @@ class WorkRun:
         name, wanted = self.work.name, pace(self.work.config)
         if not done:
             yield 'work %s: nothing began and ended in its run time' % name
-        seconds = max((share.counted for share in self.shares), default=0)
+        seconds = self.counted or 0
         due = wanted.rate * seconds if wanted else 0
         if done < min(ENOUGH * due, due - CHANCE * sqrt(due)):
             yield 'work %s: %.1f operations a second, where %g were asked ' \

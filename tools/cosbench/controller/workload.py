@@ -18,6 +18,7 @@ import time
 from dataclasses import dataclass, field
 from typing import List
 
+from tools.cosbench.controller import triggers
 from tools.cosbench.controller.client import Denied, Lost
 from tools.cosbench.controller.states import OnLoss, StageState, \
     WorkloadState
@@ -43,6 +44,8 @@ class Context:
     warnings: List[str] = field(default_factory=list)
     #: Names of drivers to why they are lost.
     lost: dict = field(default_factory=dict)
+    #: Names of the drivers that run triggers.
+    triggering: set = field(default_factory=set)
 
     def lose(self, driver, reason):
         if driver in self.live:
@@ -105,12 +108,14 @@ class StageRun:
     def __init__(self, stage, index, context):
         self.stage = stage
         self.index = index
+        self.id = 's%d-%s' % (index + 1, stage.name)
         self.works = [WorkRun(work, (index, number), context, self._note)
                       for number, work in enumerate(stage.works)]
         self.history = []
         self.started = None
         self.stopped = None
         self.reason = ''
+        self._context = context
         self._own = StageState.WAITING
         self._cancelled = asyncio.Event()
 
@@ -142,9 +147,11 @@ class StageRun:
     async def run(self):
         self.started = time.time()
         self.enter(StageState.BOOTING)
-        barrier = Barrier(self.works)
-        await asyncio.gather(*(self._work(work, _Turn(barrier))
-                               for work in self.works))
+        async with triggers.around(self._context, self.stage.trigger,
+                                   's%d' % (self.index + 1)):
+            barrier = Barrier(self.works)
+            await asyncio.gather(*(self._work(work, _Turn(barrier))
+                                   for work in self.works))
         self.reason = '; '.join(
             '%s: %s' % (work.work.name, work.reason)
             for work in self.works if work.reason)
@@ -224,19 +231,22 @@ class WorkloadRun:
         self.enter(WorkloadState.PROCESSING)
         log.info('the seed is %d', self.context.seed)
         await self._greet()
-        for stage in self.stages:
-            if self._cancelled:
-                stage.enter(StageState.SKIPPED)
-            elif self._skip and self._skip(self, stage):
-                stage.enter(StageState.SKIPPED)
-            else:
-                await stage.run()
-                for text in (text for work in stage.works
-                             for text in work.warnings):
-                    self.context.warnings.append(text)
-                    log.warning('%s', text)
+        async with triggers.around(self.context, self.workload.trigger,
+                                   'workload'):
+            for stage in self.stages:
+                await self._run_stage(stage)
         self.stopped = time.time()
         self.enter(self._verdict())
+
+    async def _run_stage(self, stage):
+        if self._cancelled or self._skip and self._skip(self, stage):
+            stage.enter(StageState.SKIPPED)
+            return
+        await stage.run()
+        for text in ('%s, %s' % (stage.id, text) for work in stage.works
+                     for text in work.warnings):
+            self.context.warnings.append(text)
+            log.warning('%s', text)
 
     async def cancel(self):
         self._cancelled = True
@@ -255,9 +265,7 @@ class WorkloadRun:
         """Measure all drivers, and end what an earlier run left on them."""
         await asyncio.gather(*(self._greet_one(driver)
                                for driver in self._all_drivers))
-        if any(stage.stage.trigger for stage in self.stages) or \
-                self.workload.trigger:
-            self.context.warnings.append('triggers are not run')
+        triggers.warn(self.context, self.workload)
 
     async def _greet_one(self, driver):
         try:
@@ -267,6 +275,7 @@ class WorkloadRun:
                 if state not in ('completed', 'failed', 'cancelled'):
                     await driver.insist(
                         'POST', '/v1/missions/%s/cancel' % key)
+            await triggers.greet(self.context, driver, status)
         except (Lost, Denied) as err:
             self.context.lose(driver, str(err))
 

@@ -45,6 +45,8 @@ class Options:
     clock_window: int = WINDOW
     #: Where filewrite may read files; None: nowhere.
     files: Optional[str] = None
+    #: Where scripts are that triggers may run; None: nowhere.
+    triggers: Optional[str] = None
     #: End when standard input does: its writer is gone.
     until_eof: bool = False
 
@@ -61,7 +63,7 @@ async def serve(options, out=sys.stdout):
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    service = Service(gate, options.files)
+    service = Service(gate, options.files, options.triggers)
     runner = web.AppRunner(service.application(), access_log=None)
     await runner.setup()
     leases = asyncio.ensure_future(service.watch_leases())

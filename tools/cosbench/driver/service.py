@@ -19,6 +19,7 @@ import time
 
 from tools.cosbench import adaptors
 from tools.cosbench.driver.server import Failure, application
+from tools.cosbench.driver.trigger_requests import TriggerRequests
 from tools.cosbench.engine import files
 from tools.cosbench.engine.mission import Mission, find, operations
 from tools.cosbench.engine.run import MissionRun
@@ -51,11 +52,13 @@ class Service:
     """
     :param gate: a ``Gate``
     :param files_root: where filewrite may read files, or None
+    :param triggers_root: where scripts are that may be run, or None
     """
 
-    def __init__(self, gate, files_root=None):
+    def __init__(self, gate, files_root=None, triggers_root=None):
         self._gate = gate
         self._files_root = files_root
+        self._triggers = TriggerRequests(triggers_root, self._head)
         #: A process that was started anew is another.
         self.instance = secrets.token_hex(8)
         self._held = {}
@@ -68,10 +71,10 @@ class Service:
             ('POST', mission + '/start', self._start),
             ('GET', mission + '/news', self._news),
             ('POST', mission + '/cancel', self._cancel),
-            ('DELETE', mission, self._forget)))
+            ('DELETE', mission, self._forget)) + self._triggers.routes())
 
     async def watch_leases(self, period=0.5):
-        """Cancel the missions that no controller asks for, for ever."""
+        """Cancel what no controller asks for, for ever."""
         while True:
             await asyncio.sleep(period)
             for held in list(self._held.values()):
@@ -80,14 +83,16 @@ class Service:
                     await held.run.cancel(
                         'no word from the controller for %d s'
                         % held.run.mission.lease)
+            await self._triggers.end_overdue()
 
     async def close(self):
-        """Cancel all missions and wait for their ends."""
+        """Cancel all missions and triggers, and wait for their ends."""
         for held in self._held.values():
             if not held.run.state.final:
                 await held.run.cancel('the driver was stopped')
         for held in self._held.values():
             await held.run.wait()
+        await self._triggers.close()
 
     def _head(self):
         return {'instance': self.instance, 'time': time.time(),
@@ -95,7 +100,8 @@ class Service:
 
     async def _status(self, request, body):
         return 200, {**self._head(), 'pid': os.getpid(), 'missions': {
-            key: held.run.state.value for key, held in self._held.items()}}
+            key: held.run.state.value for key, held in self._held.items()},
+            'triggers': self._triggers.ids}
 
     async def _accept(self, request, body):
         mission = Mission.from_json(body)

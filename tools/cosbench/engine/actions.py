@@ -101,7 +101,8 @@ def pass_of(operation, storage, rng, counters, share):
     size = operation.sizes and operation.sizes.drawer(
         rng, counters.get(operation, 'sizes'))
     act = {
-        _T.INIT: lambda container, _: storage.create_container(container),
+        _T.INIT: lambda container, _: storage.create_container(
+            container, operation.headers),
         _T.DISPOSE: lambda container, _: storage.delete_container(container),
         _T.PREPARE: lambda container, name: storage.put(
             container, name, _body(operation, size(), rng)),

@@ -70,7 +70,8 @@ def _on_containers(operation):
     kind = CONTAINER_TYPES[operation.type]
     return Operation(
         kind, 100, operation.division, operation.id + '-containers',
-        kind.value, operation.config, containers=operation.containers)
+        kind.value, operation.config, containers=operation.containers,
+        headers=operation.headers)
 
 
 @dataclass(frozen=True)
@@ -206,6 +207,8 @@ def _or_none(check):
     return lambda key, value: None if value is None else check(key, value)
 
 
+#: How long a mission or a trigger lives without a word: (key, value).
+lease_seconds = _seconds(86400)
 _INDEX = _whole(0, MAX_WORKERS)
 _LEFT = _or_none(_whole(0, MAX_LONG))
 _CHECKS = {
@@ -213,7 +216,7 @@ _CHECKS = {
     'first': _INDEX, 'count': _whole(1, MAX_WORKERS),
     'seed': _whole(0, MAX_LONG), 'driver': _text, 'attempt': _INDEX,
     'step': _step, 'elapsed': _seconds(MAX_WORKERS), 'operations': _LEFT,
-    'volume': _LEFT, 'lease': _seconds(86400),
+    'volume': _LEFT, 'lease': lease_seconds,
 }
 
 

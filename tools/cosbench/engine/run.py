@@ -86,8 +86,7 @@ class MissionRun:
         try:
             await self._storage.open()
         except (OperationError, ConfigError, OSError) as err:
-            await self._fail('the storage cannot be opened: %s'
-                             % (getattr(err, 'kind', None) or err))
+            await self._fail('the storage cannot be opened: %s' % err)
         except Exception as err:
             log.exception('mission %s: storage', self.mission.id)
             await self._fail('the storage cannot be opened: %s: %s'
@@ -165,6 +164,7 @@ class MissionRun:
             'timeline': timeline.to_json(),
             'used': {'operations': self._used[0], 'volume': self._used[1]},
             'aborted': self._aborted,
+            'resent': self._storage.resent,
             'health': self._health.to_json(),
         }
 

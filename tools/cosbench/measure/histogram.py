@@ -24,6 +24,8 @@ import base64
 import binascii
 import struct
 import zlib
+from bisect import bisect_left
+from itertools import accumulate
 
 from hdrh.histogram import HdrHistogram
 
@@ -92,8 +94,13 @@ class Histogram:
     def merge(self, other):
         if not other.count:
             return
-        for bucket, count in other._counts.items():
-            self._counts[bucket] = self._counts.get(bucket, 0) + count
+        counts = self._counts
+        if counts:
+            known = counts.get
+            for bucket, count in other._counts.items():
+                counts[bucket] = known(bucket, 0) + count
+        else:
+            counts.update(other._counts)
         self.least = other.least if self.least is None else \
             min(self.least, other.least)
         self.most = other.most if self.most is None else \
@@ -121,18 +128,17 @@ class Histogram:
         The nearest rank: the value that this many percent are not above.
         It is at most 0.1% too high, and 100 is exact.
 
-        :param wanted: percents, 0 < each <= 100, ascending
+        :param wanted: percents, 0 < each <= 100
         :returns: a list of as many values, each None without values
         """
         if not self.count:
             return [None] * len(wanted)
-        found, seen, rest = [], 0, list(reversed(wanted))
-        for _, highest, count in self.buckets():
-            seen += count
-            while rest and seen >= rank(rest[-1], self.count):
-                found.append(min(highest, self.most))
-                rest.pop()
-        return found
+        buckets = sorted(self._counts)
+        seen = list(accumulate(map(self._counts.__getitem__, buckets)))
+        places = (bisect_left(seen, rank(percent, self.count))
+                  for percent in wanted)
+        return [min(bounds_of(buckets[place], _HALF)[1], self.most)
+                for place in places]
 
     def to_json(self):
         """
@@ -165,14 +171,18 @@ class Histogram:
             made.least = node.member('min_us').integer(LEAST, MOST)
             made.most = node.member('max_us').integer(made.least, MOST)
         made._counts = _decoded(node.member('hdr'), made.count)
-        ends = made.buckets()
-        if ends and not (ends[0][0] <= made.least <= ends[0][1]
-                         and ends[-1][0] <= made.most <= ends[-1][1]
-                         and made.count * made.least <= made.total
-                         <= made.count * made.most):
+        if made.count and not made._agrees():
             raise node.refuse('an object whose min_us, max_us and total_us '
                               'are those of its values')
         return made
+
+    def _agrees(self):
+        """Whether least, most and total can be those of the counts."""
+        return all(
+            bucket_of(value, _HALF) == bucket for value, bucket in (
+                (self.least, min(self._counts)),
+                (self.most, max(self._counts)))) and \
+            self.count * self.least <= self.total <= self.count * self.most
 
 
 def _decoded(node, expected):
@@ -185,7 +195,7 @@ def _decoded(node, expected):
     except (ValueError, binascii.Error, zlib.error, struct.error):
         raise node.refuse(_ENCODED) from None
     if sum(counts.values()) != expected or \
-            any(bucket > _LAST for bucket in counts):
+            max(counts, default=0) > _LAST:
         raise node.refuse(_ENCODED)
     return counts
 
@@ -214,20 +224,31 @@ def _counts(data):
     """
     place = index = 0
     while place < len(data):
-        number = shift = 0
-        while True:
-            if place >= len(data):
-                raise ValueError('cut')
-            byte = data[place]
-            place += 1
-            if shift == 56:     # the ninth byte is all value
-                number |= byte << 56
-                break
-            number |= (byte & 0x7f) << shift
-            if byte < 0x80:
-                break
-            shift += 7
-        value = (number >> 1) ^ -(number & 1)
-        if value > 0:
-            yield index, value
-        index += -value if value < 0 else 1
+        number = data[place]
+        place += 1
+        if number >= 0x80:
+            number, place = _long(data, place, number & 0x7f)
+        if number & 1:
+            index += (number + 1) >> 1
+            continue
+        if number:
+            yield index, number >> 1
+        index += 1
+
+
+def _long(data, place, number):
+    """
+    :param number: its lowest 7 bits
+    :returns: (a number of more than one byte, the place after it)
+    """
+    for shift in range(7, 57, 7):
+        if place >= len(data):
+            raise ValueError('cut')
+        byte = data[place]
+        place += 1
+        if shift == 56:     # the ninth byte is all value
+            return number | byte << 56, place
+        number |= (byte & 0x7f) << shift
+        if byte < 0x80:
+            return number, place
+    raise AssertionError('a ninth byte is the last')

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import Optional, Tuple
 
 from tools.cosbench.measure.document import MAX_TEXT, Node
+from tools.cosbench.measure.drivers import WorkDriver
 from tools.cosbench.measure.summary import Metrics
 from tools.cosbench.measure.tally import Tally
 from tools.cosbench.measure.timeline import MAX_ID, Timeline
@@ -76,8 +77,7 @@ class WorkResult:
     rate: Optional[float]
     #: Whether the histogram is reported.
     histogram: bool
-    #: Percent of the busiest driver in this work; None: not known.
-    driver_cpu: Optional[float]
+    drivers: Tuple[WorkDriver, ...]
     state: str
     reason: str
     operations: Tuple[OperationResult, ...]
@@ -90,6 +90,14 @@ class WorkResult:
         """
         return Metrics.of(operation.tally, self.workers,
                           self.counted or self.runtime)
+
+    @property
+    def driver_cpu(self):
+        """
+        :returns: percent of the core of the busiest driver; None: not known
+        """
+        return max((each.cpu_percent_p95 for each in self.drivers
+                    if each.cpu_percent_p95 is not None), default=None)
 
     @property
     def window(self):
@@ -205,8 +213,13 @@ def _driver(node):
             'operations_per_cpu_second')))
 
 
-def _cpu(node):
-    return _maybe(node.optional('cpu_percent_p95'), Node.number, 0, 1e15)
+def _work_driver(node):
+    return WorkDriver(
+        node.optional('name', '').text(MAX_ID),
+        _maybe(node.optional('workers'), Node.integer, 0, 10 ** 9),
+        *(_maybe(node.optional(key), Node.number, 0, 1e15)
+          for key in ('cpu_percent_p95', 'loop_lag_ms_p99')),
+        _maybe(node.optional('resent'), Node.integer))
 
 
 def _stage(node):
@@ -238,9 +251,8 @@ def _work(node):
         **seconds,
         rate=_maybe(node.optional('rate'), Node.number, 0, 1e12),
         histogram=histogram.value,
-        driver_cpu=max((cpu for cpu in map(_cpu, node.optional(
-            'drivers', []).elements(_MAX_DRIVERS)) if cpu is not None),
-            default=None),
+        drivers=tuple(map(_work_driver, node.optional(
+            'drivers', []).elements(_MAX_DRIVERS))),
         state=node.optional('state', '').text(MAX_ID),
         reason=_reason(node),
         operations=tuple(map(_operation, node.member('operations').elements(

@@ -15,6 +15,8 @@
 from dataclasses import dataclass
 from typing import Optional
 
+from tools.cosbench.measure.histogram import Histogram
+
 PERCENTS = (50, 60, 80, 90, 95, 99, 99.9, 100)
 
 
@@ -33,14 +35,25 @@ class Latency:
     p100: float
 
     @classmethod
-    def of(cls, histogram):
+    def of(cls, histograms):
         """
-        :returns: a ``Latency``; None without values
+        :param histograms: ``Histogram`` objects, of which some have values
+        :returns: a ``Latency`` of all; None without values
         """
+        histogram = _together([each for each in histograms if each.count])
         if not histogram.count:
             return None
         return cls(histogram.mean / 1000, *(
             value / 1000 for value in histogram.percentiles(PERCENTS)))
+
+
+def _together(histograms):
+    if len(histograms) == 1:
+        return histograms[0]
+    found = Histogram()
+    for each in histograms:
+        found.merge(each)
+    return found
 
 
 @dataclass(frozen=True)
@@ -82,17 +95,47 @@ class Metrics:
             None or 0, if its end was no time: from its first start to its
             last end
         """
-        seconds = seconds or tally.seconds
-        attempts = tally.count + tally.failed
-        response = Latency.of(tally.response)
+        return cls.of_all([tally], workers, seconds)
+
+    @classmethod
+    def of_all(cls, tallies, workers, seconds=None):
+        """
+        The metrics of the sum of tallies, without making it: only the
+        times that percentiles are of are put together.
+
+        :param tallies: each a ``Tally``, of one operation
+        :param workers, seconds: as of ``of``
+        """
+        count = sum(each.count for each in tallies)
+        moved = sum(each.bytes for each in tallies)
+        failed = sum(each.failed for each in tallies)
+        seconds = seconds or _span(tallies)
+        response = Latency.of([each.response for each in tallies])
+        # None is due after it starts: with the same sum they are the same.
+        late = any(each.intended.total != each.response.total
+                   for each in tallies)
+        processing = sum(each.processing.total for each in tallies)
         return cls(
-            op_count=tally.count, byte_count=tally.bytes,
-            failures=tally.failed, workers=workers, seconds=seconds,
-            throughput=tally.count / seconds if seconds else 0.0,
-            bandwidth=tally.bytes / seconds if seconds else 0.0,
-            success_ratio=tally.count / attempts if attempts else None,
+            op_count=count, byte_count=moved, failures=failed,
+            workers=workers, seconds=seconds,
+            throughput=count / seconds if seconds else 0.0,
+            bandwidth=moved / seconds if seconds else 0.0,
+            success_ratio=count / (count + failed) if count + failed
+            else None,
             avg_res=response and response.average,
-            avg_proc=tally.processing.mean / 1000 if tally.count else None,
+            avg_proc=processing / count / 1000 if count else None,
             **{name: response and getattr(response, name) for name in (
                 'p50', 'p60', 'p80', 'p90', 'p95', 'p99', 'p999', 'p100')},
-            intended=Latency.of(tally.intended))
+            intended=Latency.of([each.intended for each in tallies])
+            if late else response)
+
+
+def _span(tallies):
+    """
+    :returns: seconds from the first start to the last end; 0 without any
+    """
+    known = [each for each in tallies if each.first_start is not None]
+    if not known:
+        return 0.0
+    return (max(each.last_end for each in known)
+            - min(each.first_start for each in known)) / 1000000

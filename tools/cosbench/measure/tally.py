@@ -139,8 +139,13 @@ class Tally:
             error: count.integer(1) for error, count in
             node.member('failures').items(
                 _MAX_MERGED_CLASSES, MAX_CLASS_LENGTH)}
-        for name in _TIMES:
+        for name in ('response', 'processing'):
             setattr(made, name, Histogram.from_json(node.member(name)))
+        if node.member('intended').value == node.member('response').value:
+            # As in all closed loops: reports come each second.
+            made.intended.merge(made.response)
+        else:
+            made.intended = Histogram.from_json(node.member('intended'))
         counts = {getattr(made, name).count for name in _TIMES}
         if len(counts) > 1:
             raise node.refuse('an object whose %s have the same count'

@@ -18,6 +18,7 @@ that are at most 1/64 wide, so that percentiles of intervals merge too; they
 are within 1%. Merging is exact in any order. RESULT.md has the document.
 """
 
+from array import array
 from dataclasses import dataclass
 from typing import Optional
 
@@ -25,7 +26,8 @@ from tools.cosbench.measure.buckets import bounds_of, bucket_of, rank
 from tools.cosbench.measure.document import Node, ResultError
 from tools.cosbench.measure.histogram import MOST, microseconds
 
-MAX_SECONDS = 86400
+#: Of an interval; a workload's may have the most.
+MIN_SECONDS, MAX_SECONDS = 0.001, 2 ** 31 - 1
 #: Of a document: operations, the number of an interval, a name.
 MAX_OPERATIONS, MAX_INTERVAL, MAX_ID = 1000, 10 ** 6, 200
 _HALF = 6
@@ -86,7 +88,7 @@ class Point:
 class Interval:
     """The sums of one operation in one interval. Mutable."""
 
-    __slots__ = ('count', 'bytes', 'failed', 'total', 'processing', 'slots')
+    __slots__ = ('count', 'bytes', 'failed', 'total', 'processing', '_slots')
     #: Those that add up.
     SUMS = ('count', 'bytes', 'failed', 'total', 'processing')
 
@@ -94,8 +96,26 @@ class Interval:
         self.count = self.bytes = self.failed = 0
         #: Microseconds of response, and of processing time.
         self.total = self.processing = 0
-        #: slot -> how many response times.
-        self.slots = {}
+        #: slot -> how many response times; or packed.
+        self._slots = {}
+
+    @property
+    def slots(self):
+        """
+        :returns: a dict, slot -> how many response times; to read only
+        """
+        if isinstance(self._slots, dict):
+            return self._slots
+        return dict(zip(self._slots[::2], self._slots[1::2]))
+
+    def pack(self):
+        """Take a tenth of the memory until something is added."""
+        flat = self._flat()
+        if max(flat, default=0) < 2 ** 32:
+            self._slots = array('I', flat)
+
+    def _flat(self):
+        return [each for pair in sorted(self.slots.items()) for each in pair]
 
     def add(self, sample):
         if sample.error is not None:
@@ -106,14 +126,18 @@ class Interval:
         value = microseconds(sample.ended - sample.started)
         self.total += value
         self.processing += microseconds(sample.first_byte - sample.started)
-        slot = slot_of(value)
-        self.slots[slot] = self.slots.get(slot, 0) + 1
+        self._add_to(slot_of(value), 1)
+
+    def _add_to(self, slot, count):
+        if not isinstance(self._slots, dict):
+            self._slots = self.slots
+        self._slots[slot] = self._slots.get(slot, 0) + count
 
     def merge(self, other):
         for name in self.SUMS:
             setattr(self, name, getattr(self, name) + getattr(other, name))
         for slot, count in other.slots.items():
-            self.slots[slot] = self.slots.get(slot, 0) + count
+            self._add_to(slot, count)
 
     def percentile(self, percent):
         """
@@ -137,10 +161,7 @@ class Interval:
             self.percentile(99) / 1000 if count else None)
 
     def to_json(self):
-        flat = []
-        for slot, count in sorted(self.slots.items()):
-            flat += (slot, count)
-        return [getattr(self, name) for name in self.SUMS] + [flat]
+        return [getattr(self, name) for name in self.SUMS] + [self._flat()]
 
     @classmethod
     def from_json(cls, nodes):
@@ -151,8 +172,8 @@ class Interval:
         for name, node in zip(cls.SUMS, nodes):
             setattr(made, name, node.integer())
         flat = nodes[len(cls.SUMS)].elements(2 * MAX_SLOT)
-        made.slots = {slot.integer(1, MAX_SLOT): count.integer(1)
-                      for slot, count in zip(flat[::2], flat[1::2])}
+        made._slots = {slot.integer(1, MAX_SLOT): count.integer(1)
+                       for slot, count in zip(flat[::2], flat[1::2])}
         if 2 * len(made.slots) != len(flat) or \
                 sum(made.slots.values()) != made.count:
             raise nodes[-1].refuse(
@@ -172,10 +193,10 @@ class Timeline:
     __slots__ = ('seconds', 'origin', '_operations')
 
     def __init__(self, interval_seconds, origin=0.0):
-        if not 0 < interval_seconds <= MAX_SECONDS:
-            raise ValueError('interval_seconds=%r: must be a number greater '
-                             'than 0, at most %d'
-                             % (interval_seconds, MAX_SECONDS))
+        if not MIN_SECONDS <= interval_seconds <= MAX_SECONDS:
+            raise ValueError('interval_seconds=%r: must be a number of %g '
+                             'to %d' % (interval_seconds, MIN_SECONDS,
+                                        MAX_SECONDS))
         self.seconds = interval_seconds
         self.origin = origin
         self._operations = {}
@@ -214,9 +235,19 @@ class Timeline:
         if other.seconds != self.seconds:
             raise ValueError('interval=%r: must be %r, as of what it is '
                              'merged into' % (other.seconds, self.seconds))
-        for operation, intervals in other._operations.items():
+        for operation, number, interval in other:
+            mine = self._interval(operation, number)
+            mine.merge(interval)
+            mine.pack()
+
+    def __iter__(self):
+        """
+        :returns: an iterator over (operation id, number of the interval,
+            ``Interval``) where there are samples; intervals are to read only
+        """
+        for operation, intervals in self._operations.items():
             for number, interval in intervals.items():
-                self._interval(operation, number).merge(interval)
+                yield operation, number, interval
 
     def intervals(self, operation, begin=0.0, end=None):
         """
@@ -245,12 +276,14 @@ class Timeline:
             return
         first, last = min(known), max(known)
         step = -(-(last - first + 1) // most) if most else 1
-        for begin in range(first, last + 1, step):
-            stop = min(begin + step, last + 1)
+        groups = {}
+        for number in known:
+            groups.setdefault((number - first) // step, []).append(number)
+        for place, begin in enumerate(range(first, last + 1, step)):
             together = Interval()
-            for number in range(begin, stop):
-                if number in known:
-                    together.merge(known[number])
+            for number in groups.get(place, ()):
+                together.merge(known[number])
+            stop = min(begin + step, last + 1)
             yield together.point(begin * self.seconds,
                                  (stop - begin) * self.seconds)
 
@@ -271,10 +304,7 @@ class Timeline:
         :raises ResultError: if it is no timeline
         """
         node = Node(document, place)
-        seconds = node.member('interval').number(0, MAX_SECONDS)
-        if not seconds:
-            raise node.member('interval').refuse('greater than 0')
-        made = cls(seconds)
+        made = cls(node.member('interval').number(MIN_SECONDS, MAX_SECONDS))
         for operation, rows in node.member('operations').items(
                 MAX_OPERATIONS, MAX_ID):
             made._operations[operation] = dict(

@@ -21,6 +21,7 @@ other.
 from dataclasses import dataclass
 from typing import Optional, Tuple
 
+from tools.cosbench.measure.drivers import BUSY_PERCENT
 from tools.cosbench.measure.summary import Metrics
 from tools.cosbench.model import WorkType
 from tools.cosbench.reports.tables import label
@@ -32,7 +33,6 @@ KNEE = 0.95
 #: Steps with fewer successes do not count.
 LEAST_SUCCESS = 0.99
 #: Percent; with more, a step says what the drivers can.
-BUSY_DRIVER = 90.0
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Step:
 
     @property
     def driver_bound(self):
-        return self.driver_cpu is not None and self.driver_cpu > BUSY_DRIVER
+        return self.driver_cpu is not None and self.driver_cpu > BUSY_PERCENT
 
 
 @dataclass(frozen=True)

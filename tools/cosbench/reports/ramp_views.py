@@ -14,9 +14,9 @@
 
 from dataclasses import asdict
 
+from tools.cosbench.measure.drivers import BUSY_PERCENT
 from tools.cosbench.reports.page import heading, page, paragraph, plots, \
     table
-from tools.cosbench.reports.ramp import BUSY_DRIVER
 from tools.cosbench.reports.run_plots import against_workers
 from tools.cosbench.reports.text import printable, ratio, short, size
 
@@ -44,7 +44,7 @@ def summary(ramp):
         words += ' It is the last step: more workers may bring more.'
     if peak.driver_bound:
         words += ' A driver used more than %s%% of its CPU: this is what ' \
-            'the drivers can.' % short(BUSY_DRIVER)
+            'the drivers can.' % short(BUSY_PERCENT)
     return words
 
 

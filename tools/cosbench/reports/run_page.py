@@ -16,6 +16,7 @@ The workload's own text is not in it: it has passwords, and pages are passed
 on.
 """
 
+from tools.cosbench.measure.drivers import strains
 from tools.cosbench.model import WorkType
 from tools.cosbench.reports import run_plots
 from tools.cosbench.reports.page import heading, page, paragraph, plots, \
@@ -33,6 +34,8 @@ _INTENDED = ('Stage', 'Operation', 'Wanted/s', 'Mean ms', '50% ms', '95% ms',
              '99% ms', '99.9% ms', 'Most ms')
 _DRIVERS = ('Driver', 'State', 'CPU % (95%)', 'Loop lag ms (99%)',
             'Clock offset s', 'Operations per CPU second', 'Reason')
+_WORK_DRIVERS = ('Stage', 'Work', 'Driver', 'Workers', 'CPU % (95%)',
+                 'Loop lag ms (99%)', 'Requests sent again')
 GOOD = 'finished'
 
 
@@ -57,7 +60,7 @@ def sections(result, zone=None):
               for each in result.warnings]
     parts += [_about(result, zone), _stages(result, zone),
               _summary(result), _intended(result), _failures(result),
-              _drivers(result)]
+              _drivers(result), _work_drivers(result)]
     for ramp in ramps([result]):
         if len({step.workers for step in ramp.steps}) > 1:
             parts += section(ramp)
@@ -131,9 +134,20 @@ def _drivers(result):
         for driver in result.drivers])
 
 
+def _work_drivers(result):
+    return table('Drivers in each work', _WORK_DRIVERS, [
+        (stage.id, work.name, each.name, *map(short, (
+            each.workers, each.cpu_percent_p95, each.loop_lag_ms_p99,
+            each.resent)))
+        for stage in result.stages for work in stage.works
+        for each in work.drivers])
+
+
 def _work(stage, work):
     yield heading('%s: %s' % (stage.id, work.name))
     state = ', '.join(filter(None, (
         '%d workers' % work.workers, work.state, work.reason)))
     yield paragraph(state)
+    yield from (paragraph('Warning: ' + each, 'bad')
+                for each in strains(work.drivers))
     yield plots(run_plots.of_work(stage, work))

@@ -19,7 +19,7 @@ from tests.unit import test_architecture
 
 CORE = ['tools.cosbench.' + name for name in (
     'errors', 'config', 'division', 'selectors', 'model', 'names',
-    'operations', 'elements', 'pacing', 'build', 'engine.mission',
+    'headers', 'operations', 'elements', 'pacing', 'build', 'engine.mission',
     'engine.window', 'engine.draws', 'engine.states', 'stepping',
     'controller.plan', 'controller.states', 'adaptors.errors',
     'adaptors.http1.response')]

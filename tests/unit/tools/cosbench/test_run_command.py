@@ -276,14 +276,15 @@ class TestRuns(RunCase):
         self.assertIn('another controller has the archive', done.stderr)
         process.kill()
 
-    def start(self, seconds):
+    def start(self, seconds, *more):
         process = subprocess.Popen(
             [sys.executable, '-m', 'tools.cosbench', *map(str, self.arguments(
                 wrapped(work(operation('containers=c(1);objects=c(1)',
                                        'read'),
                              'workers="2" runtime="%d" interval="1"'
                              % seconds),
-                        above='<storage type="mock"/>'), '--drivers', 2))],
+                        above='<storage type="mock"/>'), '--drivers', 2,
+                *more))],
             env=environment(), stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL)
         self.addCleanup(process.wait)
@@ -309,13 +310,40 @@ class TestRuns(RunCase):
 
     def test_its_drivers_end_with_it_however_it_ends(self):
         process = self.start(600)
-        with open('/proc/%d/task/%d/children' % (
-                process.pid, process.pid)) as stream:
-            children = [int(each) for each in stream.read().split()]
+        children = self.children(process)
         self.assertGreaterEqual(len(children), 2)
         process.kill()
         for pid in children:
             wait_for(lambda: not is_running(pid), 'a driver ends', DEADLINE)
+
+    def children(self, process):
+        with open('/proc/%d/task/%d/children' % (
+                process.pid, process.pid)) as stream:
+            return [int(each) for each in stream.read().split()]
+
+    def test_a_driver_that_dies_is_not_waited_for(self):
+        # Far longer than the test may take.
+        process = self.start(3600, '--driver-timeout', 3600)
+        wait_for(self.reported, 'a report is saved', DEADLINE)
+        pid = self.children(process)[0]
+        os.kill(pid, signal.SIGKILL)
+        self.assertEqual(1, process.wait(DEADLINE))
+        document = self.saved()
+        stage, = document['stages']
+        self.assertEqual(('failed', 'failed'),
+                         (document['state'], stage['state']))
+        self.assertIn('its process %d ended, killed by signal 9; it had 1 '
+                      'of 2 workers' % pid, stage['reason'])
+        self.assertEqual(['alive', 'lost'], sorted(
+            each['state'] for each in document['drivers']))
+        # What both had reported is there.
+        self.assertTrue(self.reported())
+        self.assertIn('report.html', os.listdir(self.path('archive/w1-n')))
+
+    def reported(self):
+        return any(operation['tally']['bytes'] or operation['tally'][
+            'response']['count'] for stage in self.saved()['stages']
+            for each in stage['works'] for operation in each['operations'])
 
 
 class TestRamp(RunCase):

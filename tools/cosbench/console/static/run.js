@@ -128,11 +128,10 @@ export function works(run) {
     stage.id, work.name, work.type, badge(work.state), work.workers,
     work.runtime ? [work.rampup, work.runtime, work.rampdown].join(' + ') +
       ' s' : '-', work.rate ? short(work.rate) + '/s' : '-',
-    work.drivers.map((each) => each.name + ': ' + each.workers).join(', ') ||
-      '-', work.reason || '-']));
+    work.reason || '-']));
   return table('Works', [
     'Stage', 'Work', 'Type', 'State', 'Workers', 'Ramp-up + run + ramp-down',
-    'Wanted rate', 'Workers by driver', 'Reason'], rows);
+    'Wanted rate', 'Reason'], rows);
 }
 
 const BUSY = 90;
@@ -157,6 +156,18 @@ export function drivers(run) {
     each.name, badge(each.state), health(each), short(each.cpu_percent_p95),
     short(each.loop_lag_ms_p99), short(each.clock_offset_s),
     short(each.operations_per_cpu_second)]));
+}
+
+/** Of each work by itself: a driver may be busy in one, and not in another. */
+export function workDrivers(run) {
+  const rows = run.stages.flatMap((stage) => stage.works.flatMap(
+      (work) => work.drivers.map((each) => [
+        stage.id, work.name, each.name, short(each.workers),
+        badge(each.state), health(each), short(each.cpu_percent_p95),
+        short(each.loop_lag_ms_p99), short(each.resent)])));
+  return table('Drivers in each work', [
+    'Stage', 'Work', 'Driver', 'Workers', 'State', 'Health', 'CPU % (95%)',
+    'Loop lag ms (99%)', 'Requests sent again'], rows);
 }
 
 export function warnings(run) {

@@ -42,7 +42,8 @@ async function look() {
   show(live, view.headline(run), view.warnings(run),
        section('Over time', view.plots(run, !done)),
        section('Figures', view.metrics(run), view.failures(run),
-               view.stages(run), view.works(run), view.drivers(run)),
+               view.stages(run), view.works(run), view.drivers(run),
+               view.workDrivers(run)),
        section('Files', downloads(files)));
   document.getElementById('cancel').hidden = done;
   document.title = run.state + ': ' + title;

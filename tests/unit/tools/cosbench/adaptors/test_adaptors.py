@@ -18,7 +18,8 @@ import unittest
 from importlib.metadata import EntryPoint
 from unittest import mock
 
-from tests.unit.tools.cosbench.adaptors.servers import on_loops
+from tests.unit.tools.cosbench.adaptors.servers import answer, \
+    listening, on_loops, read_head
 from tools.cosbench import adaptors, build
 from tools.cosbench.adaptors import base
 from tools.cosbench.adaptors.base import OperationError, clock
@@ -144,6 +145,31 @@ class TestWithoutANetwork(unittest.TestCase):
                             ('errors=1.1', 'errors=')):
             with self.assertRaisesRegex(ConfigError, words):
                 storage('mock', text)
+
+
+class TestResent(unittest.TestCase):
+
+    @on_loops
+    async def test_a_storage_counts_what_its_connections_sent_again(self):
+        async def serve(reader, writer):
+            # Closes without a word what is used for a second time.
+            await read_head(reader)
+            writer.write(answer(200))
+            await read_head(reader)
+        async with listening(serve) as port:
+            for kind, text in (
+                    ('swift', 'storage_url=http://127.0.0.1:%d/v1/AUTH_a'),
+                    ('s3', 'endpoint=http://127.0.0.1:%d;accesskey=a;'
+                     'secretkey=s')):
+                found = storage(kind, text % port)
+                await found.open()
+                # All but the first meet a connection that closes.
+                for number in range(4):
+                    await found.get('c', 'o')
+                    self.assertEqual(number, found.resent)
+                await found.close()
+                self.assertEqual(3, found.resent)
+        self.assertEqual(0, storage('none', '').resent)
 
 
 class TestUrl(unittest.TestCase):

@@ -181,6 +181,12 @@ class TestKeystone(unittest.TestCase):
                          asked['identity'])
         self.assertEqual({'name': 'e'}, asked['scope']['project']['domain'])
 
+    def test_what_was_got_for_a_token_cannot_be_renewed(self):
+        for text, renewable in (('username=u;password=p', True),
+                                ('usertoken=t', False)):
+            self.assertIs(renewable, auth(
+                'keystone', 'url=http://h;' + text).renewable)
+
     @on_loops
     async def test_the_endpoint_is_the_one_that_is_asked_for(self):
         for text, url in (('region=two', 'http://two/v1/a'),

@@ -40,14 +40,18 @@ def storage(text):
     return storage_of(Auth(), Storage('s3', Config.parse(text)))
 
 
-def signed_by_botocore(request, secret='S=K'):
-    """:returns: the Authorization that botocore gives a ``Request``"""
+def signed_by_botocore(request, secret='S=K', more=()):
+    """
+    :param more: headers that are signed besides those of each request
+    :returns: the Authorization that botocore gives a ``Request``
+    """
     headers = request.headers
     region = headers['authorization'].split('/')[2]
     hashed = headers['x-amz-content-sha256'] != 'UNSIGNED-PAYLOAD'
     again = AWSRequest(
         request.method, 'http://%s%s' % (headers['host'], request.target),
-        data=request.body, headers={})
+        data=request.body, headers={
+            name: headers[name] for name in more})
     again.context['client_config'] = BotocoreConfig(
         s3={'payload_signing_enabled': hashed})
     stamp = mock.Mock()
@@ -71,14 +75,16 @@ async def opened(server, text=''):
 
 class TestRequests(unittest.TestCase):
 
-    async def asked(self, operate, text='', status=200, body=b''):
+    async def asked(self, operate, text='', status=200, body=b'',
+                    more=()):
         async with Recorder(
                 lambda request: answer(status, body)).running() as server:
             async with opened(server, text) as found:
                 transfer = await operate(found)
         request, = server.requests
         self.assertTrue(hmac.compare_digest(
-            signed_by_botocore(request), request.headers['authorization']))
+            signed_by_botocore(request, more=more),
+            request.headers['authorization']))
         return request, transfer
 
     @on_loops
@@ -142,6 +148,15 @@ class TestRequests(unittest.TestCase):
         self.assertIn('/eu-west-1/s3/', request.headers['authorization'])
         request, _ = await self.asked(lambda s: s.create_container('c'))
         self.assertEqual(b'', request.body)
+
+    @on_loops
+    async def test_a_bucket_is_created_with_the_headers_of_its_work(self):
+        names = ('a-first', 'x-amz-bucket-object-lock-enabled', 'x-z')
+        request, _ = await self.asked(lambda s: s.create_container(
+            'c', tuple((name, 'a  b ') for name in names)), more=names)
+        for name in names:
+            self.assertEqual('a  b', request.headers[name].strip())
+            self.assertIn(name, request.headers['authorization'])
 
     @on_loops
     async def test_a_wrong_secret_would_be_noticed(self):

@@ -145,6 +145,15 @@ class TestOperations(unittest.TestCase):
         self.assertNotIn('x-storage-policy', request.headers)
 
     @on_loops
+    async def test_a_container_is_created_with_the_headers_of_its_work(self):
+        request, _ = await self.asked(
+            lambda s: s.create_container('c', (
+                ('x-storage-policy', 'silver'),
+                ('x-versions-enabled', 'true'))), 201, 'policy=gold')
+        self.assertEqual('silver', request.headers['x-storage-policy'])
+        self.assertEqual('true', request.headers['x-versions-enabled'])
+
+    @on_loops
     async def test_what_is_gone_already_is_deleted(self):
         await self.asked(lambda s: s.delete('c', 'o'), 404)
         await self.asked(lambda s: s.delete_container('c'), 404)

@@ -22,6 +22,7 @@ from tests.unit.tools.cosbench.processes import KEY
 from tools.cosbench.controller import client
 from tools.cosbench.controller.client import Denied, Driver, Gone, Lost
 from tools.cosbench.controller.local import session
+from tools.cosbench.controller.measured import Measured
 from tools.cosbench.controller.plan import Address
 from tools.cosbench.controller.share import Share
 from tools.cosbench.driver.signature import NONCE, SIGNATURE, \
@@ -111,6 +112,7 @@ class TestAsk(unittest.TestCase):
                 lambda nonce: good(nonce).replace(b' 200 ', b' 201 '),
                 lambda nonce: response(b'no json', nonce),
                 lambda nonce: response(b'[]', nonce),
+                lambda nonce: response(b'[' * 10 ** 5, nonce),
                 lambda nonce: b'HTTP/1.1 200 X\r\nContent-Length: 2\r\n'
                 b'\r\n{}',
                 lambda nonce: b'not HTTP at all\r\n\r\n',
@@ -151,6 +153,23 @@ class TestAsk(unittest.TestCase):
         self.assertLess(seconds, 5)
         self.assertIn('driver d did not answer for 1 s', reason)
 
+    def test_one_whose_fate_is_known_is_not_waited_for(self):
+        async def insist(driver):
+            # It ends while it is asked.
+            with mock.patch.object(client, 'PAUSE', 0.01):
+                asked = asyncio.ensure_future(
+                    driver.insist('GET', '/v1/status'))
+                while not tries:
+                    await asyncio.sleep(0.01)
+                driver.fate = 'its process 7 ended, killed by signal 9'
+                with self.assertRaises(Lost) as caught:
+                    await asked
+            return str(caught.exception)
+        tries = []
+        reason, _ = asked(lambda nonce: tries.append(1) or b'', insist, 3600)
+        self.assertEqual('driver d: its process 7 ended, killed by signal 9',
+                         reason)
+
     def test_one_good_answer_is_enough(self):
         answers = [b'', b'junk', None]
 
@@ -176,8 +195,27 @@ class TestOffset(unittest.TestCase):
         self.assertGreater(offset.round_trip, 0)
         self.assertEqual(client.TRIPS, tries)
 
+    def test_a_driver_that_shows_no_time_is_lost(self):
+        async def measure(driver):
+            with self.assertRaisesRegex(Lost, 'driver d: status.time'):
+                await driver.measure()
+        for time_shown in ({}, {'time': 'x'}, {'time': -1},
+                           {'time': int('9' * 400)}):
+            body = json.dumps(time_shown).encode()
+            asked(lambda nonce: response(body, nonce), measure)
+
 
 class TestReports(unittest.TestCase):
+
+    def test_a_state_that_is_none_loses_the_driver(self):
+        for wrong in {}, {'state': 'x', 'reason': ''}, {'state': []}:
+            driver = mock.Mock(insist=mock.AsyncMock(return_value=wrong),
+                               offset=None)
+            share = Share(driver, Mission('m', '', 0, 0, 0, 1, 1),
+                          Measured(5))
+            for act in (share.submit, lambda: share.start(0.0), share.news):
+                with self.assertRaisesRegex(Lost, 'no answer'):
+                    asyncio.run(act())
 
     def test_what_is_no_report_loses_the_driver(self):
         report = {'sequence': 1, 'elapsed': 1.0, 'counted': 1.0,
@@ -188,8 +226,10 @@ class TestReports(unittest.TestCase):
                              'loop_lag_ms_p99': None}}
 
         def news(found, state='running'):
-            share = Share(mock.Mock(), Mission('m', '', 0, 0, 0, 1, 1), 5)
-            share._take({'state': state, 'reason': '', 'report': found})
+            share = Share(mock.Mock(), Mission('m', '', 0, 0, 0, 1, 1),
+                          Measured(5))
+            share._understand({'state': state, 'reason': '',
+                               'report': found}, share._take)
             return share.sequence
         self.assertEqual(1, news(report))
         self.assertEqual(0, news(None))
@@ -198,7 +238,7 @@ class TestReports(unittest.TestCase):
                        {'timeline': {'interval': 7, 'operations': {}}},
                        {'used': {}}, {'aborted': 'x'}, {'health': None},
                        {'health': {'cpu_percent_p95': 'x'}},
-                       {'counted': -1}):
+                       {'counted': -1}, {'resent': -1}, {'resent': None}):
             with self.subTest(change), self.assertRaises(Lost):
                 news({**report, **change})
         for key in report:

@@ -12,72 +12,35 @@
 # limitations under the License.
 """The result document: what is in it, and that readers take it."""
 
+import asyncio
 import unittest
-from types import SimpleNamespace
+from unittest import mock
 
-from tests.unit.tools.cosbench.documents import READ, work, wrapped
-from tools.cosbench.controller.document import empty, filled, terminated
-from tools.cosbench.controller.live import live
-from tools.cosbench.controller.plan import Address, Progress
-from tools.cosbench.controller.states import StageState, WorkloadState
-from tools.cosbench.controller.workload import Context, WorkloadRun
-from tools.cosbench.engine.states import MissionState
+from tests.unit.tools.cosbench.controller import runs
+from tools.cosbench.controller import work as works
+from tools.cosbench.controller.document import filled, terminated
+from tools.cosbench.controller.states import StageState
 from tools.cosbench.measure.result import Result
-from tools.cosbench.measure.sample import Sample
-from tools.cosbench.measure.tally import Tally
-from tools.cosbench.measure.timeline import Timeline
-from tools.cosbench.reader import read
-
-
-def driver(name, cpu_seconds=None):
-    return SimpleNamespace(address=Address(name, name, 'http://h:1'),
-                           cpu_seconds=cpu_seconds, offset=None)
-
-
-def share(of, count, cpu=10.0, lag=1.0, lost=False):
-    """What a driver reported: so many operations, one every 10 ms."""
-    found = SimpleNamespace(
-        driver=of, mission=SimpleNamespace(first=0, count=1),
-        state=MissionState.RUNNING, reason='', lost=lost,
-        tallies={'op1': Tally()}, timeline=Timeline(5),
-        progress=Progress(count, 0), aborted=0, counted=3.0,
-        health={'cpu_percent_p95': cpu, 'loop_lag_ms_p99': lag})
-    for number in range(count):
-        begin = number / 100
-        sample = Sample('op1', begin, begin, begin, begin + 0.01, 7, None)
-        found.tallies['op1'].add(sample)
-        found.timeline.add(sample)
-    return found
 
 
 class DocumentCase(unittest.TestCase):
 
     def setUp(self):
-        self.drivers = [driver('a', 3.0), driver('b')]
+        self.drivers = [runs.driver('a', 3.0), runs.driver('b')]
 
     def run_of(self, config=''):
-        text = wrapped(work(READ, 'workers="2" runtime="3" config="%s"'
-                            % config),
-                       '<work type="init" workers="1" config="%s;containers'
-                       '=c(1)"/>' % config)
-        found = WorkloadRun(read(text.encode()).workload, Context(
-            'w1', text, 1, list(self.drivers)))
-        found.cpu_before = {'a': 1.0}
-        found.state = WorkloadState.PROCESSING
-        found.started = 10.0
-        return found
+        return runs.started(self.drivers, config)
 
     def document(self, run):
-        return filled(empty('w1', run.workload, run.context.xml, 1, 9.0,
-                            ['first']), run)
+        return filled(runs.submitted(run), run)
 
 
 class TestFilled(DocumentCase):
 
     def test_the_tallies_of_all_drivers_are_one(self):
         run = self.run_of()
-        run.stages[0].works[0].shares = [share(self.drivers[0], 30),
-                                         share(self.drivers[1], 12)]
+        for driver, count in zip(self.drivers, (30, 12)):
+            runs.share(run.stages[0].works[0], driver, count)
         found = Result.from_json(self.document(run))
         operation = found.stages[0].works[0].operations[0]
         self.assertEqual((42, 42 * 7),
@@ -91,13 +54,12 @@ class TestFilled(DocumentCase):
         run.started = None
         found = Result.from_json(self.document(run))
         self.assertEqual('waiting', found.stages[0].state)
-        self.assertEqual(2, len(live(self.document(run))['stages'][0][
-            'works']))
 
     def test_drivers_are_charged_for_what_they_used(self):
         run = self.run_of()
-        run.stages[0].works[0].shares = [share(self.drivers[0], 30, 80, 2),
-                                         share(self.drivers[0], 12, 95, 1)]
+        for count, cpu, lag in ((30, 80, 2), (12, 95, 1)):
+            runs.share(run.stages[0].works[0], self.drivers[0], count,
+                       cpu=cpu, lag=lag)
         one, other = self.document(run)['drivers']
         self.assertEqual((95, 2, 21.0), tuple(one[key] for key in (
             'cpu_percent_p95', 'loop_lag_ms_p99',
@@ -105,16 +67,14 @@ class TestFilled(DocumentCase):
         self.assertEqual((None, None), tuple(other[key] for key in (
             'cpu_percent_p95', 'operations_per_cpu_second')))
 
-    def test_a_strained_driver_is_warned_of_at_the_end(self):
-        for cpu, lag, expected in ((89, 19, 0), (91, 1, 1), (1, 21, 1),
-                                   (99, 50, 2)):
-            run = self.run_of()
-            run.stages[0].works[0].shares = [share(self.drivers[0], 1, cpu,
-                                                   lag)]
-            self.assertEqual(['first'], self.document(run)['warnings'])
-            run.state = WorkloadState.FINISHED
-            self.assertEqual(1 + expected,
-                             len(self.document(run)['warnings']))
+    def test_what_was_sent_again_is_that_of_each_driver_and_work(self):
+        run = self.run_of()
+        for driver, resent in zip(self.drivers, (3, 0)):
+            runs.share(run.stages[0].works[0], driver, 1, resent=resent)
+        runs.share(run.stages[0].works[1], self.drivers[0], 0)
+        self.assertEqual([[3, 0], [0]], [
+            [each.resent for each in work.drivers] for work in
+            Result.from_json(self.document(run)).stages[0].works])
 
     def test_the_rate_is_of_the_works_that_have_one(self):
         document = self.document(self.run_of('rate=50;histogram=false'))
@@ -139,6 +99,23 @@ class TestFilled(DocumentCase):
         self.assertIn('it is gone', found['warnings'])
 
 
+class TestWarnings(DocumentCase):
+
+    def test_a_driver_is_warned_of_in_the_work_that_it_limited(self):
+        # None of its own, to be spoken to.
+        run = runs.started([])
+        normal, special = run.stages[0].works
+        for of, driver, cpu, lag in (
+                (normal, 0, 97, 1), (normal, 1, 20, 30), (special, 0, 40, 1)):
+            runs.share(of, self.drivers[driver], 1, cpu=cpu, lag=lag)
+        with mock.patch.object(works, 'steps', return_value=()):
+            asyncio.run(run.run())
+        found = self.document(run)['warnings']
+        self.assertEqual(3, len(found), found)
+        self.assertRegex(found[1], '^s1-s, work w: driver a used 97%')
+        self.assertRegex(found[2], '^s1-s, work w: driver b was late by 30')
+
+
 class TestTerminated(DocumentCase):
 
     def test_what_had_not_ended_is_cut_off_and_what_had_stays(self):
@@ -146,7 +123,7 @@ class TestTerminated(DocumentCase):
         stage = run.stages[0]
         stage.started = 10.0
         stage.enter(StageState.BOOTING)
-        stage.works[0].shares = [share(self.drivers[0], 30)]
+        runs.share(stage.works[0], self.drivers[0], 30)
         document = terminated(self.document(run), 20.0)
         found = Result.from_json(document)
         self.assertEqual(('terminated', 20.0),

@@ -84,7 +84,9 @@ class TestSignatures(DriverCase):
                 ('POST', '/v1/missions/m1/start'),
                 ('GET', '/v1/missions/m1/news'),
                 ('POST', '/v1/missions/m1/cancel'),
-                ('DELETE', '/v1/missions/m1'), ('GET', '/'),
+                ('DELETE', '/v1/missions/m1'), ('POST', '/v1/triggers'),
+                ('GET', '/v1/triggers/t1'), ('DELETE', '/v1/triggers/t1'),
+                ('GET', '/'),
                 ('GET', '/favicon.ico'), ('PUT', '/v1/status')):
             self.refused(401, method, target, body)
             self.refused(401, method, target, body, signed(

@@ -38,6 +38,8 @@ class Recorder(Storage):
         self.asked = []
         self.opened = self.closed = 0
         self.objects = {}
+        #: Those that containers were created with.
+        self.headers = {}
         self._delay = delay
         self._refuse = refuse or (lambda *args: None)
 
@@ -58,7 +60,8 @@ class Recorder(Storage):
             raise OperationError(kind)
         return Transfer(time.monotonic(), size)
 
-    async def create_container(self, name):
+    async def create_container(self, name, headers=()):
+        self.headers[name] = headers
         return await self._done('create', name)
 
     async def delete_container(self, name):

@@ -77,6 +77,13 @@ class TestLimits(unittest.TestCase):
         self.assertEqual(0, tally(run).count + tally(run).failed)
         self.assertIs(MissionState.COMPLETED, run.state)
 
+    def test_a_report_tells_what_the_storage_sent_again(self):
+        storage = Recorder()
+        storage.resent = 7
+        self.assertEqual(7, ran(document(
+            attributes='workers="1" totalOps="1"'),
+            storage).report(0)['resent'])
+
     def test_a_storage_that_never_waits_does_not_stop_the_loop(self):
         turns = []
 
@@ -168,6 +175,18 @@ class TestSpecialWorks(unittest.TestCase):
                           for number in (1, 2, 3)], asked)
         self.assertEqual(3, tally(run, 'op1-containers').count)
 
+    def test_containers_are_created_with_the_headers_of_the_config(self):
+        for kind, step in (('init', Step.MAIN),
+                           ('prepare', Step.CONTAINERS)):
+            storage = Recorder()
+            ran(wrapped(
+                '<work type="%s" workers="1" config="containers=r(1,2);'
+                'createContainer=true;objects=c(1);sizes=c(7)B;'
+                'cheader.X-A=b"/>' % kind), storage, step=step)
+            self.assertEqual(dict.fromkeys(
+                ('mycontainers1', 'mycontainers2'), (('x-a', 'b'),)),
+                storage.headers)
+
     def test_a_delay_asks_nothing(self):
         storage = Recorder()
         run = ran(wrapped('<work name="d" type="delay"/>'), storage)
@@ -201,7 +220,7 @@ class TestFailures(unittest.TestCase):
         storage = Closed()
         run = ran(document(), storage)
         self.assertIs(MissionState.FAILED, run.state)
-        self.assertIn('auth', run.reason)
+        self.assertIn('auth: no such user', run.reason)
         self.assertEqual(1, storage.closed)
 
     def test_a_cancel_ends_a_login_that_does_not(self):

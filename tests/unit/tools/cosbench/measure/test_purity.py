@@ -21,10 +21,10 @@ CORE = ['tools.cosbench.errors'] + ['tools.cosbench.measure.' + name
                                     for name in (
                                         'sample', 'document', 'buckets',
                                         'histogram',
-                                        'tally', 'timeline', 'summary',
-                                        'result')]
-#: Codecs, and the library of the histograms.
-ALSO_PURE = {'base64', 'binascii', 'hdrh'}
+                                        'tally', 'timeline', 'chart',
+                                        'summary', 'drivers', 'result')]
+#: Codecs, numbers in less memory, and the library of the histograms.
+ALSO_PURE = {'array', 'base64', 'binascii', 'hdrh'}
 
 
 @mock.patch.object(test_architecture, 'PURE',

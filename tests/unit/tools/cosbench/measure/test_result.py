@@ -21,6 +21,7 @@ from hypothesis import given, strategies
 from tests.unit.tools.cosbench import results
 from tests.unit.tools.cosbench.measure import oracle
 from tools.cosbench.measure.document import ResultError
+from tools.cosbench.measure.drivers import WorkDriver
 from tools.cosbench.measure.result import Result
 
 ANYTHING = strategies.recursive(
@@ -75,6 +76,21 @@ class TestResult(unittest.TestCase):
         self.assertEqual((0, None, None, True), (
             work.runtime, work.timeline, work.counted, work.histogram))
 
+    def test_the_drivers_of_a_work_are_read_and_the_busiest_is_known(self):
+        document = results.tiny()
+        work = document['stages'][1]['works'][0]
+        self.assertIsNone(Result.from_json(document).stages[1].works[
+            0].driver_cpu)
+        work['drivers'] = [
+            {'name': 'd1', 'workers': 2, 'cpu_percent_p95': 12.5,
+             'loop_lag_ms_p99': 3, 'resent': 4},
+            {'cpu_percent_p95': 50}, {'name': 'd3', 'resent': None}]
+        found = Result.from_json(document).stages[1].works[0]
+        self.assertEqual(WorkDriver('d1', 2, 12.5, 3, 4), found.drivers[0])
+        self.assertEqual(WorkDriver('d3', None, None, None, None),
+                         found.drivers[2])
+        self.assertEqual(50, found.driver_cpu)
+
     def test_rates_are_over_what_counted(self):
         document = results.tiny()
         work = document['stages'][1]['works'][0]
@@ -106,6 +122,8 @@ class TestResult(unittest.TestCase):
                  'result.stages[1].works[0].timeline.interval'),
                 (('stages', 1, 'history', 0), ['x'],
                  'result.stages[1].history[0]'),
+                (('stages', 1, 'works', 0, 'drivers'), [{'resent': -1}],
+                 "works[0].drivers[0].resent='-1'"),
                 (('id',), 'x' * 201, 'result.id')):
             with self.assertRaises(ResultError) as caught:
                 Result.from_json(changed(results.tiny(), path, value))

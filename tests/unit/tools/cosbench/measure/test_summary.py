@@ -70,6 +70,28 @@ class TestMetrics(unittest.TestCase):
         self.assertEqual((0.0, 0.0, None), (
             found.success_ratio, found.throughput, found.avg_res))
 
+    def test_of_many_tallies_it_is_that_of_their_sum(self):
+        other = Tally()
+        other.add(Sample('op1', .5, .5, .55, .6, 7))
+        other.add(Sample('op1', 3, 3, 3, 4, 0, 'timeout'))
+        for tallies in ([tally(), other], [other, tally()], [other, Tally()],
+                        [Tally(), Tally()], []):
+            for seconds in (None, 5):
+                whole = Tally()
+                for each in tallies:
+                    whole.merge(each)
+                self.assertEqual(Metrics.of(whole, 4, seconds),
+                                 Metrics.of_all(tallies, 4, seconds))
+
+    def test_what_never_waited_has_the_intended_times_of_its_response(self):
+        made = Tally()
+        for took in (.001, .002):
+            made.add(Sample('op1', 1, 1, 1, 1 + took, 1))
+        found = Metrics.of(made, 1)
+        self.assertEqual((found.avg_res, found.p50, found.p100), (
+            found.intended.average, found.intended.p50,
+            found.intended.p100))
+
 
 if __name__ == '__main__':
     unittest.main()

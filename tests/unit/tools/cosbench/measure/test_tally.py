@@ -38,6 +38,9 @@ def merged(*tallies):
     return made.to_json()
 
 
+SAMPLE = Sample('op1', 1.0, 1.0, 1.01, 1.02, 7)
+
+
 class TestTally(unittest.TestCase):
 
     @oracle.PATIENT
@@ -54,6 +57,14 @@ class TestTally(unittest.TestCase):
                 right = oracle.percentile(values, percent)
                 found = histogram.percentiles([percent])[0]
                 self.assertTrue(right <= found <= right * 1.001)
+
+    def test_times_that_are_the_same_in_a_document_are_not_the_same_later(
+            self):
+        made = Tally.from_json(of([SAMPLE]).to_json())
+        self.assertEqual(of([SAMPLE]).to_json(), made.to_json())
+        made.add(SAMPLE._replace(intended=SAMPLE.intended - 1))
+        self.assertEqual((2, 2), (made.response.count, made.intended.count))
+        self.assertGreater(made.intended.total, made.response.total)
 
     @oracle.PATIENT
     @given(oracle.many())

@@ -56,6 +56,33 @@ class TestSlots(unittest.TestCase):
 class TestTimeline(unittest.TestCase):
 
     @oracle.PATIENT
+    @given(oracle.many(), oracle.many())
+    def test_what_is_packed_is_and_merges_as_before(self, some, others):
+        plain, packed = of(some), of(some)
+        for _, _, interval in packed:
+            interval.pack()
+        self.assertEqual(plain.to_json(), packed.to_json())
+        for found in plain, packed:
+            for each in others:
+                found.add(each)
+        self.assertEqual(plain.to_json(), packed.to_json())
+
+    def test_counts_of_any_size_are_packed(self):
+        slots = [3, 2 ** 40, 5, 1]
+        found = Timeline.from_json({'interval': 5, 'operations': {
+            'op1': [[0, 2 ** 40 + 1, 0, 0, 0, 0, slots]]}})
+        made = Timeline(5)
+        made.merge(found)
+        self.assertEqual(found.to_json(), made.to_json())
+
+    def test_points_take_as_long_as_there_are_intervals_and_points(self):
+        rows = [[number, 0, 0, 0, 0, 0, []] for number in (0, 10 ** 6)]
+        found = Timeline.from_json({'interval': 5, 'operations': {
+            'op%d' % number: rows for number in range(1000)}})
+        for operation in found.operations:
+            self.assertEqual(300, len(list(found.points(operation, 300))))
+
+    @oracle.PATIENT
     @given(oracle.many(), strategies.integers(1, 7))
     def test_it_agrees_with_counting_by_hand(self, samples, seconds):
         made = of(samples, seconds)
@@ -131,6 +158,13 @@ class TestTimeline(unittest.TestCase):
         self.assertEqual([2] * 4, [
             each.count for each in made.intervals('op1', 5, 14.5)])
 
+    def test_what_is_in_it_can_be_gone_through(self):
+        made = of([sample(1), sample(11), sample(2, operation='op2')])
+        self.assertEqual(
+            [('op1', 0, 1), ('op1', 2, 1), ('op2', 0, 1)],
+            sorted((operation, number, interval.count)
+                   for operation, number, interval in made))
+
     def test_it_merges_only_intervals_as_long(self):
         with self.assertRaisesRegex(ValueError, 'interval=3: must be 5'):
             of([]).merge(Timeline(3))
@@ -140,7 +174,7 @@ class TestTimeline(unittest.TestCase):
             of([sample(99.0)], origin=100.0)
 
     def test_an_interval_has_a_length(self):
-        for seconds in (0, -1, 86401, float('nan')):
+        for seconds in (0, -1, 2 ** 31, float('nan')):
             with self.assertRaisesRegex(ValueError, 'interval_seconds'):
                 Timeline(seconds)
 
@@ -177,7 +211,8 @@ class TestHostileDocuments(unittest.TestCase):
     def test_wrong_documents(self):
         for document, words in (
                 ([], 'timeline'), ({}, 'timeline.interval is missing'),
-                ({'interval': 0, 'operations': {}}, 'greater than 0'),
+                ({'interval': 0, 'operations': {}}, '0.001 to 2'),
+                ({'interval': 5e-324, 'operations': {}}, '0.001 to 2'),
                 ({'interval': float('nan'), 'operations': {}}, 'nan'),
                 ({'interval': 5, 'operations': []}, 'operations'),
                 ({'interval': 5, 'operations': {

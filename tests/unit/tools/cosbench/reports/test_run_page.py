@@ -103,6 +103,7 @@ class TestRunPage(unittest.TestCase):
         for stage in document['stages']:
             for work in stage['works']:
                 work['type'] = 'normal'
+                work['drivers'] = [{'name': HOSTILE, 'cpu_percent_p95': 99}]
                 for operation in work['operations']:
                     tally = operation['tally']
                     tally['failures'] = {HOSTILE: 1}
@@ -135,6 +136,29 @@ class TestRunPage(unittest.TestCase):
         self.assertNotIn('Wanted/s', self.text)
         document['stages'][1]['works'][0]['rate'] = 100
         self.assertIn('Wanted/s', rendered(document))
+
+    def test_the_drivers_are_shown_in_each_work_by_itself(self):
+        document = results.tiny()
+        for stage, cpu, resent in zip(document['stages'], (99, 12, 34),
+                                      (None, 7, 0)):
+            stage['works'][0]['drivers'] = [{
+                'name': 'd1', 'workers': 2, 'cpu_percent_p95': cpu,
+                'loop_lag_ms_p99': 1.5, 'resent': resent}]
+        text = rendered(document)
+        self.page = html.document_fromstring(text)
+        self.assertEqual([
+            ['s1-init', 'init', 'd1', '2', '99', '1.5', 'N/A'],
+            ['s2-main', 'main', 'd1', '2', '12', '1.5', '7'],
+            ['s3-delay', 'delay', 'd1', '2', '34', '1.5', '0']],
+            [self.row(*each)[0] for each in (
+                ('s1-init', 'init', 'd1'), ('s2-main', 'main', 'd1'),
+                ('s3-delay', 'delay', 'd1'))])
+        # The work that has a section was not limited by its driver.
+        self.assertNotIn('of its core', text)
+        document['stages'][1]['works'][0]['drivers'][0].update(
+            cpu_percent_p95=97)
+        self.assertIn('Warning: driver d1 used 97% of its core',
+                      rendered(document))
 
     def test_a_result_of_nothing_is_a_page(self):
         page = html.document_fromstring(rendered(results.document(

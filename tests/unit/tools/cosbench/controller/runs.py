@@ -1,0 +1,93 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Runs of the tests that go on, and what drivers report of them."""
+
+from types import SimpleNamespace
+
+from tests.unit.tools.cosbench.documents import READ, work, wrapped
+from tools.cosbench.controller.document import empty
+from tools.cosbench.controller.plan import Address
+from tools.cosbench.controller.share import Share
+from tools.cosbench.controller.states import WorkloadState
+from tools.cosbench.controller.workload import Context, WorkloadRun
+from tools.cosbench.engine.mission import Mission
+from tools.cosbench.measure.sample import Sample
+from tools.cosbench.measure.tally import Tally
+from tools.cosbench.measure.timeline import Timeline
+from tools.cosbench.reader import read
+
+
+def driver(name, cpu_seconds=None):
+    return SimpleNamespace(address=Address(name, name, 'http://h:1'),
+                           cpu_seconds=cpu_seconds, offset=None)
+
+
+def started(drivers, config=''):
+    """
+    :returns: a ``WorkloadRun`` with a normal work and one of init
+    """
+    text = wrapped(work(READ, 'workers="2" runtime="3" config="%s"'
+                        % config),
+                   '<work type="init" workers="1" config="%s;containers'
+                   '=c(1)"/>' % config)
+    found = WorkloadRun(read(text.encode()).workload, Context(
+        'w1', text, 1, list(drivers)))
+    found.cpu_before = {'a': 1.0}
+    found.state = WorkloadState.PROCESSING
+    found.started = 10.0
+    return found
+
+
+def submitted(run):
+    """
+    :returns: the document of a run, from before it began
+    """
+    return empty('w1', run.workload, run.context.xml, 1, 9.0, ['first'])
+
+
+def report(count, sequence=1, cpu=10.0, lag=1.0, **more):
+    """
+    :param count: operations that were done, one every 10 ms
+    :returns: a report that has all of them
+    """
+    tally, timeline = Tally(), Timeline(5)
+    for number in range(count):
+        begin = number / 100
+        sample = Sample('op1', begin, begin, begin, begin + 0.01, 7, None)
+        tally.add(sample)
+        timeline.add(sample)
+    return {
+        'sequence': sequence, 'elapsed': 3.0, 'counted': 3.0, 'aborted': 0,
+        'operations': {'op1': tally.to_json()},
+        'timeline': timeline.to_json(),
+        'used': {'operations': count, 'volume': 7 * count},
+        'health': {'cpu_percent_p95': cpu, 'loop_lag_ms_p99': lag}, **more}
+
+
+def share(run, of, *reported, **more):
+    """
+    Have a driver report of a work.
+
+    :param run: the ``WorkRun``
+    :param reported: what ``report`` takes, as ``more``
+    :returns: the ``Share``
+    """
+    found = Share(of, Mission('m%d' % len(run.shares), '', 0, 0, 0, 1, 1),
+                  run.measured)
+    news(found, report(*reported, **more))
+    run.shares.append(found)
+    return found
+
+
+def news(share, found):
+    share._take({'state': 'running', 'reason': '', 'report': found})

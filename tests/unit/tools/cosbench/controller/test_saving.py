@@ -1,0 +1,60 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+
+import asyncio
+import shutil
+import tempfile
+import threading
+import time
+import unittest
+from unittest import mock
+
+from tests.unit.tools.cosbench.controller import runs
+from tools.cosbench.controller import service
+from tools.cosbench.controller.archive import Archive
+from tools.cosbench.controller.service import Controller
+
+
+class TestSaving(unittest.TestCase):
+
+    def test_what_is_saved_on_the_way_is_not_saved_after_the_end(self):
+        root = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, root)
+        archive = Archive(root)
+        self.addCleanup(archive.close)
+        order, begun = [], threading.Event()
+
+        def write(*args):
+            begun.set()
+            time.sleep(0.2)
+            order.append('on the way')
+
+        async def end(run):
+            # A disk takes its time, and the run does not wait for it.
+            await asyncio.to_thread(begun.wait)
+
+        async def submit_and_run():
+            controller = Controller(archive, [])
+            entry = controller.take(controller.submit(
+                runs.started([]).context.xml.encode())['id'])
+            with mock.patch.object(archive, 'write', write), \
+                    mock.patch.object(archive, 'finish',
+                                      lambda *args: order.append('the end')), \
+                    mock.patch.object(service.WorkloadRun, 'run', end):
+                await controller.run(entry)
+        asyncio.run(submit_and_run())
+        self.assertEqual(['on the way', 'the end'], order)
+
+
+if __name__ == '__main__':
+    unittest.main()

@@ -1,0 +1,132 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""What the drivers have reported of a work, together.
+
+The tallies of a report are since the start of its mission, and take the
+place of those before; its timeline is what is new. What is made of all of
+them is kept until the next report.
+"""
+
+from collections import Counter
+
+from tools.cosbench.controller.text import dumps
+from tools.cosbench.measure.chart import Chart
+from tools.cosbench.measure.summary import Metrics
+from tools.cosbench.measure.tally import Tally
+from tools.cosbench.measure.timeline import Timeline
+
+#: Points of a timeline that a page can draw.
+MAX_POINTS = 600
+
+
+class Measured:
+    """
+    :param interval: of the work's timeline, seconds
+    """
+
+    def __init__(self, interval):
+        self.timeline = Timeline(interval)
+        #: mission -> operation id -> ``Tally``.
+        self._tallies = {}
+        #: operation id -> ``Chart``.
+        self._charts = {}
+        #: What was made -> of what -> texts.
+        self._made = {}
+
+    def take(self, mission, tallies, timeline):
+        """
+        Take a report; what it brings stays as it is.
+
+        :param mission: id of what reports
+        :param tallies: operation id -> ``Tally``, since its start
+        :param timeline: a ``Timeline`` of what is new
+        :raises ValueError: if its intervals are not as long; then nothing
+            is taken
+        """
+        self.timeline.merge(timeline)
+        for operation, number, interval in timeline:
+            if operation not in self._charts:
+                self._charts[operation] = Chart(timeline.seconds, MAX_POINTS)
+            self._charts[operation].add(number, interval)
+        self._tallies[mission] = tallies
+        self._made.clear()
+
+    @property
+    def count(self):
+        """Of successes."""
+        return sum(tally.count for tally in self._each())
+
+    @property
+    def failed(self):
+        return sum(tally.failed for tally in self._each())
+
+    def _each(self):
+        return (tally for tallies in self._tallies.values()
+                for tally in tallies.values())
+
+    def tally(self, operation):
+        """
+        :param operation: its id
+        :returns: a new ``Tally`` of what all missions did of it
+        """
+        found = Tally()
+        for tally in self._of(operation):
+            found.merge(tally)
+        return found
+
+    def packed(self, operations):
+        """
+        :param operations: what is said of each but its tally, dicts
+        :returns: operations and timeline as RESULT.md says: key -> texts
+            that join to JSON
+        """
+        return self._kept('packed', lambda: {
+            'operations': dumps([
+                {**each, 'tally': self.tally(each['id']).to_json()}
+                for each in operations]),
+            'timeline': dumps(self.timeline.to_json())})
+
+    def shown(self, operations, workers, seconds):
+        """
+        :param operations: as of ``packed``
+        :param workers: of the work
+        :param seconds: see ``Metrics``
+        :returns: operations with their metrics, and the points of the
+            timeline: key -> texts that join to JSON
+        """
+        return self._kept(('shown', seconds), lambda: {
+            'operations': dumps([
+                {**each, **self._figures(each['id'], workers, seconds)}
+                for each in operations]),
+            'timeline': '{%s}' % ','.join(
+                '%s:[%s]' % (dumps(operation), ','.join(chart.texts()))
+                for operation, chart in sorted(self._charts.items()))})
+
+    def _figures(self, operation, workers, seconds):
+        tallies = self._of(operation)
+        failures = Counter()
+        for each in tallies:
+            failures.update(each.failures)
+        metrics = Metrics.of_all(tallies, workers, seconds)
+        return {'failures': dict(failures), 'metrics': {
+            **vars(metrics),
+            'intended': metrics.intended and vars(metrics.intended)}}
+
+    def _of(self, operation):
+        return [tallies[operation] for tallies in self._tallies.values()
+                if operation in tallies]
+
+    def _kept(self, what, make):
+        if what not in self._made:
+            self._made[what] = {key: (text,) for key, text in make().items()}
+        return self._made[what]

@@ -1,0 +1,124 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""What a driver is asked about triggers: PROTOCOL.md, part 1."""
+
+import asyncio
+import logging
+
+from tools.cosbench import names
+from tools.cosbench.driver.server import Failure
+from tools.cosbench.driver.triggers import Run, directory, find
+from tools.cosbench.engine.mission import lease_seconds, mission_id
+from tools.cosbench.errors import ConfigError
+
+#: That run at the same time.
+MAX_TRIGGERS = 64
+KEYS = {'id', 'trigger', 'lease'}
+log = logging.getLogger('cosbench.trigger')
+
+
+class TriggerRequests:
+    """
+    :param root: where scripts are, or None: no triggers are run
+    :param head: a function that returns what each answer has
+    :raises ConfigError: see ``directory``
+    """
+
+    def __init__(self, root, head):
+        self._root = directory(root)
+        self._head = head
+        self._runs = {}
+        self._starting = asyncio.Lock()
+
+    def routes(self):
+        """:returns: those of ``server.application``"""
+        one = '/v1/triggers/{id}'
+        return (('POST', '/v1/triggers', self._start),
+                ('GET', one, self._keep), ('DELETE', one, self._end))
+
+    @property
+    def ids(self):
+        """:returns: of those that run; None: none ever does"""
+        return None if self._root is None else list(self._runs)
+
+    async def end_overdue(self):
+        """End those that no controller asks for."""
+        overdue = [run for run in self._runs.values() if run.overdue]
+        for run in overdue:
+            log.warning('%s: no word from the controller', run.key)
+        await asyncio.gather(*map(self._finish, overdue))
+
+    async def close(self):
+        await asyncio.gather(*map(self._finish, list(self._runs.values())))
+
+    async def _finish(self, run):
+        reason = await run.end()
+        # Another may have asked for the same.
+        self._runs.pop(run.key, None)
+        return reason
+
+    async def _start(self, request, body):
+        run = _run(body)
+        if self._root is None:
+            raise Failure(403, 'this driver runs no triggers: its operator '
+                          'gave no --triggers')
+        async with self._starting:
+            return await self._started(run)
+
+    async def _started(self, run):
+        known = self._runs.get(run.key)
+        if known is not None:
+            if known.trigger != run.trigger:
+                raise Failure(409, 'another trigger is called %s' % run.key)
+            # Its first answer was lost on the way.
+            return 200, self._head()
+        if len(self._runs) >= MAX_TRIGGERS:
+            raise Failure(503, 'the driver runs %d triggers, and no more'
+                          % MAX_TRIGGERS)
+        path = find(self._root, run.trigger.script)
+        try:
+            await run.start(path)
+        except OSError as err:
+            raise Failure(503, 'trigger %s cannot be run: %s' % (
+                run.trigger, err.strerror)) from None
+        self._runs[run.key] = run
+        return 201, self._head()
+
+    async def _keep(self, request, body):
+        self._known(request).hear()
+        return 200, self._head()
+
+    async def _end(self, request, body):
+        reason = await self._finish(self._known(request))
+        return 200, {**self._head(), 'reason': reason}
+
+    def _known(self, request):
+        run = self._runs.get(request.match_info['id'])
+        if run is None:
+            raise Failure(404, 'there is no such trigger')
+        return run
+
+
+def _run(found):
+    """
+    :param found: what ``json.loads`` returned
+    :returns: a ``Run``
+    :raises ConfigError: names what is wrong
+    """
+    if not isinstance(found, dict) or set(found) != KEYS or \
+            not isinstance(found['trigger'], str):
+        raise ConfigError('a trigger must be a JSON object with the keys %s'
+                          % ', '.join(sorted(KEYS)))
+    return Run(mission_id('id', found['id']),
+               names.trigger('trigger', found['trigger']),
+               lease_seconds('lease', found['lease']))

@@ -1,0 +1,154 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""The triggers of a driver: scripts that run as long as a stage does.
+
+1. What runs is an executable file directly in the directory that the
+   driver's operator named; without a directory nothing does.
+2. It gets its arguments as they are, without a shell, and an environment of
+   PATH and LANG only. It is the driver's user nevertheless.
+3. It ends, with all that it started, when the controller asks for that, when
+   no controller asks for it for its lease, and when the driver dies.
+4. What it writes goes to the driver's log, up to ``MAX_LINES``.
+"""
+
+import asyncio
+import logging
+import os
+import stat
+import sys
+import time
+
+from tools.cosbench.driver import leash
+from tools.cosbench.errors import ConfigError
+
+#: Seconds from SIGTERM to SIGKILL, and those that the leash has in all.
+GRACE, PATIENCE = 5.0, 10.0
+MAX_LINES, MAX_LINE = 1000, 1000
+ENVIRONMENT = {
+    'PATH': '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
+    'LANG': 'C.UTF-8'}
+log = logging.getLogger('cosbench.trigger')
+
+
+def directory(path):
+    """
+    :param path: as the operator gave it; None: no triggers
+    :returns: the real one
+    :raises ConfigError: if it is none, or anyone may put scripts there
+    """
+    if path is None:
+        return None
+    if not os.path.isdir(path):
+        raise ConfigError.of('--triggers', path, 'a directory')
+    if os.stat(path).st_mode & stat.S_IWOTH:
+        raise ConfigError.of('--triggers', path, 'a directory that not '
+                             'everybody may write to')
+    return os.path.realpath(path)
+
+
+def find(root, script):
+    """
+    :param root: of ``directory``
+    :param script: the name of a file
+    :returns: its path
+    :raises ConfigError: if it is not directly there, or cannot be run
+    """
+    path = os.path.join(root, script)
+    # A link may lead elsewhere.
+    if os.path.realpath(path) != path or os.path.dirname(path) != root \
+            or not os.path.isfile(path) or not os.access(path, os.X_OK):
+        raise ConfigError.of('trigger', script, 'an executable file, and no '
+                             'link, in %s' % root)
+    return path
+
+
+class Run:
+    """
+    A trigger that runs.
+
+    :param key: the controller's name of it
+    :param trigger: a ``Trigger``
+    :param lease: seconds without a word after which it ends
+    """
+
+    def __init__(self, key, trigger, lease):
+        self.key = key
+        self.trigger = trigger
+        self._heard = time.monotonic()
+        self._lease = lease
+        self._process = None
+        self._reader = None
+        self._said = ''
+
+    @property
+    def overdue(self):
+        return time.monotonic() - self._heard > self._lease
+
+    def hear(self):
+        """A controller has asked for it."""
+        self._heard = time.monotonic()
+
+    async def start(self, path):
+        """
+        :raises OSError: if no process can be made
+        """
+        self._process = await asyncio.create_subprocess_exec(
+            sys.executable, '-I', leash.__file__, str(GRACE), path,
+            *self.trigger.arguments, cwd=os.path.dirname(path),
+            env=ENVIRONMENT, start_new_session=True,
+            stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT)
+        self._reader = asyncio.ensure_future(self._read())
+        log.info('%s: %s runs', self.key, self.trigger)
+
+    async def end(self):
+        """
+        End it with all that it started, or see that it has ended.
+
+        :returns: what went wrong; empty: nothing
+        """
+        self._process.stdin.close()
+        try:
+            status = await asyncio.wait_for(self._process.wait(), PATIENCE)
+        except asyncio.TimeoutError:
+            self._process.kill()
+            status = await self._process.wait()
+        # One that left its group may hold the other end for ever.
+        await asyncio.wait([self._reader], timeout=1)
+        self._reader.cancel()
+        reason = status and 'exit status %d%s' % (
+            status, self._said and ': ' + self._said) or ''
+        log.info('%s: %s has ended%s', self.key, self.trigger,
+                 reason and ': ' + reason)
+        return reason
+
+    async def _read(self):
+        number = 0
+        while True:
+            try:
+                line = await self._process.stdout.readline()
+            except ValueError:
+                line = b'(a line that is too long)'
+            if not line:
+                return
+            self._said = _printable(line)
+            number += 1
+            if number <= MAX_LINES:
+                log.info('%s: %s', self.key, self._said)
+            elif number == MAX_LINES + 1:
+                log.warning('%s: what else it says is not logged', self.key)
+
+
+def _printable(line):
+    text = line.decode('utf8', 'replace').rstrip()[:MAX_LINE]
+    return ''.join(each if each.isprintable() else '?' for each in text)

@@ -1,0 +1,73 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""What each driver did of a work, and whether it limited what was measured.
+
+A process runs several works at the same time, one after the other, or both:
+its figures are those of the time in which it had workers of this one.
+"""
+
+from dataclasses import dataclass
+from typing import Optional
+
+#: From here on a driver's own figures say that it limits the work.
+BUSY_PERCENT, LATE_MS = 90.0, 20.0
+
+
+@dataclass(frozen=True)
+class WorkDriver:
+    """Each number is None where it is not known."""
+
+    name: str
+    workers: Optional[int]
+    #: Percent of its core.
+    cpu_percent_p95: Optional[float]
+    loop_lag_ms_p99: Optional[float]
+    #: Requests that went out once more, on a new connection.
+    resent: Optional[int]
+
+
+def strains(drivers):
+    """
+    :param drivers: each a ``WorkDriver`` of one work
+    :returns: texts on those that limited it, as a list
+    """
+    found = []
+    busy = _beyond(drivers, 'cpu_percent_p95', BUSY_PERCENT)
+    if busy:
+        found.append(
+            '%s used %.0f%% of its core%s: the results may show its limit, '
+            'not the storage\'s' % (_worst(busy)))
+    late = _beyond(drivers, 'loop_lag_ms_p99', LATE_MS)
+    if late:
+        found.append('%s was late by %.0f ms%s: its times are too long by '
+                     'as much' % _worst(late))
+    return found
+
+
+def _beyond(drivers, key, limit):
+    """
+    :returns: name -> the most of each driver that is beyond the limit
+    """
+    found = {}
+    for each in drivers:
+        value = getattr(each, key)
+        if value is not None and value > limit:
+            found[each.name] = max(value, found.get(each.name, value))
+    return found
+
+
+def _worst(values):
+    name = max(values, key=values.get)
+    more = len(values) - 1
+    return 'driver ' + name, values[name], \
+        ', and %d more like it' % more if more else ''
