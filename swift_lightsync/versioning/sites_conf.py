@@ -56,7 +56,8 @@ def _endpoint(text):
         parts, port = urlsplit(''), None
     tls = parts.scheme == 'https'
     if parts.scheme not in ('http', 'https') or not parts.hostname or \
-            parts.path.strip('/') or parts.query or parts.username:
+            parts.path.strip('/') or parts.query or parts.username or \
+            port == 0:
         raise ValueError('endpoints has %.120r, must be http://host:port or '
                          'https://host:port, with commas between them' % text)
     return Endpoint(parts.hostname, port or (443 if tls else 80), tls)

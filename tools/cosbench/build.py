@@ -36,6 +36,8 @@ from tools.cosbench.pacing import pace
 
 MAX_INT = 2 ** 31 - 1
 MILLION = 10 ** 6
+#: Of one config.
+MAX_KEYS = 200
 #: What COSBench accepts of a normal and of a special work, per million.
 NORMAL_AFR, SPECIAL_AFR = 200000, 0
 TIMES = ('rampup', 'runtime', 'rampdown')
@@ -286,6 +288,10 @@ class _Builder:
 
     def _config(self, element):
         config = Config.parse(element.attributes.get('config'))
+        if len(config) > MAX_KEYS:
+            self.findings.refuse(element, 'config has %d keys: at most %d '
+                                 'are allowed' % (len(config), MAX_KEYS))
+            config = Config()
         for entry in config.ignored:
             self.findings.warn(element, 'config: %r is ignored: it has no '
                                'key and =' % entry[:80])

@@ -33,15 +33,17 @@ seed and the same order of calls give the same numbers.
 import re
 from bisect import bisect_right
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import accumulate, count
 
 from tools.cosbench.errors import ConfigError
 
+MAX_BUCKETS = 1000
 #: The upper end of a range that names none.
 OPEN_END = 2 ** 31 - 1
 FORMS = 'c(n), u(a,b), u(a), r(a,b), s(a,b), h(lo|hi|weight,...) or ' \
-    'a-b, with integers 1 <= a <= b < 10**15 and without blanks'
+    'a-b, with integers 1 <= a <= b < 10**15, at most 1000 buckets, and ' \
+    'without blanks'
 UNITS = {'B': 1, 'KB': 10 ** 3, 'MB': 10 ** 6, 'GB': 10 ** 9,
          'KiB': 2 ** 10, 'MiB': 2 ** 20, 'GiB': 2 ** 30}
 _FORM = re.compile(r'([curs])\((\d{1,15})(?:,(\d{1,15}))?\)', re.ASCII)
@@ -222,8 +224,10 @@ def disjoint(spans):
 
 
 def _histogram(inside):
-    buckets = []
-    for text in inside.split(','):
+    buckets, texts = [], inside.split(',')
+    if len(texts) > MAX_BUCKETS:
+        return None
+    for text in texts:
         match = _BUCKET.fullmatch(text)
         if match is None:
             return None
@@ -249,6 +253,7 @@ def _ranged(kind, lower, upper):
         int(lower), upper)
 
 
+@lru_cache(maxsize=1000)
 def parse(key, text):
     """
     :param key: the setting, for the error
@@ -270,6 +275,7 @@ def parse(key, text):
     return found
 
 
+@lru_cache(maxsize=1000)
 def parse_sizes(key, text):
     """
     :returns: ``Sizes``

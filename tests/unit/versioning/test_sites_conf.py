@@ -50,6 +50,7 @@ class TestSitesConf(unittest.TestCase):
                 (GOOD.replace('https:', 'ftp:'), 'endpoints', 'ftp:'),
                 (GOOD.replace('.example', '.example/v1'), 'endpoints'),
                 (GOOD.replace('.example', '.example:x'), 'endpoints'),
+                (GOOD.replace('.example', '.example:0'), 'endpoints'),
                 (GOOD.replace('.example', '.example,'), 'endpoints'),
                 (GOOD + 'colour = red\n', 'colour', 'endpoints'),
                 (GOOD + GOOD, 'paris'), ('x', 'versions.conf')):

@@ -27,6 +27,8 @@ from tools.cosbench.errors import ConfigError
 from tools.cosbench.model import Operation, OperationType, Quota
 
 MAX_WORKERS = 2 ** 31 - 1
+#: Workers that one driver can make and still answer.
+MOST_HERE = 20000
 MAX_LONG = 2 ** 63 - 1
 _ID = re.compile(r'[A-Za-z0-9][A-Za-z0-9_.-]{0,127}', re.ASCII)
 
@@ -181,8 +183,12 @@ def _seconds(most):
 
 def _text(key, value):
     if isinstance(value, str):
-        return value
-    raise ConfigError.of(key, value, 'text')
+        try:
+            value.encode('utf8')
+            return value
+        except UnicodeEncodeError:
+            pass
+    raise ConfigError.of(key, value, 'text without surrogates')
 
 
 def mission_id(key, value):
@@ -233,6 +239,9 @@ def find(mission, workload):
     work = works[mission.work]
     _within('first', mission.first, work.workers)
     _within('count', mission.count - 1, work.workers - mission.first)
+    if mission.count > MOST_HERE:
+        raise ConfigError.of('count', mission.count, 'at most %d workers on '
+                             'one driver: have more drivers' % MOST_HERE)
     if mission.step not in steps(work):
         raise ConfigError.of('step', mission.step.value, 'one of %s' %
                              ', '.join(each.value for each in steps(work)))

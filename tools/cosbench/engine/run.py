@@ -82,6 +82,9 @@ class MissionRun:
 
     async def prepare(self):
         """Open the storage; never raises: it ends READY or FAILED."""
+        if self.state.final:
+            # It was cancelled before this began.
+            return
         self._opening = asyncio.current_task()
         try:
             await self._storage.open()

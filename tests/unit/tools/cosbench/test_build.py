@@ -245,6 +245,13 @@ class TestRefusals(unittest.TestCase):
              'must be greater than 0'],
             refusals_of(wrapped(work(READ, 'workers="1" rampup="5"'))))
 
+    def test_a_config_of_very_many_keys_is_refused(self):
+        keys = ';'.join('k%d=1' % number for number in range(201))
+        self.assertEqual(
+            ['4: config has 201 keys: at most 200 are allowed'],
+            refusals_of(wrapped(work(
+                READ, 'workers="1" runtime="5" config="%s"' % keys))))
+
     def test_ratios_that_do_not_sum_to_100_are_refused(self):
         for ratios, total in (((50, 49), 99), ((100, 1), 101), ((0, 0), 0),
                               ((), 0)):

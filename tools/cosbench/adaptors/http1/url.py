@@ -12,12 +12,14 @@
 # limitations under the License.
 """Where a server is."""
 
+import re
 from typing import NamedTuple
 from urllib.parse import quote, urlsplit
 
 from tools.cosbench.errors import ConfigError
 
 PORTS = {'http': 80, 'https': 443}
+_HOST = re.compile('[!-~]+')
 _ALLOWED = 'http(s)://host[:port][/path], without user, query, fragment'
 
 
@@ -56,10 +58,11 @@ def parse_url(key, text):
         # A host name as DNS has it.
         host = host and host.encode('idna' if '%' not in host else 'ascii'
                                     ).decode('ascii')
+        path = quote(parts.path.rstrip('/'), safe="/%~:@!$&'()*+,;=")
     except (ValueError, UnicodeError):
         raise ConfigError.of(key, text, _ALLOWED) from None
-    if parts.scheme not in PORTS or not host or port == 0 or \
-            '@' in parts.netloc or parts.query or parts.fragment:
+    if parts.scheme not in PORTS or port == 0 or \
+            not _HOST.fullmatch(host or '') or '@' in parts.netloc or \
+            parts.query or parts.fragment:
         raise ConfigError.of(key, text, _ALLOWED)
-    return Url(parts.scheme, host, port or PORTS[parts.scheme],
-               quote(parts.path.rstrip('/'), safe="/%~:@!$&'()*+,;="))
+    return Url(parts.scheme, host, port or PORTS[parts.scheme], path)

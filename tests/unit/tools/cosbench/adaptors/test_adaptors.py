@@ -195,7 +195,9 @@ class TestUrl(unittest.TestCase):
     def test_what_is_no_server_is_refused(self):
         for text in ('', 'h', '//h', 'ftp://h', 'http://', 'http:///a',
                      'http://h:x', 'http://h:0', 'http://h:99999',
-                     'http://u:p@h', 'http://h?q', 'http://h#f', 'http://[h',
+                     'http://a b', 'http://a\x0eb', 'http://a\0b',
+                     'http://h/\udce8', 'http://u:p@h', 'http://h?q',
+                     'http://h#f', 'http://[h',
                      'http://' + 'a' * 70, '<storage url>'):
             with self.subTest(text):
                 with self.assertRaisesRegex(ConfigError, r'url=.*must be'):

@@ -47,6 +47,7 @@ class TestJson(unittest.TestCase):
                 ({'elapsed': -1}, 'elapsed'), ({'lease': 1e9}, 'lease'),
                 ({'operations': -1}, 'operations'),
                 ({'volume': 'all'}, 'volume'), ({'document': 1}, 'document'),
+                ({'document': '\ud800'}, 'document'),
                 ({'other': 1}, 'mission')):
             with self.subTest(change), \
                     self.assertRaisesRegex(ConfigError, '^%s=' % named):
@@ -90,6 +91,16 @@ class TestSteps(unittest.TestCase):
     def test_without_the_flag_there_is_one_step(self):
         for kind in ('prepare', 'cleanup', 'init', 'dispose'):
             self.assertEqual((Step.MAIN,), self.steps(kind, ''))
+
+
+class TestFind(unittest.TestCase):
+
+    def test_more_workers_than_a_driver_can_make_are_refused(self):
+        whole, _ = mission(wrapped(work(
+            attributes='workers="20000" runtime="1"')))
+        self.assertEqual(20000, whole.count)
+        with self.assertRaisesRegex(ConfigError, 'count=.*20000 workers'):
+            mission(wrapped(work(attributes='workers="20001" runtime="1"')))
 
 
 class TestQuotas(unittest.TestCase):

@@ -308,6 +308,16 @@ class TestCancel(unittest.TestCase):
         self.assertEqual(4, run.report(0)['used']['operations'])
         self.assertEqual(0, run.report(0)['aborted'])
 
+    def test_what_is_cancelled_before_its_login_does_not_log_in(self):
+        async def run():
+            storage = Recorder()
+            found = MissionRun(*mission(document()), storage)
+            await found.cancel('asked')
+            await found.prepare()
+            self.assertIs(MissionState.CANCELLED, found.state)
+            self.assertEqual(0, storage.opened)
+        asyncio.run(run())
+
     def test_it_can_be_cancelled_before_it_begins(self):
         async def cancel(run):
             await run.cancel('asked')
