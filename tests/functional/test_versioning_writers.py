@@ -11,41 +11,37 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 """
-Fifty writers of one object at each of three sites, whose links are cut and
-whose proxies and propagators are killed meanwhile.
+Writers of one object at several sites, whose links are cut and whose proxies
+and propagators are killed meanwhile.
 
-Every acknowledged version is listed and served everywhere at the end, and all
-sites have one history and one latest. It takes some minutes.
+Every acknowledged version is listed and served everywhere at the end, all
+sites have one history and one latest, and what Write-Repair has stored as the
+latest is what follows from the versions. It takes some minutes.
 """
 
-import os
 import random
-import signal
 import threading
 import time
 import unittest
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from itertools import combinations
-from tempfile import mkdtemp
 
 import pytest
 import swiftclient
 
 from tests.functional.clusters import wait_for
-from tools.cluster.sites import Sites
+from tests.functional.sites_case import PROPAGATOR, PROXY, kill_one, \
+    running_sites, start_missing
+from tests.functional.stored_pointers import stored
 
 CONTAINER, OBJECT = 'c', 'o'
-WRITERS = 50
 #: of each writer
 WRITES = 4
 DELETES = 0.1
-MODES = ('write-repair', 'read-repair', 'write-repair')
 OPTIONS = {'interval': 0.2, 'scan_interval': 1, 'repair_delay': 1,
            'handover_delay': 2, 'retry_delay': 0.2, 'max_retry_delay': 2}
 #: seconds between two troubles, at most
 TROUBLE = 2
-KILLED = ('proxy-server', 'container-propagator')
 
 
 class Site:
@@ -58,6 +54,7 @@ class Site:
         self.url, self.token = swiftclient.Connection(
             environment['ST_AUTH'], environment['ST_USER'],
             environment['ST_KEY'], timeout=120).get_auth()
+        self.account = self.url.rpartition('/')[2]
 
     def put(self, body):
         """:returns: the id of the version that was acknowledged"""
@@ -93,26 +90,23 @@ class Site:
         return {row['version_id']: (row['hash'], row['is_latest'])
                 for row in rows}
 
-    def kill(self, server, dice):
-        pids = [pid for node in self.cluster.spec.node_numbers()
-                for pid in self.cluster.pids(node, server)]
-        if pids:
-            with suppress(ProcessLookupError):
-                os.kill(dice.choice(pids), signal.SIGKILL)
-        self.start(server)
-
-    def start(self, server):
-        self.cluster.daemons.drop_pid_files()
-        self.cluster.swift_init(server, 'start', check=False)
+    def stored(self):
+        """:returns: what is ``Stored`` of the object"""
+        return stored(self.cluster, self.account, CONTAINER, OBJECT)
 
 
-@pytest.mark.long
-class TestWriters(unittest.TestCase):
+class WritersCase(unittest.TestCase):
+
+    #: of running_sites
+    fields = {}
+    #: at each site
+    writers = 0
+    #: servers that are killed
+    killed = (PROXY, PROPAGATOR)
 
     def setUp(self):
-        self.sites = Sites(mkdtemp(prefix='ls-'), 3, MODES, OPTIONS, nodes=1)
-        self.addCleanup(self.sites.destroy)
-        self.sites.up()
+        self.sites = self.enterContext(running_sites(
+            options=OPTIONS, **self.fields))
         self.places = [Site(*each) for each in self.sites.clusters.items()]
         for place in self.places:
             swiftclient.put_container(
@@ -145,13 +139,30 @@ class TestWriters(unittest.TestCase):
                     self.sites.names, 2)))
                 dice.choice((self.sites.cut, self.sites.join))(one, other)
             else:
-                dice.choice(self.places).kill(dice.choice(KILLED), dice)
+                cluster = dice.choice(self.places).cluster
+                server = dice.choice(self.killed)
+                kill_one(cluster, server, dice)
+                start_missing(cluster, server)
 
     def end_trouble(self):
         self.sites.heal()
         for place in self.places:
-            for server in KILLED:
-                place.start(server)
+            for server in self.killed:
+                start_missing(place.cluster, server)
+
+    def write_in_trouble(self):
+        ended = threading.Event()
+        with ThreadPoolExecutor(1 + self.writers * len(self.places)) as pool:
+            troubling = pool.submit(self.trouble, ended)
+            try:
+                for each in [pool.submit(self.write, place, number)
+                             for place in self.places
+                             for number in range(self.writers)]:
+                    each.result()
+            finally:
+                ended.set()
+            troubling.result()
+        self.end_trouble()
 
     def same(self):
         """:returns: the versions, if all sites have the same"""
@@ -162,28 +173,20 @@ class TestWriters(unittest.TestCase):
         return found[0] if found[0] and found[1:] == found[:-1] and \
             set(self.acknowledged) <= set(found[0]) else None
 
-    def test_all_is_kept_and_all_agree_whatever_happens(self):
-        ended = threading.Event()
-        troubling = threading.Thread(target=self.trouble, args=(ended,))
-        troubling.start()
-        try:
-            with ThreadPoolExecutor(WRITERS * len(self.places)) as pool:
-                for each in [pool.submit(self.write, place, number)
-                             for place in self.places
-                             for number in range(WRITERS)]:
-                    each.result()
-        finally:
-            ended.set()
-            troubling.join()
-        self.end_trouble()
+    def assert_all_is_kept_and_all_agree(self):
+        self.write_in_trouble()
         print('%d acknowledged, %d failed' % (len(self.acknowledged),
                                               self.failed))
         versions = wait_for(self.same, 'all sites have the same versions',
                             600)
         latest, = [version for version, (_, is_latest) in versions.items()
                    if is_latest]
-        for place in self.places:
+        self.assertEqual(max(versions), latest)
+        for place, mode in zip(self.places, self.fields['modes']):
             with self.subTest(site=place.name):
+                if mode == 'write-repair':
+                    wait_for(lambda: self.points_to(place, latest),
+                             'it points to %s' % latest, 60)
                 self.assert_served(place, versions, latest)
 
     def assert_served(self, place, versions, latest):
@@ -193,3 +196,41 @@ class TestWriters(unittest.TestCase):
                 body = self.acknowledged[version]
                 self.assertEqual((version if body else None, body), found)
         self.assertEqual(place.get(latest), place.get())
+
+    def points_to(self, place, latest):
+        """Whether the pointer, and the row that is listed, are its."""
+        found = place.stored()
+        entry = max(found.versions, key=lambda each: each.version.id)
+        self.assertEqual(latest, str(entry.version.id))
+        return found.pointer.latest.version == entry.version and \
+            (found.listed and found.listed.version.id) == (
+                None if entry.version.deleted else entry.version.id)
+
+
+@pytest.mark.long
+class TestManyWriters(WritersCase):
+    """Fifty at each of three sites; what replicas do is not the matter."""
+
+    fields = {'count': 3, 'nodes': 1,
+              'modes': ('write-repair', 'read-repair', 'write-repair')}
+    writers = 50
+
+    def test_all_is_kept_and_all_agree_whatever_happens(self):
+        self.assert_all_is_kept_and_all_agree()
+
+
+@pytest.mark.long
+class TestWritersToReplicas(WritersCase):
+    """Three replicas at each of two sites, which die one by one, too."""
+
+    fields = {'count': 2, 'nodes': 3,
+              'modes': ('write-repair', 'read-repair')}
+    writers = 15
+    killed = (PROXY, PROPAGATOR, 'container-server')
+
+    def test_all_is_kept_and_all_agree_whatever_happens(self):
+        self.assert_all_is_kept_and_all_agree()
+
+
+if __name__ == '__main__':
+    unittest.main()

@@ -103,7 +103,7 @@ def exclusion_sections():
 
 def read_exclusions(section):
     """
-    :param section: 'SUBJECT SECTION', as in exclusions.conf
+    :param section: 'SUBJECT KIND', as in exclusions.conf
     :returns: mapping of test ids to the reason why each is left out
     :raises GateError: if one has no reason
     """

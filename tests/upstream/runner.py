@@ -76,8 +76,8 @@ class Run:
 
     @property
     def exclusions(self):
-        """Section of exclusions.conf, or None."""
-        return self.subject and '%s %s' % (self.subject, self.section)
+        """Section of exclusions.conf, the same for all loaders, or None."""
+        return self.subject and '%s %s' % (self.subject, self.kind)
 
     def command(self, work, tree):
         """

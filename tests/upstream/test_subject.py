@@ -64,6 +64,12 @@ class TestCommandLine(unittest.TestCase):
         self.assertEqual('full_exchange unit', run.exclusions)
         self.assertEqual(runner.SUITES['unit']['replicator'], run.selection)
 
+    def test_all_loaders_have_the_same_exclusions(self):
+        run = self.runs('functional', '--subject', 'write_repair',
+                        '--loader', 'encryption')
+        self.assertEqual(('write_repair functional', 'functional-encryption'),
+                         (run.exclusions, run.section))
+
     def test_suites_that_are_named_are_run_with_any_subject(self):
         run = self.runs('unit', 'server', '--subject', 'full_exchange')
         self.assertEqual(runner.SUITES['unit']['server'], run.selection)

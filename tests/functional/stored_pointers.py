@@ -1,0 +1,57 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""What a majority of a cluster's containers says of an object."""
+
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Optional, Tuple
+
+from swift.common.utils import get_logger
+
+from swift_lightsync.versioning.keys import WriteRepairKeys
+from swift_lightsync.versioning.row_wire import Query
+from swift_lightsync.versioning.rowdata import Entry, Pointer, entry_of, \
+    listed_entry, pointer_of
+from swift_lightsync.versioning.rows import Rows
+
+
+@dataclass(frozen=True)
+class Stored:
+    """
+    :param pointer: a ``Pointer``, or None
+    :param listed: the ``Entry`` of the object's row in the user's
+        container, or None
+    :param versions: each ``Entry`` that has a row of its own
+    """
+    pointer: Optional[Pointer]
+    listed: Optional[Entry]
+    versions: Tuple[Entry, ...]
+
+
+def stored(cluster, account, container, obj):
+    """
+    :param cluster: a Cluster, whose container is in the mode write-repair
+    :returns: what is ``Stored`` of an object
+    """
+    app = SimpleNamespace(container_ring=cluster.ring('container'),
+                          conn_timeout=5, node_timeout=60)
+    keys = WriteRepairKeys
+    histories, listed, versions = Rows(
+        app, get_logger({}, name='stored'), account, container).read(
+            Query(True, keys.history(obj), exact=True),
+            Query(False, obj, exact=True),
+            Query(True, keys.of_object(obj)))
+    return Stored(
+        pointer_of(histories[0], obj) if histories else None,
+        listed_entry(listed[0]) if listed else None,
+        tuple(entry_of(row, keys.parse(row.name)) for row in versions))
