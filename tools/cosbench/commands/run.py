@@ -32,8 +32,8 @@ def add(commands):
     command = commands.add_parser(
         'run', help='run one workload here, without controller or drivers',
         description='Run a workload with drivers of this host, and write '
-        'its reports. Exit status 0: finished, 1: a stage failed, or it was '
-        'cancelled, 2: it was refused.')
+        'its reports. Exit status 0: finished, 1: a stage failed, it was '
+        'cancelled, or its reports could not be written, 2: it was refused.')
     command.add_argument('file', metavar='WORKLOAD')
     arguments.local_run(command)
     command.add_argument('--json', metavar='FILE', help='write the result '
@@ -60,25 +60,36 @@ def read_bytes(path):
 
 
 async def _run(args):
-    document = await run_one(read_bytes(args.file), args)
+    document, problem = await run_fully(read_bytes(args.file), args)
     if args.json == '-':
         json.dump(document, sys.stdout)
     elif args.json:
         with open(args.json, 'w', encoding='utf8') as stream:
             json.dump(document, stream)
     state = WorkloadState(document['state'])
-    return 0 if state is WorkloadState.FINISHED else 1
+    return 0 if state is WorkloadState.FINISHED and not problem else 1
 
 
 async def run_one(data, args, skip=None):
     """
-    Run a document to its end.
+    As ``run_fully``.
+
+    :returns: the result document
+    """
+    return (await run_fully(data, args, skip))[0]
+
+
+async def run_fully(data, args, skip=None):
+    """
+    Run a document to its end, and say how it went.
 
     :param data: its bytes
     :param args: of ``arguments.local_run``
     :param skip: see ``WorkloadRun``
-    :returns: the result document
+    :returns: the result document, and why its reports are not all written,
+        or None
     :raises WorkloadError: if it is refused
+    :raises OSError: if it did not begin
     """
     # Warnings are shown by what shows the progress.
     arguments.log_to_stderr('critical')
@@ -94,10 +105,14 @@ async def run_one(data, args, skip=None):
             progress = Progress(controller.take(run_id), sys.stderr,
                                 args.quiet)
             await _watched(controller, progress, skip)
+        # Of memory, if it is not on the disk.
         document = archive.load(run_id)
         progress.end(document)
-        progress.say('%s: reports in %s' % (run_id, archive.path(run_id)))
-        return document
+        problem = archive.unwritten(run_id)
+        progress.say('%s: reports in %s' % (run_id, archive.path(run_id))
+                     if problem is None else 'cosbench: %s: the reports are '
+                     'not all written: %s' % (run_id, problem))
+        return document, problem
     finally:
         archive.close()
 

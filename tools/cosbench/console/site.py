@@ -26,6 +26,7 @@ from tools.cosbench.console.submission import Submission
 from tools.cosbench.controller.api import Api
 from tools.cosbench.controller.archive import ArchiveError
 from tools.cosbench.controller.live import headline
+from tools.cosbench.controller.runfile import Unwritten
 from tools.cosbench.controller.service import QueueFull
 from tools.cosbench.errors import ConfigError, WorkloadError
 from tools.cosbench.measure.document import ResultError
@@ -212,6 +213,10 @@ class Console:
                 found, status = sent.refusal(err), 400
             except QueueFull as err:
                 raise web.HTTPServiceUnavailable(reason=str(err)) from None
+            except Unwritten as err:
+                log.error('%s', err)
+                raise web.HTTPInsufficientStorage(
+                    reason=str(err)) from None
         return _page(pages.submit(session, sent.text, sent.seed, [found]),
                      status)
 

@@ -28,6 +28,7 @@ from aiohttp import web
 
 from tools.cosbench.controller.archive import ArchiveError
 from tools.cosbench.controller.live import headline
+from tools.cosbench.controller.runfile import Unwritten
 from tools.cosbench.controller.service import QueueFull
 from tools.cosbench.config import integer
 from tools.cosbench.errors import ConfigError, WorkloadError
@@ -65,6 +66,9 @@ def guard(token, admits):
             return _answer(err.status, {'error': err.reason})
         except ConfigError as err:
             return _answer(400, {'error': str(err)})
+        except Unwritten as err:
+            log.error('%s', err)
+            return _answer(507, {'error': str(err)})
     return check
 
 

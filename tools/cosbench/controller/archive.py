@@ -21,19 +21,21 @@
 
 ``run.json`` is replaced as a whole, with a checksum of what is in it: it is
 the old or the new one, whatever happens. A run in it that has not ended when
-an archive is opened was killed with its controller.
+an archive is opened was killed with its controller. What has ended and
+cannot be written, since the disk is full, is kept in memory until it can.
 """
 
 import fcntl
-import hashlib
-import json
 import logging
 import os
 import re
+import shutil
+import threading
 
 from tools.cosbench.controller.document import terminated
+from tools.cosbench.controller.runfile import ArchiveError, Unwritten, \
+    read_run, replace, sealed, writing
 from tools.cosbench.controller.text import dumps
-from tools.cosbench.measure.document import ResultError
 from tools.cosbench.measure.result import Result
 from tools.cosbench.reports import write_archive
 
@@ -42,10 +44,6 @@ RUN, REPORTED = 'run.json', '.reported'
 _PRIVATE = 0o700
 _UNSAFE = re.compile(r'[^\w.-]', re.ASCII)
 log = logging.getLogger('cosbench.archive')
-
-
-class ArchiveError(Exception):
-    """An archive that cannot be used."""
 
 
 def directory_name(run_id, name):
@@ -74,6 +72,10 @@ class Archive:
             os.close(self._lock)
             raise ArchiveError('another controller has the archive %s'
                                % self.directory) from None
+        #: Reports of all runs share files: one run at a time writes them.
+        self._finishing = threading.Lock()
+        #: id -> (document, reason or None) of what is not written yet.
+        self._unwritten = {}
         self._names = {}
         for entry in os.listdir(self.directory):
             match = _DIRECTORY.fullmatch(entry)
@@ -102,33 +104,74 @@ class Archive:
 
         :param name: of the workload
         :returns: its id
+        :raises Unwritten:
         """
         number = max(map(_number, self._names), default=0) + 1
         run_id = 'w%d' % number
         entry = directory_name(run_id, name)
-        os.mkdir(os.path.join(self.directory, entry), _PRIVATE)
+        with writing(self.directory):
+            os.mkdir(os.path.join(self.directory, entry), _PRIVATE)
         self._names[run_id] = entry
         return run_id
+
+    def remove(self, run_id):
+        """Undo ``new``, whatever is there by now."""
+        shutil.rmtree(self.path(run_id), ignore_errors=True)
+        del self._names[run_id]
 
     def save(self, document):
         """
         :param document: a result document; its id is from ``new``
+        :raises Unwritten:
         """
         self.write(document['id'], dumps(document))
 
     def write(self, run_id, text):
         """
         :param text: the JSON of a result document
+        :raises Unwritten:
         """
-        body = text.encode()
-        line = hashlib.sha256(body).hexdigest().encode() + b'\n'
-        _replace(self._run(run_id), line + body)
+        with writing(self.path(run_id)):
+            replace(self._run(run_id), sealed(text))
 
     def finish(self, document):
-        """Save it, and write its reports."""
-        self.save(document)
-        write_archive(self.path(document['id']), document)
-        _replace(self._mark(document['id']), b'')
+        """
+        Save one that has ended, and write its reports. Until all is there
+        it is kept and read from memory; ``unwritten`` says why.
+        """
+        run_id = document['id']
+        before = self.unwritten(run_id)
+        self._unwritten[run_id] = document, before
+        with self._finishing:
+            try:
+                self.save(document)
+                with writing(self.path(run_id)):
+                    write_archive(self.path(run_id), document)
+                    replace(self._mark(run_id), b'')
+            except Exception as err:
+                # Whatever it is, what was measured must not be lost.
+                known = isinstance(err, Unwritten)
+                reason = str(err) if known else '%s: %s' % (
+                    type(err).__name__, err)
+                self._unwritten[run_id] = document, reason
+                if reason != before:
+                    log.error('%s: %s', run_id, reason, exc_info=not known)
+            else:
+                self._unwritten.pop(run_id, None)
+                if before is not None:
+                    log.info('%s is written at last', run_id)
+
+    def finish_again(self):
+        """Finish those that could not be written."""
+        for document, reason in list(self._unwritten.values()):
+            if reason is not None:
+                self.finish(document)
+
+    def unwritten(self, run_id):
+        """
+        :returns: why what ``finish`` was given is not all there, or None
+        """
+        return self._unwritten.get(run_id, (None, None))[1]
 
     def _run(self, run_id):
         return os.path.join(self.path(run_id), RUN)
@@ -149,25 +192,18 @@ class Archive:
         :raises KeyError: if there is no such run
         :raises ArchiveError: if it cannot be read
         """
-        path = self._run(run_id)
-        try:
-            with open(path, 'rb') as stream:
-                line, _, body = stream.read().partition(b'\n')
-            if hashlib.sha256(body).hexdigest().encode() != line:
-                raise ArchiveError('%s is damaged: its checksum is wrong'
-                                   % path)
-            document = json.loads(body)
+        document, _ = self._unwritten.get(run_id, (None, None))
+        if document is not None:
             return document, Result.from_json(document)
-        except OSError as err:
-            raise ArchiveError('%s: %s' % (path, err.strerror)) from None
-        except (ResultError, ValueError) as err:
-            raise ArchiveError('%s: %s' % (path, err)) from None
+        return read_run(self._run(run_id), run_id)
 
     def stamp(self, run_id):
         """
         :returns: what is another when the document is
         :raises KeyError, ArchiveError: as ``read``
         """
+        if run_id in self._unwritten:
+            return 'unwritten'
         try:
             found = os.stat(self._run(run_id))
         except OSError as err:
@@ -186,35 +222,24 @@ class Archive:
         found = []
         for run_id in self.ids:
             try:
-                document = self.load(run_id)
+                found.append(self._recovered(run_id))
             except ArchiveError as err:
                 log.error('%s', err)
-                continue
-            if document['state'] == 'processing':
-                when = os.path.getmtime(self._run(run_id))
-                document = terminated(document, when)
-            if document['state'] != 'queuing' and not os.path.exists(
-                    self._mark(run_id)):
-                self.finish(document)
-            found.append(document)
+            except Exception:
+                # It must not hide the others.
+                log.exception('%s is left out', self._run(run_id))
         return found
+
+    def _recovered(self, run_id):
+        document = self.load(run_id)
+        if document['state'] == 'processing':
+            when = os.path.getmtime(self._run(run_id))
+            document = terminated(document, when)
+        if document['state'] != 'queuing' and not os.path.exists(
+                self._mark(run_id)):
+            self.finish(document)
+        return document
 
 
 def _number(run_id):
     return int(run_id[1:])
-
-
-def _replace(path, data):
-    """Put data in the place of a file, so that it survives a crash."""
-    temporary = path + '.new'
-    with open(os.open(temporary, os.O_CREAT | os.O_TRUNC | os.O_WRONLY,
-                      0o600), 'wb') as stream:
-        stream.write(data)
-        stream.flush()
-        os.fsync(stream.fileno())
-    os.replace(temporary, path)
-    directory = os.open(os.path.dirname(path), os.O_RDONLY)
-    try:
-        os.fsync(directory)
-    finally:
-        os.close(directory)

@@ -18,14 +18,16 @@ import logging
 import secrets
 import time
 from dataclasses import dataclass
-from typing import Optional
 
 from tools.cosbench import adaptors
 from tools.cosbench.controller import document as documents, live
-from tools.cosbench.controller.journal import journal
+from tools.cosbench.controller.entry import Entry, brief
+from tools.cosbench.controller.journal import NAME, journal
+from tools.cosbench.controller.runfile import Unwritten
 from tools.cosbench.controller.states import OnLoss, WorkloadState
 from tools.cosbench.controller.text import dumps
 from tools.cosbench.controller.workload import Context, WorkloadRun
+from tools.cosbench.errors import ConfigError, WorkloadError
 from tools.cosbench.reader import portable, read
 
 #: Seconds between two saves of a run that goes on.
@@ -47,49 +49,6 @@ class Policy:
     lease: float = 60.0
     #: Seconds between two saves.
     save_period: float = SAVE_PERIOD
-
-
-@dataclass
-class Entry:
-    """A workload of the queue, or one that has ended."""
-
-    #: Of a run that goes on: as it began.
-    document: dict
-    workload: Optional[object] = None
-    run: Optional[WorkloadRun] = None
-
-    def begun(self):
-        """
-        :returns: the document as of now, without its stages: at once,
-            whatever was measured
-        """
-        if self.run is None:
-            return self.document
-        found = documents.begun(self.document, self.run)
-        if self.run.state.final:
-            # It has not ended before its reports are there.
-            found.update(state=WorkloadState.PROCESSING.value, stopped=None)
-        return found
-
-    def text(self):
-        """
-        :returns: the document as of now, as JSON
-        """
-        if self.run is None:
-            return dumps(self.document)
-        return documents.text(self.begun(), self.run)
-
-    def live(self):
-        """
-        :returns: what is shown of it now, as JSON
-        """
-        if self.run is None:
-            return live.waiting(self.document)
-        return live.running(self.begun(), self.run)
-
-    @property
-    def state(self):
-        return WorkloadState(self.begun()['state'])
 
 
 class Controller:
@@ -115,11 +74,23 @@ class Controller:
         for document in await asyncio.to_thread(self.archive.recover):
             state = WorkloadState(document['state'])
             if state is WorkloadState.QUEUING:
-                workload = read(document['xml'].encode(),
-                                adaptors.installed()).workload
-                self._enqueue(Entry(document, workload))
+                await self._take_up(document)
             else:
-                self._entries[document['id']] = Entry(_brief(document))
+                self._entries[document['id']] = Entry(brief(document))
+
+    async def _take_up(self, document):
+        """Queue one that waited, if it is still taken."""
+        entry = Entry(document)
+        try:
+            entry.workload = read(document['xml'].encode(),
+                                  adaptors.installed()).workload
+        except (ConfigError, RecursionError, WorkloadError) as err:
+            log.error('%s is refused: %s', document['id'], err)
+            self._entries[document['id']] = entry
+            await self._settle(entry, WorkloadState.FAILED,
+                               'it is refused: %s' % err)
+        else:
+            self._enqueue(entry)
 
     def submit(self, data, seed=None):
         """
@@ -128,6 +99,7 @@ class Controller:
         :returns: the document of the run
         :raises WorkloadError: with all that it is refused for
         :raises QueueFull:
+        :raises Unwritten: nothing is left of it then
         """
         if len(self._queue) >= MAX_QUEUE:
             raise QueueFull('%d workloads wait: no more are taken'
@@ -141,7 +113,11 @@ class Controller:
             run_id, found.workload, text,
             secrets.randbits(53) if seed is None else seed, time.time(),
             warnings)
-        self.archive.save(document)
+        try:
+            self.archive.save(document)
+        except Unwritten:
+            self.archive.remove(run_id)
+            raise
         self._enqueue(Entry(document, found.workload))
         return document
 
@@ -201,10 +177,7 @@ class Controller:
         entry = self._entries[run_id]
         if entry in self._queue:
             self._queue.remove(entry)
-            entry.document = {
-                **entry.document, 'state': WorkloadState.CANCELLED.value,
-                'stopped': time.time()}
-            await asyncio.to_thread(self.archive.finish, entry.document)
+            await self._settle(entry, WorkloadState.CANCELLED)
             return True
         if entry.run is None:
             return False
@@ -213,6 +186,13 @@ class Controller:
 
     async def work(self):
         """Run what is in the queue, for ever."""
+        saver = asyncio.ensure_future(self._save_again())
+        try:
+            await self._work()
+        finally:
+            saver.cancel()
+
+    async def _work(self):
         while True:
             while not self._queue:
                 self._arrived.clear()
@@ -224,7 +204,8 @@ class Controller:
             except Exception as err:
                 # The next workload must not suffer from this one.
                 log.exception('%s', entry.document['id'])
-                self._settle(entry, '%s: %s' % (type(err).__name__, err))
+                await self._settle(entry, WorkloadState.FAILED, '%s: %s' % (
+                    type(err).__name__, err))
             finally:
                 self._idle.set()
 
@@ -244,13 +225,18 @@ class Controller:
         try:
             with journal(self.archive.path(document['id'])):
                 await entry.run.run()
+        except OSError as err:
+            if not entry.run.state.final:
+                raise
+            # The run has ended; what it said may be lost, and no more.
+            log.error('%s: %s: %s', document['id'], NAME, err)
         finally:
             # What it is writing must not come after what is final.
             ended.set()
             await asyncio.gather(saver, return_exceptions=True)
         final = documents.filled(document, entry.run)
         await asyncio.to_thread(self.archive.finish, final)
-        entry.document, entry.run = _brief(final), None
+        entry.document, entry.run = brief(final), None
 
     async def close(self):
         """Cancel what runs, and wait for its end; what waits stays."""
@@ -259,6 +245,7 @@ class Controller:
             if entry.run is not None:
                 await entry.run.cancel()
         await self._idle.wait()
+        await asyncio.to_thread(self.archive.finish_again)
         self._queue = queue
 
     def take(self, run_id):
@@ -288,17 +275,17 @@ class Controller:
             except asyncio.TimeoutError:
                 pass
 
-    def _settle(self, entry, reason):
+    async def _save_again(self):
+        """What has ended and was not written, every now and then."""
+        while True:
+            await asyncio.sleep(self._policy.save_period)
+            await asyncio.to_thread(self.archive.finish_again)
+
+    async def _settle(self, entry, state, *warnings):
+        """Have one that does not run any more end."""
         found = json.loads(entry.text())
-        found.update(state=WorkloadState.FAILED.value, stopped=time.time(),
-                     warnings=found['warnings'] + [reason])
-        entry.document, entry.run = _brief(found), None
-        try:
-            self.archive.save(found)
-        except OSError as err:
-            log.error('%s cannot be saved: %s', found['id'], err)
-
-
-def _brief(document):
-    """What is kept in memory of a run that has ended."""
-    return {**document, 'xml': '', 'stages': []}
+        found.update(state=state.value, stopped=time.time(),
+                     warnings=found['warnings'] + list(warnings))
+        entry.document, entry.run = found, None
+        await asyncio.to_thread(self.archive.finish, found)
+        entry.document = brief(found)

@@ -269,6 +269,22 @@ class TestRuns(RunCase):
             self.assertNotIn('Traceback', done.stderr)
         self.assertEqual(['.lock'], os.listdir(self.path('archive')))
 
+    def test_reports_that_cannot_be_written_cost_no_result(self):
+        # Where a file of all runs should be there is a directory.
+        os.makedirs(self.path('archive/run-history.csv'))
+        result = self.run_it(wrapped(
+            work(operation('containers=c(1);objects=c(1)', 'read'),
+                 'workers="1" totalOps="9"'),
+            above='<storage type="mock"/>'), status=1)
+        self.assertEqual('finished', result.state)
+        self.assertEqual(9, result.stages[0].works[0].operations[
+            0].tally.count)
+        self.assertRegex(self.errors, '(?m)^w1 n: finished$')
+        self.assertRegex(
+            self.errors, '(?m)^cosbench: w1: the reports are not all written'
+            ': .*run-history.csv cannot be written: Is a directory$')
+        self.assertNotIn('reports in', self.errors)
+
     def test_an_archive_in_use_is_refused(self):
         process = self.start(60)
         done = cosbench(*self.arguments(wrapped(work())))

@@ -14,6 +14,7 @@
 
 import json
 import os
+import re
 import stat
 import tempfile
 import unittest
@@ -24,6 +25,7 @@ from tools.cosbench.controller import archive as archives
 from tools.cosbench.controller.archive import Archive, ArchiveError, RUN, \
     directory_name
 from tools.cosbench.controller.document import empty
+from tools.cosbench.controller.text import dumps
 from tools.cosbench.reader import read
 
 XML = wrapped(NORMAL)
@@ -117,7 +119,7 @@ class TestArchive(ArchiveCase):
         path = self.archive.path(document['id'])
         with mock.patch.object(archives, 'write_archive',
                                side_effect=OSError('crash')), \
-                self.assertRaises(OSError):
+                self.assertLogs('cosbench.archive', 'ERROR'):
             self.archive.finish(document)
         self.assertNotIn('report.html', os.listdir(path))
         self.assertEqual([document], self.reopen().recover())
@@ -165,6 +167,50 @@ class TestArchive(ArchiveCase):
             with self.assertLogs('cosbench.archive', 'ERROR') as logged:
                 self.assertEqual([good], self.reopen().recover())
             self.assertIn(path, logged.output[0])
+
+    def test_what_no_controller_wrote_is_told_of_and_left_out(self):
+        good, bad = self.saved(), self.saved()
+        files = self.files(good)
+        path = os.path.join(self.archive.path(bad['id']), RUN)
+        without = {**bad}
+        del without['drivers']
+        for text, reason in (
+                (dumps({**bad, 'id': good['id'], 'state': 'processing'}),
+                 "result.id='w1': must be w2"),
+                (dumps({**bad, 'id': 'w9'}), "result.id='w9': must be w2"),
+                (dumps({**bad, 'state': 'odd'}),
+                 "result.state='odd': must be one of queuing, "),
+                (dumps(without), 'result.drivers is missing'),
+                # Terminated runs have their history told.
+                (dumps({**bad, 'state': 'processing', 'history': {}}),
+                 'result.history'),
+                ('[' * 50000, 'recursion'), ('{', 'Expecting')):
+            self.archive.write(bad['id'], text)
+            with self.assertLogs('cosbench.archive', 'ERROR') as logged:
+                self.assertEqual([good], self.reopen().recover())
+            self.assertRegex(logged.output[0],
+                             re.escape(path) + '.*' + reason)
+            with self.assertRaisesRegex(ArchiveError, reason):
+                self.archive.read(bad['id'])
+            self.assertEqual(files, self.files(good))
+
+    def test_one_that_cannot_be_terminated_does_not_hide_the_others(self):
+        bad, good = self.saved(), self.saved()
+        del bad['history']
+        self.archive.save({**bad, 'state': 'processing'})
+        with self.assertLogs('cosbench.archive', 'ERROR') as logged:
+            self.assertEqual([good], self.reopen().recover())
+        self.assertIn(self.archive.path(bad['id']), logged.output[0])
+
+    def files(self, document):
+        """
+        :returns: name -> bytes of all that is there of a run
+        """
+        path, found = self.archive.path(document['id']), {}
+        for name in os.listdir(path):
+            with open(os.path.join(path, name), 'rb') as stream:
+                found[name] = stream.read()
+        return found
 
     def test_the_reports_are_written_at_the_end(self):
         document = self.saved(state='finished', started=6.0, stopped=7.0)

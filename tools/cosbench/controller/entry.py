@@ -1,0 +1,69 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""A workload as the controller knows it: it waits, runs, or has ended."""
+
+from dataclasses import dataclass
+from typing import Optional
+
+from tools.cosbench.controller import document as documents, live
+from tools.cosbench.controller.states import WorkloadState
+from tools.cosbench.controller.text import dumps
+from tools.cosbench.controller.workload import WorkloadRun
+
+
+@dataclass
+class Entry:
+    """A workload of the queue, or one that has ended."""
+
+    #: Of a run that goes on: as it began.
+    document: dict
+    workload: Optional[object] = None
+    run: Optional[WorkloadRun] = None
+
+    def begun(self):
+        """
+        :returns: the document as of now, without its stages: at once,
+            whatever was measured
+        """
+        if self.run is None:
+            return self.document
+        found = documents.begun(self.document, self.run)
+        if self.run.state.final:
+            # It has not ended before its reports are there.
+            found.update(state=WorkloadState.PROCESSING.value, stopped=None)
+        return found
+
+    def text(self):
+        """
+        :returns: the document as of now, as JSON
+        """
+        if self.run is None:
+            return dumps(self.document)
+        return documents.text(self.begun(), self.run)
+
+    def live(self):
+        """
+        :returns: what is shown of it now, as JSON
+        """
+        if self.run is None:
+            return live.waiting(self.document)
+        return live.running(self.begun(), self.run)
+
+    @property
+    def state(self):
+        return WorkloadState(self.begun()['state'])
+
+
+def brief(document):
+    """What is kept in memory of a run that has ended."""
+    return {**document, 'xml': '', 'stages': []}
