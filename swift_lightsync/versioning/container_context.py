@@ -23,6 +23,7 @@ from swift_lightsync.versioning.container import ENABLED, MODE, \
     STOCK_CONTAINER, STOCK_ENABLED, authorize, internal, sysmeta
 from swift_lightsync.versioning.container_listing import ContainerListing
 from swift_lightsync.versioning.listing import Page, is_hidden
+from swift_lightsync.versioning.rows import RowsUnavailable
 
 CLIENTS = 'X-Versions-Enabled'
 _SYSMETA_ENABLED = sysmeta(ENABLED)
@@ -73,9 +74,8 @@ class ContainerContext:
             req.headers[sysmeta(name)] = str(value)
         resp = req.get_response(self.versioned.app)
         if made and not is_success(resp.status_int):
-            drain_and_close(internal(
-                req, 'DELETE', self.versioned.hidden_path).get_response(
-                    self.versioned.app))
+            drain_and_close(self._delete_hidden(req).get_response(
+                self.versioned.app))
         return resp
 
     def _refuse_others(self, req):
@@ -139,28 +139,51 @@ class ContainerContext:
         return {}
 
     def _delete(self, req):
-        """Delete a container with no versions left, and the hidden one."""
+        """
+        Delete a container with no versions left, and first the hidden one:
+        while one of them is there, what another site ships makes none anew.
+        """
         authorize(req, None)
-        left = []
-        for entry in self._left():
-            if not is_hidden(entry):
-                raise HTTPConflict(
-                    'Delete all versions before deleting container.',
-                    request=req)
-            left.append(entry)
-        for entry in left:
-            self.versioned.strategy.purge(entry.object, entry.version.id)
-        resp = req.get_response(self.versioned.app)
-        if is_success(resp.status_int):
-            self.versioned.strategy.clear()
-            gone = internal(
-                req, 'DELETE', self.versioned.hidden_path).get_response(
-                    self.versioned.app)
-            drain_and_close(gone)
-            if not is_success(gone.status_int) and gone.status_int != 404:
-                raise HTTPInternalServerError(
-                    'Error deleting versioned container', request=req)
+        self._clear(req)
+        resp = self._delete_hidden(req).get_response(self.versioned.app)
+        drain_and_close(resp)
+        if resp.status_int == 409:
+            raise self._conflict(req)
+        gone = is_success(resp.status_int) or resp.status_int == 404
+        resp = req.get_response(self.versioned.app) if gone else \
+            HTTPInternalServerError('Error deleting versioned container',
+                                    request=req)
+        if not is_success(resp.status_int) and resp.status_int != 404:
+            # It is kept, or may be, and needs the other.
+            drain_and_close(internal(
+                req, 'PUT', self.versioned.hidden_path,
+                self._policy(req)).get_response(self.versioned.app))
         return resp
+
+    def _clear(self, req):
+        """:raises HTTPConflict: if there are versions"""
+        left = []
+        try:
+            for entry in self._left():
+                if not is_hidden(entry):
+                    raise self._conflict(req)
+                left.append(entry)
+            for entry in left:
+                self.versioned.strategy.purge(entry.object, entry.version.id)
+            if not self.versioned.strategy.clear():
+                raise self._conflict(req)
+        except RowsUnavailable as err:
+            # An earlier DELETE may have come to its middle only.
+            if not err.missing:
+                raise
+
+    def _delete_hidden(self, req):
+        return internal(req, 'DELETE', self.versioned.hidden_path)
+
+    @staticmethod
+    def _conflict(req):
+        return HTTPConflict('Delete all versions before deleting container.',
+                            request=req)
 
     def _left(self):
         """Versions of a container, a few at a time."""

@@ -16,10 +16,12 @@ import json
 import unittest
 from unittest import mock
 
-from swift.common.swob import HTTPForbidden, Request
+from swift.common.swob import HTTPForbidden, HTTPServiceUnavailable, \
+    Request
 
 from swift_lightsync.versioning import middleware
 from swift_lightsync.versioning.keys import hidden_container
+from swift_lightsync.versioning.rows import RowsUnavailable
 from tests.unit.sync.fixtures import SwiftTestCase
 from tests.unit.versioning.proxies import Pipeline
 
@@ -148,6 +150,66 @@ class ContainerCase:
         self.ask('DELETE', 'c/o', query='version-id=' + version)
         self.assertEqual(204, self.ask('DELETE', 'c').status_int)
         self.assertEqual({}, self.containers)
+
+    def deleting(self, answer):
+        """Let the proxy answer a DELETE of the user's container."""
+        original = self.ask.proxy._container_DELETE
+
+        def delete(req, account, container, _):
+            if container == 'c':
+                return answer(req, lambda: original(req, account, container,
+                                                    _))
+            return original(req, account, container, _)
+        return mock.patch.object(self.ask.proxy, '_container_DELETE', delete)
+
+    def there(self):
+        return {name for _, name in self.ask.proxy.containers}
+
+    def test_the_hidden_container_goes_first(self):
+        seen = []
+
+        def answer(req, delete):
+            seen.append(self.there())
+            return delete()
+        with self.deleting(answer):
+            self.assertEqual(204, self.ask('DELETE', 'c').status_int)
+        self.assertEqual(([{'c'}], set()), (seen, self.there()))
+
+    def test_a_container_that_cannot_be_deleted_keeps_its_hidden_one(self):
+        def answer(req, delete):
+            return HTTPServiceUnavailable(request=req)
+        with self.deleting(answer):
+            self.assertEqual(503, self.ask('DELETE', 'c').status_int)
+        self.assertEqual(2, len(self.there()))
+        self.assertEqual(201, self.ask(
+            'PUT', 'c/o', body='x').status_int)
+
+    def test_a_version_that_comes_meanwhile_is_kept(self):
+        clear = self.ask.filter.strategy
+
+        def strategy(*args):
+            found = clear(*args)
+
+            def clear_too_early():
+                self.ask.put('o', 'late')
+                return True
+            found.clear = clear_too_early
+            return found
+        with mock.patch.object(self.ask.filter, 'strategy', strategy):
+            self.assertEqual(409, self.ask('DELETE', 'c').status_int)
+        self.assertEqual(b'late', self.ask('GET', 'c/o').body)
+
+    def test_what_was_half_deleted_is_deleted(self):
+        def answer(req, delete):
+            raise RuntimeError('the proxy is killed')
+        with self.deleting(answer), self.assertRaises(RuntimeError):
+            self.ask('DELETE', 'c')
+        self.assertEqual({'c'}, self.there())
+        missing = RowsUnavailable('/a/c', [404, 404, 404], 2, missing=True)
+        with mock.patch.object(self.ask.proxy.rows['c'], 'read',
+                               side_effect=missing):
+            self.assertEqual(204, self.ask('DELETE', 'c').status_int)
+        self.assertEqual(set(), self.there())
 
     def test_who_may_not_delete_it_learns_nothing(self):
         self.ask.put('o')
