@@ -228,6 +228,8 @@ def make_news(rng):
         'operations': {'op1': make_tally(rng).to_json()},
         'timeline': make_timeline(rng, (5,)).to_json(),
         'used': {'operations': 5, 'volume': 9}, 'aborted': rng.randrange(2),
+        'late': {'operations': rng.randrange(3), 'failed': 0,
+                 'seconds': rng.random()},
         'health': {'cpu_percent_p95': number, 'loop_lag_ms_p99': number}}
     return {**make_state(rng), 'report': rng.choice((report, report, None))}
 

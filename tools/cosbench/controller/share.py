@@ -20,6 +20,7 @@ from tools.cosbench.controller.plan import Progress
 from tools.cosbench.engine.states import MissionState
 from tools.cosbench.measure.document import Node, ResultError
 from tools.cosbench.measure.drivers import WorkDriver
+from tools.cosbench.measure.late import Late
 from tools.cosbench.measure.tally import Tally
 from tools.cosbench.measure.timeline import Timeline
 
@@ -45,11 +46,12 @@ class Share:
         self.mission = mission
         self.state = MissionState.AUTHING
         self.reason = ''
-        #: Whether the driver was lost.
-        self.lost = False
+        #: Whether the driver was lost, and has been told to end it since.
+        self.lost = self.is_recalled = False
         self.progress = Progress()
         self.health = {}
         self.aborted = 0
+        self.late = Late()
         #: Requests that went out once more on a new connection.
         self.resent = 0
         #: Seconds of the run time that samples counted for.
@@ -138,6 +140,15 @@ class Share:
             # ``follow`` finds the same.
             await asyncio.sleep(0)
 
+    async def recall(self):
+        """
+        Ask a lost driver to end it, once.
+
+        :raises Gone, Denied:
+        """
+        await self.driver.ask('POST', self._path + '/cancel')
+        self.is_recalled = True
+
     def _see(self, answer):
         self.state = MissionState(answer['state'])
         self.reason = str(answer['reason'])
@@ -171,13 +182,15 @@ class Share:
         health = {key: _number(node.member('health').member(key))
                   for key in HEALTH}
         aborted = node.member('aborted').integer()
+        late = Late.from_json(node.member('late'))
         counted = _number(node.member('counted'))
         resent = node.optional('resent', 0).integer()
         sequence = node.member('sequence').integer()
         self._measured.take(self.mission.id, tallies,
                             Timeline.from_json(report['timeline']))
         self.progress, self.health, self.resent = progress, health, resent
-        self.aborted, self.counted = aborted, counted or 0.0
+        self.aborted, self.late = aborted, late
+        self.counted = counted or 0.0
         self.sequence = sequence
 
 

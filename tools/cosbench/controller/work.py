@@ -32,6 +32,7 @@ from tools.cosbench.controller.states import OnLoss, StageState
 from tools.cosbench.engine.mission import Mission, steps
 from tools.cosbench.engine.states import MissionState
 from tools.cosbench.measure.drivers import strains
+from tools.cosbench.measure.late import Late
 from tools.cosbench.pacing import pace
 
 #: Seconds from the last word to the start, at least.
@@ -39,6 +40,8 @@ LEAD = 0.2
 #: What part of the rate that was asked for is worth no warning, and how many
 #: standard deviations of a Poisson process are none.
 ENOUGH, CHANCE = 0.95, 3
+#: Seconds after the run time from which operations that end are told of.
+LONG = 5.0
 
 
 class WorkFailed(Exception):
@@ -202,6 +205,7 @@ class WorkRun:
         """
         share.lost = True
         self._context.lose(share.driver, str(err))
+        self._context.recalls.begin(share)
         if self._context.on_loss is OnLoss.FAIL or self._cancelled:
             raise WorkFailed('%s; it had %d of %d workers' % (
                 err, share.mission.count, self.work.workers)) from err
@@ -249,7 +253,11 @@ class WorkRun:
 
     def _judge(self):
         """Accept no more failures than afr allows."""
-        good, bad = self.measured.count, self.measured.failed
+        late = Late()
+        for share in self.shares:
+            late.merge(share.late)
+        good = self.measured.count + late.operations - late.failed
+        bad = self.measured.failed + late.failed
         allowed = self.work.afr
         state = StageState.COMPLETED
         if bad * 10 ** 6 > allowed * (good + bad):
@@ -261,8 +269,15 @@ class WorkRun:
             self.warnings.append(
                 'work %s: %d operations had not ended when their time was '
                 'over, and were aborted' % (self.work.name, aborted))
+        if late.failed or late.seconds > LONG:
+            self.warnings.append(
+                'work %s: %d operations that began in its run time ended up '
+                'to %.1f s after it, %d of them failed: they are in no figure'
+                % (self.work.name, late.operations, late.seconds,
+                   late.failed))
         if self.work.runtime:
-            self.warnings += self._shortfalls(good + bad)
+            self.warnings += self._shortfalls(
+                self.measured.count + self.measured.failed)
         self._enter(state)
 
     def _shortfalls(self, done):

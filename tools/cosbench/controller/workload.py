@@ -20,6 +20,7 @@ from typing import List
 
 from tools.cosbench.controller import triggers
 from tools.cosbench.controller.client import Denied, Lost
+from tools.cosbench.controller.recalls import Recalls
 from tools.cosbench.controller.states import OnLoss, StageState, \
     WorkloadState
 from tools.cosbench.controller.work import WorkRun
@@ -46,6 +47,9 @@ class Context:
     lost: dict = field(default_factory=dict)
     #: Names of the drivers that run triggers.
     triggering: set = field(default_factory=set)
+
+    def __post_init__(self):
+        self.recalls = Recalls(self.warnings)
 
     def lose(self, driver, reason):
         if driver in self.live:
@@ -231,10 +235,13 @@ class WorkloadRun:
         self.enter(WorkloadState.PROCESSING)
         log.info('the seed is %d', self.context.seed)
         await self._greet()
-        async with triggers.around(self.context, self.workload.trigger,
-                                   'workload'):
-            for stage in self.stages:
-                await self._run_stage(stage)
+        try:
+            async with triggers.around(self.context, self.workload.trigger,
+                                       'workload'):
+                for stage in self.stages:
+                    await self._run_stage(stage)
+        finally:
+            await self.context.recalls.end()
         self.stopped = time.time()
         self.enter(self._verdict())
 

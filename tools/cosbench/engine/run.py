@@ -25,6 +25,7 @@ Nothing here knows of HTTP; ``driver`` gives it a port.
 import asyncio
 import logging
 import time
+from dataclasses import asdict
 
 from tools.cosbench.adaptors.base import OperationError
 from tools.cosbench.engine.health import Health
@@ -33,6 +34,7 @@ from tools.cosbench.engine.states import FOLLOWERS, MissionState
 from tools.cosbench.engine.window import Window
 from tools.cosbench.engine.workers import workers
 from tools.cosbench.errors import ConfigError
+from tools.cosbench.measure.late import Late
 from tools.cosbench.measure.tally import Tally
 from tools.cosbench.measure.timeline import Timeline
 
@@ -69,6 +71,7 @@ class MissionRun:
         self._tallies = {}
         self._used = [0, 0]
         self._aborted = 0
+        self._late = Late()
         self._warned = set()
         self._timeline = None
         self._health = Health()
@@ -167,6 +170,7 @@ class MissionRun:
             'timeline': timeline.to_json(),
             'used': {'operations': self._used[0], 'volume': self._used[1]},
             'aborted': self._aborted,
+            'late': asdict(self._late),
             'resent': self._storage.resent,
             'health': self._health.to_json(),
         }
@@ -179,6 +183,9 @@ class MissionRun:
         self._timeline.add(sample)
         if self.window.counts(sample.started, sample.ended):
             self._tallies[sample.operation].add(sample)
+        late = self.window.late(sample.started, sample.ended)
+        if late:
+            self._late.add(late, sample.error is not None)
 
     def unexpected(self, operation, err):
         """Log a bug, once of each kind."""

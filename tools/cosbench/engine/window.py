@@ -47,6 +47,15 @@ class Window:
         """
         return self.begin <= started and ended <= self.end
 
+    def late(self, started, ended):
+        """
+        :returns: seconds after the run time at which a sample ends that
+            starts in it; 0 if it does not
+        """
+        if not self.begin <= started <= self.end:
+            return 0.0
+        return max(0.0, ended - self.end)
+
     def counted_until(self, now):
         """
         :returns: seconds of the run time that are over

@@ -68,6 +68,7 @@ def report(count, sequence=1, cpu=10.0, lag=1.0, **more):
         timeline.add(sample)
     return {
         'sequence': sequence, 'elapsed': 3.0, 'counted': 3.0, 'aborted': 0,
+        'late': {'operations': 0, 'failed': 0, 'seconds': 0.0},
         'operations': {'op1': tally.to_json()},
         'timeline': timeline.to_json(),
         'used': {'operations': count, 'volume': 7 * count},

@@ -222,6 +222,7 @@ class TestReports(unittest.TestCase):
                   'operations': {}, 'timeline': {'interval': 5,
                                                  'operations': {}},
                   'used': {'operations': 1, 'volume': 1}, 'aborted': 0,
+                  'late': {'operations': 0, 'failed': 0, 'seconds': 0.0},
                   'health': {'cpu_percent_p95': 1.0,
                              'loop_lag_ms_p99': None}}
 
@@ -236,7 +237,8 @@ class TestReports(unittest.TestCase):
         for change in ({'sequence': 'x'}, {'operations': []},
                        {'operations': {'op1': {}}}, {'timeline': None},
                        {'timeline': {'interval': 7, 'operations': {}}},
-                       {'used': {}}, {'aborted': 'x'}, {'health': None},
+                       {'used': {}}, {'aborted': 'x'}, {'late': {}},
+                       {'health': None},
                        {'health': {'cpu_percent_p95': 'x'}},
                        {'counted': -1}, {'resent': -1}, {'resent': None}):
             with self.subTest(change), self.assertRaises(Lost):

@@ -77,6 +77,14 @@ class TestLimits(unittest.TestCase):
         self.assertEqual(0, tally(run).count + tally(run).failed)
         self.assertIs(MissionState.COMPLETED, run.state)
 
+    def test_operations_that_end_after_the_run_time_are_told_of(self):
+        failing = Recorder(delay=1.5, refuse=lambda *args: 'timeout')
+        run = ran(document(attributes='workers="3" runtime="1"'), failing)
+        found = run.report(0)['late']
+        self.assertEqual((3, 3), (found['operations'], found['failed']))
+        self.assertAlmostEqual(0.5, found['seconds'], delta=0.3)
+        self.assertEqual(0, tally(run).count + tally(run).failed)
+
     def test_a_report_tells_what_the_storage_sent_again(self):
         storage = Recorder()
         storage.resent = 7

@@ -35,6 +35,13 @@ class TestWindow(unittest.TestCase):
             self.assertIs(counts, found.counts(started, ended),
                           (started, ended))
 
+    def test_late_is_what_starts_in_the_run_time_and_ends_after_it(self):
+        window = Window(10, 11, 14, 15)
+        for started, ended, late in ((11, 14.5, 0.5), (14, 44, 30),
+                                     (10.9, 14.5, 0), (14.1, 14.5, 0),
+                                     (11, 14, 0)):
+            self.assertEqual(late, window.late(started, ended))
+
     def test_no_operation_starts_after_the_ramp_down(self):
         self.assertEqual(
             145, window('rampup="10" runtime="30" rampdown="5"').close)

@@ -22,7 +22,8 @@ CORE = ['tools.cosbench.errors'] + ['tools.cosbench.measure.' + name
                                         'sample', 'document', 'buckets',
                                         'histogram',
                                         'tally', 'timeline', 'chart',
-                                        'summary', 'drivers', 'result')]
+                                        'summary', 'drivers', 'late',
+                                        'result')]
 #: Codecs, numbers in less memory, and the library of the histograms.
 ALSO_PURE = {'array', 'base64', 'binascii', 'hdrh'}
 
