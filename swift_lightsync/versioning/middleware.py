@@ -204,7 +204,8 @@ def filter_factory(global_conf, **local_conf):
     register_swift_info('object_versioning')
     register_swift_info(
         'site_versioning', site=options.sites.site, mode=options.mode.value,
-        allow_versioning=options.allow_versioning)
+        allow_versioning=options.allow_versioning,
+        latest_cache_time=options.latest_cache_time)
 
     def versioning_filter(app):
         return Versioning(app, conf)

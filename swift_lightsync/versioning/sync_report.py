@@ -73,7 +73,8 @@ def directories(paths):
             with open(path, encoding='utf8') as conf:
                 parser.read_file(conf)
         except (OSError, UnicodeDecodeError, Error) as err:
-            raise UsageError('%s: %s' % (path, err))
+            raise UsageError('%s: %s' % (
+                path, getattr(err, 'strerror', None) or err))
         if not parser.has_section(SECTION):
             raise UsageError('%s: there is no section [%s]' % (path, SECTION))
         found.append(parser.get(SECTION, 'recon_cache_path',
@@ -146,15 +147,22 @@ def as_text(found, texts, now):
                            for char in line) + '\n' for line in lines)
 
 
+def default_confs():
+    """:returns: as swift-init finds them: a conf, or a directory of such"""
+    path = os.path.join(os.environ.get('SWIFT_DIR', '/etc/swift'),
+                        'container-server')
+    return [path if os.path.isdir(path) else path + '.conf']
+
+
 def _parser():
     parser = argparse.ArgumentParser(
         prog='swift-version-sync-report',
         description='Tell what the other sites lack of the versions here.',
         epilog='Exits with 0: all is well; 1: something is not; 2: usage.')
     parser.add_argument('confs', nargs='*', metavar='CONF',
-                        default=['/etc/swift/container-server.conf'],
+                        default=default_confs(),
                         help='container-server.conf, or a directory of such '
-                        '(/etc/swift/container-server.conf)')
+                        '(those in $SWIFT_DIR or /etc/swift)')
     parser.add_argument('--json', action='store_true',
                         help='print JSON instead of text')
     parser.add_argument('--max-seconds', type=seconds, default=MAX_SECONDS,

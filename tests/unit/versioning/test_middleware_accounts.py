@@ -62,7 +62,8 @@ class TestOptions(SwiftTestCase):
         info = self.make(mode='read-repair')
         self.assertEqual({}, info['object_versioning'])
         self.assertEqual({'site': 'north', 'mode': 'read-repair',
-                          'allow_versioning': True},
+                          'allow_versioning': True,
+                          'latest_cache_time': 0},
                          info['site_versioning'])
 
     def test_a_wrong_option_is_an_error_that_says_what_is_allowed(self):

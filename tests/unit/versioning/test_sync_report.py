@@ -21,10 +21,11 @@ import tempfile
 import time
 import unittest
 from dataclasses import replace
+from unittest import mock
 
 from swift_lightsync.report.records import ReconError
 from swift_lightsync.versioning.propagator import SECTION
-from swift_lightsync.versioning.sync_report import main
+from swift_lightsync.versioning.sync_report import default_confs, main
 from swift_lightsync.versioning.sync_state import FILE, KEY, PeerLag, \
     SyncState, read
 from tests.unit.versioning.sites_world import SitesTestCase
@@ -100,6 +101,18 @@ class TestReport(unittest.TestCase):
             with self.assertRaises(ReconError):
                 read(self.root)
             self.assertEqual(1, self.report()[0])
+
+    def test_without_a_conf_it_looks_where_swift_init_does(self):
+        with mock.patch.dict(os.environ, SWIFT_DIR=self.root):
+            self.assertEqual([self.conf], default_confs())
+            os.mkdir(os.path.join(self.root, 'container-server'))
+            self.assertEqual([os.path.join(self.root, 'container-server')],
+                             default_confs())
+
+    def test_a_conf_that_is_not_there_is_named_once(self):
+        os.unlink(self.conf)
+        status, text = self.report()
+        self.assertEqual((2, 1), (status, text.count(self.conf)))
 
     def test_a_conf_without_the_section_is_a_wrong_call(self):
         with open(self.conf, 'w') as conf:
