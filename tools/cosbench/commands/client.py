@@ -12,7 +12,9 @@
 # limitations under the License.
 """``cosbench submit, info, cancel, result``: clients of a controller."""
 
+import http.client
 import json
+import re
 import ssl
 import sys
 import urllib.error
@@ -26,6 +28,8 @@ from tools.cosbench.driver.secret import TOKEN, client_tls, secret
 from tools.cosbench.errors import ConfigError
 
 TIMEOUT = 60.0
+#: What no field of a header has.
+_CONTROLS = re.compile(r'[\x00-\x1f\x7f]')
 DEFAULT = 'http://127.0.0.1:%d' % PORT
 
 
@@ -75,14 +79,11 @@ def call(args, method, path, body=None):
     :param args: with controller, token_file, tls_ca
     :returns: the answer's JSON
     :raises _Failed: with a text for the user
+    :raises ConfigError: if the URL or the token is none
     """
-    if urlsplit(args.controller).scheme not in ('http', 'https'):
-        raise ConfigError.of('controller', args.controller,
-                             'a URL of http or https')
-    token = secret(args.token_file, TOKEN)
     request = urllib.request.Request(
-        args.controller.rstrip('/') + path, body, method=method, headers={
-            'Authorization': 'Bearer ' + token.decode('latin-1'),
+        _url(args.controller) + path, body, method=method, headers={
+            'Authorization': 'Bearer ' + _token(args.token_file),
             'Content-Type': 'application/xml'})
     opener = urllib.request.build_opener(
         urllib.request.ProxyHandler({}), _NoRedirect,
@@ -92,9 +93,37 @@ def call(args, method, path, body=None):
             return json.load(answer)
     except urllib.error.HTTPError as err:
         raise _Failed(_refusal(args, err)) from None
-    except (urllib.error.URLError, OSError, ssl.SSLError) as err:
+    except (http.client.HTTPException, ssl.SSLError, OSError) as err:
         raise _Failed('no answer from %s: %s' % (
             args.controller, getattr(err, 'reason', err))) from None
+    except (RecursionError, ValueError):
+        raise _Failed('the answer of %s is not JSON'
+                      % args.controller) from None
+
+
+def _url(text):
+    """:returns: it, without a / at its end"""
+    try:
+        found = urlsplit(text)
+        # Asking for a port that is none raises.
+        good = found.scheme in ('http', 'https') and found.hostname and \
+            (found.port or 1) and found.hostname.encode('idna') and \
+            text.isascii() and text.isprintable() and ' ' not in text
+    except ValueError:
+        good = False
+    if not good:
+        raise ConfigError.of('controller', text, 'a URL of http or https')
+    return text.rstrip('/')
+
+
+def _token(path):
+    """:returns: as a field of a header has it"""
+    token = secret(path, TOKEN).decode('latin-1')
+    if _CONTROLS.search(token):
+        # It is not shown.
+        raise ConfigError('the token in %s has a line break or another '
+                          'control character in it' % (path or TOKEN))
+    return token
 
 
 def _refusal(args, err):

@@ -26,7 +26,7 @@ class Progress:
     """
     :param entry: the ``Entry`` of the run
     :param out: a text stream
-    :param quiet: whether only errors are shown
+    :param quiet: whether only what went wrong is shown
     """
 
     def __init__(self, entry, out, quiet=False):
@@ -91,11 +91,12 @@ class Progress:
         """
         :param document: the result document
         """
+        result = Result.from_json(document)
+        if not self._quiet or result.state != 'finished':
+            self._print(_outcome(result))
         if self._quiet:
             return
-        self._print('%s %s: %s' % (document['id'], document['name'],
-                                   document['state']))
-        for stage in Result.from_json(document).stages:
+        for stage in result.stages:
             self._print('%-16s %s %s' % (stage.name, stage.state,
                                          stage.reason))
             for work in stage.works:
@@ -107,6 +108,17 @@ class Progress:
                                 % (work.name, again))
         for text in document['warnings']:
             self._print('warning: ' + text)
+
+
+def _outcome(result):
+    """:returns: a line: how it ended and, if it is known, why"""
+    reasons = ['%s: %s' % (stage.name, stage.reason)
+               for stage in result.stages if stage.reason]
+    if result.state == 'failed' and not reasons:
+        reasons = result.warnings[-1:]
+    return ' '.join(': '.join(
+        ['%s %s' % (result.id, result.name), result.state]
+        + ['; '.join(reasons)] * bool(reasons)).split())
 
 
 def _row(work, operation):

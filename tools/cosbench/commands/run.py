@@ -14,8 +14,10 @@
 
 import asyncio
 import json
+import os
 import signal
 import sys
+from contextlib import contextmanager
 
 from tools.cosbench.commands import arguments
 from tools.cosbench.commands.progress import Progress
@@ -60,14 +62,37 @@ def read_bytes(path):
 
 
 async def _run(args):
-    document, problem = await run_fully(read_bytes(args.file), args)
-    if args.json == '-':
-        json.dump(document, sys.stdout)
-    elif args.json:
-        with open(args.json, 'w', encoding='utf8') as stream:
+    data = read_bytes(args.file)
+    with _opened(args.json) as stream:
+        document, problem = await run_fully(data, args)
+        if stream is not None:
             json.dump(document, stream)
+            if args.json != '-' and stream.seekable():
+                stream.truncate()
     state = WorkloadState(document['state'])
     return 0 if state is WorkloadState.FINISHED and not problem else 1
+
+
+@contextmanager
+def _opened(path):
+    """
+    Before a run, which may be long.
+
+    :param path: what ``--json`` names, or None
+    :returns: a context of a text stream, or None; what is in the file stays
+        until it is written over
+    :raises ConfigError: if it cannot be written
+    """
+    if path is None or path == '-':
+        yield path and sys.stdout
+        return
+    try:
+        stream = open(path, 'w', encoding='utf8', opener=lambda name, flags:
+                      os.open(name, flags & ~os.O_TRUNC, 0o666))
+    except OSError as err:
+        raise ConfigError('--json %s: %s' % (path, err.strerror)) from None
+    with stream:
+        yield stream
 
 
 async def run_one(data, args, skip=None):
@@ -98,13 +123,17 @@ async def run_fully(data, args, skip=None):
         policy = Policy(OnLoss(args.on_driver_loss))
         # Refused before processes are started.
         controller = Controller(archive, [], policy)
-        run_id = controller.submit(data, args.seed)['id']
-        async with local.drivers(args.drivers, args.driver_timeout,
-                                 args.triggers) as found:
-            controller.drivers += found
-            progress = Progress(controller.take(run_id), sys.stderr,
-                                args.quiet)
-            await _watched(controller, progress, skip)
+        entry = controller.begin(data, args.seed)
+        run_id = entry.document['id']
+        progress = Progress(entry, sys.stderr, args.quiet)
+        try:
+            async with local.drivers(args.drivers, args.driver_timeout,
+                                     args.triggers) as found:
+                controller.drivers += found
+                await _watched(controller, progress, skip)
+        except Exception as err:
+            await controller.fail(entry, err)
+            raise
         # Of memory, if it is not on the disk.
         document = archive.load(run_id)
         progress.end(document)

@@ -139,7 +139,7 @@ async def _fields(request):
     except asyncio.TimeoutError:
         raise web.HTTPRequestTimeout(
             reason='the form did not come in %d s' % BODY_TIMEOUT) from None
-    except (ValueError, LookupError) as err:
+    except (ValueError, LookupError, web.RequestPayloadError) as err:
         raise web.HTTPBadRequest(
             reason='this is no form: %.100s' % _line(err)) from None
 

@@ -31,6 +31,7 @@ from tools.cosbench.controller.live import headline
 from tools.cosbench.controller.runfile import Unwritten
 from tools.cosbench.controller.service import QueueFull
 from tools.cosbench.config import integer
+from tools.cosbench.driver.server import AS_SENT, check_encoding
 from tools.cosbench.errors import ConfigError, WorkloadError
 from tools.cosbench.reader import MAX_BYTES
 
@@ -61,6 +62,7 @@ def guard(token, admits):
             return _answer(401, {'error': 'no token, or a wrong one'},
                            {'WWW-Authenticate': 'Bearer'})
         try:
+            check_encoding(request)
             return await handler(request)
         except web.HTTPException as err:
             return _answer(err.status, {'error': err.reason})
@@ -106,7 +108,8 @@ class Api:
 
     def application(self):
         app = web.Application(middlewares=[guard(self._token, self._admits)],
-                              client_max_size=MAX_BYTES)
+                              client_max_size=MAX_BYTES,
+                              handler_args=AS_SENT)
         self.add_routes(app.router)
         return app
 
@@ -133,6 +136,9 @@ class Api:
             raise web.HTTPRequestTimeout(
                 reason='the body did not come in %d s'
                 % BODY_TIMEOUT) from None
+        except web.RequestPayloadError:
+            raise web.HTTPBadRequest(
+                reason='the body cannot be decoded') from None
         try:
             document = self._controller.submit(body, seed)
         except WorkloadError as err:

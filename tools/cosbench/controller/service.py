@@ -38,7 +38,7 @@ log = logging.getLogger('cosbench.controller')
 
 
 class QueueFull(Exception):
-    """No more workloads are taken."""
+    """No more workloads are taken now."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +64,7 @@ class Controller:
         self._policy = policy
         self._entries = {}
         self._queue = []
+        self._closing = False
         self._ended = live.Ended(archive)
         self._arrived = asyncio.Event()
         self._idle = asyncio.Event()
@@ -98,12 +99,31 @@ class Controller:
         :param seed: of all random choices; None: a new one
         :returns: the document of the run
         :raises WorkloadError: with all that it is refused for
-        :raises QueueFull:
+        :raises QueueFull: also when this is closed
         :raises Unwritten: nothing is left of it then
         """
+        if self._closing:
+            raise QueueFull('the controller is stopping')
         if len(self._queue) >= MAX_QUEUE:
             raise QueueFull('%d workloads wait: no more are taken'
                             % MAX_QUEUE)
+        entry = self._new(data, seed, WorkloadState.QUEUING)
+        self._enqueue(entry)
+        return entry.document
+
+    def begin(self, data, seed=None):
+        """
+        As ``submit``, of what is not for the queue: ``run`` or ``fail`` is
+        to follow. If neither comes to its end, the run has died, and no
+        controller takes it up.
+
+        :returns: its ``Entry``
+        """
+        entry = self._new(data, seed, WorkloadState.PROCESSING)
+        self._entries[entry.document['id']] = entry
+        return entry
+
+    def _new(self, data, seed, state):
         text = portable(data)
         found = read(text.encode('utf8'), adaptors.installed())
         warnings = ['line %d: %s' % (each.line, each.reason)
@@ -113,13 +133,13 @@ class Controller:
             run_id, found.workload, text,
             secrets.randbits(53) if seed is None else seed, time.time(),
             warnings)
+        document['state'] = state.value
         try:
             self.archive.save(document)
         except Unwritten:
             self.archive.remove(run_id)
             raise
-        self._enqueue(Entry(document, found.workload))
-        return document
+        return Entry(document, found.workload)
 
     def _enqueue(self, entry):
         self._entries[entry.document['id']] = entry
@@ -185,7 +205,7 @@ class Controller:
         return True
 
     async def work(self):
-        """Run what is in the queue, for ever."""
+        """Run what is in the queue, until this is closed."""
         saver = asyncio.ensure_future(self._save_again())
         try:
             await self._work()
@@ -193,10 +213,11 @@ class Controller:
             saver.cancel()
 
     async def _work(self):
-        while True:
-            while not self._queue:
+        while not self._closing:
+            if not self._queue:
                 self._arrived.clear()
                 await self._arrived.wait()
+                continue
             entry = self._queue.pop(0)
             self._idle.clear()
             try:
@@ -204,8 +225,7 @@ class Controller:
             except Exception as err:
                 # The next workload must not suffer from this one.
                 log.exception('%s', entry.document['id'])
-                await self._settle(entry, WorkloadState.FAILED, '%s: %s' % (
-                    type(err).__name__, err))
+                await self.fail(entry, err)
             finally:
                 self._idle.set()
 
@@ -239,22 +259,25 @@ class Controller:
         entry.document, entry.run = brief(final), None
 
     async def close(self):
-        """Cancel what runs, and wait for its end; what waits stays."""
-        queue, self._queue = self._queue, []
+        """
+        Cancel what runs, and wait for its end; what waits stays, and
+        nothing else is taken.
+        """
+        self._closing = True
         for entry in self._entries.values():
             if entry.run is not None:
                 await entry.run.cancel()
         await self._idle.wait()
         await asyncio.to_thread(self.archive.finish_again)
-        self._queue = queue
 
-    def take(self, run_id):
+    async def fail(self, entry, err):
         """
-        :returns: the ``Entry`` of a waiting workload, out of the queue
+        Have one end that cannot go on.
+
+        :param err: the exception that is why
         """
-        entry = self._entries[run_id]
-        self._queue.remove(entry)
-        return entry
+        await self._settle(entry, WorkloadState.FAILED, '%s: %s' % (
+            type(err).__name__, err))
 
     async def _save(self, entry, ended):
         """

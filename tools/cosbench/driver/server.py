@@ -34,12 +34,25 @@ BODY_TIMEOUT = 30.0
 log = logging.getLogger('cosbench.driver')
 
 
+#: Of applications: bodies are taken as they come, and so is their size.
+AS_SENT = {'auto_decompress': False}
+
+
 class Failure(Exception):
     """An answer that is not 2xx."""
 
     def __init__(self, status, reason):
         super().__init__(reason)
         self.status = status
+
+
+def check_encoding(request):
+    """
+    :raises ConfigError: if its body is not to be taken as it is
+    """
+    encoding = request.headers.get('Content-Encoding', 'identity')
+    if encoding.lower() != 'identity':
+        raise ConfigError.of('Content-Encoding', encoding, 'absent')
 
 
 def guarded(gate, handler):
@@ -68,6 +81,7 @@ def guarded(gate, handler):
 
 async def _body(gate, request, head):
     gate.check_head(head, time.time())
+    check_encoding(request)
     if (request.content_length or 0) > MAX_BODY:
         raise Failure(413, 'the body is larger than %d bytes' % MAX_BODY)
     try:
@@ -78,6 +92,8 @@ async def _body(gate, request, head):
     except web.HTTPRequestEntityTooLarge:
         raise Failure(413, 'the body is larger than %d bytes'
                       % MAX_BODY) from None
+    except web.RequestPayloadError:
+        raise Failure(400, 'the body cannot be decoded') from None
     gate.check_body(head, body)
     if not body:
         return None
@@ -101,7 +117,8 @@ def application(gate, routes):
     :param routes: (method, path, handler) each
     :returns: an aiohttp application that has these and nothing else
     """
-    app = web.Application(client_max_size=MAX_BODY)
+    app = web.Application(client_max_size=MAX_BODY,
+                          handler_args=AS_SENT)
     for method, path, handler in routes:
         app.router.add_route(method, path, guarded(gate, handler))
 

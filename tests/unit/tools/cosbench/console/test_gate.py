@@ -13,6 +13,7 @@
 """Nobody passes who has not logged in; nobody sends another's forms."""
 
 import asyncio
+import gzip
 import os
 import tempfile
 import unittest
@@ -214,6 +215,44 @@ class TestForms(SiteCase):
                 'POST', '/submit', data=b'--y\xff\r\n',
                 headers={'Content-Type': kind})
             self.assertIn(status, (400, 403), kind)
+
+    async def test_an_encoding_is_refused_whether_it_is_one_or_not(self):
+        fields = {'Content-Encoding': 'gzip', 'Content-Type':
+                  'application/x-www-form-urlencoded'}
+        token = {'Authorization': 'Bearer ' + TOKEN.decode()}
+        body = b'token=' + TOKEN
+        for path, status, more in (
+                ('/login', 400, {}), ('/v1/workloads', 401, {}),
+                ('/v1/workloads', 400, token),
+                ('/v1/workloads/w1/cancel', 400, token)):
+            for sent in (body, gzip.compress(body)):
+                with self.assertNoLogs('aiohttp'):
+                    got, text, _ = await self.ask(
+                        'POST', path, data=sent, headers={**fields, **more})
+                self.assertEqual(status, got, path)
+            if status == 400:
+                self.assertIn("Content-Encoding='gzip': must be absent",
+                              text)
+
+    async def test_chunks_that_are_none_are_refused(self):
+        for path in ('/submit', '/v1/workloads'):
+            await self.login()
+            cookie, = self.client.session.cookie_jar
+            reader, writer = await asyncio.open_connection(
+                self.client.host, self.client.port)
+            writer.write((
+                'POST %s HTTP/1.1\r\nHost: x\r\nCookie: %s=%s\r\n'
+                'Authorization: Bearer %s\r\nTransfer-Encoding: chunked\r\n'
+                'Content-Type: application/x-www-form-urlencoded\r\n\r\n' % (
+                    path, cookie.key, cookie.value,
+                    TOKEN.decode())).encode())
+            await writer.drain()
+            await asyncio.sleep(0.1)
+            with self.assertNoLogs('aiohttp'):
+                writer.write(b'none\r\n')
+                answer = await reader.readline()
+            writer.close()
+            self.assertIn(b' 400 ', answer)
 
 
 class TestHeaders(SiteCase):

@@ -191,8 +191,7 @@ class TestController(SiteCase):
 
         async def run(run):
             run.enter(WorkloadState.FINISHED)
-        self.controller.submit(SHORT.encode())
-        entry = self.controller.take('w1')
+        entry = self.controller.begin(SHORT.encode())
         with mock.patch.object(service, 'journal', journal), \
                 mock.patch.object(service.WorkloadRun, 'run', run), \
                 self.assertLogs('cosbench.controller', 'ERROR') as logged:

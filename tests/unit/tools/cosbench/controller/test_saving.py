@@ -45,8 +45,8 @@ class TestSaving(unittest.TestCase):
 
         async def submit_and_run():
             controller = Controller(archive, [])
-            entry = controller.take(controller.submit(
-                runs.started([]).context.xml.encode())['id'])
+            entry = controller.begin(
+                runs.started([]).context.xml.encode())
             with mock.patch.object(archive, 'write', write), \
                     mock.patch.object(archive, 'finish',
                                       lambda *args: order.append('the end')), \

@@ -12,6 +12,7 @@
 # limitations under the License.
 """A driver process: whom it obeys, what it refuses, when it stops."""
 
+import gzip
 import http.client
 import json
 import os
@@ -137,6 +138,16 @@ class TestSignatures(DriverCase):
             # It hung up in the middle, which is as good.
             pass
         self.assertEqual(200, self.ask('GET', '/v1/status')[0])
+
+    def test_an_encoding_is_refused_whether_it_is_one_or_not(self):
+        plain = json.dumps(mission()).encode()
+        for body in (plain, gzip.compress(plain)):
+            fields = {**signed('POST', '/v1/missions', body),
+                      'Content-Encoding': 'gzip'}
+            self.assertIn('Content-Encoding', self.refused(
+                400, 'POST', '/v1/missions', body, fields))
+            # Its signature has been used.
+            self.refused(401, 'POST', '/v1/missions', body, fields)
 
     def test_nothing_of_a_body_is_waited_for_from_a_stranger(self):
         with socket.create_connection(
