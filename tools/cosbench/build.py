@@ -34,9 +34,8 @@ from tools.cosbench.model import Auth, Division, Operation, OperationType, \
 from tools.cosbench.operations import NAMED, SPECIAL, fields
 from tools.cosbench.pacing import pace
 
-MAX_INT = 2 ** 31 - 1
-#: Of workers, and seconds of each time of a work: what results can have.
-MOST = 10 ** 9
+#: Of any number: what results can have.
+MAX_INT = 10 ** 9
 MILLION = 10 ** 6
 #: Of one config.
 MAX_KEYS = 200
@@ -158,7 +157,7 @@ class _Builder:
         return self._normal(element, children['operation'], work)
 
     def _limits(self, element):
-        times = {key: self._value(element, key, _bounded(0, MOST), 0)
+        times = {key: self._value(element, key, _bounded(0), 0)
                  for key in TIMES}
         if not times['runtime'] and any(times.values()):
             self.findings.warn(element, 'rampup and rampdown are ignored: '
@@ -173,7 +172,7 @@ class _Builder:
             return 1
         if 'workers' not in element.attributes:
             self.findings.refuse(element, 'workers is missing')
-        return self._value(element, 'workers', _bounded(1, MOST), 1)
+        return self._value(element, 'workers', _bounded(1), 1)
 
     def _special(self, element, operations, work):
         kind, division = SPECIAL[work.type]

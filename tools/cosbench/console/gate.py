@@ -25,6 +25,7 @@ from aiohttp import web
 from tools.cosbench.console.lockout import Lockout
 from tools.cosbench.console.sessions import LIFETIME, Sessions
 from tools.cosbench.controller.api import BODY_TIMEOUT, authorized
+from tools.cosbench.driver.server import BROKEN
 
 COOKIE = 'cosbench_session'
 #: Bytes of a request of somebody who has not logged in.
@@ -139,7 +140,7 @@ async def _fields(request):
     except asyncio.TimeoutError:
         raise web.HTTPRequestTimeout(
             reason='the form did not come in %d s' % BODY_TIMEOUT) from None
-    except (ValueError, LookupError, web.RequestPayloadError) as err:
+    except BROKEN + (ValueError, LookupError) as err:
         raise web.HTTPBadRequest(
             reason='this is no form: %.100s' % _line(err)) from None
 

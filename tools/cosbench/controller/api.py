@@ -31,7 +31,8 @@ from tools.cosbench.controller.live import headline
 from tools.cosbench.controller.runfile import Unwritten
 from tools.cosbench.controller.service import QueueFull
 from tools.cosbench.config import integer
-from tools.cosbench.driver.server import AS_SENT, check_encoding
+from tools.cosbench.driver.server import AS_SENT, BROKEN, \
+    check_encoding
 from tools.cosbench.errors import ConfigError, WorkloadError
 from tools.cosbench.reader import MAX_BYTES
 
@@ -136,9 +137,9 @@ class Api:
             raise web.HTTPRequestTimeout(
                 reason='the body did not come in %d s'
                 % BODY_TIMEOUT) from None
-        except web.RequestPayloadError:
+        except BROKEN:
             raise web.HTTPBadRequest(
-                reason='the body cannot be decoded') from None
+                reason='the body cannot be read') from None
         try:
             document = self._controller.submit(body, seed)
         except WorkloadError as err:

@@ -36,6 +36,8 @@ log = logging.getLogger('cosbench.driver')
 
 #: Of applications: bodies are taken as they come, and so is their size.
 AS_SENT = {'auto_decompress': False}
+#: Of a body that is not all there, or no HTTP.
+BROKEN = (ConnectionError, web.RequestPayloadError)
 
 
 class Failure(Exception):
@@ -92,8 +94,8 @@ async def _body(gate, request, head):
     except web.HTTPRequestEntityTooLarge:
         raise Failure(413, 'the body is larger than %d bytes'
                       % MAX_BODY) from None
-    except web.RequestPayloadError:
-        raise Failure(400, 'the body cannot be decoded') from None
+    except BROKEN:
+        raise Failure(400, 'the body cannot be read') from None
     gate.check_body(head, body)
     if not body:
         return None

@@ -264,7 +264,7 @@ class TestRefusals(unittest.TestCase):
 
     def test_attributes_out_of_bounds_are_refused_by_name(self):
         for text in ('workers="0"', 'workers="-1"', 'workers="1.5"',
-                     'workers=""', 'workers="2147483648"', 'interval="0"',
+                     'workers=""', 'workers="1000000001"', 'interval="0"',
                      'workers="1000000001"', 'runtime="1000000001"',
                      'rampup="1000000001"', 'rampdown="1000000001"',
                      'runtime="-1"', 'runtime="30s"', 'totalOps="x"',

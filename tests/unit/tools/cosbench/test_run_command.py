@@ -305,7 +305,7 @@ class TestRuns(RunCase):
             stderr=subprocess.DEVNULL)
         self.addCleanup(process.wait)
         self.addCleanup(process.kill)
-        wait_for(lambda: self.saved().get('state') == 'processing',
+        wait_for(lambda: self.saved().get('started'),
                  'it runs', DEADLINE)
         return process
 

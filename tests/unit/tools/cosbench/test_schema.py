@@ -45,7 +45,7 @@ REFUSED = tuple(wrapped(*works, **around) for works, around in (
     [((work(READ, attributes),), {}) for attributes in (
         'workers="0" runtime="1"', 'workers="x" runtime="1"',
         RUN + 'interval="0"', RUN + 'rampup="-1"', RUN + 'rampdown="1.5"',
-        RUN + 'afr="1000001"', RUN + 'totalOps="2147483648"',
+        RUN + 'afr="1000001"', RUN + 'totalOps="1000000001"',
         RUN + 'totalBytes="9223372036854775808"', RUN + 'division="half"',
         RUN + 'type="warmup"')]
     + [((work(READ.replace('/>', '%s/>' % attributes)),), {})

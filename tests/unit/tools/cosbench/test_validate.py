@@ -75,7 +75,7 @@ class TestValidate(unittest.TestCase):
         self.assertTrue(lines[0].startswith(good + ': ok: '))
         self.assertEqual(
             [bad + ":4: workers='0': must be an integer from 1 to "
-             '2147483647', bad + ':5: work w has no limit: one of runtime, '
+             '1000000000', bad + ':5: work w has no limit: one of runtime, '
              'totalOps, totalBytes must be greater than 0'], lines[1:])
 
     def test_a_warning_is_no_refusal(self):

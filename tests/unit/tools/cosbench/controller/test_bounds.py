@@ -1,0 +1,66 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""What validate takes can be run, and what was run can be read."""
+
+import tempfile
+import unittest
+
+from tests.unit.tools.cosbench.controller import runs
+from tests.unit.tools.cosbench.documents import READ, refusals_of, work, \
+    wrapped
+from tools.cosbench.build import MAX_INT, MILLION
+from tools.cosbench.controller.document import empty, filled, terminated
+from tools.cosbench.controller.workload import Context, WorkloadRun
+from tools.cosbench.measure.result import Result
+from tools.cosbench.measure.timeline import Timeline
+from tools.cosbench.reader import read
+from tools.cosbench.reports import write_archive
+
+#: The most of each number of a work.
+MOSTS = {'workers': MAX_INT, 'rampup': MAX_INT, 'runtime': MAX_INT,
+         'rampdown': MAX_INT,
+         'interval': MAX_INT, 'totalOps': MAX_INT,
+         'totalBytes': 2 ** 63 - 1, 'afr': MILLION}
+
+
+def text(**numbers):
+    return wrapped(
+        work(READ, ' '.join('%s="%d"' % each for each in numbers.items())),
+        stage='name="s" closuredelay="%d"' % MAX_INT)
+
+
+class TestBounds(unittest.TestCase):
+
+    def test_the_most_of_each_is_run_and_read(self):
+        found = text(**MOSTS)
+        driver = runs.driver('a')
+        run = WorkloadRun(read(found.encode()).workload,
+                          Context('w1', found, 1, [driver]))
+        runs.share(run.stages[0].works[0], driver, 9,
+                   timeline=Timeline(MAX_INT).to_json())
+        document = filled(empty('w1', run.workload, found, 1, 9.0, []), run)
+        result, = Result.from_json(document).stages[0].works
+        self.assertEqual((MOST,) * 4, (
+            result.workers, result.rampup, result.runtime, result.rampdown))
+        with tempfile.TemporaryDirectory() as directory:
+            write_archive(directory, terminated(document, 10.0))
+
+    def test_one_more_is_refused_by_name(self):
+        for key, most in MOSTS.items():
+            refusal, = refusals_of(text(**{**MOSTS, key: most + 1}))
+            self.assertRegex(refusal, "^4: %s='%d': must be .*%d" % (
+                key, most + 1, most))
+
+
+if __name__ == '__main__':
+    unittest.main()

@@ -1,0 +1,88 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""The clients of a controller: what they say of a way that leads nowhere."""
+
+import contextlib
+import io
+import os
+import socket
+import threading
+import unittest
+from unittest import mock
+
+from tests.unit.tools.cosbench.processes import BEARER, DEADLINE
+from tools.cosbench import cli
+from tools.cosbench.driver.secret import TOKEN
+
+
+def info(url, token=BEARER):
+    """
+    :returns: exit status, and what it says on stderr
+    """
+    said = io.StringIO()
+    with contextlib.redirect_stderr(said), \
+            mock.patch.dict(os.environ, {TOKEN: token}):
+        return cli.main(['info', '--controller', url]), said.getvalue()
+
+
+class TestClient(unittest.TestCase):
+
+    def test_a_url_that_is_none_is_refused_by_name(self):
+        for url in ('http://[::1', 'ftp://h', 'h:1', '', 'http://',
+                    'http://h:x', 'http://h:65536', 'http://a..b',
+                    'http://h/a b', 'http://h\n', 'http://\u00fc'):
+            status, said = info(url)
+            self.assertEqual(2, status, url)
+            self.assertRegex(said, '^cosbench: controller=.*: must be a URL')
+
+    def test_a_token_that_is_no_field_is_refused_and_not_shown(self):
+        for token in (BEARER + '\nX: y', BEARER + '\rx', BEARER + '\x7fx'):
+            status, said = info('http://127.0.0.1:1', token)
+            self.assertEqual(2, status)
+            self.assertIn(TOKEN, said)
+            self.assertNotIn(BEARER, said)
+
+    def test_a_token_may_have_any_letters(self):
+        status, said = info(self.answering(b'HTTP/1.1 401 X\r\n\r\n'),
+                            BEARER + ' \u20ac')
+        self.assertEqual((1, 'cosbench: the answer was 401 X\n'),
+                         (status, said))
+
+    def test_an_answer_that_is_none_is_no_answer(self):
+        for answer, reason in (
+                (b'SSH-2.0-x\r\n', 'no answer from '),
+                (b'HTTP/1.1 200 X\r\n\r\n<html>', 'is not JSON')):
+            status, said = info(self.answering(answer))
+            self.assertEqual(1, status)
+            self.assertRegex(said, '^cosbench: .*' + reason)
+
+    def answering(self, answer):
+        """
+        :returns: the URL of a server that gives this answer once
+        """
+        listener = socket.create_server(('127.0.0.1', 0))
+        listener.settimeout(DEADLINE)
+
+        def serve():
+            with listener.accept()[0] as connection:
+                connection.recv(4096)
+                connection.sendall(answer)
+        thread = threading.Thread(target=serve)
+        thread.start()
+        self.addCleanup(listener.close)
+        self.addCleanup(thread.join)
+        return 'http://127.0.0.1:%d' % listener.getsockname()[1]
+
+
+if __name__ == '__main__':
+    unittest.main()
