@@ -50,7 +50,7 @@ class TestBounds(unittest.TestCase):
                    timeline=Timeline(MAX_INT).to_json())
         document = filled(empty('w1', run.workload, found, 1, 9.0, []), run)
         result, = Result.from_json(document).stages[0].works
-        self.assertEqual((MOST,) * 4, (
+        self.assertEqual((MAX_INT,) * 4, (
             result.workers, result.rampup, result.runtime, result.rampdown))
         with tempfile.TemporaryDirectory() as directory:
             write_archive(directory, terminated(document, 10.0))
