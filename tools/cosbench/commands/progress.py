@@ -61,7 +61,8 @@ class Progress:
         stage = run.current
         if stage is not self._stage:
             self._stage = stage
-            self._last = (time.monotonic(), 0)
+            # When it is first seen it may have run for a while.
+            self._last = (time.monotonic() - (time.time() - stage.started), 0)
             self._print('stage %d of %d: %s' % (
                 stage.index + 1, len(run.stages), stage.stage.name))
         done = sum(share.progress.operations for work in stage.works
