@@ -16,12 +16,12 @@ import asyncio
 import contextlib
 import io
 import os
-import tempfile
 import unittest
 from unittest import mock
 
 from tests.unit.tools.cosbench import results
 from tests.unit.tools.cosbench.console.sites import SHORT
+from tests.unit.tools.cosbench.directory_case import DirectoryCase
 from tools.cosbench import cli
 from tools.cosbench.commands.progress import Progress
 from tools.cosbench.controller import local
@@ -29,15 +29,7 @@ from tools.cosbench.controller.archive import Archive
 from tools.cosbench.controller.service import Controller
 
 
-class BeginCase(unittest.TestCase):
-
-    def setUp(self):
-        place = tempfile.TemporaryDirectory()
-        self.addCleanup(place.cleanup)
-        self.directory = place.name
-
-    def path(self, name):
-        return os.path.join(self.directory, name)
+class BeginCase(DirectoryCase):
 
     def run_it(self, text, *more):
         """

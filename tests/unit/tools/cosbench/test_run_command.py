@@ -19,11 +19,11 @@ import re
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 import unittest
 
+from tests.unit.tools.cosbench.directory_case import DirectoryCase
 from tests.unit.tools.cosbench.documents import operation, work, wrapped
 from tests.unit.tools.cosbench.processes import DEADLINE, ObjectServer, \
     ROOT, cosbench, environment
@@ -37,15 +37,7 @@ def swift(server):
     return '<storage type="swift" config="storage_url=%s"/>' % server.url
 
 
-class RunCase(unittest.TestCase):
-
-    def setUp(self):
-        place = tempfile.TemporaryDirectory()
-        self.addCleanup(place.cleanup)
-        self.directory = place.name
-
-    def path(self, name):
-        return os.path.join(self.directory, name)
+class RunCase(DirectoryCase):
 
     def arguments(self, text, *more):
         with open(self.path('workload.xml'), 'w') as stream:
