@@ -180,7 +180,8 @@ class Versioning:
         versioned = VersionedContainer(
             self.app, account, container, info,
             lambda: self.strategy(environ, versioned),
-            LatestCache(cache_from_env(environ), account, container,
+            LatestCache(cache_from_env(environ, True), account, container,
+                        self.options.latest_hint_time,
                         self.options.latest_cache_time))
         return versioned
 

@@ -15,10 +15,12 @@ Requests to the latest of an object: PUT, POST, DELETE, GET and HEAD
 (VERSIONING.md §4).
 """
 
+from swift.common.concurrency import Timeout, spawn, spawn_n
 from swift.common.constraints import MAX_OBJECT_NAME_LENGTH
 from swift.common.swob import HTTPBadRequest, HTTPNoContent, HTTPNotFound, \
     HTTPPreconditionFailed, str_to_wsgi, wsgi_quote, wsgi_to_str
-from swift.common.utils import config_true_value, drain_and_close
+from swift.common.utils import config_true_value, drain_and_close, \
+    friendly_close
 from swift.proxy.controllers.base import cors_validation
 from swift.proxy.controllers.obj import check_content_type
 
@@ -34,6 +36,18 @@ from swift_lightsync.versioning.stamp import Stamp
 
 VERSION_ID = 'X-Object-Version-Id'
 NULL = 'null'
+
+
+def _is_deleted(entry):
+    return entry is not None and entry.version.deleted
+
+
+def _drop(data):
+    """Whatever becomes of data that were asked for in vain, nobody waits."""
+    try:
+        friendly_close(data.wait())
+    except (Exception, Timeout):
+        pass
 
 
 def version_id(entry):
@@ -100,30 +114,54 @@ class ObjectContext:
         path = self.data_path(entry) if entry else self.plain_path
         return self.versioned.forward(req, path, stamp, rows)
 
-    def _read(self, req, entry):
-        resp = self._send(req, entry).get_response(self.versioned.app)
-        if not entry.plain and has_expired(resp, self.now()):
-            drain_and_close(resp)
-            raise HTTPNotFound(request=req)
-        show_expiry(resp)
-        return resp
+    def _data(self, req, entry):
+        """:returns: the answer of what holds a version's data"""
+        return self._send(req, entry).get_response(self.versioned.app)
 
     def get(self, req):
         self.authorize(req, 'read_acl')
-        entry = self._latest_to_read(req)
-        if entry is None:
-            resp = self._send(req).get_response(self.versioned.app)
-        elif entry.version.deleted:
+        entry, resp = self._latest_to_read(req)
+        if _is_deleted(entry):
             raise HTTPNotFound(request=req)
-        else:
-            resp = self._read(req, entry)
+        if resp is None:
+            resp = self._data(req, entry)
+        if entry and not entry.plain and has_expired(resp, self.now()):
+            drain_and_close(resp)
+            raise HTTPNotFound(request=req)
+        show_expiry(resp)
         self.describe(resp, entry)
         return resp
 
     def _latest_to_read(self, req):
-        if config_true_value(req.headers.get('X-Newest')):
-            return self.strategy.latest(self.obj)
-        return self.versioned.latest.get(self.obj, self.strategy.latest)
+        """
+        :returns: (the latest ``Entry`` or None, the answer of its data or
+            None if it is still to be asked for)
+        """
+        hint = self.versioned.latest.hint(self.obj)
+        if hint.is_sure and \
+                not config_true_value(req.headers.get('X-Newest')):
+            return hint.entry, None
+        if hint.known and not _is_deleted(hint.entry):
+            return self._read_ahead(req, hint)
+        entry = self.strategy.latest(self.obj)
+        self.versioned.latest.keep(self.obj, entry, hint)
+        return entry, None
+
+    def _read_ahead(self, req, hint):
+        """
+        Ask for the data that the hint names while the rows are read.
+
+        :returns: as ``_latest_to_read``
+        """
+        data, is_right = spawn(self._data, req, hint.entry), False
+        try:
+            entry = self.strategy.latest(self.obj)
+            is_right = hint.is_right(entry)
+        finally:
+            if not is_right:
+                spawn_n(_drop, data)
+        self.versioned.latest.keep(self.obj, entry, hint)
+        return entry, data.wait() if is_right else None
 
     def describe(self, resp, entry):
         """Say which version a GET or HEAD is answered from."""
@@ -176,6 +214,10 @@ class ObjectContext:
                 'Object name length of %d longer than %d, which is the most '
                 'where objects have versions' % (length, most), request=req)
 
+    def _commit(self, basis, entry):
+        self.strategy.commit(basis, entry)
+        self.versioned.latest.keep(self.obj, entry)
+
     def put(self, req):
         self.authorize(req)
         if not self.versioned.enabled:
@@ -190,7 +232,7 @@ class ObjectContext:
             self.versioned, req, self.versioned.version_path(
                 self.strategy.name_of(self.obj, version.id)),
             version, self.obj)
-        self.strategy.commit(basis, entry)
+        self._commit(basis, entry)
         resp.headers[VERSION_ID] = version_id(entry)
         return resp
 
@@ -203,7 +245,7 @@ class ObjectContext:
         resp, entry = put_from_client(
             self.versioned, req, self.plain_path,
             self.strategy.new_version(basis), self.obj, plain=True)
-        self.strategy.commit(basis, entry)
+        self._commit(basis, entry)
         return resp
 
     def delete(self, req):
@@ -214,7 +256,7 @@ class ObjectContext:
         was_there = self._is_there(req, self._known_latest(basis))
         marker = delete_marker(self.obj, self.strategy.new_version(
             basis, deleted=True))
-        self.strategy.commit(basis, marker)
+        self._commit(basis, marker)
         answer = HTTPNoContent if was_there else HTTPNotFound
         return answer(request=req, headers={
             VERSION_ID: version_id(marker),
@@ -231,7 +273,7 @@ class ObjectContext:
         basis = self.strategy.begin(self.obj)
         marker = delete_marker(self.obj, self.strategy.new_version(
             basis, deleted=True), plain=True)
-        self.strategy.commit(basis, marker)
+        self._commit(basis, marker)
         delete_data(self.versioned, req, self.plain_path, marker.version.id)
         return HTTPNoContent(request=req)
 

@@ -60,14 +60,17 @@ class FilterOptions:
     :param lookup: of Read-Repair
     :param max_clock_skew: seconds that another site's clock may be ahead
     :param allow_versioning: whether clients may enable it
-    :param latest_cache_time: seconds that memcache may say which version of
-        an object is the latest; 0: the container servers always do
+    :param latest_hint_time: seconds that memcache keeps a hint which version
+        of an object is the latest; 0: there are no hints
+    :param latest_cache_time: seconds that it is taken for the truth; 0: the
+        container servers are always asked
     """
     sites: SiteOptions
     mode: Mode = Mode.WRITE_REPAIR
     lookup: Lookup = Lookup.FULL
     max_clock_skew: float = 60.0
     allow_versioning: bool = True
+    latest_hint_time: int = 3600
     latest_cache_time: int = 0
 
     @classmethod
@@ -86,5 +89,6 @@ _PARSERS = {
     'lookup': ('full', _one_of(Lookup)),
     'max_clock_skew': (60, between(0, 86400, float)),
     'allow_versioning': ('true', _boolean),
+    'latest_hint_time': (3600, between(0, 86400, int)),
     'latest_cache_time': (0, between(0, 3600, int)),
 }

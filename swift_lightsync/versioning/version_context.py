@@ -119,6 +119,7 @@ class VersionContext(ObjectContext):
 
     def _current_id(self):
         latest = self.strategy.latest(self.obj)
+        self.versioned.latest.keep(self.obj, latest)
         if latest is None or latest.version.deleted:
             return NULL
         return version_id(latest)
@@ -159,7 +160,7 @@ class VersionContext(ObjectContext):
             self.versioned.version_path(
                 self.strategy.name_of(self.obj, version.id)),
             version, entry)
-        self.strategy.commit(basis, restored)
+        self._commit(basis, restored)
         resp.headers[VERSION_ID] = version_id(restored)
         return resp
 

@@ -15,6 +15,7 @@ Real container servers in this process, behind a connection that is a
 function call, and strategies of sites that use them.
 """
 
+import json
 import os
 import shutil
 import tempfile
@@ -25,6 +26,7 @@ from urllib.parse import quote
 
 from swift.common.concurrency import sleep
 from swift.common.error_limiter import ErrorLimiter
+from swift.common.memcached import MemcacheConnectionError
 from swift.common.swob import Request, Response
 from swift.container.server import ContainerController
 
@@ -286,6 +288,32 @@ class MemoryRows:
         if query.exact:
             rows = [row for row in rows if row.name == query.prefix]
         return (rows[::-1] if query.reverse else rows)[:query.limit]
+
+
+class MemoryCache:
+    """What is used of a ``MemcacheRing``, in a dict; as text, as there."""
+
+    def __init__(self):
+        self.held = {}
+        self.is_down = False
+
+    def incr(self, key, delta=1, time=0):
+        if self.is_down:
+            raise MemcacheConnectionError('down')
+        value = int(self.held.get(key, 0)) + delta
+        self.held[key] = str(value)
+        return value
+
+    def set_multi(self, mapping, server_key, time=0):
+        if not self.is_down:
+            self.held.update((key, json.dumps(value))
+                             for key, value in mapping.items())
+
+    def get_multi(self, keys, server_key):
+        if self.is_down:
+            return None
+        return [json.loads(self.held[key]) if key in self.held else None
+                for key in keys]
 
 
 class SiteCase(SwiftTestCase):

@@ -15,46 +15,14 @@ import json
 import unittest
 from unittest import mock
 
-from swift.common.memcached import MemcacheConnectionError
-
-from swift_lightsync.versioning import middleware
 from swift_lightsync.versioning.latest_cache import LatestCache
 from swift_lightsync.versioning.rowdata import Entry
-from swift_lightsync.versioning.rows import RowsUnavailable
 from swift_lightsync.versioning.stamp import Stamp
 from swift_lightsync.versioning.version import Vector, Version
-from tests.unit.sync.fixtures import SwiftTestCase
-from tests.unit.versioning.fakes import MemoryRows
-from tests.unit.versioning.object_case import ObjectCase
+from tests.unit.versioning.fakes import MemoryCache
 
 T = 170000000000000
-KEY = 'site-versions/a/c/o'
-
-
-class MemoryCache:
-    """What is used of a ``MemcacheRing``, in a dict; as text, as there."""
-
-    def __init__(self):
-        self.held = {}
-        self.is_down = False
-
-    def incr(self, key, delta=1, time=0):
-        if self.is_down:
-            raise MemcacheConnectionError('down')
-        value = int(self.held.get(key, 0)) + delta
-        self.held[key] = str(value)
-        return value
-
-    def set_multi(self, mapping, server_key, time=0):
-        if not self.is_down:
-            self.held.update((key, json.dumps(value))
-                             for key, value in mapping.items())
-
-    def get_multi(self, keys, server_key):
-        if self.is_down:
-            return None
-        return [json.loads(self.held[key]) if key in self.held else None
-                for key in keys]
+KEY, VALUE_KEY = 'site-versions/a/c/o', 'site-versions-latest/a/c/o'
 
 
 def entry(ticks=0, obj='o', **fields):
@@ -66,17 +34,26 @@ class TestLatestCache(unittest.TestCase):
 
     def setUp(self):
         self.memcache = MemoryCache()
-        self.cache = LatestCache(self.memcache, 'a', 'c', 10)
+        self.cache = self.made('c')
         self.rows = entry()
         self.reads = 0
 
-    def read(self, obj):
-        self.assertEqual('o', obj)
+    def made(self, container, hint_seconds=3600, sure_seconds=10):
+        return LatestCache(self.memcache, 'a', container, hint_seconds,
+                           sure_seconds)
+
+    def read(self):
         self.reads += 1
         return self.rows
 
-    def get(self):
-        return self.cache.get('o', self.read)
+    def get(self, cache=None, read=None, obj='o'):
+        cache = cache or self.cache
+        hint = cache.hint(obj)
+        if hint.is_sure:
+            return hint.entry
+        found = (read or self.read)()
+        cache.keep(obj, found, hint)
+        return found
 
     def test_rows_are_read_once(self):
         for each in (entry(), entry(deleted=True), entry(plain=True), None):
@@ -94,8 +71,8 @@ class TestLatestCache(unittest.TestCase):
 
     def test_what_was_read_while_another_wrote_is_not_kept(self):
         # The rows are read, then written, and what was read is kept last.
-        def read_before_a_write(obj):
-            found = self.read(obj)
+        def read_before_a_write():
+            found = self.read()
             self.rows = entry(1)
             self.cache.forget('o')
             return found
@@ -105,8 +82,7 @@ class TestLatestCache(unittest.TestCase):
                 if held:
                     self.cache.forget('o')
                 self.rows = entry()
-                self.assertEqual(entry(),
-                                 self.cache.get('o', read_before_a_write))
+                self.assertEqual(entry(), self.get(read=read_before_a_write))
                 self.assertEqual(entry(1), self.get())
 
     def test_what_memcache_loses_makes_nothing_old_good_again(self):
@@ -132,108 +108,74 @@ class TestLatestCache(unittest.TestCase):
         self.assertEqual([entry(1)] * 2, [self.get(), self.get()])
 
     def test_where_it_is_off_memcache_is_not_asked(self):
-        for memcache, seconds in ((self.memcache, 0), (None, 10)):
-            cache = LatestCache(memcache, 'a', 'c', seconds)
+        for cache in (self.made('c', 0, 0), LatestCache(None, 'a', 'c', 9, 9)):
             for _ in range(2):
-                cache.get('o', self.read)
+                self.get(cache)
             cache.forget('o')
         self.assertEqual(4, self.reads)
         self.assertEqual({}, self.memcache.held)
 
     def test_each_object_has_its_own(self):
         self.get()
-        other = LatestCache(self.memcache, 'a', 'c2', 10)
-        self.assertIsNone(other.get('o', lambda obj: None))
-        self.assertEqual(entry(obj='p'), self.cache.get(
-            'p', lambda obj: entry(obj=obj)))
+        self.assertIsNone(self.get(self.made('c2'), lambda: None))
+        self.assertEqual(entry(obj='p'), self.get(
+            obj='p', read=lambda: entry(obj='p')))
         self.assertEqual(entry(), self.get())
 
+    def test_what_was_written_is_a_hint_only(self):
+        for seconds in (0, 10):
+            with self.subTest(sure_seconds=seconds):
+                cache = self.made('c', sure_seconds=seconds)
+                cache.keep('o', entry(2))
+                cache.forget('o')
+                hint = cache.hint('o')
+                self.assertTrue(hint.is_right(entry(2)))
+                self.assertFalse(hint.is_right(entry(1)))
+                self.assertFalse(hint.is_sure)
 
-class LatestCase(ObjectCase):
-    """The filter with such a cache."""
+    def test_a_hint_is_kept_anew_only_if_it_was_wrong(self):
+        cache = self.made('c', sure_seconds=0)
+        self.assertFalse(cache.hint('o').known)
+        for each in (entry(), entry(1), entry(1, deleted=True),
+                     entry(1, plain=True), None):
+            with self.subTest(entry=each):
+                hint = cache.hint('o')
+                self.assertFalse(hint.is_right(each))
+                cache.keep('o', each, hint)
+                hint = cache.hint('o')
+                self.assertTrue(hint.is_right(each))
+                with mock.patch.object(self.memcache, 'set_multi') as kept:
+                    cache.keep('o', each, hint)
+                self.assertEqual([], kept.mock_calls)
+        cache.forget('o')
+        self.assertEqual([VALUE_KEY], list(self.memcache.held))
 
-    options = {'latest_cache_time': '10'}
+    def test_no_name_is_taken_for_another(self):
+        names = ('o', 'o/latest', 'latest/o')
+        for name in names:
+            self.cache.keep(name, entry(obj=name))
+            self.cache.forget(name)
+        for name in names:
+            self.assertTrue(self.cache.hint(name).is_right(entry(obj=name)))
+        self.assertEqual(2 * len(names), len(self.memcache.held))
 
-    def setUp(self):
-        super().setUp()
-        patcher = mock.patch.object(middleware, 'cache_from_env',
-                                    lambda env, memcache=MemoryCache():
-                                    memcache)
-        patcher.start()
-        self.addCleanup(patcher.stop)
-        self.reads = 0
-        self.ask.proxy.rows['c'].gate = self._count
+    def test_what_is_no_hint_is_none(self):
+        for held in (1, 'x', [], [None], [1, 2], [None, ['x'] * 4],
+                     [None, ['1', 'a', False]], {'a': 1}):
+            for seconds in (0, 10):
+                with self.subTest(held=held, sure_seconds=seconds):
+                    self.memcache.held[VALUE_KEY] = json.dumps(held)
+                    cache = self.made('c', sure_seconds=seconds)
+                    self.assertFalse(cache.hint('o').known)
 
-    def _count(self):
-        self.reads += 1
-
-    def cached(self, method='GET', **headers):
-        """:returns: (body, gates of the rows that it passed)"""
-        before = self.reads
-        resp = self.ask(method, 'c/o', headers)
-        body = resp.body if resp.status_int == 200 else resp.status_int
-        return body, self.reads - before
-
-    def put(self, body):
-        return self.ask.put('o', body)
-
-    def test_the_latest_is_read_without_rows(self):
-        self.put('one')
-        self.assertEqual([(b'one', 1), (b'one', 0), (b'one', 0)],
-                         [self.cached() for _ in range(3)])
-        self.assertEqual((b'', 0), self.cached('HEAD'))
-
-    def test_the_newest_is_asked_of_the_rows(self):
-        self.put('one')
-        self.cached()
-        self.assertEqual((b'one', 1), self.cached(**{'X-Newest': 'true'}))
-
-    def test_each_kind_of_write_is_seen_at_once(self):
-        first = self.put('one')
-        self.assertEqual(b'one', self.cached()[0])
-        second = self.put('two')
-        self.assertEqual(b'two', self.cached()[0])
-        self.ask('PUT', 'c/o', query='version-id=' + first)
-        self.assertEqual(b'one', self.cached()[0])
-        self.ask('DELETE', 'c/o', query='version-id=' + second)
-        self.assertEqual(b'one', self.cached()[0])
-        self.ask('DELETE', 'c/o')
-        self.assertEqual(404, self.cached()[0])
-        self.put('three')
-        self.assertEqual(b'three', self.cached()[0])
-        self.suspend()
-        self.ask('PUT', 'c/o', body='null')
-        self.assertEqual(b'null', self.cached()[0])
-
-    def test_it_says_which_version_as_without_a_cache(self):
-        version = self.put('one')
-        found = [self.ask('GET', 'c/o') for _ in range(2)]
-        for resp in found:
-            self.assertEqual(version, resp.headers['X-Object-Version-Id'])
-            self.assertEqual('/v1/a/c/o?version-id=' + version,
-                             resp.headers['Content-Location'])
-
-    def test_a_write_that_failed_after_its_rows_is_seen(self):
-        self.put('one')
-        self.cached()
-        rows = self.ask.proxy.rows['c']
-
-        def write_and_fail(*args, **kwargs):
-            MemoryRows.write(rows, *args, **kwargs)
-            raise RowsUnavailable('/a/c', [201, 503, 503], 2)
-        with mock.patch.object(rows, 'write', write_and_fail):
-            self.assertEqual(503, self.status('PUT', body='two'))
-        self.assertEqual(b'two', self.cached()[0])
-
-
-class TestWriteRepair(LatestCase, SwiftTestCase):
-
-    mode = 'write-repair'
-
-
-class TestReadRepair(LatestCase, SwiftTestCase):
-
-    mode = 'read-repair'
+    def test_without_hints_there_is_the_truth_or_nothing(self):
+        cache = self.made('c', 0, 10)
+        cache.keep('o', entry())
+        self.assertEqual({}, self.memcache.held)
+        self.get(cache)
+        self.assertTrue(cache.hint('o').is_sure)
+        cache.forget('o')
+        self.assertFalse(cache.hint('o').known)
 
 
 if __name__ == '__main__':
