@@ -166,13 +166,17 @@ class VersionsPropagator(Daemon):
     def state(self):
         """:returns: the ``SyncState`` of now"""
         lags = {lane.task: lane.lag() for lane in self.lanes}
+
+        def error(task):
+            return task.error if lags[task].rows or \
+                task.backoff.failures else ''
         return SyncState(
             self.sites.site, time.time(), sum(1 for _ in self.databases),
             self.upkeep['repair'].repaired, self.upkeep['purge'].removed,
             tuple(PeerLag(task.name, lags[task].rows, lags[task].oldest,
                           task.shipped, task.shipped_bytes,
                           task.backoff.failures, task.backoff.until,
-                          task.error)
+                          error(task))
                   for task in self.peer_tasks))
 
     def report(self):

@@ -183,11 +183,12 @@ class Receiver:
         strategy = self.helper._strategy(*path, create=True)
         # Where the data lies is each site's own matter.
         entry = replace(what.entry, plain=False)
+        # What is done to it here is done after it was made.
+        strategy.follow(entry, *filter(None, [entry.purged]))
         try:
             self._store(path, strategy, replace(what, entry=entry), data)
         finally:
             self.helper._forget_latest(*path, entry.object)
-        self.clock.follow(entry.version.id)
         self.logger.increment('receiver.stored.%s' % entry.kind.value)
         return 201, {}
 
@@ -251,9 +252,11 @@ class Receiver:
             data.verify()
 
     def _drop_data(self, path, strategy, held, entry):
-        if entry.purged and held and held.kind is Kind.DATA and \
-                not held.plain:
-            self.helper._delete_data(*path, strategy.data_name(held))
+        # Without a row there may be data nevertheless: its row follows it,
+        # perhaps now.
+        if entry.purged and (held is None or held.kind is Kind.DATA and
+                             not held.plain):
+            self.helper._delete_data(*path, strategy.data_name(held or entry))
 
     @staticmethod
     def _checked(response):

@@ -42,7 +42,7 @@ class PeerLag(Record):
     :param shipped_bytes: ... and bytes of their data
     :param failures: how often in a row it has not answered
     :param next_try: when it is asked again, Unix time
-    :param error: what was wrong last, of requests that were not successful
+    :param error: what was wrong last, if it lacks rows or does not answer
     """
     site: str = parsed_by(text)
     rows: int = parsed_by(count)

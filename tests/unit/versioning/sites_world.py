@@ -27,8 +27,8 @@ from unittest import mock
 from swift.common.header_key_dict import HeaderKeyDict
 from swift.common.internal_client import UnexpectedResponse
 from swift.common.ring import Ring, RingData
-from swift.common.swob import HTTPNotFound, HTTPServerError, Request, \
-    Response
+from swift.common.swob import HTTPConflict, HTTPNotFound, \
+    HTTPServerError, Request, Response
 from swift.common.utils import Timestamp
 from swift.container.backend import ContainerBroker
 from swift.container.server import ContainerController
@@ -80,6 +80,8 @@ class Site:
         self.clock = HybridClock(offset_of(SITES.index(name), 7), MAX_SKEW)
         #: (container, name) to (Stamp, headers, body)
         self.data = {}
+        #: keys of data to the ``Stamp`` of its tombstone
+        self.tombstones = {}
         self.puts = []
         self.broken = set()
         self.requests = []
@@ -155,8 +157,12 @@ class Site:
                 parts.append(chunk)
         except Exception:
             return HTTPServerError()
+        key = hidden_container(container), name
+        if key in self.tombstones and \
+                self.tombstones[key] > entry.version.id:
+            return HTTPConflict()
         self.puts.append(name)
-        self.data[hidden_container(container), name] = (
+        self.data[key] = (
             entry.version.id, headers, b''.join(parts), entry.version.id)
         return Response(status=201)
 
@@ -168,7 +174,12 @@ class Site:
         return Response(status=202)
 
     def _delete_data(self, env, account, container, name):
-        self.data.pop((hidden_container(container), name), None)
+        key = hidden_container(container), name
+        stamp = self.clock.tick(self.now())
+        if key in self.data and self.data[key][0] > stamp:
+            return
+        self.data.pop(key, None)
+        self.tombstones[key] = stamp
 
     def _forget_latest(self, env, account, container, obj):
         self.forgotten.append(obj)

@@ -16,6 +16,7 @@ import json
 import unittest
 from dataclasses import replace
 from hashlib import sha256
+from itertools import product
 from io import BytesIO
 from unittest import mock
 
@@ -271,22 +272,46 @@ class TestWhatIsSigned(ReceiverCase):
             self.assertEqual(201, self.send(self.request()).status_int)
         self.assertEqual(1, len(self.rome.puts))
 
+    def purge(self):
+        """:returns: a request to purge the version"""
+        after = replace(self.version.id, ticks=self.version.id.ticks + 1)
+        return self.request(shipping.shipment(Shipment(
+            replace(self.entry(), purged=after))), b'')
+
     def test_a_purge_is_asked_for_until_the_data_is_deleted(self):
         self.send(self.request())
-        purge = shipping.shipment(Shipment(replace(
-            self.entry(), purged=replace(
-                self.version.id, ticks=self.version.id.ticks + 1))))
         with mock.patch.object(self.rome, '_delete_data',
                                side_effect=HTTPServiceUnavailable()):
-            self.assertEqual(503, self.send(
-                self.request(purge, b'')).status_int)
+            self.assertEqual(503, self.send(self.purge()).status_int)
         offer = shipping.offer([
             Offered('o', self.version.id, 'paris', Kind.PURGE)])
         self.assertEqual({'lacking': [0]}, json.loads(
             self.send(self.request(offer, b'')).body))
-        self.assertEqual(201, self.send(
-            self.request(purge, b'')).status_int)
+        self.assertEqual(201, self.send(self.purge()).status_int)
         self.assertEqual({}, self.rome.data)
+
+    def test_a_purge_that_overtakes_the_version_leaves_no_data(self):
+        store = self.rome._put_data
+
+        def purged_before(*args):
+            self.assertEqual(201, self.send(self.purge()).status_int)
+            return store(*args)
+
+        def purged_after(*args):
+            resp = store(*args)
+            self.assertEqual(201, self.send(self.purge()).status_int)
+            return resp
+        for put_data, ahead in product((purged_before, purged_after),
+                                       (0, 5)):
+            self.paris.skew = ahead
+            self.version = Version.after(
+                (), self.paris.strategy.tick(), 'paris')
+            with self.subTest(put_data.__name__, ahead=ahead), \
+                    mock.patch.object(self.rome, '_put_data', put_data):
+                self.assertEqual(201, self.send(self.request()).status_int)
+                self.assertEqual({}, self.rome.data)
+                self.assertTrue(self.rome.strategy.get(
+                    'o', self.version.id).purged)
 
     def test_a_content_type_may_be_as_long_as_a_client_s_header(self):
         head = json.dumps({**json.loads(self.head()), 'type':
