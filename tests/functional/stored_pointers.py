@@ -37,6 +37,22 @@ class Stored:
     listed: Optional[Entry]
     versions: Tuple[Entry, ...]
 
+    def points_to(self, latest):
+        """
+        :param latest: the id of a version, or None
+        :returns: whether the pointer, and the row that is listed, are its
+        """
+        entry = next((each for each in self.versions
+                      if str(each.version.id) == latest), None)
+        shown = entry and not entry.version.deleted
+        return _version(self.pointer and self.pointer.latest) == \
+            _version(entry) and \
+            _version(self.listed) == _version(entry if shown else None)
+
+
+def _version(entry):
+    return entry and entry.version.id
+
 
 def stored(cluster, account, container, obj):
     """

@@ -185,7 +185,7 @@ class WritersCase(unittest.TestCase):
         for place, mode in zip(self.places, self.fields['modes']):
             with self.subTest(site=place.name):
                 if mode == 'write-repair':
-                    wait_for(lambda: self.points_to(place, latest),
+                    wait_for(lambda: place.stored().points_to(latest),
                              'it points to %s' % latest, 60)
                 self.assert_served(place, versions, latest)
 
@@ -196,15 +196,6 @@ class WritersCase(unittest.TestCase):
                 body = self.acknowledged[version]
                 self.assertEqual((version if body else None, body), found)
         self.assertEqual(place.get(latest), place.get())
-
-    def points_to(self, place, latest):
-        """Whether the pointer, and the row that is listed, are its."""
-        found = place.stored()
-        entry = max(found.versions, key=lambda each: each.version.id)
-        self.assertEqual(latest, str(entry.version.id))
-        return found.pointer.latest.version == entry.version and \
-            (found.listed and found.listed.version.id) == (
-                None if entry.version.deleted else entry.version.id)
 
 
 @pytest.mark.long

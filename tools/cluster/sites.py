@@ -63,11 +63,12 @@ class Sites:
     :param count: how many sites
     :param modes: of the versioning filters, of the sites in turn
     :param options: of the propagators, a dict
+    :param filters: more options of the versioning filters, a dict
     :param fields: of each ``ClusterSpec``
     """
 
     def __init__(self, root, count, modes=('write-repair',), options=None,
-                 **fields):
+                 filters=None, **fields):
         self.root = os.path.realpath(root)
         self.names = names(count)
         self.state = os.path.join(self.root, STATE)
@@ -76,7 +77,8 @@ class Sites:
             self.clusters = {name: Cluster.open(os.path.join(self.root, name))
                              for name in self.names}
         else:
-            self.clusters = self._make(modes, options or {}, fields)
+            self.clusters = self._make(modes, options or {},
+                                       filters or {}, fields)
 
     @classmethod
     def open(cls, root):
@@ -89,7 +91,7 @@ class Sites:
                                'makes them' % root)
         return cls(root, len({link.source for link in relay.read(state)}))
 
-    def _make(self, modes, options, fields):
+    def _make(self, modes, options, filters, fields):
         pairs = [(source, target) for source in self.names
                  for target in self.names if source != target]
         entrances = dict(zip(pairs, _free_ports(len(pairs))))
@@ -107,7 +109,8 @@ class Sites:
             clusters[name] = Cluster(ClusterSpec(
                 root=os.path.join(self.root, name), base_port=bases[name],
                 versioning={'site': name, 'mode': modes[number % len(modes)],
-                            'site_preference': ','.join(self.names)},
+                            'site_preference': ','.join(self.names),
+                            **filters},
                 peers=peers, options={'container-server': {
                     'container-propagator': options}}, **fields))
         for cluster in clusters.values():

@@ -1,0 +1,60 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""
+The versioning filter with a clock that a test sets: it goes ahead or behind,
+or stands still.
+
+``use = call:tests.functional.site_clocks:filter_factory``, whose option
+``clocks`` names a directory that has a file for each site.
+"""
+
+import json
+import os
+import time
+
+from swift_lightsync.versioning.middleware import Versioning
+
+
+class Clock:
+    """:param path: of the file that says how it goes"""
+
+    def __init__(self, path):
+        self.path = path
+
+    def set(self, ahead=0.0, still=None):
+        """
+        :param ahead: seconds
+        :param still: the time at which it stands, Unix time
+        """
+        # A reader sees the old clock or the new one.
+        with open(self.path + '.new', 'w') as file:
+            json.dump({'ahead': ahead, 'still': still}, file)
+        os.replace(self.path + '.new', self.path)
+
+    def __call__(self):
+        """:returns: its time, Unix time"""
+        try:
+            with open(self.path) as file:
+                found = json.load(file)
+        except FileNotFoundError:
+            return time.time()
+        if found['still'] is not None:
+            return found['still']
+        return time.time() + found['ahead']
+
+
+def filter_factory(global_conf, **local_conf):
+    """paste.deploy filter factory"""
+    conf = dict(global_conf, **local_conf)
+    clock = Clock(os.path.join(conf['clocks'], conf['site']))
+    return lambda app: Versioning(app, conf, now=clock)
