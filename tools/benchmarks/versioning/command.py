@@ -48,6 +48,12 @@ def add_arguments(parser):
         % settings_module.BATCH_SHARE)
     add('--rounds', type=int, default=Settings.rounds,
         help='how often the delays that count round trips come')
+    add('--delay', type=float, default=Settings.delay_ms, metavar='MS',
+        help='that container- and object-servers let each request wait')
+    add('--latest-hint-time', type=int, metavar='SECONDS',
+        default=Settings.latest_hint_time,
+        help="the filter's option: how long memcache keeps a hint which "
+             "version is the latest")
     add('--latest-cache-time', type=int, metavar='SECONDS',
         default=Settings.latest_cache_time,
         help="the filter's option: how long memcache says what is the latest")
@@ -170,7 +176,8 @@ class Bench(Invocation):
         """:returns: a list of Record, those of the same work together"""
         found = [Record.of(
             what, runs, self._rounds.get(what.mode, {}).get(what.op),
-            self.settings.latest_cache_time_of(what.mode))
+            delay_ms=self.settings.delay_ms,
+            **self.settings.memcache_of(MODES[what.mode].site))
             for what, runs in self._runs.items()]
         order = list(MODES)
         return sorted(found, key=lambda each: (

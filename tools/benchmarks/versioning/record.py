@@ -41,8 +41,11 @@ class Record:
     :param ops_per_second: of all clients
     :param metadata_round_trips: of one request, measured as a slope; None
         if they were not counted
-    :param latest_cache_time: seconds that memcache may say what is the
-        latest; 0: never
+    :param delay_ms: that container- and object-servers let each request wait
+    :param latest_hint_time: seconds that memcache keeps a hint what is the
+        latest; 0: there is none
+    :param latest_cache_time: seconds that this is taken for the truth; 0:
+        never
     :param failed: requests that did not succeed, of all runs
     :param runs: a tuple of Run
     """
@@ -55,12 +58,15 @@ class Record:
     p99_ms: float
     ops_per_second: float
     metadata_round_trips: float
+    delay_ms: float
+    latest_hint_time: int
     latest_cache_time: int
     failed: int
     runs: tuple
 
     @classmethod
-    def of(cls, what, runs, round_trips=None, latest_cache_time=0):
+    def of(cls, what, runs, round_trips=None, delay_ms=0.0,
+           latest_hint_time=0, latest_cache_time=0):
         """
         :param what: the What
         :param runs: one or more Run
@@ -71,7 +77,7 @@ class Record:
         return cls(what.mode, what.op, what.size, what.requests,
                    what.concurrency, middle('p50_ms'), middle('p99_ms'),
                    middle('ops_per_second'), round_trips,
-                   latest_cache_time,
+                   delay_ms, latest_hint_time, latest_cache_time,
                    sum(run.failed for run in runs), tuple(runs))
 
     @property

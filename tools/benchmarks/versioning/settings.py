@@ -16,6 +16,7 @@ import os
 import re
 from dataclasses import dataclass
 
+from swift_lightsync.versioning.options import FilterOptions
 from tools.benchmarks.errors import BenchError, names, require
 from tools.benchmarks.sizes import MIB, parse_size
 from tools.benchmarks.versioning import delay
@@ -32,6 +33,8 @@ BATCH_SHARE = 100
 #: of each object, where there are requests enough
 VERSIONS = 10
 FILTER = 'delay'
+CONTAINERS = 'container-server'
+DELAYED = (CONTAINERS, 'object-server')
 STOCK = 'stock'
 SITE = 'here'
 
@@ -83,6 +86,9 @@ class Settings:
     :param clients: of a batch, at the same time, at most
     :param rounds: how often the delays that count round trips come round;
         0: they are not counted
+    :param delay_ms: that container- and object-servers let each request
+        wait, as a network would
+    :param latest_hint_time: the filter's option, seconds
     :param latest_cache_time: the filter's option, seconds
     :param runs: how often all but the round trips is measured
     :param seed: of the bytes that are written
@@ -94,7 +100,9 @@ class Settings:
     batches: tuple = parse_batches(BATCHES)
     clients: int = 32
     rounds: int = 3
-    latest_cache_time: int = 0
+    delay_ms: float = 0.0
+    latest_hint_time: int = FilterOptions.latest_hint_time
+    latest_cache_time: int = FilterOptions.latest_cache_time
     runs: int = 3
     seed: int = 1
 
@@ -114,6 +122,10 @@ class Settings:
                 2 <= self.clients <= 256)
         require('--rounds', self.rounds, '0 to 1000',
                 0 <= self.rounds <= 1000)
+        require('--delay', self.delay_ms, '0 to 1000',
+                0 <= self.delay_ms <= 1000)
+        require('--latest-hint-time', self.latest_hint_time, '0 to 86400',
+                0 <= self.latest_hint_time <= 86400)
         require('--latest-cache-time', self.latest_cache_time, '0 to 3600',
                 0 <= self.latest_cache_time <= 3600)
         require('--runs', self.runs, 'at least 1', self.runs >= 1)
@@ -135,14 +147,16 @@ class Settings:
         """:returns: the names of the clusters that the modes need"""
         return list(dict.fromkeys(MODES[mode].site for mode in self.modes))
 
-    def latest_cache_time_of(self, mode):
-        """:returns: seconds; 0 where it is not our filter"""
-        return 0 if MODES[mode].site == STOCK else self.latest_cache_time
+    def memcache_of(self, site):
+        """:returns: the options of memcache that a site's filter has"""
+        return {} if site == STOCK else {
+            'latest_hint_time': self.latest_hint_time,
+            'latest_cache_time': self.latest_cache_time}
 
     @staticmethod
-    def delay_file(root, site):
-        """:returns: the path of what delays a site's container servers"""
-        return os.path.join(root, site + '.delay')
+    def delay_file(root, site, server):
+        """:returns: the path of what delays a site's servers of a kind"""
+        return os.path.join(root, '%s.%s.delay' % (site, server))
 
     def cluster_spec(self, root, site):
         """
@@ -152,18 +166,23 @@ class Settings:
         """
         versioning = {} if site == STOCK else {
             'site': SITE, 'site_preference': SITE, 'mode': site,
-            'latest_cache_time': self.latest_cache_time}
+            **self.memcache_of(site)}
         return ClusterSpec(
             root=os.path.join(root, site), nodes=NODES,
             base_port=free_base_port(NODES), policies=(POLICY,),
             replicator='stock', replication_ports=False, disk_size=IMAGE,
-            versioning=versioning, options={'container-server': {
-                'pipeline:main': {'pipeline': FILTER + ' healthcheck recon '
-                                  'container-server'},
-                'filter:' + FILTER: {
-                    'paste.filter_factory': '%s:filter_factory'
-                                            % delay.__name__,
-                    'delay_file': self.delay_file(root, site)}}})
+            versioning=versioning, options={
+                server: self._delayed(root, site, server)
+                for server in DELAYED})
+
+    def _delayed(self, root, site, server):
+        """:returns: the sections of a server's conf that delay it"""
+        return {
+            'pipeline:main': {'pipeline': '%s healthcheck recon %s' % (
+                FILTER, server)},
+            'filter:' + FILTER: {
+                'paste.filter_factory': '%s:filter_factory' % delay.__name__,
+                'delay_file': self.delay_file(root, site, server)}}
 
 
 def from_arguments(args):
@@ -178,5 +197,7 @@ def from_arguments(args):
         modes=tuple(mode for mode in MODES if mode in chosen),
         requests=args.requests, budget=args.budget * MIB,
         batches=parse_batches(args.batches), clients=args.clients,
-        rounds=args.rounds, latest_cache_time=args.latest_cache_time,
+        rounds=args.rounds, delay_ms=args.delay,
+        latest_hint_time=args.latest_hint_time,
+        latest_cache_time=args.latest_cache_time,
         runs=args.runs, seed=args.seed)

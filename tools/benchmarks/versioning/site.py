@@ -20,7 +20,7 @@ from pathlib import Path
 import tools
 from tools.benchmarks.versioning.client import ask
 from tools.benchmarks.versioning.delay import set_delay
-from tools.benchmarks.versioning.settings import MODES
+from tools.benchmarks.versioning.settings import CONTAINERS, DELAYED, MODES
 from tools.cluster import Cluster
 
 REPO = str(Path(tools.__file__).resolve().parent.parent)
@@ -39,11 +39,15 @@ class Site:
             [REPO, *filter(None, os.environ.get('PYTHONPATH', '')
                            .split(os.pathsep))]))
         self.name = name
-        self._delay_file = settings.delay_file(root, name)
+        self._delay = settings.delay_ms / 1000
+        self._delay_files = {server: settings.delay_file(root, name, server)
+                             for server in DELAYED}
         self.cluster = Cluster(settings.cluster_spec(root, name))
 
     def __enter__(self):
         """Start it; :returns: self"""
+        for path in self._delay_files.values():
+            set_delay(path, self._delay)
         self.cluster.up()
         try:
             self._log_in()
@@ -76,8 +80,8 @@ class Site:
         return url
 
     def delay(self, seconds):
-        """:param seconds: that container servers let each request wait"""
-        set_delay(self._delay_file, seconds)
+        """:param seconds: more that container servers let requests wait"""
+        set_delay(self._delay_files[CONTAINERS], self._delay + seconds)
 
     def forget(self):
         """Remove the files of all objects, to have the space."""

@@ -51,20 +51,23 @@ class TestSettings(unittest.TestCase):
         self.assertEqual(
             Settings(sizes=(4096, MIB), modes=('read-repair', 'none'),
                      requests=5, budget=7 * MIB, batches=(9,), clients=2,
-                     rounds=0, latest_cache_time=10, runs=1, seed=3),
+                     rounds=0, delay_ms=20.0, latest_hint_time=9,
+                     latest_cache_time=10, runs=1, seed=3),
             from_arguments(Namespace(
                 sizes='4K,1M', modes='none,read-repair', requests=5,
                 budget=7, batches='9', clients=2, rounds=0,
-                latest_cache_time=10, runs=1, seed=3)))
+                delay=20.0, latest_hint_time=9, latest_cache_time=10,
+                runs=1, seed=3)))
 
     def test_only_our_filter_keeps_the_latest_in_memcache(self):
-        settings = Settings(latest_cache_time=10)
-        self.assertEqual(
-            [10, 10, 0, 0], list(map(settings.latest_cache_time_of, MODES)))
+        settings = Settings(latest_hint_time=9, latest_cache_time=10)
+        options = {'latest_hint_time': 9, 'latest_cache_time': 10}
         for site in settings.sites():
+            expected = {} if site == STOCK else options
+            self.assertEqual(expected, settings.memcache_of(site))
             conf = settings.cluster_spec('/x', site).versioning
-            self.assertEqual(0 if site == STOCK else 10,
-                             int(conf.get('latest_cache_time', 0)))
+            self.assertEqual(expected, {
+                name: conf[name] for name in options if name in conf})
 
     def test_only_the_clusters_of_the_modes_are_needed(self):
         self.assertEqual([STOCK], Settings(modes=REFERENCES).sites())
@@ -106,6 +109,10 @@ class TestBadArguments(unittest.TestCase):
                  ('5000 objects of 1048576 bytes', '4096 MiB')),
                 (['--clients', '1'], ('--clients is 1', '2 to 256')),
                 (['--rounds', '-1'], ('--rounds is -1', '0 to 1000')),
+                (['--delay', '1001'], ('--delay is 1001', '0 to 1000')),
+                (['--delay', 'nan'], ('--delay is nan', '0 to 1000')),
+                (['--latest-hint-time', '86401'],
+                 ('--latest-hint-time is 86401', '0 to 86400')),
                 (['--runs', '0'], ('--runs is 0', 'at least 1')),
                 (['--modes', 'slow'], ("--modes is 'slow'", 'read-repair')),
                 (['--json', '/no/such/directory/x'],
