@@ -83,6 +83,7 @@ setup(
             'pytest>=7.4',
             'pytest-cov>=4.1',
             'pytest-timeout>=2.2',
+            'pytest-xdist>=3.5',
             'python-swiftclient>=4.4',
             'keystonemiddleware>=9',
             'python-keystoneclient>=5',

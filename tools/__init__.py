@@ -11,3 +11,8 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 """Tools for developers of swift-lightsync."""
+
+import os
+
+#: the repository that these tools are of
+REPO = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))

@@ -25,13 +25,11 @@ import unittest
 from concurrent.futures import ThreadPoolExecutor
 from itertools import combinations, count
 from tempfile import mkdtemp
-from unittest import mock
 
 import pytest
 import swiftclient
 from hypothesis import HealthCheck, Phase, given, settings, strategies as st
 
-import tests
 from tests.functional.clusters import wait_for
 from tests.functional.site_clocks import Clock
 from tests.functional.sites_case import PROPAGATOR, SitesCase, kill_one, \
@@ -39,7 +37,6 @@ from tests.functional.sites_case import PROPAGATOR, SitesCase, kill_one, \
 from tests.functional.stored_pointers import stored
 from tools.cluster.sites import names
 
-REPO = os.path.dirname(os.path.dirname(os.path.abspath(tests.__file__)))
 SITES = names(3)
 OBJECTS = ('o', 'p')
 #: seconds that a clock may be ahead or behind
@@ -78,9 +75,6 @@ class TracesCase(SitesCase):
     @classmethod
     def setUpClass(cls):
         cls.clocks = mkdtemp(prefix='clocks-')
-        cls.enterClassContext(mock.patch.dict(os.environ, {
-            'PYTHONPATH': os.pathsep.join(filter(None, [
-                REPO, os.environ.get('PYTHONPATH')]))}))
         cls.fields = dict(SitesCase.fields, filters={
             'use': 'call:tests.functional.site_clocks:filter_factory',
             'clocks': cls.clocks})

@@ -17,7 +17,7 @@ import os
 import shlex
 import sys
 
-import tools
+from tools import REPO
 from tools.cluster import probe, sites_cli, status
 from tools.cluster.cluster import Cluster
 from tools.cluster.disks import DIRECTORY_NOTE
@@ -25,7 +25,6 @@ from tools.cluster.errors import ClusterError
 from tools.cluster.spec import (
     DISKS, NETWORKS, REPLICATORS, SYNC_METHODS, ClusterSpec, Policy)
 
-REPO = os.path.dirname(os.path.dirname(os.path.abspath(tools.__file__)))
 DEFAULT_DIR = os.path.join(REPO, '.saio')
 EXPORTED = ('PATH', 'SWIFT_DIR', 'ST_AUTH', 'ST_USER', 'ST_KEY')
 #: the flags that describe a cluster: those that `up` and `reset` take

@@ -21,6 +21,7 @@ import sysconfig
 from swift.common import utils
 from swift.common.ring import Ring
 
+from tools import REPO
 from tools.cluster import checks, commands, files, status
 from tools.cluster.daemons import Daemons
 from tools.cluster.disks import Devices
@@ -233,11 +234,16 @@ class Cluster:
     # Commands
 
     def environment(self):
-        """:returns: the environment of a client of this cluster"""
+        """
+        :returns: the environment of a client of this cluster and of its
+            servers, which can load any filter of this repository
+        """
         path = [self.layout.bin, sysconfig.get_path('scripts'),
                 os.environ.get('PATH', os.defpath)]
+        modules = [REPO, os.environ.get('PYTHONPATH', '')]
         return dict(
             os.environ, PATH=os.pathsep.join(path),
+            PYTHONPATH=os.pathsep.join(filter(None, modules)),
             SWIFT_DIR=self.layout.etc,
             ST_AUTH='http://%s:%d/auth/v1.0' % (
                 self.network.client_ip,

@@ -31,7 +31,6 @@ import sys
 import sysconfig
 from dataclasses import replace
 
-import tools
 from tools.cluster import commands
 from tools.cluster.cluster import Cluster
 from tools.cluster.errors import ClusterError
@@ -190,9 +189,6 @@ def _environment(cluster):
     environment = cluster.environment()
     environment['PATH'] = os.pathsep.join((
         sysconfig.get_path('scripts'), environment['PATH']))
-    environment['PYTHONPATH'] = os.pathsep.join(filter(None, (
-        os.path.dirname(os.path.dirname(tools.__file__)),
-        environment.get('PYTHONPATH'))))
     return environment
 
 

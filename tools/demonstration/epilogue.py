@@ -15,9 +15,7 @@
 import os
 import shlex
 
-import tools
-
-REPO = os.path.dirname(os.path.dirname(os.path.abspath(tools.__file__)))
+from tools import REPO
 
 
 def saio(cluster):

@@ -24,11 +24,11 @@ import os
 import signal
 import time
 
+from tools import REPO
 from tools.cluster import ClusterError, ports, relay
 from tools.cluster.processes import wait_until
 from tools.cluster.sites import Sites
 from tools.demonstration.client import ObjectName
-from tools.demonstration.epilogue import REPO
 from tools.demonstration.errors import DemoError
 from tools.demonstration.history import SiteClient, judge, print_histories
 

@@ -15,9 +15,7 @@
 import os
 import time
 from http.client import HTTPConnection
-from pathlib import Path
 
-import tools
 from swift_losf.errors import IndexUnavailable
 from swift_losf.format.layout import Layout
 from swift_losf.index.client import IndexClient
@@ -27,7 +25,6 @@ from tools.benchmarks.losf.settings import BACKENDS, POLICY
 from tools.benchmarks.losf.storage import Target
 from tools.cluster import Cluster, processes
 
-REPO = str(Path(tools.__file__).resolve().parent.parent)
 FILTER = 'rpc_count'
 #: The servers count calls of index servers; all else is as a cluster has it.
 OPTIONS = {
@@ -61,9 +58,6 @@ class Site:
         self.settings = settings
         self.backend = backend
         self._throttle = throttle
-        # The servers load the filter from here.
-        os.environ['PYTHONPATH'] = os.pathsep.join(
-            [REPO] + os.environ.get('PYTHONPATH', REPO).split(os.pathsep))
         self.cluster = Cluster(settings.cluster_spec(root, backend, OPTIONS))
 
     def __enter__(self):

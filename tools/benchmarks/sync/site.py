@@ -13,15 +13,12 @@
 """A contestant's cluster, with its probes and its devices."""
 
 import os
-from pathlib import Path
 
-import tools
 from tools.benchmarks.sync import request_log, storage
 from tools.benchmarks.sync.measure import PassMeter
 from tools.benchmarks.sync.probes import Probes
 from tools.cluster import Cluster
 
-REPO = str(Path(tools.__file__).resolve().parent.parent)
 FILTER = 'request_log'
 #: The servers count requests; all else is as a cluster has it.
 OPTIONS = {
@@ -42,10 +39,6 @@ class Site:
     def __init__(self, settings, root, replicator):
         self.settings = settings
         self.replicator = replicator
-        # The servers load the filter from here.
-        os.environ['PYTHONPATH'] = os.pathsep.join(dict.fromkeys(
-            [REPO, *filter(None, os.environ.get('PYTHONPATH', '')
-                           .split(os.pathsep))]))
         self.cluster = Cluster(settings.cluster_spec(root, replicator,
                                                      OPTIONS))
         self.probes = Probes(self.cluster)

@@ -15,15 +15,11 @@
 import os
 import shutil
 from glob import glob
-from pathlib import Path
 
-import tools
 from tools.benchmarks.versioning.client import ask
 from tools.benchmarks.versioning.delay import set_delay
 from tools.benchmarks.versioning.settings import CONTAINERS, DELAYED, MODES
 from tools.cluster import Cluster
-
-REPO = str(Path(tools.__file__).resolve().parent.parent)
 
 
 class Site:
@@ -34,10 +30,6 @@ class Site:
     """
 
     def __init__(self, settings, root, name):
-        # The servers load the filter from here.
-        os.environ['PYTHONPATH'] = os.pathsep.join(dict.fromkeys(
-            [REPO, *filter(None, os.environ.get('PYTHONPATH', '')
-                           .split(os.pathsep))]))
         self.name = name
         self._delay = settings.delay_ms / 1000
         self._delay_files = {server: settings.delay_file(root, name, server)

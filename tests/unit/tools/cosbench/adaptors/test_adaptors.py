@@ -199,7 +199,7 @@ class TestUrl(unittest.TestCase):
                      'http://h/\udce8', 'http://u:p@h', 'http://h?q',
                      'http://h#f', 'http://[h',
                      'http://' + 'a' * 70, '<storage url>'):
-            with self.subTest(text):
+            with self.subTest(ascii(text)):
                 with self.assertRaisesRegex(ConfigError, r'url=.*must be'):
                     parse_url('url', text)
 
