@@ -68,7 +68,7 @@ def killed_writers(world, args):
     world.start_server()
     for before, change in histories():
         names = []
-        for fatal in itertools.count(1):
+        for fatal in itertools.count(1, args.stride):
             name = '%s on %s, %d' % (change, before, fatal)
             names.append(name)
             status = world.run(change_once(name, before, change, fatal, ()))

@@ -30,8 +30,8 @@ class CampaignCase(campaigns.CampaignCase):
 
 class TestKills(CampaignCase):
 
-    def test_of_the_object_server_at_each_of_its_steps(self):
-        self.hold('killed-writers')
+    def test_of_the_object_server_at_steps_of_its_own(self):
+        self.hold('killed-writers', stride=3)
 
     def test_of_the_index_server_at_steps_of_the_object_server(self):
         self.hold('killed-servers', stride=11)
@@ -41,6 +41,10 @@ class TestKills(CampaignCase):
 
     def test_of_both_amid_concurrent_changes(self):
         self.hold('killed-in-traffic', rounds=8)
+
+    @pytest.mark.long
+    def test_of_the_object_server_at_each_of_its_steps(self):
+        self.hold('killed-writers')
 
     @pytest.mark.long
     def test_of_the_index_server_at_each_step_of_the_object_server(self):
