@@ -20,10 +20,10 @@ import subprocess
 import sys
 from dataclasses import replace
 
+from tools import REPO
 from tools.benchmarks.errors import BenchError
 from tools.benchmarks.losf import walk
 from tools.benchmarks.losf.client import Batch, Outcome, Request, play
-from tools.benchmarks.losf.site import REPO
 from tools.benchmarks.losf.storage import ACCOUNT, CONTAINER
 
 #: op -> method, statuses that are right
