@@ -25,7 +25,7 @@ from typing import Optional
 from swift.common.exceptions import LockTimeout
 from swift.common.utils import audit_location_generator, config_true_value, \
     decode_timestamps
-from swift.container.backend import DATADIR, ContainerBroker
+from swift.container.backend import DATADIR, UNSHARDED, ContainerBroker
 
 from swift_lightsync.versioning.keys import ReadRepairKeys, RESERVED, \
     WriteRepairKeys, user_container
@@ -40,6 +40,7 @@ MODE = 'X-Container-Sysmeta-Site-Versions-Mode'
 #: What a broker raises when a database is gone, locked or damaged.
 BROKER_ERRORS = (DatabaseError, LockTimeout, OSError)
 PAGE = 1000
+ALL = 2 ** 31
 _SYNC = 'site-versions/%s/%s'
 
 _Looked = namedtuple('_Looked', 'state followed')
@@ -128,6 +129,27 @@ class Database:
         version = Version.after((), row.stamp, self.site)
         return Item(rowid, row, Entry(row.name, version, row.size, etag,
                                       row.content_type, plain=True), None)
+
+    @property
+    def is_whole(self):
+        """Whether it has the rows of all names, and not those of a shard."""
+        return self.broker.is_root_container() and \
+            self.broker.get_db_state() == UNSHARDED
+
+    def rows(self, query):
+        """
+        :param query: a ``Query``
+        :returns: a list of each ``Row`` that it has
+        """
+        asked = query.parameters()
+        found = self.broker.list_objects_iter(
+            int(asked.get('limit', ALL)), asked.get('marker', ''),
+            asked.get('end_marker', ''), asked.get('prefix', ''), None,
+            storage_policy_index=self.broker.storage_policy_index,
+            reverse='reverse' in asked, allow_reserved=True)
+        return [Row(name, Stamp.parse(stamp), size, content_type, etag)
+                for name, stamp, size, content_type, etag in found
+                if not query.exact or name == query.prefix]
 
     def point(self, task):
         """:returns: the ROWID up to which a task is done, or -1"""

@@ -189,7 +189,7 @@ class Lane:
             for after, _, item in page:
                 if item is None or not self.task.wants(item):
                     progress.done(after)
-                else:
+                elif progress.is_last(after, self.task.subject(item)):
                     yield after, item
             if len(page) < PAGE:
                 break

@@ -14,7 +14,8 @@
 A task of the propagator: a peer gets each version that it lacks.
 
 A task has a ``name``, for its sync points; ``wants`` tells of an item whether
-it is a matter of this task at all, ``delay`` after how many seconds it is;
+it is a matter of this task at all, ``delay`` after how many seconds it is,
+``subject`` what it is about, if the last item about it stands for all before;
 ``is_ready`` whether anything can be done now; ``run`` does the work for some
 items of one database, and yields (ROWID, whether it is done) of each.
 """
@@ -67,6 +68,9 @@ class PeerTask:
 
     def wants(self, item):
         return True
+
+    def subject(self, item):
+        return None
 
     def is_ready(self, now):
         return self.backoff.may_try(now)

@@ -28,11 +28,13 @@ class _Seen:
 
     :param made: when its version was, Unix time
     :param until: when it is due, Unix time; None: not decided yet
+    :param subject: what it is about, or None
     """
     made: float
     until: Optional[float] = None
     failures: int = 0
     done: bool = False
+    subject: Optional[str] = None
 
 
 class Progress:
@@ -41,6 +43,8 @@ class Progress:
     def __init__(self, point):
         self.point = point
         self._rows = {}
+        # By subject: the last row about it.
+        self._last = {}
 
     def look(self, after, page, complete):
         """
@@ -55,10 +59,30 @@ class Progress:
         # A row that was written anew has another ROWID.
         for row in [row for row in self._rows if row not in present and
                     row > after and (complete or row <= end)]:
-            del self._rows[row]
+            self._forget(row)
         for row, made in page:
             if row > self.point:
                 self._rows.setdefault(row, _Seen(made))
+
+    def _forget(self, row):
+        subject = self._rows.pop(row).subject
+        if self._last.get(subject) == row:
+            del self._last[subject]
+
+    def is_last(self, row, subject):
+        """
+        :param subject: what the row is about; None: nothing else is
+        :returns: False if a later row about it has been seen: this one is
+            done then
+        """
+        if subject is None or row not in self._rows:
+            return True
+        self._rows[row].subject = subject
+        self._last[subject] = max(row, self._last.get(subject, row))
+        if self._last[subject] == row:
+            return True
+        self.done(row)
+        return False
 
     def is_new(self, row):
         """Whether it has to be decided when a row is due."""
@@ -103,7 +127,7 @@ class Progress:
             if not self._rows[row].done:
                 break
             self.point = row
-            del self._rows[row]
+            self._forget(row)
         return self.point != before
 
     @property

@@ -36,6 +36,7 @@ from swift_lightsync.versioning.clock import HybridClock
 from swift_lightsync.versioning.databases import Databases
 from swift_lightsync.versioning.lane import Lane
 from swift_lightsync.versioning.local_data import LocalData, make_client
+from swift_lightsync.versioning.near_rows import NearRows
 from swift_lightsync.versioning.peer_client import PeerClient
 from swift_lightsync.versioning.peer_task import PeerTask
 from swift_lightsync.versioning.propagator_options import \
@@ -92,8 +93,8 @@ class VersionsPropagator(Daemon):
         options = self.options
         upkeep = {
             'adopt': AdoptTask(self._strategy, self.logger),
-            'repair': RepairTask(self._strategy, options.repair_delay,
-                                 self.logger),
+            'repair': RepairTask(self._strategy, self._near_strategy,
+                                 options.repair_delay, self.logger),
             'purge': PurgeTask(self.ring, list(peers), options.reclaim_age,
                                self.logger)}
         return [self._peer_task(peer) for peer in peers.values()], upkeep
@@ -110,13 +111,26 @@ class VersionsPropagator(Daemon):
     def _strategy(self, database):
         """:returns: the strategy of the container of a ``Database``"""
         cls = ReadRepair if database.mode == 'read-repair' else WriteRepair
+        return self._strategy_of(cls, self._rows(database))
+
+    def _near_strategy(self, database):
+        """:returns: that of a replica, or None if it lacks what others have"""
+        ordinal, _ = self._ordinal(database)
+        if ordinal is None or not database.is_whole:
+            return None
+        return self._strategy_of(WriteRepair, NearRows(
+            database, self._rows(database), ordinal))
+
+    def _strategy_of(self, cls, rows):
+        return cls(rows, self._clock, self.sites.site,
+                   self.sites.site_preference, time.time)
+
+    def _rows(self, database):
         app = SimpleNamespace(container_ring=self.ring,
                               conn_timeout=self.options.conn_timeout,
                               node_timeout=self.options.node_timeout)
-        rows = Rows(app, self.logger, database.account, database.container,
+        return Rows(app, self.logger, database.account, database.container,
                     database.broker.storage_policy_index)
-        return cls(rows, self._clock, self.sites.site,
-                   self.sites.site_preference, time.time)
 
     def _ordinal(self, database):
         """:returns: its place among its container's replicas, how many"""

@@ -203,15 +203,13 @@ class RowReader:
         """
         part, nodes = self.ring.get_nodes(*place)
         needed = majority(len(nodes))
-        headers = {'X-Backend-Record-Type': kind,
-                   'X-Backend-Record-Shard-Format': 'namespace'}
         # who failed often of late is asked last
         rest = sorted(sample(nodes, len(nodes)), key=self.client.limited)
         queue, good, failed, pending, slow = Queue(), [], [], 0, 0
         while len(good) < needed:
             while rest and pending < needed - len(good) + slow:
-                spawn_n(self._ask, queue, rest.pop(0), part, place, headers,
-                        query.parameters())
+                spawn_n(self._ask, queue, rest.pop(0), part, place, query,
+                        kind)
                 pending += 1
             if not pending:
                 raise unavailable(place, good + failed, needed)
@@ -224,14 +222,20 @@ class RowReader:
             (good if answer.good else failed).append(answer)
         return good
 
-    def _ask(self, queue, node, part, place, headers, parameters):
+    def _ask(self, queue, node, *what):
         answer = Answer(node, NO_ANSWER)
         try:
-            answer = self.client.request(
-                node, part, 'GET', '/%s/%s' % place, headers, parameters)
+            answer = self._request(node, *what)
         finally:
             # who waits must not wait for ever, whatever went wrong
             queue.put(answer)
+
+    def _request(self, node, part, place, query, kind):
+        return self.client.request(
+            node, part, 'GET', '/%s/%s' % place,
+            {'X-Backend-Record-Type': kind,
+             'X-Backend-Record-Shard-Format': 'namespace'},
+            query.parameters())
 
     def _mend(self, place, pages, whole, query):
         """Give rows to replicas that lack them, in the background."""

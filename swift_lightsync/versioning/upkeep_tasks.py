@@ -21,6 +21,7 @@ from swift.common.direct_client import direct_delete_container_object, \
     direct_get_container
 from swift.common.exceptions import ClientException
 
+from swift_lightsync.versioning.databases import BROKER_ERRORS
 from swift_lightsync.versioning.keys import WriteRepairKeys
 from swift_lightsync.versioning.rowdata import PURGE_MARKER, Kind
 from swift_lightsync.versioning.rows import RowsUnavailable
@@ -34,6 +35,9 @@ class _Upkeep:
 
     delay = 0
 
+    def subject(self, item):
+        return None
+
     def is_ready(self, now):
         return True
 
@@ -43,29 +47,42 @@ class RepairTask(_Upkeep):
     The pointer auditor of Write-Repair (VERSIONING.md §3).
 
     :param strategy: a function of a ``Database``
+    :param near: the same, of the strategy that sees what one replica has;
+        None where that would not be all
     :param delay: seconds after which racing writers are through
     """
 
     name = '.repair'
     of_hidden = True
 
-    def __init__(self, strategy, delay, logger):
+    def __init__(self, strategy, near, delay, logger):
         self.delay = delay
         self.repaired = 0
         self._strategy = strategy
+        self._near = near
         self._logger = logger
 
     def wants(self, item):
         return item.keys is WriteRepairKeys
 
+    def subject(self, item):
+        return item.entry.object
+
     def run(self, database, items):
-        strategy = self._strategy(database)
+        near, strategy = self._near(database), self._strategy(database)
         rowids = {}
         for item in items:
             rowids.setdefault(item.entry.object, []).append(item.rowid)
         for obj, found in rowids.items():
-            done = self._repair(database, strategy, obj)
+            done = self._looks_right(near, obj) or \
+                self._repair(database, strategy, obj)
             yield from ((rowid, done) for rowid in found)
+
+    def _looks_right(self, near, obj):
+        try:
+            return near is not None and near.is_right(obj)
+        except (RowsUnavailable, *BROKER_ERRORS):
+            return False
 
     def _repair(self, database, strategy, obj):
         try:

@@ -29,6 +29,10 @@ from swift_lightsync.versioning.strategy import Basis, Strategy, \
 REPAIRS = 5
 
 
+def _is_right(basis):
+    return basis.points_to(latest_entry(basis.known))
+
+
 class WriteRepair(Strategy):
     """The strategy of containers in the mode write-repair."""
 
@@ -127,6 +131,14 @@ class WriteRepair(Strategy):
             self._write(basis, [])
         return basis.null
 
+    def is_right(self, obj):
+        """
+        Compute the latest anew from all versions; 1 round.
+
+        :returns: whether the pointer and the listing say the same
+        """
+        return _is_right(self._whole(obj))
+
     def repair(self, obj):
         """
         Compute the pointer anew from all versions.
@@ -135,7 +147,7 @@ class WriteRepair(Strategy):
         """
         for count in range(REPAIRS):
             basis = self._whole(obj)
-            if basis.points_to(latest_entry(basis.known)):
+            if _is_right(basis):
                 return count > 0
             self._write_all(basis, [])
         return True

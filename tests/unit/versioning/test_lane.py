@@ -70,6 +70,9 @@ class Task:
     def wants(self, item):
         return True
 
+    def subject(self, item):
+        return None
+
     def is_ready(self, now):
         return True
 

@@ -75,6 +75,33 @@ class TestProgress(unittest.TestCase):
         self.look(4, 5, complete=False)
         self.assertEqual([4, 5, 6, 7], self.progress.waiting)
 
+    def test_the_last_row_about_a_subject_stands_for_those_before(self):
+        self.look(4, 5, 6)
+        self.assertTrue(self.progress.is_last(4, 'o'))
+        self.assertTrue(self.progress.is_last(5, 'p'))
+        self.assertTrue(self.progress.is_last(6, 'o'))
+        self.assertEqual([4, 5, 6], self.progress.waiting)
+        self.assertFalse(self.progress.is_last(4, 'o'))
+        self.assertEqual([5, 6], self.progress.waiting)
+        self.progress.done(5)
+        self.progress.advance()
+        self.assertEqual(5, self.progress.point)
+
+    def test_a_last_row_that_is_gone_stands_for_none(self):
+        self.look(4, 5)
+        self.progress.is_last(5, 'o')
+        self.look(4)
+        self.assertTrue(self.progress.is_last(4, 'o'))
+        self.assertEqual([4], self.progress.waiting)
+
+    def test_nothing_is_kept_of_what_is_done(self):
+        self.look(4, 5)
+        for row in (4, 5):
+            self.progress.is_last(row, 'o%d' % row)
+            self.progress.done(row)
+        self.progress.advance()
+        self.assertEqual(({}, {}), (self.progress._rows, self.progress._last))
+
     def test_the_oldest_is_that_of_the_rows_that_wait(self):
         self.assertIsNone(self.progress.oldest)
         self.look(4, 5)

@@ -1,0 +1,213 @@
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#    http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+# implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+
+"""What the pointer auditor looks at, and what it costs."""
+
+import time
+import unittest
+from unittest import mock
+from urllib.parse import quote
+
+from hypothesis import given, settings, strategies as st
+from swift.common.utils import ShardRange, Timestamp
+
+from swift_lightsync.versioning.keys import WriteRepairKeys, hidden_container
+from swift_lightsync.versioning.near_rows import NearRows
+from swift_lightsync.versioning.row_client import RowClient
+from swift_lightsync.versioning.row_wire import LAST, Query
+from swift_lightsync.versioning.rowdata import Pointer, history_row, \
+    latest_row
+from swift_lightsync.versioning.rows import Rows
+from swift_lightsync.versioning.stamp import TICKS, Stamp
+from tests.unit.versioning.sites_world import ACCOUNT, CONTAINER, DEVICES, \
+    SitesTestCase
+
+NAMES = ('a', 'a\0', 'aa', 'ab', 'b', 'ö', 'z' + LAST, 'z' + LAST + 'a')
+names = st.sampled_from(('', *NAMES, 'a/', '~'))
+pages = st.builds(
+    Query, st.booleans(), st.sampled_from(('', 'a', 'a\0', 'ab', 'z', '~')),
+    names, names, st.one_of(st.none(), st.integers(1, 4)),
+    reverse=st.booleans())
+exact = st.builds(Query, st.booleans(), st.sampled_from((*NAMES, 'nobody')),
+                  exact=st.just(True))
+
+
+class AuditCase(SitesTestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.rome.make_container()
+
+    def databases(self, propagator):
+        """:returns: the ``Database`` of each replica of the hidden one"""
+        propagator.databases.scan()
+        return [each for _, each in propagator.databases if each.hidden]
+
+    def audit(self):
+        """
+        Each replica's server sees all rows, and later looks at them.
+
+        :returns: (the RepairTask, the requests that they made)
+        """
+        propagator = self.rome.propagator(repair_delay='10')
+        task = propagator.upkeep['repair']
+        lane, = (each for each in propagator.lanes if each.task is task)
+        now = time.time()
+        propagator.databases.scan()
+        with mock.patch.object(RowClient, 'request', autospec=True,
+                               side_effect=RowClient.request) as request:
+            for lane._now in (lambda: now, lambda: now + 11):
+                lane.run_all()
+        for database in self.databases(propagator):
+            for last, _, _ in database.items(-1)[-1:]:
+                self.assertEqual(last, database.point(task.name))
+        return task, [(call.args[1]['device'], call.args[3], call.args[4])
+                      for call in request.call_args_list]
+
+
+class TestNearRows(AuditCase):
+
+    def write(self):
+        for hidden, name in ((False, CONTAINER),
+                             (True, hidden_container(CONTAINER))):
+            for number, row in enumerate(NAMES):
+                for device in DEVICES:
+                    stamp = str(Stamp((7 + number) * TICKS, 3))
+                    self.rome._ask(device, 'PUT', name, '/' + quote(row), {
+                        'X-Timestamp': stamp, 'X-Size': '1',
+                        'X-Content-Type': 'text/plain',
+                        'X-Etag': 'e; sv_stamp=' + stamp})
+
+    def test_a_replica_gives_the_rows_that_a_majority_gives(self):
+        self.write()
+        propagator = self.rome.propagator()
+        far = self.rome.strategy.rows
+        near = [NearRows(database, far, propagator._ordinal(database)[0])
+                for database in self.databases(propagator)]
+        self.assertEqual(3, len(near))
+
+        @settings(max_examples=60, deadline=None)
+        @given(st.one_of(pages, exact))
+        def check(query):
+            expected = [(row.name, row.stamp, row.size, row.content_type)
+                        for row in far.read(query)[0]]
+            for replica in near:
+                self.assertEqual(expected, [
+                    (row.name, row.stamp, row.size, row.content_type)
+                    for row in replica.read(query)[0]])
+        check()
+
+
+class TestAuditor(AuditCase):
+
+    def setUp(self):
+        super().setUp()
+        self.first = self.rome.put('o', b'1')
+        self.second = self.rome.put('o', b'2')
+
+    def pointer_to(self, version):
+        entry = self.rome.strategy.get('o', version.id)
+        return Pointer(Stamp(self.second.id.ticks + TICKS), entry,
+                       (entry.version,))
+
+    def write_at(self, device, container, row):
+        headers = {'X-Timestamp': str(row.stamp)}
+        if not row.deleted:
+            headers.update({
+                'X-Size': str(row.size), 'X-Etag': row.etag,
+                'X-Content-Type': row.content_type})
+        response = self.rome._ask(
+            device, 'DELETE' if row.deleted else 'PUT', container,
+            '/' + row.name, headers)
+        self.assertEqual(2, response.status_int // 100)
+
+    def test_where_all_is_right_a_replica_makes_one_request_an_object(self):
+        self.rome.put('p', b'')
+        self.rome.delete('p')
+        task, requests = self.audit()
+        path = '/%s/%s' % (ACCOUNT, CONTAINER)
+        self.assertEqual(sorted((device, 'GET', path) for device in DEVICES
+                                for _object in 'op'), sorted(requests))
+        self.assertEqual(0, task.repaired)
+
+    def test_what_one_replica_says_wrong_is_repaired(self):
+        """Which replica has it, and of which container, is all the same."""
+        wrong = self.pointer_to(self.first)
+        listed, history = latest_row(wrong, 'o'), history_row(
+            WriteRepairKeys.history('o'), wrong)
+        for container, row in ((CONTAINER, listed), (
+                hidden_container(CONTAINER), history)):
+            for device in DEVICES:
+                with self.subTest(row=row.name, device=device):
+                    before = self.rome.strategy
+                    self.write_at(device, container, row)
+                    # Until all audits have seen a majority with it.
+                    for _time in range(20):
+                        self.audit()
+                    latest = self.rome.latest('o')
+                    self.assertEqual(str(self.second.id), latest)
+                    self.assertTrue(before.is_right('o'))
+
+    def test_what_a_writer_that_died_has_not_written_is_made_up_for(self):
+        for missing in ('user_rows', 'hidden_rows'):
+            with self.subTest(missing):
+                write = Rows.write
+
+                def half(rows, user_rows=(), hidden_rows=()):
+                    hidden_rows = [
+                        row for row in hidden_rows if missing == 'user_rows'
+                        or not row.name.startswith(
+                            WriteRepairKeys.all_histories)]
+                    write(rows, () if missing == 'user_rows' else user_rows,
+                          hidden_rows)
+                with mock.patch.object(Rows, 'write', half):
+                    version = self.rome.put('o', b'3')
+                self.assertFalse(self.rome.strategy.is_right('o'))
+                task, _ = self.audit()
+                self.assertGreater(task.repaired, 0)
+                self.assertTrue(self.rome.strategy.is_right('o'))
+                self.assertEqual(str(version.id), self.rome.latest('o'))
+
+    def test_one_audit_of_an_object_stands_for_all_its_versions(self):
+        for number in range(5):
+            self.rome.put('o', b'%d' % number)
+        _task, requests = self.audit()
+        self.assertEqual(len(DEVICES), len(requests))
+
+    def test_a_database_that_lacks_what_shards_have_is_not_relied_on(self):
+        for broker in self.rome.brokers(hidden_container(CONTAINER)):
+            own = ShardRange(broker.path, Timestamp.now(), '', '',
+                             state=ShardRange.SHARDING, epoch=Timestamp.now())
+            broker.merge_shard_ranges([own])
+            self.assertTrue(broker.set_sharding_state())
+        _task, requests = self.audit()
+        path = '/%s/%s' % (ACCOUNT, hidden_container(CONTAINER))
+        self.assertIn(path, [asked for _, _, asked in requests])
+
+    def test_a_replica_that_does_not_answer_is_made_up_for(self):
+        self.write_at('sda', CONTAINER, latest_row(
+            self.pointer_to(self.first), 'o'))
+        ask = RowClient.request
+
+        def request(client, node, part, method, path, *rest):
+            if node['device'] == 'sda':
+                node = dict(node, port=1)
+            return ask(client, node, part, method, path, *rest)
+        with mock.patch.object(RowClient, 'request', request):
+            propagator = self.rome.propagate()
+        for database in self.databases(propagator):
+            self.assertGreater(database.point('.repair'), 0)
+
+
+if __name__ == '__main__':
+    unittest.main()
