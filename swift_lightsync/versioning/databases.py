@@ -24,7 +24,7 @@ from typing import Optional
 
 from swift.common.exceptions import LockTimeout
 from swift.common.utils import audit_location_generator, config_true_value, \
-    decode_timestamps
+    decode_timestamps, get_db_files
 from swift.container.backend import DATADIR, UNSHARDED, ContainerBroker
 
 from swift_lightsync.versioning.keys import ReadRepairKeys, RESERVED, \
@@ -133,7 +133,9 @@ class Database:
     @property
     def is_whole(self):
         """Whether it has the rows of all names, and not those of a shard."""
-        return self.broker.is_root_container() and \
+        # What the broker knows of files it may know from before.
+        return len(get_db_files(self.broker.db_file)) == 1 and \
+            self.broker.is_root_container() and \
             self.broker.get_db_state() == UNSHARDED
 
     def rows(self, query):

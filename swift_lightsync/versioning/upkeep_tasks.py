@@ -69,20 +69,30 @@ class RepairTask(_Upkeep):
         return item.entry.object
 
     def run(self, database, items):
-        near, strategy = self._near(database), self._strategy(database)
+        strategy = self._strategy(database)
         rowids = {}
         for item in items:
             rowids.setdefault(item.entry.object, []).append(item.rowid)
         for obj, found in rowids.items():
-            done = self._looks_right(near, obj) or \
-                self._repair(database, strategy, obj)
+            done = self._audit(database, strategy, obj)
             yield from ((rowid, done) for rowid in found)
 
-    def _looks_right(self, near, obj):
+    def _audit(self, database, strategy, obj):
+        """:returns: whether the pointer is right, as far as one can see"""
+        near = self._looks_right(database, obj)
+        if near:
+            return True
+        # A majority that was read may be without what looked wrong here.
+        return self._repair(database, strategy, obj) and (
+            near is None or self._looks_right(database, obj) is not False)
+
+    def _looks_right(self, database, obj):
+        """:returns: None where one replica does not tell"""
         try:
-            return near is not None and near.is_right(obj)
-        except (RowsUnavailable, *BROKER_ERRORS):
-            return False
+            near = self._near(database)
+            return near and near.is_right(obj)
+        except (RowsUnavailable, ValueError, *BROKER_ERRORS):
+            return None
 
     def _repair(self, database, strategy, obj):
         try:

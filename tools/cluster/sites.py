@@ -18,11 +18,12 @@ other through the relays of tools.cluster.relay, which can be slow or cut.
 """
 
 import os
+import random
 import secrets
 import shutil
 import sys
 
-import tools
+from tools import REPO
 from tools.cluster import files, ports, processes, relay
 from tools.cluster.cluster import Cluster
 from tools.cluster.errors import ClusterError
@@ -33,6 +34,8 @@ RELAY = 'tools.cluster.relay'
 STATE = 'links.json'
 #: Three nodes are three replicas of each container.
 DEFAULTS = {'nodes': 3, 'replication_ports': False}
+#: ports of relays, outside of those of clusters
+ENTRANCES = range(32000, 32700)
 
 
 def names(count):
@@ -48,13 +51,13 @@ def names(count):
 
 def _free_ports(count):
     """:returns: free ports, all different, outside of those of clusters"""
-    found = []
-    for number in range(32000, 32700):
-        if len(found) == count:
-            return found
-        if not ports.bind_error('127.0.0.1', number):
-            found.append(number)
-    raise ClusterError('no free ports from 32000 to 32699')
+    # in no order, so that two who search at once do not find the same
+    found = [number for number in random.sample(ENTRANCES, len(ENTRANCES))
+             if not ports.bind_error('127.0.0.1', number)]
+    if len(found) < count:
+        raise ClusterError('no %d free ports from %d to %d' % (
+            count, ENTRANCES[0], ENTRANCES[-1]))
+    return found[:count]
 
 
 class Sites:
@@ -139,16 +142,16 @@ class Sites:
 
     def up(self):
         """Start all sites, and the network between them."""
-        repo = os.path.dirname(os.path.dirname(tools.__file__))
         log = os.path.join(self.root, 'relay.log')
         try:
             process = processes.start_background(
-                [sys.executable, '-m', RELAY, self.state], log, cwd=repo)
+                [sys.executable, '-m', RELAY, self.state], log, cwd=REPO)
             for link in relay.read(self.state):
                 processes.wait_ready(
                     process, log, 'the relay listens on port %d' % link.port,
-                    lambda: link.cut or ports.listens(
-                        process.pid, '127.0.0.1', link.port))
+                    lambda: link.cut or ports.owner(
+                        '127.0.0.1', link.port).startswith(
+                            'pid %d ' % process.pid))
             for cluster in self.clusters.values():
                 if not cluster.is_up():
                     cluster.up()
