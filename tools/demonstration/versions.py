@@ -71,12 +71,15 @@ class ConcurrentWrites:
             end = self._leave
             raise
         finally:
-            # Who is impatient does not break it off.
-            signal.pthread_sigmask(signal.SIG_BLOCK, STOPPERS)
+            # Who is impatient does not break it off. (To block the signals
+            # would leave them to other threads.)
+            handlers = {each: signal.signal(each, signal.SIG_IGN)
+                        for each in STOPPERS}
             try:
                 end()
             finally:
-                signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPPERS)
+                for each, handler in handlers.items():
+                    signal.signal(each, handler)
         self.show.say('They are gone. To have others, and to cut what is '
                       'between them:')
         self.show.lines('', '%s --sites %d up' % (
