@@ -30,6 +30,7 @@ from swift_lightsync.versioning.rowdata import Pointer, Row, \
     history_row, latest_row
 from swift_lightsync.versioning.rows import Rows
 from swift_lightsync.versioning.stamp import TICKS, Stamp
+from tests.unit.sync.fixtures import wait_for
 from tests.unit.versioning.sites_world import ACCOUNT, CONTAINER, DEVICES, \
     SitesTestCase
 
@@ -53,6 +54,16 @@ class AuditCase(SitesTestCase):
         """:returns: the ``Database`` of each replica of the hidden one"""
         propagator.databases.scan()
         return [each for _, each in propagator.databases if each.hidden]
+
+    def settle(self):
+        """Wait until all replicas have what a majority was enough for."""
+        def rows(broker):
+            return {(record['name'], record['created_at'])
+                    for record in broker.get_items_since(-1, 10000)}
+        for name in (CONTAINER, hidden_container(CONTAINER)):
+            first, *others = self.rome.brokers(name)
+            wait_for(lambda: all(rows(each) == rows(first)
+                                 for each in others), 'all have all')
 
     def audit(self):
         """
@@ -118,6 +129,7 @@ class TestAuditor(AuditCase):
         super().setUp()
         self.first = self.rome.put('o', b'1')
         self.second = self.rome.put('o', b'2')
+        self.settle()
 
     def pointer_to(self, obj, version, newest):
         entry = self.rome.strategy.get(obj, version.id)
@@ -138,6 +150,7 @@ class TestAuditor(AuditCase):
     def test_where_all_is_right_a_replica_makes_one_request_an_object(self):
         self.rome.put('p', b'')
         self.rome.delete('p')
+        self.settle()
         task, requests = self.audit()
         path = '/%s/%s' % (ACCOUNT, CONTAINER)
         self.assertEqual(sorted((device, 'GET', path) for device in DEVICES
@@ -187,6 +200,7 @@ class TestAuditor(AuditCase):
     def test_one_audit_of_an_object_stands_for_all_its_versions(self):
         for number in range(5):
             self.rome.put('o', b'%d' % number)
+        self.settle()
         _task, requests = self.audit()
         self.assertEqual(len(DEVICES), len(requests))
 
