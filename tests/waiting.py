@@ -12,6 +12,8 @@
 # limitations under the License.
 """Waiting for what processes and threads do, with a deadline."""
 
+import os
+import signal
 import time
 from glob import glob
 
@@ -54,3 +56,10 @@ def is_stopped(pid):
     """:returns: whether SIGSTOP has reached all threads of a process"""
     return all(_state(path) == 'T'
                for path in glob('/proc/%d/task/*/stat' % pid))
+
+
+def stop(pid, deadline=30):
+    """Stop a process with SIGSTOP; when this returns it stands still."""
+    os.kill(pid, signal.SIGSTOP)
+    wait_for(lambda: is_stopped(pid), 'process %d stands still' % pid,
+             deadline)

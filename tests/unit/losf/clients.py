@@ -30,6 +30,7 @@ from swift_losf.errors import IndexUnavailable
 from swift_losf.format.keys import Location
 from swift_losf.index.client import IndexClient
 from swift_losf.index.service import IndexService
+from tests.waiting import stop
 
 DEADLINE = 30
 TIMEOUT = 0.5
@@ -83,6 +84,9 @@ class Server:
 
     def signal(self, number):
         self._process.send_signal(number)
+
+    def stop(self):
+        stop(self._process.pid)
 
     def end(self):
         self.signal(signal.SIGKILL)

@@ -37,7 +37,7 @@ from swift_losf.format.layout import Layout
 from swift_losf.index.client import IndexClient
 from swift_losf.kvfile import KVDiskFileManager
 from tests.unit.losf.clients import DEADLINE, wait_for
-from tests.waiting import is_stopped
+from tests.waiting import stop
 
 PARTITION = '3'
 LONG = 1_000_000
@@ -124,9 +124,8 @@ class World:
     def suspended(self, device):
         """An index server that keeps its socket and answers nothing."""
         server = self.servers[device]
-        server.send_signal(signal.SIGSTOP)
+        stop(server.pid)
         try:
-            wait_for(lambda: is_stopped(server.pid), 'it stands still')
             yield
         finally:
             server.send_signal(signal.SIGCONT)

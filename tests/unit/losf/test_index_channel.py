@@ -117,14 +117,14 @@ class TestFailures(ClientTestCase):
     def test_a_stopped_server_costs_a_call_its_timeout_and_no_more(self):
         server = self.serve()
         self.client.statistics()
-        server.signal(signal.SIGSTOP)
+        server.stop()
         self.assertGreater(self.assert_in_time(self.client.statistics), 10)
         server.signal(signal.SIGCONT)
         wait_for(self.client.statistics, 'the server answers again')
 
     def test_a_native_thread_waits_for_a_stopped_server_off_the_hub(self):
         server = self.serve()
-        server.signal(signal.SIGSTOP)
+        server.stop()
         ticks = self.assert_in_time(
             lambda: tpool.execute(self.client.statistics))
         self.assertGreater(ticks, 10)
@@ -132,7 +132,7 @@ class TestFailures(ClientTestCase):
 
     def test_after_a_missed_deadline_calls_fail_at_once_but_one_probe(self):
         server = self.serve()
-        server.signal(signal.SIGSTOP)
+        server.stop()
         self.assert_in_time(self.client.statistics)
         started = time.monotonic()
         for _ in range(100):

@@ -20,7 +20,7 @@ from swift_losf.manager import Place, kv_policies
 from swift_losf.options import OptionError
 from tests.unit.losf.manager_world import InProcessTestCase
 from tests.unit.sync.fixtures import node
-from tests.waiting import is_running
+from tests.waiting import is_running, stop
 
 
 class TestManager(InProcessTestCase):
@@ -115,7 +115,7 @@ class TestManager(InProcessTestCase):
         self.tend_until(made, lambda: self.answers('sda'), 'sda answers')
         made.report()
         sda, = self.recon()['index_servers']
-        os.kill(sda['pid'], signal.SIGSTOP)
+        stop(sda['pid'])
         made.report()
         os.kill(sda['pid'], signal.SIGCONT)
         self.assertIn('has not answered within 0.3 s',

@@ -30,6 +30,7 @@ from swift_losf.status import Limits, Seen, Severity, State, judge
 from tests.unit.losf.clients import serve_recovering
 from tests.unit.losf.manager_world import InProcessTestCase
 from tests.unit.sync.fixtures import node
+from tests.waiting import stop
 
 WELL = Seen('sda', 2, State.SERVING, '',
             Statistics(100, 200, 300, 0, 4, 5, 6), 50.0)
@@ -162,7 +163,7 @@ class TestStatus(InProcessTestCase):
         made = self.serve('sda', 'sdb')
         made.report()
         sda, _ = self.recon()['index_servers']
-        os.kill(sda['pid'], signal.SIGSTOP)
+        stop(sda['pid'])
         try:
             found, rows = self.rows(*self.free())
         finally:
