@@ -40,6 +40,7 @@ MODE = 'X-Container-Sysmeta-Site-Versions-Mode'
 #: What a broker raises when a database is gone, locked or damaged.
 BROKER_ERRORS = (DatabaseError, LockTimeout, OSError)
 PAGE = 1000
+#: A limit that no listing comes to.
 ALL = 2 ** 31
 _SYNC = 'site-versions/%s/%s'
 

@@ -44,7 +44,7 @@ class _Upkeep:
 
 class RepairTask(_Upkeep):
     """
-    The pointer auditor of Write-Repair (VERSIONING.md §3).
+    The pointer auditor of Write-Repair (VERSIONING.md §5).
 
     :param strategy: a function of a ``Database``
     :param near: the same, of the strategy that sees what one replica has;

@@ -18,11 +18,11 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
 
 from swift.common.utils import hash_path
 
+from tests.waiting import wait_for
 from tools.cluster import (
     Cluster, ClusterError, ClusterSpec, Reachability, free_base_port)
 from tools.cluster.processes import all_processes
@@ -363,10 +363,8 @@ class TestCommandLine(unittest.TestCase):
             [sys.executable, '-m', 'tools.cluster', '--dir', self.root,
              '--base-port', port, 'up'], stdout=subprocess.DEVNULL)
         self.addCleanup(self._saio, 'destroy')
-        deadline = time.monotonic() + 30
-        while not os.path.exists(os.path.join(self.root, 'log.sock')):
-            self.assertLess(time.monotonic(), deadline)
-            time.sleep(0.01)
+        wait_for(lambda: os.path.exists(os.path.join(self.root, 'log.sock')),
+                 'the log sink listens', 30, pause=0.01)
         up.send_signal(signal.SIGTERM)
         up.wait(timeout=60)
         self.assertEqual(128 + signal.SIGTERM, up.returncode)
