@@ -217,6 +217,19 @@ class TestAuditor(AuditCase):
         path = '/%s/%s' % (ACCOUNT, hidden_container(CONTAINER))
         self.assertIn(path, [asked for _, _, asked in requests])
 
+    def test_a_database_is_not_whole_from_when_its_container_is_sharded(self):
+        """Not even one that was followed before."""
+        propagator = self.rome.propagator()
+        database = self.databases(propagator)[0]
+        self.assertTrue(database.is_whole)
+        for broker in self.rome.brokers(hidden_container(CONTAINER)):
+            broker.merge_shard_ranges([ShardRange(
+                broker.path, Timestamp.now(), '', '',
+                state=ShardRange.SHARDING, epoch=Timestamp.now())])
+            self.assertTrue(broker.set_sharding_state())
+        propagator.databases.scan()
+        self.assertFalse(database.is_whole)
+
     def test_a_row_that_cannot_be_read_holds_up_no_other(self):
         """An old one, of one replica: where others are read it is not seen."""
         broker = self.rome.brokers(hidden_container(CONTAINER))[0]
