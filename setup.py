@@ -40,7 +40,7 @@ setup(
     ],
     python_requires='>=3.9',
     packages=find_packages(include=[
-        'swift_lightsync*', 'swift_losf*', 'tools', 'tools.cosbench*']),
+        'swift_lightsync*', 'swift_losf*', 'tools', 'cosbench*']),
     package_data={'': ['*.md', '*.proto', '*.xsd', 'static/*']},
     data_files=[
         ('share/swift-lightsync/patches',
@@ -64,7 +64,7 @@ setup(
         'simulation': ['matplotlib>=3.6'],
         'test': LOSF + COSBENCH + [
             'h2>=4.1,<5',
-            # What generated swift_losf/index_pb2.py.
+            # What generated swift_losf/index/index_pb2.py.
             'grpcio-tools==1.85.1',
             'coverage>=7',
             'flake8>=6',
@@ -84,24 +84,25 @@ setup(
     },
     entry_points={
         'console_scripts': [
-            'cosbench = tools.cosbench.cli:main',
+            'cosbench = cosbench.commands.cli:main',
             'swift-container-propagator = '
-            'swift_lightsync.versioning.propagator:main',
+            'swift_lightsync.versioning.sites.propagator:main',
             'swift-lightsync-patch = swift_lightsync.patcher:main',
             'swift-lightsync-report = swift_lightsync.report.cli:main',
-            'swift-object-converger = swift_lightsync.proar.converger:main',
+            'swift-object-converger = '
+            'swift_lightsync.proar.converger.daemon:main',
             'swift-object-lightsync = swift_lightsync.sync.replicator:main',
             'swift-losf-fsck = swift_losf.fsck.cli:main',
-            'swift-losf-status = swift_losf.status:main',
-            'swift-object-losf = swift_losf.manager:main',
-            'swift-proar-lag = swift_lightsync.proar.lag_cli:main',
+            'swift-losf-status = swift_losf.daemon.status:main',
+            'swift-object-losf = swift_losf.daemon.manager:main',
+            'swift-proar-lag = swift_lightsync.proar.lag_report:main',
             'swift-version-sync-report = '
-            'swift_lightsync.versioning.sync_report:main',
+            'swift_lightsync.versioning.sites.sync_report:main',
         ],
         'paste.filter_factory': [
-            'losf-recon = swift_losf.recon:filter_factory',
-            'recon = swift_lightsync.report.recon_filter:filter_factory',
-            'versioning = swift_lightsync.versioning.middleware:'
+            'losf-recon = swift_losf.daemon.recon_filter:filter_factory',
+            'recon = swift_lightsync.recon_filter:filter_factory',
+            'versioning = swift_lightsync.versioning.proxy.middleware:'
             'filter_factory',
         ],
         'paste.app_factory': [
@@ -109,7 +110,7 @@ setup(
             'proxy = swift_lightsync.proxy_server:app_factory',
         ],
         'swift.diskfile': [
-            'replication.kv = swift_losf.kvfile:KVDiskFileManager',
+            'replication.kv = swift_losf.diskfile.kvfile:KVDiskFileManager',
         ],
         'swift.object_replicator': [
             'lightsync = swift_lightsync.sync.replicator:'

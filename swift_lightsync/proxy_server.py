@@ -9,9 +9,9 @@ from functools import partial
 from swift.common.registry import register_swift_info
 from swift.proxy import server
 
-from swift_lightsync.proar.controller import PrimaryRoleController
-from swift_lightsync.proar.policy_options import primary_role_policies
-from swift_lightsync.versioning.rowless import rowless
+from swift_lightsync.common.rowless import rowless
+from swift_lightsync.proar.proxy.controller import PrimaryRoleController
+from swift_lightsync.proar.proxy.policy_options import primary_role_policies
 
 
 class RowlessPrimaryRole(PrimaryRoleController):

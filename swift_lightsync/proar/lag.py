@@ -8,8 +8,15 @@ import json
 import os
 from dataclasses import dataclass
 
-from swift_lightsync.report.records import MAX_BYTES, Record, ReconError, \
-    count, number, parsed_by, text
+from swift_lightsync.common.recon_record import (
+    MAX_BYTES,
+    ReconError,
+    Record,
+    count,
+    number,
+    parsed_by,
+    text,
+)
 
 #: in recon_cache_path
 FILE = 'proar.recon'

@@ -14,15 +14,23 @@ from functools import lru_cache
 from swift.common.concurrency import tpool
 from swift.common.storage_policy import REPL_POLICY
 from swift.common.swob import HTTPBadRequest, HTTPServiceUnavailable, Request
-from swift.common.utils import config_true_value, hash_path, \
-    non_negative_int
+from swift.common.utils import config_true_value, hash_path, non_negative_int
 
-from swift_lightsync.proar.logged_diskfile import LogContext, LoggedDiskFile
-from swift_lightsync.proar.names import FAILOVER_HEADER, LAG, \
-    REFUSED_HEADER, SLOT_HEADER, cursors_path, log_path
-from swift_lightsync.proar.oplog import NO_SLOT
-from swift_lightsync.proar.oplog_file import Oplog
-from swift_lightsync.sync.options import finite_float, option
+from swift_lightsync.common.conf_options import finite_float, option
+from swift_lightsync.proar.core.oplog import NO_SLOT
+from swift_lightsync.proar.log.logged_diskfile import (
+    LogContext,
+    LoggedDiskFile,
+)
+from swift_lightsync.proar.log.oplog_file import Oplog
+from swift_lightsync.proar.names import (
+    FAILOVER_HEADER,
+    LAG,
+    REFUSED_HEADER,
+    SLOT_HEADER,
+    cursors_path,
+    log_path,
+)
 
 MAX_PARTITION = (1 << 32) - 1
 WRITES = ('PUT', 'POST', 'DELETE')

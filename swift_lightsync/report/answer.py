@@ -8,9 +8,17 @@ import json
 from dataclasses import asdict, dataclass
 from enum import Enum
 
-from swift_lightsync.report.records import PairRecord, PassRecord, \
-    Record, ReconError, count, number, parsed_by, text
-from swift_lightsync.sync.place import place
+from swift_lightsync.common.nodes import Question
+from swift_lightsync.common.places import place
+from swift_lightsync.common.recon_record import (
+    ReconError,
+    Record,
+    count,
+    number,
+    parsed_by,
+    text,
+)
+from swift_lightsync.sync.recon_records import PairRecord, PassRecord
 
 PATH = '/recon/lightsync'
 
@@ -103,3 +111,7 @@ def decode(data):
         raise ReconError('%s is missing' % err)
     except TypeError as err:
         raise ReconError('no list of records: %s' % err)
+
+
+#: How far the replicators are.
+QUESTION = Question(PATH, decode)

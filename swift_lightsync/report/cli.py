@@ -10,11 +10,18 @@ import argparse
 import sys
 import time
 
+from swift_lightsync.common.node_arguments import (
+    UsageError,
+    add_cluster,
+    load_ring,
+    policies,
+    run,
+    seconds,
+)
+from swift_lightsync.common.nodes import ask_all
 from swift_lightsync.report import as_json, page, text
-from swift_lightsync.report.arguments import UsageError, add_cluster, \
-    load_ring, policies, run, seconds
+from swift_lightsync.report.answer import QUESTION
 from swift_lightsync.report.health import Ring, assess
-from swift_lightsync.report.nodes import ask_all
 
 STALE_AFTER = 3600
 
@@ -45,7 +52,7 @@ def _report(args):
              in policies(args.swift_dir, args.policy)]
     hosts = set(args.hosts) or {host for ring in rings
                                 for host in ring.devices.values()}
-    health = assess(rings, ask_all(hosts, args.timeout), args.stale,
+    health = assess(rings, ask_all(hosts, args.timeout, QUESTION), args.stale,
                     time.time())
     if args.html:
         try:

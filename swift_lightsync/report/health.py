@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Optional
 
+from swift_lightsync.common.nodes import Outcome
 from swift_lightsync.report.answer import State
-from swift_lightsync.report.nodes import Outcome
-from swift_lightsync.sync.sync_round import NEXT, Answer, Next
+from swift_lightsync.sync.core.sync_round import NEXT, Answer, Next
 
 
 class PairState(Enum):

@@ -5,8 +5,8 @@ import re
 from dataclasses import dataclass
 from html import escape
 
+from swift_lightsync.common.recon_record import place_name
 from swift_lightsync.report.health import PairState
-from swift_lightsync.report.records import place_name
 from swift_lightsync.report.text import duration, pair_name
 
 #: Rows of a plot at most: where there are more devices, those of a node, then

@@ -3,9 +3,9 @@
 
 import time
 
+from swift_lightsync.common.nodes import Outcome
+from swift_lightsync.common.recon_record import place_name
 from swift_lightsync.report.health import PairState
-from swift_lightsync.report.nodes import Outcome
-from swift_lightsync.report.records import place_name
 
 #: Lines of a table, but for those that list each node or policy.
 MOST = 20

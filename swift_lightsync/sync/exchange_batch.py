@@ -13,17 +13,21 @@ import time
 from collections import defaultdict
 from dataclasses import dataclass
 
-from swift.common.concurrency import GreenPool, Timeout, \
-    green_http_client, tpool
+from swift.common.concurrency import (
+    GreenPool,
+    Timeout,
+    green_http_client,
+    tpool,
+)
 from swift.common.utils import node_to_string
 from swift.obj.diskfile import valid_suffix
 
+from swift_lightsync.sync.core.sync_round import Answer
 from swift_lightsync.sync.missing import Offers
 from swift_lightsync.sync.neighbours import device_key, endpoint
 from swift_lightsync.sync.rsync_push import push
 from swift_lightsync.sync.sync_client import ConnectFailure, Refusal
-from swift_lightsync.sync.sync_message import SyncMessageError
-from swift_lightsync.sync.sync_round import Answer
+from swift_lightsync.sync.wire.sync_message import SyncMessageError
 
 #: Most partitions, and suffixes of theirs, that are exchanged at once.
 PARTITIONS = 64

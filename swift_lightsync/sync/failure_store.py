@@ -12,15 +12,19 @@ import os
 import time
 from tempfile import NamedTemporaryFile
 
-from swift.common.recon import DEFAULT_RECON_CACHE_PATH
 from swift.common.exceptions import LockTimeout
+from swift.common.recon import DEFAULT_RECON_CACHE_PATH
 from swift.common.utils import lock_file
 
-from swift_lightsync.sync.failure_table import ERROR_SUPPRESSION_INTERVAL, \
-    ERROR_SUPPRESSION_LIMIT, FailureTable, Row
+from swift_lightsync.common.conf_options import between, finite_float, option
+from swift_lightsync.common.places import place
+from swift_lightsync.sync.core.failure_table import (
+    ERROR_SUPPRESSION_INTERVAL,
+    ERROR_SUPPRESSION_LIMIT,
+    FailureTable,
+    Row,
+)
 from swift_lightsync.sync.names import FAILURES_FILE
-from swift_lightsync.sync.options import between, finite_float, option
-from swift_lightsync.sync.place import place
 
 VERSION = 1
 #: Longest file that is read, bytes; a full table has about a tenth.

@@ -20,7 +20,7 @@ from swift.common.utils import mkdirs
 from swift.common.utils.pickle import unpickle
 from swift.obj.diskfile import HASH_FILE, HASH_INVALIDATIONS_FILE
 
-from swift_lightsync.sync import merkle
+from swift_lightsync.sync.core import merkle
 from swift_lightsync.sync.names import CHANGED_FILE
 
 VERSION = 1

@@ -16,9 +16,13 @@ from swift.common.concurrency import Timeout
 from swift.common.exceptions import DiskFileDeviceUnavailable
 from swift.obj.diskfile import get_part_path, get_tmp_dir
 
-from swift_lightsync.sync import fingerprint, merkle
-from swift_lightsync.sync.fingerprint import ABSENT, Fingerprint, \
-    FingerprintError
+from swift_lightsync.sync import fingerprint
+from swift_lightsync.sync.core import merkle
+from swift_lightsync.sync.fingerprint import (
+    ABSENT,
+    Fingerprint,
+    FingerprintError,
+)
 
 #: Partitions that one visit to a thread pool looks at: a few milliseconds.
 PORTION = 64

@@ -18,7 +18,7 @@ from swift.obj import ssync_receiver
 from swift_lightsync.sync.fingerprints import PORTION, in_portions
 from swift_lightsync.sync.missing_message import MAX_OBJECTS, line_of
 from swift_lightsync.sync.names import POLICY_HEADER
-from swift_lightsync.sync.sync_message import SyncMessageError
+from swift_lightsync.sync.wire.sync_message import SyncMessageError
 
 
 class Offers:

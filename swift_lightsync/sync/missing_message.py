@@ -12,10 +12,18 @@ import struct
 from swift.obj.ssync_receiver import decode_missing
 from swift.obj.ssync_sender import encode_missing
 
-from swift_lightsync.sync.exchange_message import COUNT, MAX_PARTITIONS, \
-    require_ascent
-from swift_lightsync.sync.sync_message import HEAD, NUMBER, \
-    SyncMessageError, pack, unpack
+from swift_lightsync.sync.wire.exchange_message import (
+    COUNT,
+    MAX_PARTITIONS,
+    require_ascent,
+)
+from swift_lightsync.sync.wire.sync_message import (
+    HEAD,
+    NUMBER,
+    SyncMessageError,
+    pack,
+    unpack,
+)
 
 OFFER, WANTED = 6, 7
 #: Most objects that one message offers.

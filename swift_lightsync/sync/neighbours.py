@@ -8,19 +8,26 @@ of them (LightSync §5.4). PROTOCOL.md, "Failed neighbours", "Notices".
 
 import random
 
-from swift.common.concurrency import GreenPool, Timeout, \
-    green_http_client, socket
+from swift.common.concurrency import (
+    GreenPool,
+    Timeout,
+    green_http_client,
+    socket,
+)
 from swift.common.ring.utils import is_local_device
 from swift.common.utils import node_to_string, whataremyips
 
-from swift_lightsync.sync import replica_ring
 from swift_lightsync.sync.activity import Activity, Idleness
+from swift_lightsync.sync.core import replica_ring
+from swift_lightsync.sync.core.sync_round import Answer
 from swift_lightsync.sync.failure_store import FailureStore
-from swift_lightsync.sync.notice import Notice
-from swift_lightsync.sync.sync_client import ConnectFailure, Refusal, \
-    SyncClient
-from swift_lightsync.sync.sync_message import SyncMessageError
-from swift_lightsync.sync.sync_round import Answer
+from swift_lightsync.sync.sync_client import (
+    ConnectFailure,
+    Refusal,
+    SyncClient,
+)
+from swift_lightsync.sync.wire.notice import Notice
+from swift_lightsync.sync.wire.sync_message import SyncMessageError
 
 #: Most nodes that one notice goes to.
 MAX_NOTIFIED = 128

@@ -14,10 +14,17 @@ from functools import partial
 
 from swift.common.concurrency import Timeout, tpool
 
+from swift_lightsync.sync.core.sync_round import (
+    NEXT,
+    Answer,
+    Check,
+    Exchange,
+    Next,
+    full_exchange_due,
+    sync_round,
+)
 from swift_lightsync.sync.exchange_batch import ExchangeBatch
 from swift_lightsync.sync.neighbours import device_key
-from swift_lightsync.sync.sync_round import NEXT, Answer, Check, Exchange, \
-    Next, full_exchange_due, sync_round
 
 
 @dataclass(frozen=True)

@@ -17,15 +17,19 @@ from swift.common.daemon import run_daemon
 from swift.common.utils import parse_options
 from swift.obj import replicator
 
+from swift_lightsync.common.conf_options import (
+    OptionError,
+    between,
+    finite_float,
+    option,
+)
+from swift_lightsync.sync.core.partition_set import MAX_PARTITIONS
+from swift_lightsync.sync.core.sync_queue import SyncQueue
 from swift_lightsync.sync.fingerprints import Fingerprints
 from swift_lightsync.sync.neighbours import Neighbours, device_key
-from swift_lightsync.sync.options import OptionError, between, \
-    finite_float, option
 from swift_lightsync.sync.partition_round import PartitionRound
-from swift_lightsync.sync.partition_set import MAX_PARTITIONS
-from swift_lightsync.sync.recon import PassRecorder
+from swift_lightsync.sync.pass_recon import PassRecorder
 from swift_lightsync.sync.sync_batch import SyncBatch
-from swift_lightsync.sync.sync_queue import SyncQueue
 
 #: Partitions in one sync message.
 DEFAULT_BATCH = 1 << 16

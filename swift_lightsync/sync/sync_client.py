@@ -12,20 +12,41 @@ from collections import defaultdict
 from functools import partial
 from urllib.parse import quote
 
-from swift.common.bufferedhttp import BufferedHTTPConnection, \
-    BufferedHTTPResponse
+from swift.common.bufferedhttp import (
+    BufferedHTTPConnection,
+    BufferedHTTPResponse,
+)
 from swift.common.concurrency import Timeout, green_http_client, tpool
-from swift.common.http import HTTP_CONTINUE, HTTP_INSUFFICIENT_STORAGE, \
-    HTTP_NO_CONTENT, HTTP_OK
+from swift.common.http import (
+    HTTP_CONTINUE,
+    HTTP_INSUFFICIENT_STORAGE,
+    HTTP_NO_CONTENT,
+    HTTP_OK,
+)
 
-from swift_lightsync.sync import exchange_message, missing_message
-from swift_lightsync.sync.comparison import compare
-from swift_lightsync.sync.names import IDLE_HEADER, MISSING, NOTICE, \
-    POLICY_HEADER, REHASH, ROOTS, SENDER_HEADER, SUFFIXES
-from swift_lightsync.sync.notice import encode_sender
-from swift_lightsync.sync.sync_message import DIGEST_BYTES, MAX_BYTES, \
-    SyncMessageError, Verdict, decode_reply, encode_roots
-from swift_lightsync.sync.sync_round import Answer
+from swift_lightsync.sync import missing_message
+from swift_lightsync.sync.core.comparison import compare
+from swift_lightsync.sync.core.sync_round import Answer
+from swift_lightsync.sync.names import (
+    IDLE_HEADER,
+    MISSING,
+    NOTICE,
+    POLICY_HEADER,
+    REHASH,
+    ROOTS,
+    SENDER_HEADER,
+    SUFFIXES,
+)
+from swift_lightsync.sync.wire import exchange_message
+from swift_lightsync.sync.wire.notice import encode_sender
+from swift_lightsync.sync.wire.sync_message import (
+    DIGEST_BYTES,
+    MAX_BYTES,
+    SyncMessageError,
+    Verdict,
+    decode_reply,
+    encode_roots,
+)
 
 #: What a status other than 200 means; the others are the answers of an
 #: object-server that does not know the verb, or not this message.

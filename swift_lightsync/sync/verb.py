@@ -12,29 +12,44 @@ import time
 
 from swift.common.base_storage_server import timing_stats
 from swift.common.concurrency import patcher, tpool
-from swift.common.exceptions import ChunkReadTimeout, \
-    DiskFileDeviceUnavailable
-from swift.common.request_helpers import get_name_and_placement, \
-    split_and_validate_path
+from swift.common.exceptions import ChunkReadTimeout, DiskFileDeviceUnavailable
+from swift.common.request_helpers import (
+    get_name_and_placement,
+    split_and_validate_path,
+)
 from swift.common.storage_policy import POLICIES
-from swift.common.swob import HTTPBadRequest, HTTPInsufficientStorage, \
-    HTTPLengthRequired, HTTPNoContent, HTTPRequestEntityTooLarge, \
-    HTTPRequestTimeout, HTTPServiceUnavailable, Response
+from swift.common.swob import (
+    HTTPBadRequest,
+    HTTPInsufficientStorage,
+    HTTPLengthRequired,
+    HTTPNoContent,
+    HTTPRequestEntityTooLarge,
+    HTTPRequestTimeout,
+    HTTPServiceUnavailable,
+    Response,
+)
 from swift.common.utils import non_negative_int, public, replication
 
-from swift_lightsync.sync import exchange_message, missing, \
-    missing_message, notice, sync_message
+from swift_lightsync.common.conf_options import option
+from swift_lightsync.common.turns import NoTurn, Turns
+from swift_lightsync.sync import missing, missing_message
 from swift_lightsync.sync.activity import Activity
-from swift_lightsync.sync.comparison import differing_slices
+from swift_lightsync.sync.core.comparison import differing_slices
+from swift_lightsync.sync.core.partition_set import PartitionSetError
 from swift_lightsync.sync.failure_store import FailureStore
 from swift_lightsync.sync.fingerprints import Fingerprints, in_portions
-from swift_lightsync.sync.known_sets import KnownSets
-from swift_lightsync.sync.names import IDLE_HEADER, MISSING, NOTICE, \
-    REHASH, ROOTS, SENDER_HEADER, SUFFIXES
-from swift_lightsync.sync.options import option
-from swift_lightsync.sync.partition_set import PartitionSetError
-from swift_lightsync.sync.sync_message import Verdict
-from swift_lightsync.sync.turns import NoTurn, Turns
+from swift_lightsync.sync.names import (
+    IDLE_HEADER,
+    MISSING,
+    NOTICE,
+    REHASH,
+    ROOTS,
+    SENDER_HEADER,
+    SUFFIXES,
+)
+from swift_lightsync.sync.wire import exchange_message, notice, sync_message
+from swift_lightsync.sync.wire.known_sets import KnownSets
+from swift_lightsync.sync.wire.sync_message import Verdict
 
 #: Seconds after which no further partition is looked at: many may have to be
 #: hashed first, and the peer waits. Those not looked at count as differing.

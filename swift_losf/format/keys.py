@@ -9,8 +9,12 @@ raises FormatError.
 import struct
 from dataclasses import dataclass
 
-from swift_losf.format.header import HASH_LENGTH, HEADER_LENGTH, FormatError, \
-    record_length
+from swift_losf.format.header import (
+    HASH_LENGTH,
+    HEADER_LENGTH,
+    FormatError,
+    record_length,
+)
 from swift_losf.format.name_code import decode_name, encode_name
 
 FILE = b'o'

@@ -5,8 +5,12 @@ Metadata as JSON: what Swift keeps in extended attributes.
 
 import json
 
-from swift_losf.format.header import MAX_METADATA, FormatError, expect, \
-    expect_range
+from swift_losf.format.header import (
+    MAX_METADATA,
+    FormatError,
+    expect,
+    expect_range,
+)
 
 
 def _plain(value):

@@ -6,10 +6,19 @@ The bytes of records: what follows the header. FORMAT.md, "Records".
 import struct
 from dataclasses import dataclass
 
-from google_crc32c import extend, value as crc32c
+from google_crc32c import extend
+from google_crc32c import value as crc32c
 
-from swift_losf.format.header import BLOCK, CRC, MAX_NAME, RecordHeader, \
-    expect, expect_crc, footer_length, record_length
+from swift_losf.format.header import (
+    BLOCK,
+    CRC,
+    MAX_NAME,
+    RecordHeader,
+    expect,
+    expect_crc,
+    footer_length,
+    record_length,
+)
 from swift_losf.format.keys import Location
 from swift_losf.format.metadata import encode_metadata
 

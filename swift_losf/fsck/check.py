@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 
 from swift_losf.format import keys
 from swift_losf.format.layout import volume_number
+from swift_losf.fsck.entry_order import Count
 from swift_losf.fsck.findings import Finding, Kind
-from swift_losf.fsck.places import Count
-from swift_losf.fsck.volume import VolumeCheck, compare_state
+from swift_losf.fsck.volume_check import VolumeCheck, compare_state
 from swift_losf.upkeep.recovery import BROKEN
 
 

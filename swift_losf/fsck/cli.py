@@ -19,11 +19,11 @@ import plyvel
 
 from swift_losf.errors import IndexUnavailable
 from swift_losf.format.layout import Layout, policies_in
-from swift_losf.fsck.arguments import only_shows, parse
 from swift_losf.fsck.commands import CannotRun, Fsck
 from swift_losf.fsck.dump import NoEntries
+from swift_losf.fsck.fsck_arguments import only_shows, parse
 from swift_losf.index.db import VersionError
-from swift_losf.index.hold import ServerError, locked
+from swift_losf.index.index_lock import ServerError, locked
 from swift_losf.mounts import Devices
 from swift_losf.volumes.space import FilesystemError
 

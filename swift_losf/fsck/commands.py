@@ -16,15 +16,15 @@ import plyvel
 from swift_losf.format.header import FormatError
 from swift_losf.fsck.check import Check
 from swift_losf.fsck.dump import Dump, Unknown, offline, online
+from swift_losf.fsck.entry_order import Places
 from swift_losf.fsck.findings import Finding, Kind
-from swift_losf.fsck.places import Places
 from swift_losf.fsck.progress import Progress
 from swift_losf.fsck.quarantine import Wanted, purge
 from swift_losf.fsck.rebuild import count_records, rebuild
 from swift_losf.fsck.repair import Repair
 from swift_losf.fsck.summary import readable, summary_text
-from swift_losf.index.hold import ServerError, locked
 from swift_losf.index.index import Index
+from swift_losf.index.index_lock import ServerError, locked
 from swift_losf.upkeep.recovery import is_lost, recover
 
 SOUND, FOUND = 0, 1

@@ -12,14 +12,17 @@ import logging
 import os
 from dataclasses import dataclass
 
+from swift_losf.diskfile.vfile import read_metadata
 from swift_losf.errors import IndexUnavailable
-from swift_losf.format.header import VOLUME_HEADER_LENGTH, FormatError, \
-    VolumeType
+from swift_losf.format.header import (
+    VOLUME_HEADER_LENGTH,
+    FormatError,
+    VolumeType,
+)
 from swift_losf.fsck.check import find_volume, list_volumes
 from swift_losf.fsck.quarantine import Wanted
-from swift_losf.fsck.volume import read_own_header
-from swift_losf.index.client import IndexClient
-from swift_losf.vfile import read_metadata
+from swift_losf.fsck.volume_check import read_own_header
+from swift_losf.index.index_client import IndexClient
 from swift_losf.volumes.volume import iter_records
 
 SOUND, FOUND = 0, 1

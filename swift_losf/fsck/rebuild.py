@@ -6,10 +6,14 @@ Makes an index anew from its volumes.
 import os
 from dataclasses import dataclass, field
 
-from swift_losf.format.header import ALIGNMENT, VOLUME_HEADER_LENGTH, \
-    FormatError, aligned
+from swift_losf.format.header import (
+    ALIGNMENT,
+    VOLUME_HEADER_LENGTH,
+    FormatError,
+    aligned,
+)
 from swift_losf.fsck.check import list_volumes
-from swift_losf.fsck.volume import read_own_header
+from swift_losf.fsck.volume_check import read_own_header
 from swift_losf.index.index import Index
 from swift_losf.upkeep.recovery import Recovery, set_aside
 from swift_losf.volumes.volume import iter_records

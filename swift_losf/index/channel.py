@@ -13,13 +13,13 @@ A call that is not answered in time is taken to mean that the next ones would
 not be either: see Breaker.
 """
 
-from contextlib import contextmanager
 import os
 import socket
 import time
+from contextlib import contextmanager
 
-from swift.common.concurrency import (
-    Semaphore, patcher, sleep, socket as green_socket)
+from swift.common.concurrency import Semaphore, patcher, sleep
+from swift.common.concurrency import socket as green_socket
 
 from swift_losf.errors import IndexUnavailable
 from swift_losf.index.grpc_reply import CallError, Status

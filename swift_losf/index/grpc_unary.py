@@ -21,8 +21,16 @@ import time
 from hpack import Decoder, Encoder, HPACKError
 from hyperframe.exceptions import HyperframeError
 from hyperframe.frame import (
-    DataFrame, Frame, GoAwayFrame, HeadersFrame, PingFrame, PushPromiseFrame,
-    RstStreamFrame, SettingsFrame, WindowUpdateFrame)
+    DataFrame,
+    Frame,
+    GoAwayFrame,
+    HeadersFrame,
+    PingFrame,
+    PushPromiseFrame,
+    RstStreamFrame,
+    SettingsFrame,
+    WindowUpdateFrame,
+)
 
 from swift_losf.index.grpc_reply import PREFIX, CallError, Reply
 

@@ -10,10 +10,16 @@ when it began. All may be called from any thread.
 from swift_losf.format import keys
 from swift_losf.format.header import VOLUME_HEADER_LENGTH, VolumeType
 from swift_losf.format.keys import Location, Statistics
-from swift_losf.index.arguments import check, check_hash, check_location, \
-    check_range, check_suffix, file_key
+from swift_losf.index.call_arguments import (
+    check,
+    check_hash,
+    check_location,
+    check_range,
+    check_suffix,
+    file_key,
+)
 from swift_losf.index.db import Database
-from swift_losf.index.upkeep import Upkeep
+from swift_losf.index.index_upkeep import Upkeep
 
 
 class NotFound(Exception):

@@ -11,8 +11,12 @@ from itertools import groupby
 from swift_losf.format import keys
 from swift_losf.format.header import HASH_LENGTH, aligned
 from swift_losf.format.keys import Location
-from swift_losf.index.arguments import check, check_hash, check_range, \
-    check_suffix
+from swift_losf.index.call_arguments import (
+    check,
+    check_hash,
+    check_range,
+    check_suffix,
+)
 
 #: most hashes or files of one answer, so that its size is bounded
 PAGE = 4096

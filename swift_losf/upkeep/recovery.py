@@ -14,18 +14,28 @@ import time
 import plyvel
 
 from swift_losf.format import keys
-from swift_losf.format.header import HEADER_LENGTH, VOLUME_HEADER_LENGTH, \
-    FormatError, RecordHeader, aligned, expect
+from swift_losf.format.header import (
+    HEADER_LENGTH,
+    VOLUME_HEADER_LENGTH,
+    FormatError,
+    RecordHeader,
+    aligned,
+    expect,
+)
 from swift_losf.format.layout import volume_number
 from swift_losf.format.name_code import durable_name
 from swift_losf.format.ranges import Ranges
 from swift_losf.index.db import fsync
 from swift_losf.index.index import Index
 from swift_losf.index.leveldb_log import is_torn
-from swift_losf.upkeep.mend import mend_header
+from swift_losf.upkeep.header_restore import mend_header
 from swift_losf.volumes.gaps import bury_gaps, cut_records
-from swift_losf.volumes.volume import iter_records, pread, read_header, \
-    try_flock
+from swift_losf.volumes.volume import (
+    iter_records,
+    pread,
+    read_header,
+    try_flock,
+)
 
 BROKEN = '.broken'
 #: records that are entered after one sync of their volume

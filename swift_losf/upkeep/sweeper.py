@@ -18,11 +18,17 @@ import threading
 from swift_losf.format import keys
 from swift_losf.format.header import FormatError, VolumeType, aligned
 from swift_losf.format.ranges import Ranges
-from swift_losf.upkeep.dead import Dead
 from swift_losf.upkeep.empty_volumes import EmptyVolumes
+from swift_losf.upkeep.reclaim import Dead
 from swift_losf.volumes.space import block_size, widened
-from swift_losf.volumes.volume import lock_range, punch_hole, read_header, \
-    try_flock, unlock, unlock_range
+from swift_losf.volumes.volume import (
+    lock_range,
+    punch_hole,
+    read_header,
+    try_flock,
+    unlock,
+    unlock_range,
+)
 
 BATCH = 1024
 MAX_VOLUME_SIZE = 10 * 2 ** 30

@@ -11,7 +11,7 @@ import os
 
 from swift.common.concurrency import patcher
 
-from swift_losf.volumes.pool import Pending, VolumePool
+from swift_losf.volumes.volume_pool import Pending, VolumePool
 
 threading = patcher.original('threading')
 

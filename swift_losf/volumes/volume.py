@@ -12,9 +12,21 @@ import os
 import struct
 from dataclasses import dataclass
 
-from swift_losf.format.header import DURABLE_OFFSET, FLAG_SET, HEADER_LENGTH, \
-    QUARANTINED_OFFSET, RECORD_MAGIC, VOLUME_HEADER_LENGTH, BLOCK, \
-    FormatError, RecordHeader, VolumeHeader, aligned, block_count, expect
+from swift_losf.format.header import (
+    BLOCK,
+    DURABLE_OFFSET,
+    FLAG_SET,
+    HEADER_LENGTH,
+    QUARANTINED_OFFSET,
+    RECORD_MAGIC,
+    VOLUME_HEADER_LENGTH,
+    FormatError,
+    RecordHeader,
+    VolumeHeader,
+    aligned,
+    block_count,
+    expect,
+)
 from swift_losf.format.keys import Location
 from swift_losf.format.record import Footer
 

@@ -11,8 +11,12 @@ import time
 
 from swift.common.utils import fsync_dir
 
-from swift_losf.format.header import SALT_LENGTH, VOLUME_HEADER_LENGTH, \
-    VolumeHeader, aligned
+from swift_losf.format.header import (
+    SALT_LENGTH,
+    VOLUME_HEADER_LENGTH,
+    VolumeHeader,
+    aligned,
+)
 from swift_losf.volumes.volume import pread, punch_hole, read_header
 
 #: the most buffers of one pwritev

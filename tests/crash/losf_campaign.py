@@ -17,8 +17,8 @@ import sys
 import tempfile
 
 from swift_losf.errors import IndexUnavailable
-from swift_losf.index.client import IndexClient
 from swift_losf.index.db import Change
+from swift_losf.index.index_client import IndexClient
 from swift_losf.upkeep import sweeper
 from tests.crash.losf_damage import bit_flips, older_indexes, torn_tails
 from tests.crash.losf_power import power_cuts

@@ -6,13 +6,16 @@ import random
 from dataclasses import dataclass
 from hashlib import md5
 
-from swift.common.exceptions import DiskFileDeleted, DiskFileError, \
-    DiskFileNotExist
+from swift.common.exceptions import (
+    DiskFileDeleted,
+    DiskFileError,
+    DiskFileNotExist,
+)
 from swift.common.storage_policy import POLICIES
 from swift.common.utils import Timestamp, hash_path
 
+from swift_losf.diskfile.kvfile import KVDiskFileManager
 from swift_losf.errors import IndexUnavailable
-from swift_losf.kvfile import KVDiskFileManager
 from tests.functional.objects import _SILENT
 
 DEVICE = 'd1'

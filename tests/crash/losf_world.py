@@ -19,8 +19,8 @@ import traceback
 
 from swift.common import utils
 
+from swift_losf.daemon import index_server as index_server
 from swift_losf.format.layout import Layout
-from swift_losf.index import server as index_server
 from tests.crash.losf_objects import DEVICE, Objects
 
 #: seconds for anything

@@ -18,8 +18,14 @@ from contextlib import suppress
 from swift.common.concurrency import GreenPool
 from swift.obj import diskfile
 
-from swift_lightsync.proar.oplog import CHUNK, RECORD, Entry, Op, State, \
-    encode_header
+from swift_lightsync.proar.core.oplog import (
+    CHUNK,
+    RECORD,
+    Entry,
+    Op,
+    State,
+    encode_header,
+)
 from tests.crash.losf_power import Disk
 from tests.crash.losf_steps import Steps, kill_self
 from tests.crash.proar_world import DEVICE, LogWorld, path_hash

@@ -15,10 +15,10 @@ from swift.common.utils import Timestamp, hash_path
 from swift.obj.diskfile import get_data_dir
 
 from swift_lightsync.object_server import ObjectController
-from swift_lightsync.proar.cursor_file import read_cursors, write_cursors
+from swift_lightsync.proar.core.oplog import State
+from swift_lightsync.proar.log.cursor_file import read_cursors, write_cursors
+from swift_lightsync.proar.log.oplog_file import Oplog
 from swift_lightsync.proar.names import SLOT_HEADER, cursors_path, log_path
-from swift_lightsync.proar.oplog import State
-from swift_lightsync.proar.oplog_file import Oplog
 from tests.crash.losf_world import Child
 from tests.unit.sync.fixtures import CapturingLogger
 

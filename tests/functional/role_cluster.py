@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import swiftclient
 
 from swift_lightsync.proar.names import LOG_SUFFIX, logs_path
-from swift_lightsync.proar.role_nodes import Roles
+from swift_lightsync.proar.proxy.role_nodes import Roles
 from tests.functional.clusters import R3, object_servers, wait_for
 from tests.functional.history import Outage
 from tests.functional.objects import ClusterObjects

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from swift.common.utils import Timestamp
 
 from swift_losf.format.layout import Layout
-from swift_losf.index.client import IndexClient
+from swift_losf.index.index_client import IndexClient
 from tests.functional.objects import ClusterObjects
 
 #: seconds that an answer may take on a busy machine

@@ -11,7 +11,7 @@ import json
 import os
 import time
 
-from swift_lightsync.versioning.middleware import Versioning
+from swift_lightsync.versioning.proxy.middleware import Versioning
 
 
 class Clock:

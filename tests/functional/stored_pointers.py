@@ -7,11 +7,16 @@ from typing import Optional, Tuple
 
 from swift.common.utils import get_logger
 
-from swift_lightsync.versioning.keys import WriteRepairKeys
-from swift_lightsync.versioning.row_wire import Query
-from swift_lightsync.versioning.rowdata import Entry, Pointer, entry_of, \
-    listed_entry, pointer_of
-from swift_lightsync.versioning.rows import Rows
+from swift_lightsync.versioning.core.keys import WriteRepairKeys
+from swift_lightsync.versioning.core.row_data import (
+    Entry,
+    Pointer,
+    entry_of,
+    listed_entry,
+    pointer_of,
+)
+from swift_lightsync.versioning.rows.row_wire import Query
+from swift_lightsync.versioning.rows.rows import Rows
 
 
 @dataclass(frozen=True)

@@ -12,11 +12,11 @@ import unittest
 
 import pytest
 
+from cosbench.controller.run_store import Archive
 from tests.functional.chromium import Chromium, executable
-from tests.unit.tools.cosbench.console.sites import evil
-from tests.unit.tools.cosbench.documents import operation, work, wrapped
-from tests.unit.tools.cosbench.processes import BEARER, Client, Listener
-from tools.cosbench.controller.archive import Archive
+from tests.unit.cosbench.console.sites import evil
+from tests.unit.cosbench.documents import operation, work, wrapped
+from tests.unit.cosbench.processes import BEARER, Client, Listener
 
 READ = operation('containers=c(1);objects=u(1,9)', 'read', 'ratio="80"')
 WRITE = operation('containers=c(1);objects=s(1,99);sizes=c(1)KB', 'write',

@@ -13,14 +13,14 @@ import unittest
 
 import pytest
 
+from cosbench.measure.result import Result
 from tests.functional.keystone import PASSWORD, REGION, Keystone
 from tests.functional.served import ask
-from tests.unit.tools.cosbench.documents import operation, work, wrapped
-from tests.unit.tools.cosbench.processes import cosbench
+from tests.unit.cosbench.documents import operation, work, wrapped
+from tests.unit.cosbench.processes import cosbench
 from tests.waiting import wait_for
 from tools.cluster import Cluster, ClusterSpec, Policy, free_base_port
 from tools.cluster.conf import PIPELINE
-from tools.cosbench.measure.result import Result
 
 #: Seconds that a token is good for, and that the longest run takes.
 EXPIRATION, RUNTIME = 30, 75

@@ -13,8 +13,13 @@ from glob import glob
 from itertools import combinations
 
 from swift_lightsync.sync.fingerprint import CHANGED_FILE
-from tests.functional.clusters import OPTIONS, R3, R5, object_servers, \
-    play_round
+from tests.functional.clusters import (
+    OPTIONS,
+    R3,
+    R5,
+    object_servers,
+    play_round,
+)
 from tests.functional.objects import ClusterObjects
 
 #: Timestamps of versions: old enough, and not old enough to be reclaimed.

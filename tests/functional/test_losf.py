@@ -16,8 +16,7 @@ from swift.common.utils import FileLikeIter
 from swiftclient.exceptions import ClientException
 
 from swift_losf.format.header import HEADER_LENGTH
-from tests.functional.clusters import R3, object_servers, play_round, \
-    wait_for
+from tests.functional.clusters import R3, object_servers, play_round, wait_for
 from tests.functional.served import ServedObjects
 from tools.cluster import ClusterSpec, Policy
 

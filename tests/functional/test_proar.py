@@ -13,7 +13,7 @@ from contextlib import ExitStack
 import swiftclient
 from swift.common.utils import hash_path
 
-from swift_lightsync.proar.role_ring import roles, slot_of
+from swift_lightsync.proar.core.role_ring import roles, slot_of
 from tests.functional.clusters import R3, object_servers, wait_for
 from tests.functional.objects import ClusterObjects
 from tests.functional.served import ServedObjects

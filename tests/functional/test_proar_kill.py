@@ -12,8 +12,12 @@ import unittest
 import pytest
 
 from tests.functional.history_case import HistoryCase
-from tests.functional.role_cluster import CONVERGER, OBJECT_SERVER, PROXY, \
-    REPLICATION_SERVER
+from tests.functional.role_cluster import (
+    CONVERGER,
+    OBJECT_SERVER,
+    PROXY,
+    REPLICATION_SERVER,
+)
 
 DAEMONS = OBJECT_SERVER, REPLICATION_SERVER, CONVERGER, PROXY
 #: seconds between two deaths, and before a daemon is back, at most

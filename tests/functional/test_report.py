@@ -6,7 +6,7 @@ import os
 import time
 import unittest
 
-from swift_lightsync.sync import replica_ring
+from swift_lightsync.sync.core import replica_ring
 from tests.functional.clusters import R3, R5, object_servers, play_round
 from tests.functional.objects import ClusterObjects
 

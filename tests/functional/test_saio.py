@@ -13,7 +13,12 @@ from swift.common.utils import hash_path
 
 from tests.waiting import wait_for
 from tools.cluster import (
-    Cluster, ClusterError, ClusterSpec, Reachability, free_base_port)
+    Cluster,
+    ClusterError,
+    ClusterSpec,
+    Reachability,
+    free_base_port,
+)
 from tools.cluster.processes import all_processes
 
 ROOT_ONLY = unittest.skipUnless(os.geteuid() == 0, 'needs root')

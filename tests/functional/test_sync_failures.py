@@ -14,10 +14,16 @@ from glob import glob
 
 import pytest
 
-from swift_lightsync.sync.failure_table import ERROR_SUPPRESSION_INTERVAL
+from swift_lightsync.sync.core.failure_table import ERROR_SUPPRESSION_INTERVAL
 from swift_lightsync.sync.names import FAILURES_FILE
-from tests.functional.clusters import R3, R5, RunningPass, SyncCase, \
-    wait_for, with_options
+from tests.functional.clusters import (
+    R3,
+    R5,
+    RunningPass,
+    SyncCase,
+    wait_for,
+    with_options,
+)
 
 QUICK = with_options(conn_timeout=2, http_timeout=5)
 NO_ANSWER = 'No answer to the sync message to '

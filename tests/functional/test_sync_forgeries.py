@@ -12,12 +12,14 @@ import unittest
 from glob import glob
 from tempfile import TemporaryDirectory
 
-from swift_lightsync.sync import exchange_message
+from swift_lightsync.sync.core.failure_table import (
+    ERROR_SUPPRESSION_LIMIT,
+    MAX_ROWS,
+)
+from swift_lightsync.sync.core.partition_set import PartitionSet
 from swift_lightsync.sync.failure_store import FailureStore
-from swift_lightsync.sync.failure_table import ERROR_SUPPRESSION_LIMIT, \
-    MAX_ROWS
-from swift_lightsync.sync.partition_set import PartitionSet
-from swift_lightsync.sync.sync_message import encode_roots
+from swift_lightsync.sync.wire import exchange_message
+from swift_lightsync.sync.wire.sync_message import encode_roots
 from tests.functional.clusters import R3, SyncCase, play_round
 
 ROOT = '0123456789abcdef0123456789abcdef'

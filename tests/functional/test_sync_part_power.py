@@ -6,8 +6,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from swift.common.direct_client import DirectClientException, \
-    direct_get_object
+from swift.common.direct_client import DirectClientException, direct_get_object
 
 from tests.functional.clusters import R3, SyncCase, play_round
 from tests.unit.patches.swift_copy import copy_swift

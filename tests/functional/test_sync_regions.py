@@ -4,7 +4,7 @@
 import os
 from collections import Counter
 
-from swift_lightsync.report.records import read
+from swift_lightsync.sync.recon_records import read
 from tests.functional.clusters import SyncCase, play_round, with_options
 from tools.cluster import Policy
 

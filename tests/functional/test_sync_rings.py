@@ -6,8 +6,16 @@ from contextlib import ExitStack
 
 import pytest
 
-from tests.functional.clusters import R3, R5, Gate, RunningPass, SyncCase, \
-    play_round, wait_for, with_options
+from tests.functional.clusters import (
+    R3,
+    R5,
+    Gate,
+    RunningPass,
+    SyncCase,
+    play_round,
+    wait_for,
+    with_options,
+)
 from tools.cluster import Policy
 
 

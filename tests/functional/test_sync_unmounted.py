@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """A disk that is away while clients write."""
 
-from swift.common.direct_client import DirectClientException, \
-    direct_get_object, direct_put_object
+from swift.common.direct_client import (
+    DirectClientException,
+    direct_get_object,
+    direct_put_object,
+)
 from swift.common.http import HTTP_INSUFFICIENT_STORAGE
 from swift.common.utils import Timestamp
 

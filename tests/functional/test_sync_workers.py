@@ -5,10 +5,18 @@ import os
 
 import pytest
 
-from swift_lightsync.report.records import read
-from swift_lightsync.sync import replica_ring
-from tests.functional.clusters import OPTIONS, R3, Gate, RunningPass, \
-    SyncCase, play_round, wait_for, with_options
+from swift_lightsync.sync.core import replica_ring
+from swift_lightsync.sync.recon_records import read
+from tests.functional.clusters import (
+    OPTIONS,
+    R3,
+    Gate,
+    RunningPass,
+    SyncCase,
+    play_round,
+    wait_for,
+    with_options,
+)
 
 #: A node has failed at the first exception, for as long as the tests take.
 FAILURES = {'DEFAULT': {'error_suppression_limit': 1,

@@ -10,13 +10,17 @@ import time
 import unittest
 from hashlib import sha256
 
-from swift_lightsync.versioning import shipping
-from swift_lightsync.versioning.rowdata import Entry
-from swift_lightsync.versioning.shipping import MAX_HEAD, Shipment
-from swift_lightsync.versioning.signature import HEAD_HEADER, HEADER, \
-    Signed, trailer
-from swift_lightsync.versioning.stamp import TICKS, Stamp
-from swift_lightsync.versioning.version import Version
+from swift_lightsync.versioning.core import shipping
+from swift_lightsync.versioning.core.row_data import Entry
+from swift_lightsync.versioning.core.shipping import MAX_HEAD, Shipment
+from swift_lightsync.versioning.core.signature import (
+    HEAD_HEADER,
+    HEADER,
+    Signed,
+    trailer,
+)
+from swift_lightsync.versioning.core.stamp import TICKS, Stamp
+from swift_lightsync.versioning.core.version import Version
 from tests.functional.sites_case import SitesCase
 
 

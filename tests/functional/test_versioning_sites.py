@@ -12,8 +12,12 @@ from concurrent.futures import ThreadPoolExecutor
 import swiftclient
 
 from tests.functional.clusters import wait_for
-from tests.functional.sites_case import PROPAGATOR, SitesCase, kill_one, \
-    start_missing
+from tests.functional.sites_case import (
+    PROPAGATOR,
+    SitesCase,
+    kill_one,
+    start_missing,
+)
 
 
 class TestAgreement(SitesCase):

@@ -17,12 +17,17 @@ from tempfile import mkdtemp
 
 import pytest
 import swiftclient
-from hypothesis import HealthCheck, Phase, given, settings, strategies as st
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
 
 from tests.functional.clusters import wait_for
 from tests.functional.site_clocks import Clock
-from tests.functional.sites_case import PROPAGATOR, SitesCase, kill_one, \
-    start_missing
+from tests.functional.sites_case import (
+    PROPAGATOR,
+    SitesCase,
+    kill_one,
+    start_missing,
+)
 from tests.functional.stored_pointers import stored
 from tools.cluster.sites import names
 

@@ -19,8 +19,13 @@ import pytest
 import swiftclient
 
 from tests.functional.clusters import wait_for
-from tests.functional.sites_case import PROPAGATOR, PROXY, kill_one, \
-    running_sites, start_missing
+from tests.functional.sites_case import (
+    PROPAGATOR,
+    PROXY,
+    kill_one,
+    running_sites,
+    start_missing,
+)
 from tests.functional.stored_pointers import stored
 
 CONTAINER, OBJECT = 'c', 'o'

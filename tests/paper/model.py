@@ -7,9 +7,8 @@ Nothing of the protocol is written again here: roots, rings and rounds are the
 product's.
 """
 
-from swift_lightsync.sync import merkle, replica_ring
-from swift_lightsync.sync.sync_round import Answer, Check, sync_round
-
+from swift_lightsync.sync.core import merkle, replica_ring
+from swift_lightsync.sync.core.sync_round import Answer, Check, sync_round
 
 #: The number of the one partition: one for which a ring of five devices of one
 #: region stands in the order of their ids, as the paper draws it.

@@ -5,9 +5,10 @@ import unittest
 from collections import Counter
 from itertools import combinations, permutations
 
-from hypothesis import given, strategies as st
+from hypothesis import given
+from hypothesis import strategies as st
 
-from swift_lightsync.sync import replica_ring
+from swift_lightsync.sync.core import replica_ring
 from tests.paper.model import PARTITION, Replicas, devices
 
 

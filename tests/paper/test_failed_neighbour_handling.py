@@ -4,8 +4,8 @@
 import unittest
 from itertools import combinations, permutations
 
-from swift_lightsync.sync.failure_table import FailureTable
-from swift_lightsync.sync.sync_round import Answer
+from swift_lightsync.sync.core.failure_table import FailureTable
+from swift_lightsync.sync.core.sync_round import Answer
 from tests.paper.model import Replicas
 
 

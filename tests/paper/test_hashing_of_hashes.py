@@ -5,8 +5,9 @@ import unittest
 from hashlib import md5
 from itertools import combinations
 
-from swift_lightsync.sync import merkle, sync_message
-from swift_lightsync.sync.partition_set import PartitionSet
+from swift_lightsync.sync.core import merkle
+from swift_lightsync.sync.core.partition_set import PartitionSet
+from swift_lightsync.sync.wire import sync_message
 
 
 def suffix_hashes(count):

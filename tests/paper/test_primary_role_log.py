@@ -6,8 +6,8 @@ import unittest
 
 from swift.common.utils import Timestamp, hash_path
 
-from swift_lightsync.proar.cursor_file import write_cursors
-from swift_lightsync.proar.oplog import last_commit, start_of
+from swift_lightsync.proar.core.oplog import last_commit, start_of
+from swift_lightsync.proar.log.cursor_file import write_cursors
 from tests.unit.proar.server_world import ServerTestCase
 
 VERBS = ('PUT', 'PUT', 'DELETE', 'POST', 'DELETE')

@@ -11,8 +11,8 @@ import unittest
 from swift.common.utils import hash_path
 
 from swift_lightsync.object_server import ObjectController
+from swift_lightsync.proar.log.oplog_file import Oplog
 from swift_lightsync.proar.names import cursors_path, log_path
-from swift_lightsync.proar.oplog_file import Oplog
 from tests.unit.proar.proxy_world import ProxyCase
 
 

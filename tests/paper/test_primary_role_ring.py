@@ -6,7 +6,7 @@ import unittest
 from collections import Counter
 from hashlib import md5
 
-from swift_lightsync.proar import role_ring
+from swift_lightsync.proar.core import role_ring
 
 OBJECTS = 30000
 

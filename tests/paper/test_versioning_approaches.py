@@ -7,13 +7,20 @@ Requests go to real container servers; what is counted is rounds.
 
 import unittest
 
-from swift_lightsync.versioning.keys import ReadRepairKeys, WriteRepairKeys
-from swift_lightsync.versioning.rowdata import Entry
-from swift_lightsync.versioning.read_repair import ReadRepair
-from swift_lightsync.versioning.stamp import Stamp, offset_of
-from swift_lightsync.versioning.version import Vector, Version, frontier, \
-    latest
-from swift_lightsync.versioning.write_repair import WriteRepair
+from swift_lightsync.versioning.core.keys import (
+    ReadRepairKeys,
+    WriteRepairKeys,
+)
+from swift_lightsync.versioning.core.row_data import Entry
+from swift_lightsync.versioning.core.stamp import Stamp, offset_of
+from swift_lightsync.versioning.core.version import (
+    Vector,
+    Version,
+    frontier,
+    latest,
+)
+from swift_lightsync.versioning.strategies.read_repair import ReadRepair
+from swift_lightsync.versioning.strategies.write_repair import WriteRepair
 from tests.unit.versioning.fakes import NOW, SITES, SiteCase
 
 HIDDEN = '/a/\0site-versions\0c'

@@ -3,7 +3,8 @@
 
 import math
 
-from hypothesis import HealthCheck, Phase, settings, strategies as st
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis import strategies as st
 
 from tools.simulation.network import Reach
 from tools.simulation.world import Settings, World

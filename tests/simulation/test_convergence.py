@@ -3,11 +3,22 @@
 
 import unittest
 
-from hypothesis import given, note, strategies as st
+from hypothesis import given, note
+from hypothesis import strategies as st
 
-from tests.simulation.cluster import CALM_ROUNDS, LIGHTSYNC, QUICK, calm, \
-    failures, newest, rounds_until_equal, rounds_until_quiet, suffer, \
-    world, write
+from tests.simulation.cluster import (
+    CALM_ROUNDS,
+    LIGHTSYNC,
+    QUICK,
+    calm,
+    failures,
+    newest,
+    rounds_until_equal,
+    rounds_until_quiet,
+    suffer,
+    world,
+    write,
+)
 from tools.simulation.network import Reach
 
 

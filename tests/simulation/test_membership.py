@@ -4,10 +4,17 @@
 import math
 import unittest
 
-from hypothesis import given, strategies as st
+from hypothesis import given
+from hypothesis import strategies as st
 
-from tests.simulation.cluster import CALM_ROUNDS, LIGHTSYNC, QUICK, \
-    rounds_until_equal, world, write
+from tests.simulation.cluster import (
+    CALM_ROUNDS,
+    LIGHTSYNC,
+    QUICK,
+    rounds_until_equal,
+    world,
+    write,
+)
 from tools.simulation.costs import TODAY
 from tools.simulation.network import Reach
 

@@ -3,12 +3,22 @@
 
 import unittest
 
-from hypothesis import given, strategies as st
+from hypothesis import given
+from hypothesis import strategies as st
 
-from swift_lightsync.sync.failure_table import ERROR_SUPPRESSION_INTERVAL
-from swift_lightsync.sync.notice import Notice
-from tests.simulation.cluster import CALM_ROUNDS, LIGHTSYNC, QUICK, calm, \
-    failures, rounds_until_equal, suffer, world, write
+from swift_lightsync.sync.core.failure_table import ERROR_SUPPRESSION_INTERVAL
+from swift_lightsync.sync.wire.notice import Notice
+from tests.simulation.cluster import (
+    CALM_ROUNDS,
+    LIGHTSYNC,
+    QUICK,
+    calm,
+    failures,
+    rounds_until_equal,
+    suffer,
+    world,
+    write,
+)
 from tools.simulation.network import Reach
 
 SEEDS = st.integers(0, 2 ** 16)

@@ -3,10 +3,15 @@
 
 import unittest
 
-from hypothesis import given, strategies as st
+from hypothesis import given
+from hypothesis import strategies as st
 
-from tests.simulation.cluster import LIGHTSYNC, QUICK, rounds_until_equal, \
-    world
+from tests.simulation.cluster import (
+    LIGHTSYNC,
+    QUICK,
+    rounds_until_equal,
+    world,
+)
 
 SEEDS = st.integers(0, 2 ** 16)
 

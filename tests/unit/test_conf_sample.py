@@ -10,16 +10,19 @@ from swift.obj.replicator import ObjectReplicator
 from swift.obj.server import ObjectController as StockController
 
 import swift_lightsync
-from swift_lightsync import proxy_server
+from swift_lightsync import proxy_server, recon_filter
 from swift_lightsync.object_server import ObjectController
-from swift_lightsync.proar.converger_options import ConvergerOptions
-from swift_lightsync.proar.policy_options import PolicyOptions, \
-    primary_role_policies
-from swift_lightsync.report import recon_filter
+from swift_lightsync.proar.converger.converger_options import (
+    ConvergerOptions,
+)
+from swift_lightsync.proar.proxy.policy_options import (
+    PolicyOptions,
+    primary_role_policies,
+)
 from swift_lightsync.sync.replicator import LightSyncReplicator
-from swift_lightsync.versioning import middleware
-from swift_lightsync.versioning.options import FilterOptions
-from swift_losf.manager import IndexServerManager
+from swift_lightsync.versioning.proxy import middleware
+from swift_lightsync.versioning.proxy.filter_options import FilterOptions
+from swift_losf.daemon.manager import IndexServerManager
 from swift_losf.options import LosfOptions, ManagerOptions
 from tests.unit.sync.fixtures import SwiftTestCase, node, ring_of
 

@@ -8,8 +8,8 @@ from swift.common.swob import Request
 from swift.obj import server
 
 from swift_lightsync import object_server
-from swift_lightsync.sync.partition_set import PartitionSet
-from swift_lightsync.sync.sync_message import encode_roots
+from swift_lightsync.sync.core.partition_set import PartitionSet
+from swift_lightsync.sync.wire.sync_message import encode_roots
 from tests.unit.sync.fixtures import SwiftTestCase
 
 MESSAGE = encode_roots(PartitionSet((0,)), ('ab' * 16,))

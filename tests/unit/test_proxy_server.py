@@ -12,11 +12,11 @@ from swift.proxy import server
 from swift.proxy.controllers.obj import ReplicatedObjectController
 
 from swift_lightsync import proxy_server
-from swift_lightsync.proar.attempts import QuorumWrite
-from swift_lightsync.proar.controller import PrimaryRoleController
-from swift_lightsync.proar.policy_options import PolicyOptions
-from swift_lightsync.sync.options import OptionError
-from swift_lightsync.versioning.rowless import ROWLESS
+from swift_lightsync.common.conf_options import OptionError
+from swift_lightsync.common.rowless import ROWLESS
+from swift_lightsync.proar.proxy.attempts import QuorumWrite
+from swift_lightsync.proar.proxy.controller import PrimaryRoleController
+from swift_lightsync.proar.proxy.policy_options import PolicyOptions
 from tests.unit.sync.fixtures import SwiftTestCase, node, ring_of
 
 CONF = """

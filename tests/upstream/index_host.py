@@ -20,8 +20,8 @@ import time
 
 from eventlet import patcher
 
+from swift_losf.daemon.index_server import IndexServer, Options
 from swift_losf.format.layout import Layout
-from swift_losf.index.server import IndexServer, Options
 from tests.upstream import source
 
 TIMEOUT = 30  # seconds that a server has to come up

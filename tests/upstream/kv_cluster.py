@@ -3,7 +3,7 @@
 
 from swift.common.storage_policy import POLICIES
 
-from swift_losf.manager import kv_policies
+from swift_losf.daemon.manager import kv_policies
 from tests.upstream.kv_content import VolumeContent
 
 

@@ -10,10 +10,10 @@ from functools import lru_cache
 from swift.common.storage_policy import POLICIES
 from swift.obj.diskfile import valid_suffix
 
+from swift_losf.diskfile.store import Store
 from swift_losf.format.header import HEADER_LENGTH
 from swift_losf.format.layout import Layout, ObjectPath, policies_in
 from swift_losf.options import LosfOptions
-from swift_losf.store import Store
 from tests.upstream.paths import real_listdir
 
 _HASH = re.compile(r'[0-9a-f]{32}\Z')

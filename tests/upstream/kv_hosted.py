@@ -17,7 +17,11 @@ from swift.common.storage_policy import REPL_POLICY
 from swift.common.utils import Timestamp
 from swift.obj import diskfile
 
-from swift_losf.kvfile import KVDiskFile, KVDiskFileManager, KVDiskFileWriter
+from swift_losf.diskfile.kvfile import (
+    KVDiskFile,
+    KVDiskFileManager,
+    KVDiskFileWriter,
+)
 from tests.upstream.index_host import IndexHost
 from tests.upstream.kv_content import VolumeContent
 

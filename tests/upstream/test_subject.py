@@ -33,7 +33,7 @@ class TestSubjects(unittest.TestCase):
 
     def test_a_subject_needs_nothing_installed_to_be_read(self):
         self.assertEqual(
-            'swift_losf.kvfile:KVDiskFileReader',
+            'swift_losf.diskfile.kvfile:KVDiskFileReader',
             subject.load('kv').rows[-1].ours)
 
 

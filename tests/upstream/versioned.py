@@ -11,7 +11,7 @@ from importlib import import_module
 
 from swift.common.middleware import symlink, versioned_writes
 
-from swift_lightsync.versioning import middleware
+from swift_lightsync.versioning.proxy import middleware
 
 SITE = 'here'
 _symlink_factory = symlink.filter_factory

@@ -12,7 +12,13 @@ from tools.cluster.cluster import Cluster
 from tools.cluster.disks import DIRECTORY_NOTE
 from tools.cluster.errors import ClusterError
 from tools.cluster.spec import (
-    DISKS, NETWORKS, REPLICATORS, SYNC_METHODS, ClusterSpec, Policy)
+    DISKS,
+    NETWORKS,
+    REPLICATORS,
+    SYNC_METHODS,
+    ClusterSpec,
+    Policy,
+)
 
 DEFAULT_DIR = os.path.join(REPO, '.saio')
 EXPORTED = ('PATH', 'SWIFT_DIR', 'ST_AUTH', 'ST_USER', 'ST_KEY')

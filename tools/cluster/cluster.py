@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The cluster as one object: what the command line and the tests drive."""
 
-from contextlib import contextmanager
 import fcntl
 import os
 import shutil
 import sysconfig
+from contextlib import contextmanager
 
 from swift.common import utils
 from swift.common.ring import Ring

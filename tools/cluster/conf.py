@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Renders every conf file of a cluster from its spec."""
 
-from configparser import RawConfigParser
 import os
 import pwd
+from configparser import RawConfigParser
 
 PIPELINE = (
     'catch_errors gatekeeper healthcheck proxy-logging cache listing_formats '

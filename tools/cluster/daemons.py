@@ -19,7 +19,7 @@ from tools.cluster.errors import ClusterError
 from tools.cluster.layout import NODE_SERVERS, device_name
 
 LOG_SINK = 'tools.cluster.logsink'
-INDEX_SERVER = 'swift_losf.index.server'
+INDEX_SERVER = 'swift_losf.daemon.index_server'
 #: module: name
 MODULES = {LOG_SINK: 'logsink', INDEX_SERVER: 'index-server'}
 INDEX_MANAGER = 'object-losf'

@@ -6,9 +6,9 @@ An image can be unmounted to stand for a lost disk. A directory lies on
 whatever filesystem holds the cluster; on ext4, metadata above 4 KiB fails.
 """
 
-from concurrent.futures import ThreadPoolExecutor
 import os
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 
 from tools.cluster import commands
 from tools.cluster.errors import ClusterError

@@ -6,8 +6,8 @@ Daemons are told apart by the paths on their command line, so every process
 of a cluster is given at least one path below the cluster's directory.
 """
 
-from dataclasses import dataclass
 import os
+from dataclasses import dataclass
 
 #: swift-init's name of the servers of a node -> the service they belong to
 NODE_SERVERS = {

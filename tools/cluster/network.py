@@ -10,9 +10,9 @@ since on loopback nothing tells which node sent it.
 namespace of its own; a partition works in both directions.
 """
 
-from dataclasses import dataclass
 import enum
 import hashlib
+from dataclasses import dataclass
 
 from tools.cluster import commands
 from tools.cluster.errors import ClusterError

@@ -7,11 +7,11 @@ holds, a path below the cluster's directory. So nothing depends on pid files
 that a crash leaves behind, and workers and children are found as well.
 """
 
-from dataclasses import dataclass
 import os
 import signal
 import subprocess
 import time
+from dataclasses import dataclass
 
 from tools.cluster.errors import ClusterError
 

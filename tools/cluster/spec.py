@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a development cluster consists of: one frozen, checked value."""
 
-from dataclasses import asdict, dataclass, field, fields, replace
 import json
 import os
 import re
+from dataclasses import asdict, dataclass, field, fields, replace
 
 from tools.cluster import layout
 from tools.cluster.errors import ClusterError

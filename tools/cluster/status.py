@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is seen of a cluster from outside, and how `status` prints it."""
 
-from dataclasses import dataclass
 import os
+from dataclasses import dataclass
 
 from tools.cluster.network import Reachability
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``python -m tools.cosbench``"""
+"""``python -m cosbench``"""
 
 import sys
 
-from tools.cosbench.cli import main
+from cosbench.commands.cli import main
 
 if __name__ == '__main__':
     sys.exit(main())

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the acts have in common: a cluster, its users, a look at its disks."""
 
+import os
+import time
 from dataclasses import dataclass, field
 from itertools import count
-import os
 from threading import Lock
-import time
 
 from tools.demonstration import replicas
 from tools.demonstration.client import THREADS, Client

@@ -6,9 +6,9 @@ They come from this project's tree, the installed packages and Python's
 standard library, in an order that depends on their names alone.
 """
 
-from dataclasses import dataclass
 import os
 import sysconfig
+from dataclasses import dataclass
 
 import tools
 from tools.demonstration.errors import DemoError

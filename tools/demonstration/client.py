@@ -7,12 +7,12 @@ than the one that an operation calls for ends the batch with a DemoError:
 nothing is retried, nothing is passed over.
 """
 
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 import hashlib
-from http.client import HTTPConnection, HTTPException
 import json
 import threading
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from http.client import HTTPConnection, HTTPException
 from urllib.parse import quote, unquote, urlsplit
 
 from tools.demonstration.errors import DemoError

@@ -11,7 +11,7 @@ import os
 from swift.common.utils import hash_path, storage_directory
 from swift.obj.diskfile import DATADIR_BASE
 
-from swift_lightsync.proar.role_nodes import Roles
+from swift_lightsync.proar.proxy.role_nodes import Roles
 
 
 class Copies:

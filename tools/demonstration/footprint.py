@@ -7,9 +7,9 @@ directory, hashes and lock of each partition, and what volumes need besides
 themselves and their index.
 """
 
+import os
 from contextlib import suppress
 from dataclasses import dataclass
-import os
 
 from swift_losf.format.layout import Layout
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What clients of a site see of an object's versions, and what they must."""
 
-from dataclasses import dataclass, fields
 import json
+from dataclasses import dataclass, fields
 
-from swift_lightsync.versioning.stamp import Stamp
+from swift_lightsync.versioning.core.stamp import Stamp
 from tools.demonstration.client import Client
 from tools.demonstration.errors import DemoError
 

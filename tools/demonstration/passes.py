@@ -7,13 +7,13 @@ the cluster uses the network then: all bytes that the loopback interface
 carries meanwhile are the pass's.
 """
 
-from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
 import json
 import os
 import resource
 import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 
 from tools.benchmarks.sync import request_log
 from tools.benchmarks.sync.measure import cpu_seconds

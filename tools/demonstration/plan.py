@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What happens to which object: decided by the number of files alone."""
 
-from dataclasses import dataclass
 import random
+from dataclasses import dataclass
 
 from tools.demonstration.client import ObjectName
 

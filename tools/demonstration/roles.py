@@ -7,11 +7,11 @@ well, then one that does not answer. Then a primary role dies right after it
 has acknowledged what nobody else has yet.
 """
 
+import time
 from collections import Counter
 from dataclasses import dataclass
 from signal import SIGCONT, SIGKILL, SIGSTOP
 from statistics import median
-import time
 
 from tools.cluster.processes import wait_until
 from tools.demonstration import catalogue
@@ -20,7 +20,11 @@ from tools.demonstration.copies import Copies
 from tools.demonstration.epilogue import saio
 from tools.demonstration.errors import DemoError
 from tools.demonstration.plan import (
-    LARGE, ROLE_FILES, RolePlan, make_role_plan)
+    LARGE,
+    ROLE_FILES,
+    RolePlan,
+    make_role_plan,
+)
 from tools.demonstration.stage import NODE_TIMEOUT
 from tools.demonstration.writes import Write, print_copies, print_times
 

@@ -6,11 +6,11 @@ On a terminal a progress line is rewritten in place; elsewhere there is a new
 one every few seconds.
 """
 
-from contextlib import contextmanager
 import sys
 import textwrap
 import threading
 import time
+from contextlib import contextmanager
 
 WIDTH = 79
 INDENT = '  '

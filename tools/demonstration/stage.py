@@ -9,9 +9,9 @@ act; what is in volumes needs ssync. ``roles`` is that of the third. ``sites``
 has those of the fourth, while it is played.
 """
 
-from contextlib import suppress
 import fcntl
 import os
+from contextlib import suppress
 
 from tools.benchmarks.sync.site import OPTIONS
 from tools.cluster import Cluster, ClusterSpec, Policy, commands

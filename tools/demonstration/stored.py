@@ -7,19 +7,19 @@ policy that keeps objects in volumes, a record in a volume. Either counts with
 its name, size, content and metadata.
 """
 
-from dataclasses import dataclass
 import hashlib
 import os
-from pickle import UnpicklingError  # nosec: B403
 import re
+from dataclasses import dataclass
+from pickle import UnpicklingError  # nosec: B403
 
 from swift.common.exceptions import DiskFileError
 from swift.obj.diskfile import DATADIR_BASE, read_metadata
 
+from swift_losf.diskfile.vfile import VFileReader
 from swift_losf.errors import IndexUnavailable
 from swift_losf.format.layout import Layout, policies_in
-from swift_losf.index.client import IndexClient
-from swift_losf.vfile import VFileReader
+from swift_losf.index.index_client import IndexClient
 from tools.demonstration.errors import DemoError
 
 WITH_METADATA = ('.data', '.meta', '.ts')

@@ -7,11 +7,11 @@ lines are healed all sites have all versions, and the same one is the latest.
 The sites are gone when the act is over, however it ends.
 """
 
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 import os
 import signal
 import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 
 from tools import REPO
 from tools.cluster import ClusterError, ports, relay

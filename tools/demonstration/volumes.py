@@ -7,21 +7,24 @@ whose objects are in volumes. Then the servers of the volumes are killed amid
 uploads.
 """
 
+import os
 from contextlib import suppress
 from dataclasses import dataclass
-import os
 from signal import SIGKILL
 
 from swift_losf.errors import IndexUnavailable
 from swift_losf.format.layout import Layout
-from swift_losf.index.client import IndexClient
+from swift_losf.index.index_client import IndexClient
 from tools.cluster.processes import wait_until
 from tools.demonstration import catalogue, footprint
 from tools.demonstration.act import Act
 from tools.demonstration.epilogue import saio
 from tools.demonstration.errors import DemoError
 from tools.demonstration.plan import (
-    SmallPlan, make_small_plan, small_files_needed)
+    SmallPlan,
+    make_small_plan,
+    small_files_needed,
+)
 from tools.demonstration.show import byte_count
 
 #: bytes

@@ -12,14 +12,21 @@ import tempfile
 import time
 from dataclasses import asdict
 
-from swift_lightsync.report import answer, records
-from swift_lightsync.report.records import PairRecord, PassRecord, ReconError
-from swift_lightsync.sync import failure_store, fingerprint, names, notice
+from swift_lightsync.common.recon_record import MAX_BYTES, ReconError
+from swift_lightsync.report import answer
+from swift_lightsync.sync import (
+    failure_store,
+    fingerprint,
+    names,
+    recon_records,
+)
+from swift_lightsync.sync.core.failure_table import REPORT_INTERVAL
+from swift_lightsync.sync.core.sync_round import Answer
 from swift_lightsync.sync.failure_store import FailureStore
-from swift_lightsync.sync.failure_table import REPORT_INTERVAL
 from swift_lightsync.sync.fingerprint import Fingerprint, FingerprintError
-from swift_lightsync.sync.notice import Notice, NoticeError
-from swift_lightsync.sync.sync_round import Answer
+from swift_lightsync.sync.recon_records import PairRecord, PassRecord
+from swift_lightsync.sync.wire import notice
+from swift_lightsync.sync.wire.notice import Notice, NoticeError
 from tools.fuzzing.mutate import JSON
 from tools.fuzzing.target import Target
 
@@ -105,7 +112,7 @@ def _pass(rng):
 def make_recon(rng):
     pairs, passes = ({str(number): make(rng).to_fields() for number in
                       range(rng.choice((0, 1, 3)))} for make in (_pair, _pass))
-    return json.dumps({'version': records.VERSION, 'pairs': pairs,
+    return json.dumps({'version': recon_records.VERSION, 'pairs': pairs,
                        'devices': passes}).encode()
 
 
@@ -185,7 +192,7 @@ def read_failures(directory):
 
 
 def read_recon(directory):
-    return records.read(os.path.join(directory, records.FILE))
+    return recon_records.read(os.path.join(directory, recon_records.FILE))
 
 
 def _document(name, make, parse, refuses, longest, **more):
@@ -205,8 +212,8 @@ TARGETS = (
               make_large=make_large_failures,
               buffer=failure_store.MAX_BYTES),
     _document('recon', make_recon,
-              FileReader(records.FILE, read_recon).parse, ReconError,
-              records.MAX_BYTES, buffer=records.MAX_BYTES),
+              FileReader(recon_records.FILE, read_recon).parse, ReconError,
+              MAX_BYTES, buffer=MAX_BYTES),
     _document('recon-answer', make_answer, decode_answer, ReconError,
-              records.MAX_BYTES),
+              MAX_BYTES),
 )

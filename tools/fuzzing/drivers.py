@@ -13,18 +13,26 @@ import time
 from contextlib import asynccontextmanager
 from unittest import mock
 
-from tools.cosbench import adaptors
-from tools.cosbench.build import Adaptors
-from tools.cosbench.controller.client import Denied, Driver, Gone, Lost
-from tools.cosbench.controller.measured import Measured
-from tools.cosbench.controller.plan import Address
-from tools.cosbench.controller.share import Share
-from tools.cosbench.driver.server import MAX_BODY, guarded
-from tools.cosbench.driver.service import Service
-from tools.cosbench.driver.signature import NONCE, REQUEST_FIELDS, \
-    SIGNATURE, Gate, Head, Refused, answer_signature, request_fields
-from tools.cosbench.engine.mission import Mission
-from tools.cosbench.engine.states import MissionState
+from cosbench import adaptors
+from cosbench.controller.core.plan import Address
+from cosbench.controller.driver_client import Denied, Driver, Gone, Lost
+from cosbench.controller.measured import Measured
+from cosbench.controller.share import Share
+from cosbench.driver.mission_service import Service
+from cosbench.driver.signature import (
+    NONCE,
+    REQUEST_FIELDS,
+    SIGNATURE,
+    Gate,
+    Head,
+    Refused,
+    answer_signature,
+    request_fields,
+)
+from cosbench.driver.signed_server import MAX_BODY, guarded
+from cosbench.engine.core.mission import Mission
+from cosbench.engine.core.mission_states import MissionState
+from cosbench.workload.build import Adaptors
 from tools.fuzzing.mutate import JSON, edit_text
 from tools.fuzzing.results import make_tally, make_timeline
 from tools.fuzzing.target import Target

@@ -6,13 +6,17 @@ Each goes through the function that the object-server or the replicator
 decodes it with, with what it does first with what came out.
 """
 
-from swift_lightsync.sync import exchange_message as exchange, \
-    missing_message as missing, sync_message
-from swift_lightsync.sync.comparison import differing_slices, slice_roots
-from swift_lightsync.sync.known_sets import KnownSets
-from swift_lightsync.sync.partition_set import MAX_PARTITIONS, PartitionSet, \
-    PartitionSetError
-from swift_lightsync.sync.sync_message import SyncMessageError, Verdict
+from swift_lightsync.sync import missing_message as missing
+from swift_lightsync.sync.core.comparison import differing_slices, slice_roots
+from swift_lightsync.sync.core.partition_set import (
+    MAX_PARTITIONS,
+    PartitionSet,
+    PartitionSetError,
+)
+from swift_lightsync.sync.wire import exchange_message as exchange
+from swift_lightsync.sync.wire import sync_message
+from swift_lightsync.sync.wire.known_sets import KnownSets
+from swift_lightsync.sync.wire.sync_message import SyncMessageError, Verdict
 from tools.fuzzing.mutate import repair_crc
 from tools.fuzzing.target import Target
 

@@ -9,11 +9,16 @@ how it comes: as one, or in pieces.
 import random
 from zlib import crc32
 
-from tools.cosbench.adaptors.errors import OperationError
-from tools.cosbench.adaptors.http1.response import MAX_EXCERPT, MAX_HEAD, \
-    MAX_LINE, Response, header_lines
-from tools.cosbench.adaptors.http1.url import parse_url
-from tools.cosbench.errors import ConfigError
+from cosbench.adaptors.core.http_response import (
+    MAX_EXCERPT,
+    MAX_HEAD,
+    MAX_LINE,
+    Response,
+    header_lines,
+)
+from cosbench.adaptors.core.operation_errors import OperationError
+from cosbench.adaptors.http1.url import parse_url
+from cosbench.errors import ConfigError
 from tools.fuzzing.mutate import edit_text
 from tools.fuzzing.target import Target
 

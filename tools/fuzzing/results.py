@@ -9,14 +9,13 @@ import base64
 import json
 import zlib
 
-from tools.cosbench.measure.document import Node, ResultError
-from tools.cosbench.measure.histogram import Histogram
-from tools.cosbench.measure.result import Result
-from tools.cosbench.measure.sample import Sample
-from tools.cosbench.measure.summary import Metrics
-from tools.cosbench.measure.tally import Tally
-from tools.cosbench.measure.timeline import MAX_INTERVAL, MAX_OPERATIONS, \
-    Timeline
+from cosbench.measure.document import Node, ResultError
+from cosbench.measure.histogram import Histogram
+from cosbench.measure.result import Result
+from cosbench.measure.sample import Sample
+from cosbench.measure.summary import Metrics
+from cosbench.measure.tally import Tally
+from cosbench.measure.timeline import MAX_INTERVAL, MAX_OPERATIONS, Timeline
 from tools.fuzzing.mutate import ANY, JSON
 from tools.fuzzing.target import Target
 

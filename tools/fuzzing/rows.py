@@ -6,16 +6,31 @@ A row is given as four lines: its name, hash, content type and when it was
 modified, as a listing of a container has them.
 """
 
-from swift_lightsync.versioning.keys import ReadRepairKeys, \
-    WriteRepairKeys, hidden_container, user_container
-from swift_lightsync.versioning.pointer import pointer_after
-from swift_lightsync.versioning.row_wire import put_headers, row_of_record
-from swift_lightsync.versioning.rowdata import PURGE_MARKER, entry_of, \
-    history_row, latest_row, listed_entry, null_of, parameters_of, \
-    pointer_of, row_of
-from swift_lightsync.versioning.shipping import MAX_NAME
-from swift_lightsync.versioning.stamp import Stamp
-from swift_lightsync.versioning.version import Vector
+from swift_lightsync.versioning.core.keys import (
+    ReadRepairKeys,
+    WriteRepairKeys,
+    hidden_container,
+    user_container,
+)
+from swift_lightsync.versioning.core.pointer import pointer_after
+from swift_lightsync.versioning.core.row_data import (
+    PURGE_MARKER,
+    entry_of,
+    history_row,
+    latest_row,
+    listed_entry,
+    null_of,
+    parameters_of,
+    pointer_of,
+    row_of,
+)
+from swift_lightsync.versioning.core.shipping import MAX_NAME
+from swift_lightsync.versioning.core.stamp import Stamp
+from swift_lightsync.versioning.core.version import Vector
+from swift_lightsync.versioning.rows.row_wire import (
+    put_headers,
+    row_of_record,
+)
 from tools.fuzzing.mutate import edit, edit_text
 from tools.fuzzing.sites import SITES, make_entry, make_stamp, make_version
 from tools.fuzzing.target import Target

@@ -8,18 +8,33 @@ A request is given as it comes, with its header as the first line.
 import io
 from hashlib import sha256
 
-from swift_lightsync.versioning import shipping, sites_conf
-from swift_lightsync.versioning.keys import Place
-from swift_lightsync.versioning.received import Data, Disconnected, \
-    lengths, read_exactly
-from swift_lightsync.versioning.row_wire import put_headers
-from swift_lightsync.versioning.rowdata import DELETE_MARKER, PURGE_MARKER, \
-    Entry, entry_of, row_of
-from swift_lightsync.versioning.shipping import Offered, Shipment
-from swift_lightsync.versioning.signature import TRAILER, Claim, Signed, \
-    SignatureError, trailer
-from swift_lightsync.versioning.stamp import Stamp
-from swift_lightsync.versioning.version import Vector, Version
+from swift_lightsync.versioning.core import shipping
+from swift_lightsync.versioning.core.keys import Place
+from swift_lightsync.versioning.core.row_data import (
+    DELETE_MARKER,
+    PURGE_MARKER,
+    Entry,
+    entry_of,
+    row_of,
+)
+from swift_lightsync.versioning.core.shipping import Offered, Shipment
+from swift_lightsync.versioning.core.signature import (
+    TRAILER,
+    Claim,
+    SignatureError,
+    Signed,
+    trailer,
+)
+from swift_lightsync.versioning.core.stamp import Stamp
+from swift_lightsync.versioning.core.version import Vector, Version
+from swift_lightsync.versioning.rows.row_wire import put_headers
+from swift_lightsync.versioning.sites import sites_conf
+from swift_lightsync.versioning.sites.received_body import (
+    Data,
+    Disconnected,
+    lengths,
+    read_exactly,
+)
 from tools.fuzzing.mutate import JSON, edit_text
 from tools.fuzzing.target import Target
 

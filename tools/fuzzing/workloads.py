@@ -7,18 +7,19 @@ are read.
 import random
 from itertools import count, islice
 
-from tools.cosbench import headers, writer
-from tools.cosbench.config import Config
-from tools.cosbench.division import Share
-from tools.cosbench.elements import KNOWN
-from tools.cosbench.errors import ConfigError, WorkloadError
-from tools.cosbench.model import Content
-from tools.cosbench.names import containers, objects, trigger
-from tools.cosbench.pacing import pace
-from tools.cosbench.reader import MAX_BYTES, parse, portable, read
-from tools.cosbench.selectors import parse as parse_selector, parse_sizes, \
-    walk
-from tools.cosbench.validate import summary
+from cosbench.document import writer
+from cosbench.document.reader import MAX_BYTES, parse, portable, read
+from cosbench.document.validate import summary
+from cosbench.errors import ConfigError, WorkloadError
+from cosbench.workload import headers
+from cosbench.workload.config import Config
+from cosbench.workload.division import Share
+from cosbench.workload.elements import KNOWN
+from cosbench.workload.model import Content
+from cosbench.workload.names import containers, objects, trigger
+from cosbench.workload.pacing import pace
+from cosbench.workload.selectors import parse as parse_selector
+from cosbench.workload.selectors import parse_sizes, walk
 from tools.fuzzing.mutate import edit, edit_text
 from tools.fuzzing.target import Target
 

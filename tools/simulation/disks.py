@@ -7,7 +7,7 @@ and is left out of the roots; it counts where suffix hashes are sent. A replica
 that has come to a node later begins without any suffix.
 """
 
-from swift_lightsync.sync import merkle
+from swift_lightsync.sync.core import merkle
 
 
 class Replica:

@@ -8,9 +8,9 @@ exchanged one by one, as a stock node does it.
 
 from collections import defaultdict
 
-from swift_lightsync.sync import exchange_message as message, \
-    missing_message
+from swift_lightsync.sync import missing_message
 from swift_lightsync.sync.exchange_batch import PARTITIONS, SUFFIXES
+from swift_lightsync.sync.wire import exchange_message as message
 from tools.simulation.costs import RSYNC_BASE, on_wire
 from tools.simulation.network import Reach
 from tools.simulation.node import RSYNC_TIMEOUT

@@ -7,17 +7,16 @@ known are the product's; what goes on the wire is encoded, and decoded by its
 receiver.
 """
 
-from swift_lightsync.sync import notice, sync_message
-from swift_lightsync.sync.comparison import compare, differing_slices
-from swift_lightsync.sync.failure_table import FailureTable
-from swift_lightsync.sync.known_sets import KnownSets
-from swift_lightsync.sync.neighbours import MAX_NOTIFIED, device_key, \
-    endpoint
-from swift_lightsync.sync.notice import Notice
+from swift_lightsync.sync.core.comparison import compare, differing_slices
+from swift_lightsync.sync.core.failure_table import FailureTable
+from swift_lightsync.sync.core.sync_round import Answer
+from swift_lightsync.sync.neighbours import MAX_NOTIFIED, device_key, endpoint
 from swift_lightsync.sync.sync_batch import MESSAGES
-from swift_lightsync.sync.sync_message import Verdict
-from swift_lightsync.sync.sync_round import Answer
 from swift_lightsync.sync.verb import PATIENCE
+from swift_lightsync.sync.wire import notice, sync_message
+from swift_lightsync.sync.wire.known_sets import KnownSets
+from swift_lightsync.sync.wire.notice import Notice
+from swift_lightsync.sync.wire.sync_message import Verdict
 from tools.simulation.costs import LIGHTSYNC_HEADS, NOTICE_HEADS, on_wire
 from tools.simulation.network import Reach
 from tools.simulation.placement import Sample

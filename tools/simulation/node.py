@@ -6,8 +6,16 @@ with each of its other replicas, suffix by suffix.
 
 from itertools import chain
 
-from tools.simulation.costs import FILE_HEAD, FRAME, HASHES_BASE, \
-    HASHES_EACH, REPLICATE_HEADS, RSYNC_BASE, UNANSWERED, on_wire
+from tools.simulation.costs import (
+    FILE_HEAD,
+    FRAME,
+    HASHES_BASE,
+    HASHES_EACH,
+    REPLICATE_HEADS,
+    RSYNC_BASE,
+    UNANSWERED,
+    on_wire,
+)
 from tools.simulation.network import Reach
 
 #: Seconds after which Swift gives up an rsync.

@@ -3,8 +3,11 @@
 
 from dataclasses import dataclass
 
-from swift_lightsync.sync.sync_round import Exchange, full_exchange_due, \
-    sync_round
+from swift_lightsync.sync.core.sync_round import (
+    Exchange,
+    full_exchange_due,
+    sync_round,
+)
 
 
 @dataclass(frozen=True)

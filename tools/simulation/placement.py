@@ -14,7 +14,7 @@ from functools import cached_property
 
 from swift.common.ring import RingBuilder
 
-from swift_lightsync.sync.comparison import SMALL
+from swift_lightsync.sync.core.comparison import SMALL
 
 
 @dataclass(frozen=True)

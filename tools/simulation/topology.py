@@ -7,7 +7,7 @@ so that a device that has failed is passed over in all of them. Star and chain
 take the devices in the order of the object ring's rows.
 """
 
-from swift_lightsync.sync import replica_ring
+from swift_lightsync.sync.core import replica_ring
 
 
 def ring(part_nodes, partition, device_id, has_failed):

@@ -14,8 +14,14 @@ import unittest
 
 from tools.fuzzing.catalogue import TARGETS
 from tools.fuzzing.cli import main
-from tools.fuzzing.mutate import JSON_VALUES, edit_json_text, mutate, \
-    nest_json_value, repair_crc, set_json_value
+from tools.fuzzing.mutate import (
+    JSON_VALUES,
+    edit_json_text,
+    mutate,
+    nest_json_value,
+    repair_crc,
+    set_json_value,
+)
 from tools.fuzzing.runner import Fuzzer, limits
 from tools.fuzzing.target import Target
 

@@ -7,7 +7,7 @@ from unittest import mock
 from swift.obj import diskfile
 from swift.obj.auditor import AuditorWorker
 
-from swift_losf import audit_order
+from swift_losf.diskfile import audit_order
 from tests.unit.losf.kv_world import KVTest, World, bytes_of
 
 LATER = 2000000000

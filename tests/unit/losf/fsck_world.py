@@ -11,8 +11,14 @@ from swift_losf.fsck import cli as fsck
 from swift_losf.index.db import Database
 from swift_losf.index.index import Index
 from swift_losf.upkeep.sweeper import Sweeper
-from tests.unit.losf.index_world import HASH, NAME, OTHER, PARTITION, \
-    TOMBSTONE, IndexTest
+from tests.unit.losf.index_world import (
+    HASH,
+    NAME,
+    OTHER,
+    PARTITION,
+    TOMBSTONE,
+    IndexTest,
+)
 
 HASHES = [bytes([number]) * 16 for number in range(1, 6)]
 

@@ -13,7 +13,7 @@ from concurrent import futures
 
 import grpc
 
-from swift_losf import index_pb2
+from swift_losf.index import index_pb2
 
 #: names of files -> what a reply is then
 MALFORMED = {

@@ -15,16 +15,14 @@ from unittest import mock
 
 from swift.common import storage_policy, utils
 from swift.common.concurrency import Timeout
-from swift.common.storage_policy import StoragePolicy, \
-    StoragePolicyCollection
+from swift.common.storage_policy import StoragePolicy, StoragePolicyCollection
 from swift.common.swob import Request
-from swift.common.utils import Timestamp, get_logger, hash_path
-from swift.common.utils import md5
+from swift.common.utils import Timestamp, get_logger, hash_path, md5
 from swift.obj.server import ObjectController
 
+from swift_losf.diskfile.kvfile import KVDiskFileManager
 from swift_losf.format.layout import Layout
-from swift_losf.index.client import IndexClient
-from swift_losf.kvfile import KVDiskFileManager
+from swift_losf.index.index_client import IndexClient
 from tests.unit.losf.clients import DEADLINE, wait_for
 from tests.waiting import stop
 
@@ -96,7 +94,7 @@ class World:
     def serve(self, device, *arguments):
         """Start an index server, and wait until it serves."""
         self.servers[device] = subprocess.Popen(
-            [sys.executable, '-m', 'swift_losf.index.server',
+            [sys.executable, '-m', 'swift_losf.daemon.index_server',
              '--device-path', self.path(device), '--policy', '0',
              *arguments], stderr=subprocess.DEVNULL)
         client = IndexClient(self.layout(device).socket, retry_interval=0)

@@ -14,7 +14,7 @@ from swift.common import storage_policy, utils
 from swift.common.storage_policy import StoragePolicyCollection
 from swift.common.utils import Timestamp, get_logger
 
-from swift_losf.kvfile import KVDiskFileManager
+from swift_losf.diskfile.kvfile import KVDiskFileManager
 from tests.unit.losf.kv_world import PARTITION, policy
 
 COUNT = 30

@@ -14,14 +14,13 @@ from unittest import mock
 from swift.common import storage_policy, utils
 from swift.common.concurrency import Timeout, sleep
 from swift.common.ring import Ring, RingData
-from swift.common.storage_policy import (
-    StoragePolicy, StoragePolicyCollection)
+from swift.common.storage_policy import StoragePolicy, StoragePolicyCollection
 
-from swift_losf import manager
+from swift_losf.daemon import manager
+from swift_losf.daemon.manager import IndexServerManager
 from swift_losf.errors import IndexUnavailable
 from swift_losf.format.layout import Layout
-from swift_losf.index.client import IndexClient
-from swift_losf.manager import IndexServerManager
+from swift_losf.index.index_client import IndexClient
 from tests import waiting
 from tests.unit.sync.fixtures import CapturingLogger
 

@@ -5,7 +5,7 @@ import errno
 import os
 import unittest
 
-from swift_losf.vfile import VFileWriter
+from swift_losf.diskfile.vfile import VFileWriter
 from swift_losf.volumes.writable import WritableVolume
 from tests.unit.losf.appending import LONG, AppenderTest
 from tests.unit.losf.volumes import bytes_of, hash_of

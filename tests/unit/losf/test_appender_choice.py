@@ -7,10 +7,10 @@ import os
 import unittest
 from unittest import mock
 
+from swift_losf.diskfile.vfile import VFileWriter
 from swift_losf.format.header import VolumeType
 from swift_losf.format.layout import Layout
-from swift_losf.vfile import VFileWriter
-from swift_losf.volumes.pool import IDLE
+from swift_losf.volumes.volume_pool import IDLE
 from swift_losf.volumes.writable import WritableVolume
 from tests.unit.losf.appending import LONG, AppenderTest
 from tests.unit.losf.volumes import bytes_of, hash_of

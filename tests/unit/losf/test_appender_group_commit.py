@@ -144,7 +144,7 @@ eventlet.monkey_patch()
 from eventlet import tpool
 from swift_losf.format.header import VolumeType
 from swift_losf.format.layout import Layout
-from swift_losf.vfile import VFileReader, VFileWriter
+from swift_losf.diskfile.vfile import VFileReader, VFileWriter
 from swift_losf.volumes.appender import Appender
 from tests.unit.losf.volumes import Options, bytes_of, hash_of
 layout = Layout(sys.argv[1], 0)

@@ -10,7 +10,7 @@ from unittest import mock
 from swift.common.utils import Timestamp
 from swift.obj import diskfile
 
-from swift_losf import audit, audit_order
+from swift_losf.diskfile import audit, audit_order
 from swift_losf.index.channel import Channel
 from tests.unit.losf.auditing import LATER, AuditTest
 from tests.unit.losf.kv_world import PARTITION
@@ -60,7 +60,7 @@ class TestOrder(AuditTest):
         def counted(nearest, page):
             add(nearest, page)
             pages.append(len(nearest._packed))
-        with mock.patch('swift_losf.kvmanager.Walk',
+        with mock.patch('swift_losf.diskfile.kvmanager.Walk',
                         partial(audit.Walk, most=20)), \
                 mock.patch.object(client, 'list_files', list_files), \
                 mock.patch.object(audit_order.Nearest, 'add', counted):
@@ -112,7 +112,7 @@ class TestOrder(AuditTest):
         hashes = self.hashes_of(self.fill(3))
         for failing in ('os.open', 'os.preadv'):
             self.manager.clear_auditor_status(self.policy)
-            with mock.patch('swift_losf.audit.' + failing,
+            with mock.patch('swift_losf.diskfile.audit.' + failing,
                             side_effect=OSError(5, 'test')):
                 self.assertEqual(hashes, self.hashes())
 

@@ -5,12 +5,21 @@ import random
 import unittest
 from unittest import mock
 
-from swift_losf import audit_order
-from swift_losf.audit_order import GAP, LONGEST, STRETCH, HashFiles, \
-    Nearest, first_end, format_left, parse_left, stretches
+from swift_losf.diskfile import audit_order
+from swift_losf.diskfile.audit_order import (
+    GAP,
+    LONGEST,
+    STRETCH,
+    HashFiles,
+    Nearest,
+    first_end,
+    format_left,
+    parse_left,
+    stretches,
+)
 from swift_losf.format.header import SMALL
 from swift_losf.format.keys import Location
-from swift_losf.index.client import Volume
+from swift_losf.index.index_client import Volume
 
 NAME = '1700000000.00001.data'
 END = (2 ** 62, 0)

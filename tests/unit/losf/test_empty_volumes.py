@@ -16,8 +16,7 @@ from swift_losf.upkeep.sweeper import Sweeper
 from swift_losf.volumes.appender import Appender
 from swift_losf.volumes.volume import mark_quarantined
 from swift_losf.volumes.writable import WritableVolume
-from tests.unit.losf.index_world import HASH, NAME, OTHER, PARTITION, \
-    IndexTest
+from tests.unit.losf.index_world import HASH, NAME, OTHER, PARTITION, IndexTest
 from tests.unit.losf.test_giving_back import World
 from tests.unit.losf.volumes import Options, bytes_of
 
@@ -227,7 +226,8 @@ class TestWriters(EmptyVolumesTest):
                 os.unlink(self.layout.volume(1))
             return names
 
-        with mock.patch('swift_losf.volumes.pool.os.listdir', list_and_remove):
+        with mock.patch('swift_losf.volumes.volume_pool.os.listdir',
+                        list_and_remove):
             held = self.appender(max_volume_count=1).pool.take()
         self.assertEqual(50, held.number)
 

@@ -11,7 +11,7 @@ from swift.obj.diskfile import DiskFile
 from swift.obj.server import ObjectController
 
 from swift_losf.errors import IndexUnavailable
-from swift_losf.index.client import IndexClient
+from swift_losf.index.index_client import IndexClient
 from tests.unit.losf.clients import HASH
 from tests.unit.sync.fixtures import SwiftTestCase
 

@@ -8,12 +8,17 @@ import unittest
 from dataclasses import dataclass
 
 import swift_losf
+from swift_losf.diskfile.vfile import VFileReader
 from swift_losf.format import keys
-from swift_losf.format.header import HEADER_LENGTH, VOLUME_HEADER_LENGTH, \
-    RecordHeader, VolumeHeader, VolumeType
+from swift_losf.format.header import (
+    HEADER_LENGTH,
+    VOLUME_HEADER_LENGTH,
+    RecordHeader,
+    VolumeHeader,
+    VolumeType,
+)
 from swift_losf.format.keys import Location
 from swift_losf.format.record import BlockSums, NewRecord
-from swift_losf.vfile import VFileReader
 from swift_losf.volumes.volume import find_header, iter_records, read_header
 from tests.unit.losf.index_world import IndexTest
 

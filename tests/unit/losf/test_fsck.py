@@ -8,10 +8,16 @@ import shutil
 
 from swift_losf.format.header import HEADER_LENGTH
 from swift_losf.fsck import cli as fsck
-from swift_losf.index.hold import locked
+from swift_losf.index.index_lock import locked
 from swift_losf.volumes.volume import mark_durable, mark_quarantined
-from tests.unit.losf.fsck_world import HASH, HASHES, NAME, OTHER, \
-    PARTITION, FsckTest
+from tests.unit.losf.fsck_world import (
+    HASH,
+    HASHES,
+    NAME,
+    OTHER,
+    PARTITION,
+    FsckTest,
+)
 
 FRAGMENT = '1700000000.00001#2.data'
 DURABLE = '1700000000.00001#2#d.data'

@@ -7,13 +7,19 @@ import os
 import shutil
 import threading
 
+from swift_losf.daemon.index_server import IndexServer, Options
 from swift_losf.fsck import cli as fsck
 from swift_losf.fsck.dump import partitions_of
-from swift_losf.index.hold import locked
-from swift_losf.index.server import IndexServer, Options
+from swift_losf.index.index_lock import locked
 from swift_losf.volumes.volume import mark_quarantined
-from tests.unit.losf.fsck_world import HASH, HASHES, NAME, PARTITION, \
-    TOMBSTONE, FsckTest
+from tests.unit.losf.fsck_world import (
+    HASH,
+    HASHES,
+    NAME,
+    PARTITION,
+    TOMBSTONE,
+    FsckTest,
+)
 
 #: of a hash of a partition that can have it, with a partition power of 8
 HIGH = bytes([PARTITION]) + bytes(15)

@@ -11,8 +11,14 @@ from swift_losf.format.keys import Location
 from swift_losf.upkeep.recovery import recover
 from swift_losf.volumes.volume import mark_quarantined
 from swift_losf.volumes.writable import WritableVolume
-from tests.unit.losf.fsck_world import HASH, HASHES, NAME, PARTITION, \
-    TOMBSTONE, MendTest
+from tests.unit.losf.fsck_world import (
+    HASH,
+    HASHES,
+    NAME,
+    PARTITION,
+    TOMBSTONE,
+    MendTest,
+)
 
 
 class TestEntries(MendTest):

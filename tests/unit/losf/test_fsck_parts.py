@@ -7,7 +7,7 @@ import random
 import unittest
 
 from swift_losf.format.header import VolumeHeader, VolumeType
-from swift_losf.fsck.places import Places
+from swift_losf.fsck.entry_order import Places
 from swift_losf.fsck.progress import LOG_INTERVAL, Progress
 from swift_losf.volumes.header_repair import find_salt
 from tests.unit.losf.fsck_world import FsckTest

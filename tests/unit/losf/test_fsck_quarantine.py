@@ -10,7 +10,7 @@ import time
 from swift_losf.format.header import HEADER_LENGTH
 from swift_losf.fsck import cli as fsck
 from swift_losf.fsck.quarantine import Wanted
-from swift_losf.index.hold import locked
+from swift_losf.index.index_lock import locked
 from swift_losf.upkeep.recovery import recover
 from swift_losf.volumes.volume import mark_quarantined
 from tests.unit.losf.fsck_world import HASHES, NAME, PARTITION, FsckTest

@@ -8,11 +8,10 @@ from unittest import mock
 
 from swift_losf.format import keys
 from swift_losf.format.header import VolumeType
-from swift_losf.fsck import volume as fsck_volume
+from swift_losf.fsck import volume_check as fsck_volume
 from swift_losf.fsck.repair import Repair
 from swift_losf.upkeep.recovery import recover
-from tests.unit.losf.fsck_world import HASH, HASHES, NAME, TOMBSTONE, \
-    MendTest
+from tests.unit.losf.fsck_world import HASH, HASHES, NAME, TOMBSTONE, MendTest
 
 
 class TestBrokenVolumes(MendTest):

@@ -9,14 +9,18 @@ from unittest import mock
 import plyvel
 
 from swift_losf.format.layout import Layout
-from swift_losf.index.hold import locked
 from swift_losf.index.index import Index
+from swift_losf.index.index_lock import locked
 from swift_losf.volumes import ballast
-from swift_losf.volumes.ballast import PLENTY, SHORT, Ballast, Space, \
-    is_given_up
+from swift_losf.volumes.ballast import (
+    PLENTY,
+    SHORT,
+    Ballast,
+    Space,
+    is_given_up,
+)
 from tests.unit.losf.filesystems import image, mounted
-from tests.unit.losf.index_world import NAME, PARTITION, IndexTest, \
-    location_of
+from tests.unit.losf.index_world import NAME, PARTITION, IndexTest, location_of
 from tests.unit.losf.kv_world import KVTest, World
 
 

@@ -5,12 +5,18 @@ import os
 from unittest import mock
 
 from swift_losf.index.index import Index
-from swift_losf.upkeep import dead as dead_module
+from swift_losf.upkeep import reclaim as dead_module
 from swift_losf.upkeep.recovery import recover
 from swift_losf.upkeep.sweeper import Sweeper
 from swift_losf.volumes.volume import mark_quarantined
-from tests.unit.losf.index_world import HASH, NAME, OTHER, PARTITION, \
-    IndexTest, RecoveryTest
+from tests.unit.losf.index_world import (
+    HASH,
+    NAME,
+    OTHER,
+    PARTITION,
+    IndexTest,
+    RecoveryTest,
+)
 
 FRAGMENT = '1700000000.00001#2.data'
 

@@ -10,11 +10,11 @@ import random
 import threading
 import unittest
 
+from swift_losf.diskfile.vfile import VFileReader, VFileWriter
 from swift_losf.format.header import VolumeType
 from swift_losf.format.layout import Layout
 from swift_losf.index.index import Index
 from swift_losf.upkeep.sweeper import Sweeper
-from swift_losf.vfile import VFileReader, VFileWriter
 from swift_losf.volumes.appender import Appender
 from tests.unit.losf.filesystems import with_holes
 from tests.unit.losf.volumes import Options, bytes_of, hash_of

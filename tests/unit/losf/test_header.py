@@ -3,11 +3,23 @@ import struct
 import unittest
 
 from google_crc32c import value as crc32c
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from swift_losf.format.header import ALIGNMENT, BLOCK, DURABLE_OFFSET, \
-    MAX_METADATA, QUARANTINED_OFFSET, FormatError, RecordHeader, \
-    VolumeHeader, VolumeType, block_count, footer_length, record_length
+from swift_losf.format.header import (
+    ALIGNMENT,
+    BLOCK,
+    DURABLE_OFFSET,
+    MAX_METADATA,
+    QUARANTINED_OFFSET,
+    FormatError,
+    RecordHeader,
+    VolumeHeader,
+    VolumeType,
+    block_count,
+    footer_length,
+    record_length,
+)
 from swift_losf.format.keys import Location
 from swift_losf.format.metadata import decode_metadata, encode_metadata
 from swift_losf.format.record import BlockSums, Footer, NewRecord

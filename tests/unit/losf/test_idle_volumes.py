@@ -6,10 +6,15 @@ import time
 import unittest
 from unittest import mock
 
-from swift_losf.volumes import pool
+from swift_losf.volumes import volume_pool
 from swift_losf.volumes.volume import try_flock, unlock
-from tests.unit.losf.volumes import NAME, PARTITION, VolumeTest, bytes_of, \
-    hash_of
+from tests.unit.losf.volumes import (
+    NAME,
+    PARTITION,
+    VolumeTest,
+    bytes_of,
+    hash_of,
+)
 
 LONG = 300000
 
@@ -40,7 +45,7 @@ class TestIdleVolumes(VolumeTest):
 
     def let_time_pass(self):
         later = time.monotonic() + 1000
-        with mock.patch.object(pool.time, 'monotonic', lambda: later):
+        with mock.patch.object(volume_pool.time, 'monotonic', lambda: later):
             self.appender.pool._close_idle()
 
     def test_they_are_closed_and_used_again(self):
@@ -86,7 +91,7 @@ class TestWaiting(VolumeTest):
         fd = self.open_volume()
         self.assertTrue(try_flock(fd))
         appender = self.new_appender(max_volume_count=1)
-        with mock.patch.object(pool, '_sleep', lambda _: unlock(fd)):
+        with mock.patch.object(volume_pool, '_sleep', lambda _: unlock(fd)):
             pending = self.put(2, b'y', appender=appender)
         self.assertEqual(1, pending.location.volume)
 
@@ -98,7 +103,7 @@ class TestWaiting(VolumeTest):
         begun = time.monotonic()
         with self.assertRaisesRegex(OSError, 'max_volume_count allows 1'):
             self.put(2, b'y', appender=appender)
-        self.assertGreaterEqual(time.monotonic() - begun, pool.PATIENCE)
+        self.assertGreaterEqual(time.monotonic() - begun, volume_pool.PATIENCE)
 
 
 if __name__ == '__main__':

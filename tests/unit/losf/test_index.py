@@ -8,11 +8,18 @@ import plyvel
 
 from swift_losf.index import db as index_db
 from swift_losf.index import listings as index_listings
-from swift_losf.index.arguments import InvalidArgument
+from swift_losf.index.call_arguments import InvalidArgument
 from swift_losf.index.db import VersionError
 from swift_losf.index.index import Index, NotFound
-from tests.unit.losf.index_world import HASH, NAME, OTHER, PARTITION, \
-    TOMBSTONE, IndexTest, location_of
+from tests.unit.losf.index_world import (
+    HASH,
+    NAME,
+    OTHER,
+    PARTITION,
+    TOMBSTONE,
+    IndexTest,
+    location_of,
+)
 
 
 class TestOtherCalls(IndexTest):

@@ -12,15 +12,21 @@ from unittest import mock
 from h2.config import H2Configuration
 from h2.connection import H2Connection
 from h2.settings import SettingCodes
-
 from swift.common.concurrency import GreenPile, sleep, tpool
 
 from swift_losf.errors import IndexUnavailable
 from swift_losf.index import channel as index_channel
 from swift_losf.index.channel import MAX_PATH, Breaker
-from swift_losf.index.client import IndexClient
+from swift_losf.index.index_client import IndexClient
 from tests.unit.losf.clients import (
-    DEADLINE, HASH, PLACE, TIMEOUT, ClientTestCase, wait_for, watched_hub)
+    DEADLINE,
+    HASH,
+    PLACE,
+    TIMEOUT,
+    ClientTestCase,
+    wait_for,
+    watched_hub,
+)
 
 
 class TestFailures(ClientTestCase):

@@ -11,12 +11,16 @@ from swift.common.concurrency import GreenPile, Timeout, tpool
 
 from swift_losf.format.keys import Location
 from swift_losf.index import channel as index_channel
-from swift_losf.index import grpc_reply
-from swift_losf.index import grpc_unary
+from swift_losf.index import grpc_reply, grpc_unary
 from swift_losf.index.channel import MAX_CONNECTIONS
-from swift_losf.index.client import IndexClient, Statistics, Volume
-from tests.unit.losf.clients import DEADLINE, HASH, PLACE, TIMEOUT, \
-    StubTestCase
+from swift_losf.index.index_client import IndexClient, Statistics, Volume
+from tests.unit.losf.clients import (
+    DEADLINE,
+    HASH,
+    PLACE,
+    TIMEOUT,
+    StubTestCase,
+)
 from tests.unit.losf.index_stub import LARGE, MALFORMED
 
 

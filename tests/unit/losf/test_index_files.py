@@ -3,11 +3,11 @@
 
 from unittest import mock
 
-from swift_losf import index_pb2
 from swift_losf.errors import IndexUnavailable
 from swift_losf.format.keys import Location
+from swift_losf.index import index_pb2
 from swift_losf.index import listings as index_listings
-from swift_losf.index.arguments import InvalidArgument
+from swift_losf.index.call_arguments import InvalidArgument
 from tests.unit.losf.clients import HASH, StubTestCase
 from tests.unit.losf.index_world import NAME, OTHER, IndexTest, location_of
 

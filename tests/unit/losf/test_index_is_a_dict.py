@@ -4,9 +4,15 @@
 import shutil
 import tempfile
 
-from hypothesis import HealthCheck, settings, strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, \
-    invariant, precondition, rule
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+)
 
 from swift_losf.format import keys
 from swift_losf.format.header import VolumeType

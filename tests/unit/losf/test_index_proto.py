@@ -8,10 +8,10 @@ import tempfile
 import unittest
 
 import swift_losf
-from swift_losf import index_pb2
-from swift_losf.index.service import IndexService
+from swift_losf.index import index_pb2
+from swift_losf.index.index_service import IndexService
 
-PACKAGE = os.path.dirname(swift_losf.__file__)
+PACKAGE = os.path.join(os.path.dirname(swift_losf.__file__), 'index')
 
 
 def code_of(path):

@@ -2,10 +2,16 @@
 """The index: what is registered."""
 
 from swift_losf.format.keys import Location
-from swift_losf.index.arguments import InvalidArgument
+from swift_losf.index.call_arguments import InvalidArgument
 from swift_losf.index.index import Refused
-from tests.unit.losf.index_world import HASH, NAME, OTHER, PARTITION, \
-    IndexTest, location_of
+from tests.unit.losf.index_world import (
+    HASH,
+    NAME,
+    OTHER,
+    PARTITION,
+    IndexTest,
+    location_of,
+)
 
 
 class TestRegister(IndexTest):

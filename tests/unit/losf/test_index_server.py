@@ -17,13 +17,18 @@ import grpc
 import plyvel
 
 import swift_losf
-from swift_losf import index_pb2 as pb
+from swift_losf.daemon import index_server as index_server
+from swift_losf.daemon.index_server import (
+    IndexServer,
+    Options,
+    ServerError,
+    locked,
+    main,
+)
 from swift_losf.format.header import FormatError
 from swift_losf.format.layout import Layout
-from swift_losf.index import server as index_server
+from swift_losf.index import index_pb2 as pb
 from swift_losf.index.index import Index
-from swift_losf.index.server import IndexServer, Options, ServerError, \
-    locked, main
 from swift_losf.volumes import space
 from tests.unit.losf.index_world import HASH, NAME, PARTITION, IndexTest
 
@@ -79,7 +84,8 @@ class TestProcess(ServerTest):
 
     def start(self, *options):
         process = subprocess.Popen(
-            [sys.executable, '-m', 'swift_losf.index.server', '--device-path',
+            [sys.executable, '-m', 'swift_losf.daemon.index_server',
+             '--device-path',
              self.device, '--policy', '0', *options],
             cwd=REPOSITORY, stderr=subprocess.PIPE, text=True)
         self.addCleanup(process.stderr.close)
@@ -351,7 +357,7 @@ class TestSignals(unittest.TestCase):
 
     SCRIPT = """if True:
         import random, signal
-        from swift_losf.index.server import IndexServer, Options
+        from swift_losf.daemon.index_server import IndexServer, Options
         for _ in range(3000):
             server = IndexServer(None, Options())
             server.stop_on(signal.SIGALRM)

@@ -3,7 +3,8 @@
 
 import unittest
 
-from hypothesis import given, strategies as st
+from hypothesis import given
+from hypothesis import strategies as st
 
 from swift_losf.format import keys
 from swift_losf.format.header import FormatError, VolumeType

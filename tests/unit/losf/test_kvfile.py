@@ -13,12 +13,18 @@ from swift.common.concurrency import GreenPool
 from swift.common.exceptions import DiskFileNoSpace
 from swift.common.utils import Timestamp
 
+from swift_losf.diskfile.kvfile import KVDiskFileManager
 from swift_losf.errors import IndexUnavailable
 from swift_losf.index.channel import Channel
-from swift_losf.kvfile import KVDiskFileManager
 from tests.unit.losf.clients import watched_hub
-from tests.unit.losf.kv_world import LONG, PARTITION, Body, KVTest, World, \
-    bytes_of
+from tests.unit.losf.kv_world import (
+    LONG,
+    PARTITION,
+    Body,
+    KVTest,
+    World,
+    bytes_of,
+)
 
 
 def setUpModule():

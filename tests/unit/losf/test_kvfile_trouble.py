@@ -6,15 +6,26 @@ import time
 from unittest import mock
 
 from swift.common.concurrency import GreenPool
-from swift.common.exceptions import DiskFileError, DiskFileQuarantined, \
-    DiskFileStateChanged
+from swift.common.exceptions import (
+    DiskFileError,
+    DiskFileQuarantined,
+    DiskFileStateChanged,
+)
 
+from swift_losf.diskfile.kvfile import KVDiskFileManager
 from swift_losf.errors import IndexUnavailable
 from swift_losf.format.header import HEADER_LENGTH
-from swift_losf.kvfile import KVDiskFileManager
 from tests.unit.losf.clients import serve_recovering, watched_hub
-from tests.unit.losf.kv_world import DEADLINE, LONG, PARTITION, Body, KVTest, \
-    World, bytes_of, wait_for
+from tests.unit.losf.kv_world import (
+    DEADLINE,
+    LONG,
+    PARTITION,
+    Body,
+    KVTest,
+    World,
+    bytes_of,
+    wait_for,
+)
 
 TIMEOUT = 2
 VERBS = 'GET', 'HEAD', 'PUT', 'POST', 'DELETE'
@@ -109,7 +120,7 @@ class TestDamage(KVTest):
     def test_a_disk_that_cannot_read_quarantines(self):
         self.assert_status(201, 'PUT', body=b'content')
         self.assert_status(202, 'POST')
-        with mock.patch('swift_losf.vfile.pread',
+        with mock.patch('swift_losf.diskfile.vfile.pread',
                         side_effect=OSError(5, 'bad sector')):
             self.assertRaises(DiskFileQuarantined, self.diskfile().open)
         self.assertEqual({}, self.files())
@@ -124,7 +135,7 @@ class TestDamage(KVTest):
             if len(opened) == 2:
                 raise OSError(24, 'too many open files')
             return real(*args, **kwargs)
-        with mock.patch('swift_losf.vfile.os.open', second_fails):
+        with mock.patch('swift_losf.diskfile.vfile.os.open', second_fails):
             with self.assertRaisesRegex(DiskFileError, 'too many open'):
                 self.diskfile().open()
         self.assertEqual(2, len(opened))

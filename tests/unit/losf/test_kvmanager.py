@@ -7,13 +7,17 @@ import shutil
 import tempfile
 from unittest import mock
 
-from swift.common.exceptions import DiskFileDeviceUnavailable, \
-    DiskFileDeleted, DiskFileNotExist, DiskFileQuarantined
+from swift.common.exceptions import (
+    DiskFileDeleted,
+    DiskFileDeviceUnavailable,
+    DiskFileNotExist,
+    DiskFileQuarantined,
+)
 from swift.obj import diskfile
 from swift.obj.diskfile import DiskFileManager
 
+from swift_losf.diskfile.kvfile import KVDiskFileManager
 from swift_losf.errors import IndexUnavailable
-from swift_losf.kvfile import KVDiskFileManager
 from swift_losf.options import OptionError
 from tests.unit.losf.kv_world import PARTITION, KVTest, World
 
@@ -304,7 +308,7 @@ class TestPartitions(KVTest):
         def put_and_remove(path):
             self.write(b'x', 1, other)
             rmtree(path)
-        with mock.patch('swift_losf.kvmanager.shutil.rmtree',
+        with mock.patch('swift_losf.diskfile.kvmanager.shutil.rmtree',
                         put_and_remove):
             self.manager.delete_partition('d1', PARTITION, self.policy)
         self.assertIn(self.hash(other)[-3:], self.manager.get_hashes(

@@ -4,8 +4,8 @@
 import random
 import unittest
 
-from swift_losf import lookahead
-from swift_losf.lookahead import Lookahead
+from swift_losf.diskfile import lookahead
+from swift_losf.diskfile.lookahead import Lookahead
 
 
 class FakeStore:

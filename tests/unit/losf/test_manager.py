@@ -5,7 +5,7 @@ import os
 import signal
 import unittest
 
-from swift_losf.manager import Place, kv_policies
+from swift_losf.daemon.manager import Place, kv_policies
 from swift_losf.options import OptionError
 from tests.unit.losf.manager_world import InProcessTestCase
 from tests.unit.sync.fixtures import node

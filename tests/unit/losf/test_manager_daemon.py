@@ -8,8 +8,14 @@ import sys
 import time
 import unittest
 
-from tests.unit.losf.manager_world import DEADLINE, KV, ManagerTestCase, \
-    mount, unmount, wait_for
+from tests.unit.losf.manager_world import (
+    DEADLINE,
+    KV,
+    ManagerTestCase,
+    mount,
+    unmount,
+    wait_for,
+)
 from tests.unit.sync.fixtures import node
 from tests.waiting import is_running
 

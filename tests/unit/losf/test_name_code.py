@@ -3,11 +3,16 @@
 
 import unittest
 
-from hypothesis import given, strategies as st
+from hypothesis import given
+from hypothesis import strategies as st
 
 from swift_losf.format.header import FormatError
-from swift_losf.format.name_code import decode_name, durable_name, \
-    encode_name, supersedes
+from swift_losf.format.name_code import (
+    decode_name,
+    durable_name,
+    encode_name,
+    supersedes,
+)
 
 TIMES = st.builds('{:010d}.{:05d}'.format, st.integers(0, 10 ** 10 - 1),
                   st.integers(0, 10 ** 5 - 1))

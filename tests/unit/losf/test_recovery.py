@@ -12,8 +12,14 @@ from swift_losf.upkeep import recovery as recovery_module
 from swift_losf.upkeep.recovery import recover
 from swift_losf.upkeep.sweeper import Sweeper
 from swift_losf.volumes.volume import mark_durable, mark_quarantined
-from tests.unit.losf.index_world import HASH, NAME, OTHER, PARTITION, \
-    TOMBSTONE, RecoveryTest
+from tests.unit.losf.index_world import (
+    HASH,
+    NAME,
+    OTHER,
+    PARTITION,
+    TOMBSTONE,
+    RecoveryTest,
+)
 
 FRAGMENT = '1700000000.00001#2.data'
 

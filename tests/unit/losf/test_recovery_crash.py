@@ -14,8 +14,8 @@ import tempfile
 from dataclasses import dataclass, field
 from unittest import mock
 
-from hypothesis import HealthCheck, example, given, settings, \
-    strategies as st
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
 
 from swift_losf.format.header import VOLUME_HEADER_LENGTH
 from swift_losf.format.layout import Layout, volume_number

@@ -7,12 +7,17 @@ import tempfile
 import unittest
 from unittest import mock
 
-from hypothesis import given, strategies as st
+from hypothesis import given
+from hypothesis import strategies as st
 
 from swift_losf.format.ranges import Ranges
 from swift_losf.volumes import space
-from swift_losf.volumes.space import FilesystemError, check_filesystem, \
-    is_zero, widened
+from swift_losf.volumes.space import (
+    FilesystemError,
+    check_filesystem,
+    is_zero,
+    widened,
+)
 from tests.unit.losf.filesystems import mounted
 
 RANGES = st.lists(st.tuples(st.booleans(), st.integers(0, 40),

@@ -12,10 +12,10 @@ from unittest import mock
 
 from swift.common import storage_policy
 
-from swift_losf import status
+from swift_losf.daemon import status
+from swift_losf.daemon.status import Limits, Seen, Severity, State, judge
 from swift_losf.format.keys import Statistics
 from swift_losf.format.layout import Layout
-from swift_losf.status import Limits, Seen, Severity, State, judge
 from tests.unit.losf.clients import serve_recovering
 from tests.unit.losf.manager_world import InProcessTestCase
 from tests.unit.sync.fixtures import node

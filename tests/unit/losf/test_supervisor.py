@@ -9,8 +9,8 @@ import unittest
 
 from swift.common.concurrency import sleep
 
+from swift_losf.daemon.supervisor import State, Supervised
 from swift_losf.options import ManagerOptions
-from swift_losf.supervisor import State, Supervised
 from tests.unit.losf.manager_world import DirectoryTestCase, wait_for
 from tests.waiting import is_running
 
@@ -165,7 +165,7 @@ class TestSupervised(DirectoryTestCase):
 import logging, sys, time
 from swift.common.utils.logs import SwiftLogAdapter
 from swift_losf.options import ManagerOptions
-from swift_losf.supervisor import Supervised
+from swift_losf.daemon.supervisor import Supervised
 from tests.unit.sync.fixtures import CapturingLogger
 child = Supervised('x', [sys.executable, '-c', %r], ManagerOptions(),
                    CapturingLogger())

@@ -6,12 +6,18 @@ from dataclasses import replace
 from unittest import mock
 
 from swift_losf.format.header import FormatError
-from swift_losf.upkeep import dead as dead_module
+from swift_losf.upkeep import reclaim as dead_module
 from swift_losf.upkeep import sweeper as sweeper_module
 from swift_losf.upkeep.sweeper import Sweeper
 from swift_losf.volumes.volume import lock_range
-from tests.unit.losf.index_world import HASH, NAME, OTHER, PARTITION, \
-    TOMBSTONE, IndexTest
+from tests.unit.losf.index_world import (
+    HASH,
+    NAME,
+    OTHER,
+    PARTITION,
+    TOMBSTONE,
+    IndexTest,
+)
 
 
 class TestSweeper(IndexTest):

@@ -11,8 +11,8 @@ import unittest
 import swift_losf
 from swift_losf.errors import IndexUnavailable
 from swift_losf.format.layout import Layout
-from swift_losf.index.client import IndexClient
-from swift_losf.index.hold import locked
+from swift_losf.index.index_client import IndexClient
+from swift_losf.index.index_lock import locked
 from swift_losf.upkeep.sweeper import Sweeper
 from tests.unit.losf.index_world import HASH, NAME, PARTITION, IndexTest
 
@@ -45,7 +45,8 @@ class TestUnmounted(IndexTest):
     def start(self):
         """:returns: the process of an index server that serves"""
         process = subprocess.Popen(
-            [sys.executable, '-m', 'swift_losf.index.server', '--device-path',
+            [sys.executable, '-m', 'swift_losf.daemon.index_server',
+             '--device-path',
              self.device, '--policy', '0'],
             cwd=REPOSITORY, stderr=subprocess.PIPE, text=True)
         self.addCleanup(process.stderr.close)

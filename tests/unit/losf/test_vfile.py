@@ -7,9 +7,13 @@ import unittest
 from dataclasses import replace
 from unittest import mock
 
+from swift_losf.diskfile.vfile import (
+    CorruptRecord,
+    MissingRecord,
+    VFileReader,
+    read_metadata,
+)
 from swift_losf.format.header import ALIGNMENT, SMALL, FormatError, aligned
-from swift_losf.vfile import CorruptRecord, MissingRecord, VFileReader, \
-    read_metadata
 from swift_losf.volumes.volume import lock_range, pread, punch_hole
 from tests.unit.losf.volumes import NAME, VolumeTest, bytes_of, hash_of
 
@@ -195,7 +199,7 @@ class TestWriter(VFileTest):
 import itertools, resource, sys
 from swift_losf.format.header import VolumeType
 from swift_losf.format.layout import Layout
-from swift_losf.vfile import VFileReader, VFileWriter
+from swift_losf.diskfile.vfile import VFileReader, VFileWriter
 from swift_losf.volumes.appender import Appender
 from tests.unit.losf.volumes import Options
 layout = Layout(sys.argv[1], 0)

@@ -22,8 +22,7 @@ from unittest import mock
 from swift_losf.format.header import FormatError
 from swift_losf.format.layout import volume_number
 from swift_losf.volumes.volume import iter_records, pread, read_header
-from tests.unit.losf.volumes import FailingDisk, VolumeTest, bytes_of, \
-    hash_of
+from tests.unit.losf.volumes import FailingDisk, VolumeTest, bytes_of, hash_of
 
 SECTOR = 512
 SEED = int(os.environ.get('LOSF_CRASH_SEED', '20261120'))
@@ -154,7 +153,7 @@ class CrashTest(VolumeTest):
     def recorded(self):
         # long files are long from 8 KiB here: there are many of them
         with mock.patch('swift_losf.volumes.writable.os', self.disk), \
-                mock.patch('swift_losf.vfile_writer.SMALL', 8192):
+                mock.patch('swift_losf.diskfile.vfile_writer.SMALL', 8192):
             yield
 
     def check(self, cuts_each):
@@ -305,7 +304,7 @@ KILLED = '''
 import hashlib, itertools, os, sys, threading
 from swift_losf.format.header import VolumeType
 from swift_losf.format.layout import Layout
-from swift_losf.vfile import VFileWriter
+from swift_losf.diskfile.vfile import VFileWriter
 from swift_losf.volumes.appender import Appender
 from tests.unit.losf.volumes import Options, bytes_of, hash_of
 layout = Layout(sys.argv[1], 0)

@@ -19,7 +19,7 @@ from swift.common.utils import monkey_patch
 
 from swift_losf.errors import IndexUnavailable
 from swift_losf.format.keys import Location
-from swift_losf.index.client import IndexClient
+from swift_losf.index.index_client import IndexClient
 
 TICK = 0.001
 

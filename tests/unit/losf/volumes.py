@@ -10,9 +10,9 @@ import tempfile
 import unittest
 from dataclasses import dataclass
 
+from swift_losf.diskfile.vfile import VFileReader, VFileWriter
 from swift_losf.format.header import VolumeType
 from swift_losf.format.layout import Layout
-from swift_losf.vfile import VFileReader, VFileWriter
 from swift_losf.volumes.appender import Appender
 from swift_losf.volumes.volume import iter_records, read_header
 

@@ -2,7 +2,6 @@
 """0001: [object-replicator] replicator_class chooses the class."""
 
 import pytest
-
 from swift.common import utils
 
 from tests.unit.sync.fixtures import node, ring_of

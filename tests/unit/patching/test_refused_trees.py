@@ -5,8 +5,14 @@ import pytest
 
 from swift_lightsync import patcher
 from swift_lightsync.patching import tree as swift_tree
-from tests.unit.patching.trees import PATCHES, PATHS, contents, make_tree, \
-    refused, run
+from tests.unit.patching.trees import (
+    PATCHES,
+    PATHS,
+    contents,
+    make_tree,
+    refused,
+    run,
+)
 
 
 @pytest.mark.parametrize('action', ['apply', 'check', 'revert'])

@@ -14,13 +14,19 @@ from swift.common.utils import Timestamp, hash_path
 from swift.obj.diskfile import get_data_dir, read_metadata
 from swift.obj.server import ObjectController
 
-from swift_lightsync.proar.converger import ObjectConverger
-from swift_lightsync.proar.cursor_file import read_cursors
+from swift_lightsync.proar.converger.daemon import ObjectConverger
+from swift_lightsync.proar.core.oplog import Op
+from swift_lightsync.proar.log.cursor_file import read_cursors
+from swift_lightsync.proar.log.oplog_file import Oplog
 from swift_lightsync.proar.names import cursors_path, log_path
-from swift_lightsync.proar.oplog import Op
-from swift_lightsync.proar.oplog_file import Oplog
-from tests.unit.sync.fixtures import PARTITION, SwiftTestCase, node, \
-    ring_of_parts, served, wait_for
+from tests.unit.sync.fixtures import (
+    PARTITION,
+    SwiftTestCase,
+    node,
+    ring_of_parts,
+    served,
+    wait_for,
+)
 
 #: the device that has the log, and its peers
 HERE = 'sda'

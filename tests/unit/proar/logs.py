@@ -8,8 +8,8 @@ import unittest
 
 from swift.common.utils import Timestamp
 
-from swift_lightsync.proar.oplog import Op
-from swift_lightsync.proar.oplog_file import Oplog
+from swift_lightsync.proar.core.oplog import Op
+from swift_lightsync.proar.log.oplog_file import Oplog
 from tests.unit.sync.fixtures import CapturingLogger
 
 HASH = bytes(range(16))

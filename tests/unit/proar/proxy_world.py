@@ -11,8 +11,10 @@ from swift.common.concurrency import listen, spawn, wsgi
 from swift.common.swob import Request, Response
 from swift.common.utils import NullLogger, hash_path
 from swift.obj.server import ObjectController
-from swift.proxy.controllers.base import get_cache_key, \
-    headers_to_container_info
+from swift.proxy.controllers.base import (
+    get_cache_key,
+    headers_to_container_info,
+)
 
 from swift_lightsync.proxy_server import Application
 from tests.unit.sync.fixtures import SwiftTestCase, node, ring_of, served

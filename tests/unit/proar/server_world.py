@@ -6,14 +6,17 @@ import time
 from unittest import mock
 
 from swift.common import storage_policy
-from swift.common.storage_policy import ECStoragePolicy, StoragePolicy, \
-    StoragePolicyCollection
+from swift.common.storage_policy import (
+    ECStoragePolicy,
+    StoragePolicy,
+    StoragePolicyCollection,
+)
 from swift.common.swob import Request
 from swift.common.utils import Timestamp
 
 from swift_lightsync.object_server import ObjectController
+from swift_lightsync.proar.log.oplog_file import Oplog
 from swift_lightsync.proar.names import SLOT_HEADER, cursors_path, log_path
-from swift_lightsync.proar.oplog_file import Oplog
 from tests.unit.sync.fixtures import SwiftTestCase
 
 EC = ECStoragePolicy(1, 'ec', ec_type='liberasurecode_rs_vand',

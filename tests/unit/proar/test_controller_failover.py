@@ -6,8 +6,13 @@ import unittest
 from swift.common.exceptions import MemcacheConnectionError
 from swift.common.swob import Response
 
-from swift_lightsync.proar.names import FAILOVER_HEADER, LAG, \
-    REFUSED_HEADER, SLOT_HEADER, marker_key
+from swift_lightsync.proar.names import (
+    FAILOVER_HEADER,
+    LAG,
+    REFUSED_HEADER,
+    SLOT_HEADER,
+    marker_key,
+)
 from tests.unit.proar.proxy_world import ProxyCase
 
 REFUSAL = {REFUSED_HEADER.replace('-', '_'): LAG}

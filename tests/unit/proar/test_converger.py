@@ -13,14 +13,12 @@ from swift.common.concurrency import listen
 from swift.common.utils import Timestamp
 from swift.obj.server import ObjectController
 
-from swift_lightsync.proar import followed_log
-from swift_lightsync.proar.converger import _be_alone
-from swift_lightsync.proar.cursor_file import read_cursors, write_cursors
-from swift_lightsync.proar.oplog import Op, place_of
-from swift_lightsync.proar.oplog_file import Oplog
-from swift_lightsync.sync.options import OptionError
-from tests.unit.proar.converging import HERE, PEERS, \
-    ConvergerTestCase, hash_of
+from swift_lightsync.common.conf_options import OptionError
+from swift_lightsync.proar.converger import _be_alone, followed_log
+from swift_lightsync.proar.core.oplog import Op, place_of
+from swift_lightsync.proar.log.cursor_file import read_cursors, write_cursors
+from swift_lightsync.proar.log.oplog_file import Oplog
+from tests.unit.proar.converging import HERE, PEERS, ConvergerTestCase, hash_of
 from tests.unit.sync.fixtures import PARTITION, wait_for
 
 
@@ -72,7 +70,8 @@ class TestOnce(ConvergerTestCase):
                 writer.append(Op.MODIFY, 0, hash_of('o3'), Timestamp(1),
                               1).aborted()
             return cursors
-        with mock.patch('swift_lightsync.proar.followed_log.read_cursors',
+        with mock.patch('swift_lightsync.proar.converger.followed_log'
+                        '.read_cursors',
                         read_before_the_writer):
             self.run_once()
         self.assertTrue(self.are_same())

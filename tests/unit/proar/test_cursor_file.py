@@ -7,7 +7,7 @@ import tempfile
 import unittest
 from unittest import mock
 
-from swift_lightsync.proar.cursor_file import read_cursors, write_cursors
+from swift_lightsync.proar.log.cursor_file import read_cursors, write_cursors
 from tests.unit.sync.fixtures import CapturingLogger
 
 CURSORS = {0: 7, 31: 0, 5: (1 << 64) - 1}

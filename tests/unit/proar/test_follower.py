@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The state of one log: swift_lightsync/proar/follower.py."""
+"""The state of one log: swift_lightsync/proar/core/follower.py."""
 
 import unittest
 from dataclasses import dataclass, replace
 
-from swift_lightsync.proar.follower import Follower, Push
-from swift_lightsync.proar.oplog import Entry, Op, State
+from swift_lightsync.proar.core.follower import Follower, Push
+from swift_lightsync.proar.core.oplog import Entry, Op, State
 
 A, B, C = (bytes([number]) * 16 for number in (1, 2, 3))
 

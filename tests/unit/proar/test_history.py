@@ -5,8 +5,14 @@ import random
 import unittest
 from itertools import permutations
 
-from tests.functional.history import UNKNOWN, Operation, Outage, Value, \
-    find_violation, judge
+from tests.functional.history import (
+    UNKNOWN,
+    Operation,
+    Outage,
+    Value,
+    find_violation,
+    judge,
+)
 
 ABSENT, PRESENT = Value.ABSENT, Value.PRESENT
 

@@ -5,7 +5,7 @@ import os
 import unittest
 from unittest import mock
 
-from swift_lightsync.proar.oplog import STATE_OFFSET, place_of
+from swift_lightsync.proar.core.oplog import STATE_OFFSET, place_of
 from tests.unit.proar.logs import LogTestCase
 
 

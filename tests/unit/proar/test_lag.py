@@ -14,11 +14,19 @@ from swift.common import utils
 from swift.common.swob import Request
 from swift.common.utils import dump_recon_cache
 
-from swift_lightsync.proar import lag_cli
-from swift_lightsync.proar.lag import FILE, KEY, DeviceLag, NodeLag, \
-    decode, lag_of, read, recorded
-from swift_lightsync.report.recon_filter import filter_factory
-from swift_lightsync.report.records import ReconError
+from swift_lightsync.common.recon_record import ReconError
+from swift_lightsync.proar import lag_report
+from swift_lightsync.proar.lag import (
+    FILE,
+    KEY,
+    DeviceLag,
+    NodeLag,
+    decode,
+    lag_of,
+    read,
+    recorded,
+)
+from swift_lightsync.recon_filter import filter_factory
 from tests.unit.proar.test_follower import A, B, entry, follower
 from tests.unit.sync.fixtures import SwiftTestCase, node, ring_of, served
 
@@ -140,7 +148,7 @@ class TestCommand(SwiftTestCase):
         out, err = io.StringIO(), io.StringIO()
         with contextlib.redirect_stdout(out), \
                 contextlib.redirect_stderr(err):
-            status = lag_cli.main(['--swift-dir', self.root, *args])
+            status = lag_report.main(['--swift-dir', self.root, *args])
         return status, out.getvalue() + err.getvalue()
 
     def test_a_cluster_without_lag_is_well(self):

@@ -6,10 +6,17 @@ import os
 import tempfile
 import unittest
 
-from swift_lightsync.proar import log_file
-from swift_lightsync.proar.log_file import LogFile
-from swift_lightsync.proar.oplog import CHUNK, RECORD, Entry, FormatError, \
-    Op, encode_header, place_of
+from swift_lightsync.proar.core.oplog import (
+    CHUNK,
+    RECORD,
+    Entry,
+    FormatError,
+    Op,
+    encode_header,
+    place_of,
+)
+from swift_lightsync.proar.log import log_file
+from swift_lightsync.proar.log.log_file import LogFile
 
 BASE = 100
 FLAGS = os.O_RDWR | os.O_CREAT

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""inotify on real directories: swift_lightsync/proar/log_watch.py."""
+"""log_watch.py: inotify on real directories."""
 
 import errno
 import os
@@ -10,7 +10,11 @@ from unittest import mock
 
 from inotify_simple import Event, flags
 
-from swift_lightsync.proar.log_watch import CONTENT, NAMES, LogWatch
+from swift_lightsync.proar.converger.log_watch import (
+    CONTENT,
+    NAMES,
+    LogWatch,
+)
 
 
 class TestLogWatch(unittest.TestCase):
@@ -29,7 +33,7 @@ class TestLogWatch(unittest.TestCase):
             file.write(data)
 
     def test_where_too_many_watch_each_directory_is_refused(self):
-        with mock.patch('swift_lightsync.proar.log_watch.INotify',
+        with mock.patch('swift_lightsync.proar.converger.log_watch.INotify',
                         side_effect=OSError(errno.EMFILE, 'too many')):
             watch = LogWatch()
         with self.assertRaisesRegex(OSError, 'too many'):

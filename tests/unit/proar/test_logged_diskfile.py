@@ -10,9 +10,12 @@ from swift.common.exceptions import DiskFileNoSpace
 from swift.common.utils import Timestamp
 from swift.obj import diskfile
 
-from swift_lightsync.proar.logged_diskfile import LogContext, LoggedDiskFile
-from swift_lightsync.proar.oplog import Entry, Op, State
-from swift_lightsync.proar.oplog_file import Oplog
+from swift_lightsync.proar.core.oplog import Entry, Op, State
+from swift_lightsync.proar.log.logged_diskfile import (
+    LogContext,
+    LoggedDiskFile,
+)
+from swift_lightsync.proar.log.oplog_file import Oplog
 from tests.unit.proar.logs import BROKEN, HASH
 from tests.unit.sync.fixtures import SwiftTestCase
 

@@ -5,8 +5,8 @@ import unittest
 from unittest import mock
 
 from swift_lightsync.object_server import ObjectController
+from swift_lightsync.proar.log.oplog_file import Oplog
 from swift_lightsync.proar.names import SLOT_HEADER, cursors_path, log_path
-from swift_lightsync.proar.oplog_file import Oplog
 from swift_losf.volumes.writable import WritableVolume
 from tests.unit.losf.kv_world import PARTITION, KVTest, World
 

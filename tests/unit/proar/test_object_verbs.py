@@ -10,11 +10,14 @@ from swift.common.swob import Request
 from swift.common.utils import Timestamp, hash_path
 from swift.obj import server
 
+from swift_lightsync.common.conf_options import OptionError
 from swift_lightsync.object_server import ObjectController
-from swift_lightsync.proar.cursor_file import write_cursors
-from swift_lightsync.proar.names import FAILOVER_HEADER, REFUSED_HEADER, \
-    SLOT_HEADER
-from swift_lightsync.sync.options import OptionError
+from swift_lightsync.proar.log.cursor_file import write_cursors
+from swift_lightsync.proar.names import (
+    FAILOVER_HEADER,
+    REFUSED_HEADER,
+    SLOT_HEADER,
+)
 from tests.unit.proar.server_world import ServerTestCase
 
 

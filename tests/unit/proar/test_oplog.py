@@ -8,12 +8,25 @@ import unittest
 import zlib
 from dataclasses import replace
 
-from hypothesis import given, strategies as st
+from hypothesis import given
+from hypothesis import strategies as st
 
-from swift_lightsync.proar import oplog
-from swift_lightsync.proar.oplog import RECORD, Entry, FormatError, Op, \
-    Progress, State, decode_header, encode_header, exposed_after, is_end, \
-    last_commit, place_of, start_of
+from swift_lightsync.proar.core import oplog
+from swift_lightsync.proar.core.oplog import (
+    RECORD,
+    Entry,
+    FormatError,
+    Op,
+    Progress,
+    State,
+    decode_header,
+    encode_header,
+    exposed_after,
+    is_end,
+    last_commit,
+    place_of,
+    start_of,
+)
 
 U64 = st.integers(0, (1 << 64) - 1)
 ENTRIES = st.builds(

@@ -8,10 +8,16 @@ from unittest import mock
 
 from swift.common.utils import Timestamp
 
-from swift_lightsync.proar.cursor_file import read_cursors, write_cursors
-from swift_lightsync.proar.oplog import CHUNK, RECORD, Entry, FormatError, \
-    Op, place_of
-from swift_lightsync.proar.oplog_file import Exposure, LogView, Oplog
+from swift_lightsync.proar.core.oplog import (
+    CHUNK,
+    RECORD,
+    Entry,
+    FormatError,
+    Op,
+    place_of,
+)
+from swift_lightsync.proar.log.cursor_file import read_cursors, write_cursors
+from swift_lightsync.proar.log.oplog_file import Exposure, LogView, Oplog
 from tests.unit.proar.logs import HASH, NOW, LogTestCase
 
 
@@ -84,7 +90,7 @@ class TestAppending(LogTestCase):
             with open(self.path, 'rb') as file:
                 blank.append(not any(file.read()))
 
-        with mock.patch('swift_lightsync.proar.log_file.fsync_dir', note):
+        with mock.patch('swift_lightsync.proar.log.log_file.fsync_dir', note):
             self.append().committed()
         self.assertEqual([self.directory, os.path.dirname(self.directory)],
                          synced)

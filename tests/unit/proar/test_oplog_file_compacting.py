@@ -6,10 +6,16 @@ import threading
 import unittest
 from unittest import mock
 
-from swift_lightsync.proar.cursor_file import write_cursors
-from swift_lightsync.proar.log_file import LostError
-from swift_lightsync.proar.oplog import CHUNK, Entry, Op, State, \
-    encode_header, place_of
+from swift_lightsync.proar.core.oplog import (
+    CHUNK,
+    Entry,
+    Op,
+    State,
+    encode_header,
+    place_of,
+)
+from swift_lightsync.proar.log.cursor_file import write_cursors
+from swift_lightsync.proar.log.log_file import LostError
 from tests.unit.proar.logs import FULL, HASH, LogTestCase
 
 
@@ -80,7 +86,7 @@ class TestCompacting(LogTestCase):
         self.assertTrue(self.oplog.compact(0))
         self.assertEqual(before, os.stat(self.path).st_ino)
 
-    @mock.patch('swift_lightsync.proar.oplog_file.PATIENCE', 0)
+    @mock.patch('swift_lightsync.proar.log.oplog_file.PATIENCE', 0)
     def test_no_writer_is_overtaken(self):
         first, second = self.append(), self.append()
         for after in (0, 1, 2):
@@ -116,7 +122,7 @@ class TestCompacting(LogTestCase):
             self.assertEqual([3], self.eversions())
 
         writer = threading.Thread(target=append)
-        with mock.patch('swift_lightsync.proar.oplog_file.sync_name',
+        with mock.patch('swift_lightsync.proar.log.oplog_file.sync_name',
                         sync_name):
             self.oplog.compact(2)
         writer.join()

@@ -5,7 +5,7 @@ import os
 import unittest
 from unittest import mock
 
-from swift_lightsync.proar.oplog import CHUNK
+from swift_lightsync.proar.core.oplog import CHUNK
 from tests.unit.proar.logs import BROKEN, FULL, LogTestCase
 
 

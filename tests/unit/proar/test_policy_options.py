@@ -5,12 +5,18 @@ import unittest
 from unittest import mock
 
 from swift.common import storage_policy
-from swift.common.storage_policy import ECStoragePolicy, StoragePolicy, \
-    StoragePolicyCollection
+from swift.common.storage_policy import (
+    ECStoragePolicy,
+    StoragePolicy,
+    StoragePolicyCollection,
+)
 
-from swift_lightsync.proar.policy_options import OnPrimaryFailure, \
-    PolicyOptions, primary_role_policies
-from swift_lightsync.sync.options import OptionError
+from swift_lightsync.common.conf_options import OptionError
+from swift_lightsync.proar.proxy.policy_options import (
+    OnPrimaryFailure,
+    PolicyOptions,
+    primary_role_policies,
+)
 
 NO_AFFINITY = mock.Mock(read_affinity='', write_affinity='')
 ON = {'primary_role_writes': 'true'}

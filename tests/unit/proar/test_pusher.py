@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pushes to a real object-server: swift_lightsync/proar/pusher.py."""
+"""pusher.py: pushes to a real object-server."""
 
 import os
 import socket
@@ -10,11 +10,20 @@ from swift.common.concurrency import listen, sleep, spawn
 from swift.common.utils import Timestamp
 from swift.obj.diskfile import DiskFileRouter
 
-from swift_lightsync.proar.object_state import Source
-from swift_lightsync.proar.pusher import EXPECT_FROM, Outcome, Pusher, \
-    PushOptions
-from tests.unit.proar.converging import EPOCH, HERE, PEERS, \
-    ServerTestCase, hash_of
+from swift_lightsync.proar.converger.object_state import Source
+from swift_lightsync.proar.converger.pusher import (
+    EXPECT_FROM,
+    Outcome,
+    Pusher,
+    PushOptions,
+)
+from tests.unit.proar.converging import (
+    EPOCH,
+    HERE,
+    PEERS,
+    ServerTestCase,
+    hash_of,
+)
 from tests.unit.sync.fixtures import PARTITION, node, open_sockets
 
 LARGE = os.urandom(3 * EXPECT_FROM)

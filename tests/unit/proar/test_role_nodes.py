@@ -10,8 +10,12 @@ from swift.common.ring import Ring, RingData
 from swift.common.swob import Request
 
 from swift_lightsync.proar.names import LAG, REFUSED_HEADER
-from swift_lightsync.proar.role_nodes import RoleApplication, RoleNodeIter, \
-    RoleRing, Roles
+from swift_lightsync.proar.proxy.role_nodes import (
+    RoleApplication,
+    RoleNodeIter,
+    RoleRing,
+    Roles,
+)
 from tests.unit.sync.fixtures import SwiftTestCase, node
 
 #: Rows of a ring of two partitions and 2.5 replicas; device 1 is in the

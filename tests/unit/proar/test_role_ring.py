@@ -3,9 +3,10 @@
 
 import unittest
 
-from hypothesis import given, strategies as st
+from hypothesis import given
+from hypothesis import strategies as st
 
-from swift_lightsync.proar.role_ring import points, roles, slot_of, unit
+from swift_lightsync.proar.core.role_ring import points, roles, slot_of, unit
 
 HASHES = st.binary(min_size=16, max_size=16)
 

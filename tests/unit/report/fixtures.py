@@ -3,11 +3,11 @@
 
 from dataclasses import replace
 
+from swift_lightsync.common.nodes import Outcome, Reply
 from swift_lightsync.report.answer import NodeAnswer, State, Suspect
 from swift_lightsync.report.health import Ring, assess
-from swift_lightsync.report.nodes import Outcome, Reply
-from swift_lightsync.report.records import PairRecord, PassRecord
-from swift_lightsync.sync.sync_round import Answer
+from swift_lightsync.sync.core.sync_round import Answer
+from swift_lightsync.sync.recon_records import PairRecord, PassRecord
 
 NOW = 1000000.0
 

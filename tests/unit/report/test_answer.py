@@ -4,10 +4,15 @@
 import json
 import unittest
 
-from swift_lightsync.report.answer import NodeAnswer, State, Suspect, \
-    decode, suspects
-from swift_lightsync.report.records import ReconError
-from swift_lightsync.sync.failure_table import FailureTable
+from swift_lightsync.common.recon_record import ReconError
+from swift_lightsync.report.answer import (
+    NodeAnswer,
+    State,
+    Suspect,
+    decode,
+    suspects,
+)
+from swift_lightsync.sync.core.failure_table import FailureTable
 from tests.unit.report.fixtures import NOW, PAIR, PASS, SUSPECT
 
 ANSWER = NodeAnswer(NOW, '/cache', (PAIR,), (PASS,), (SUSPECT,))

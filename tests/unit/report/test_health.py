@@ -4,12 +4,21 @@
 import unittest
 from dataclasses import replace
 
+from swift_lightsync.common.nodes import Outcome, Reply
 from swift_lightsync.report.answer import State
 from swift_lightsync.report.health import PairState
-from swift_lightsync.report.nodes import Outcome, Reply
-from swift_lightsync.sync.sync_round import Answer
-from tests.unit.report.fixtures import NOW, PAIR, PASS, RING, SUSPECT, \
-    health, host, place, reply
+from swift_lightsync.sync.core.sync_round import Answer
+from tests.unit.report.fixtures import (
+    NOW,
+    PAIR,
+    PASS,
+    RING,
+    SUSPECT,
+    health,
+    host,
+    place,
+    reply,
+)
 
 
 def state_of(pair, **fields):

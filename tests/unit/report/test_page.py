@@ -7,12 +7,20 @@ from dataclasses import replace
 from html.parser import HTMLParser
 from xml.etree import ElementTree
 
+from swift_lightsync.common.nodes import Outcome, Reply
+from swift_lightsync.common.recon_record import place_name
 from swift_lightsync.report import page, plots
-from swift_lightsync.report.nodes import Outcome, Reply
-from swift_lightsync.report.records import place_name
-from swift_lightsync.sync.sync_round import Answer
-from tests.unit.report.fixtures import NOW, PAIR, RING, SUSPECT, health, \
-    host, place, reply
+from swift_lightsync.sync.core.sync_round import Answer
+from tests.unit.report.fixtures import (
+    NOW,
+    PAIR,
+    RING,
+    SUSPECT,
+    health,
+    host,
+    place,
+    reply,
+)
 from tests.unit.report.test_text import TROUBLE
 
 EMPTY = {'meta', 'link', 'img', 'br'}

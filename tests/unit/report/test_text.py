@@ -5,12 +5,20 @@ import json
 import unittest
 from dataclasses import replace
 
+from swift_lightsync.common.nodes import Outcome, Reply
 from swift_lightsync.report import as_json, text
 from swift_lightsync.report.answer import State
-from swift_lightsync.report.nodes import Outcome, Reply
-from swift_lightsync.sync.sync_round import Answer
-from tests.unit.report.fixtures import NOW, PAIR, RING, SUSPECT, health, \
-    host, place, reply
+from swift_lightsync.sync.core.sync_round import Answer
+from tests.unit.report.fixtures import (
+    NOW,
+    PAIR,
+    RING,
+    SUSPECT,
+    health,
+    host,
+    place,
+    reply,
+)
 
 TROUBLE = (
     reply(1, [PAIR, replace(PAIR, neighbour=place(3), agreed=NOW - 7300,

@@ -13,8 +13,14 @@ from swift_lightsync.object_server import ObjectController
 from swift_lightsync.sync import verb
 from swift_lightsync.sync.fingerprints import Fingerprints
 from swift_lightsync.sync.replicator import LightSyncReplicator
-from tests.unit.sync.fixtures import CapturingLogger, PARTITION, \
-    SwiftTestCase, node, ring_of, served
+from tests.unit.sync.fixtures import (
+    PARTITION,
+    CapturingLogger,
+    SwiftTestCase,
+    node,
+    ring_of,
+    served,
+)
 
 VERBS = ('LIGHTSYNC', 'REPLICATE', 'SSYNC')
 ROOTS = '/' + verb.ROOTS

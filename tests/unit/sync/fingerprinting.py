@@ -3,7 +3,7 @@
 
 import os
 
-from swift_lightsync.sync import merkle
+from swift_lightsync.sync.core import merkle
 from swift_lightsync.sync.fingerprint import Fingerprint
 from swift_lightsync.sync.fingerprints import Fingerprints
 from tests.unit.sync.fixtures import PARTITION, SwiftTestCase

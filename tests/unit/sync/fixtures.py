@@ -14,8 +14,7 @@ from unittest import mock
 from swift.common import storage_policy, utils
 from swift.common.concurrency import Timeout, hubs, listen, sleep, spawn, wsgi
 from swift.common.ring import Ring, RingData
-from swift.common.storage_policy import StoragePolicy, \
-    StoragePolicyCollection
+from swift.common.storage_policy import StoragePolicy, StoragePolicyCollection
 from swift.common.utils import Timestamp, hash_path
 from swift.common.utils.logs import SwiftLogAdapter
 from swift.obj.diskfile import DiskFileManager, get_part_path

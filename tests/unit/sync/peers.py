@@ -7,9 +7,14 @@ import gc
 from swift.common.concurrency import listen, sleep, spawn, tpool
 
 from swift_lightsync.sync.sync_client import SyncClient
-from swift_lightsync.sync.sync_message import Verdict, encode_reply
-from tests.unit.sync.fixtures import SwiftTestCase, node, open_sockets, \
-    pending_timers, wait_for
+from swift_lightsync.sync.wire.sync_message import Verdict, encode_reply
+from tests.unit.sync.fixtures import (
+    SwiftTestCase,
+    node,
+    open_sockets,
+    pending_timers,
+    wait_for,
+)
 from tests.unit.sync.verbs import EMPTY
 
 SENDER = ('127.0.0.9', 6209, 'sdb 1')

@@ -6,12 +6,17 @@ import re
 import unittest
 from math import isqrt
 
-from hypothesis import given, strategies as st
+from hypothesis import given
+from hypothesis import strategies as st
 
-from swift_lightsync.sync import comparison
-from swift_lightsync.sync.comparison import Ask, compare, \
-    differing_slices, slice_roots
-from swift_lightsync.sync.partition_set import PartitionSet
+from swift_lightsync.sync.core import comparison
+from swift_lightsync.sync.core.comparison import (
+    Ask,
+    compare,
+    differing_slices,
+    slice_roots,
+)
+from swift_lightsync.sync.core.partition_set import PartitionSet
 from tests.unit.sync import documented
 
 SAME, OTHER = 'ab' * 16, 'cd' * 16

@@ -11,8 +11,13 @@ from swift.common.utils import Timestamp
 
 from swift_lightsync.sync import exchange_batch
 from swift_lightsync.sync.exchange_batch import ExchangeBatch
-from tests.unit.sync.exchanges import NOW, PARTS, Meddler, \
-    RsyncTestCase, SsyncTestCase
+from tests.unit.sync.exchanges import (
+    NOW,
+    PARTS,
+    Meddler,
+    RsyncTestCase,
+    SsyncTestCase,
+)
 from tests.unit.sync.fixtures import ring_of_parts
 
 

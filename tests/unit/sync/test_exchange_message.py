@@ -6,16 +6,30 @@ import tracemalloc
 import unittest
 from hashlib import md5
 
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from swift_lightsync.sync import exchange_batch
-from swift_lightsync.sync.exchange_message import MAX_PARTITIONS, \
-    MAX_REHASH_BYTES, REHASH, SUFFIX_HASHES, SUFFIXES, decode_rehash, \
-    decode_suffix_hashes, decode_suffixes, encode_rehash, \
-    encode_suffix_hashes, encode_suffixes
-from swift_lightsync.sync.sync_message import MAX_BYTES, SyncMessageError, \
-    encode_roots, pack
-from swift_lightsync.sync.partition_set import PartitionSet
+from swift_lightsync.sync.core.partition_set import PartitionSet
+from swift_lightsync.sync.wire.exchange_message import (
+    MAX_PARTITIONS,
+    MAX_REHASH_BYTES,
+    REHASH,
+    SUFFIX_HASHES,
+    SUFFIXES,
+    decode_rehash,
+    decode_suffix_hashes,
+    decode_suffixes,
+    encode_rehash,
+    encode_suffix_hashes,
+    encode_suffixes,
+)
+from swift_lightsync.sync.wire.sync_message import (
+    MAX_BYTES,
+    SyncMessageError,
+    encode_roots,
+    pack,
+)
 
 #: Bytes of a message around what its kind has: head, count, CRC.
 FRAME = 6 + 4 + 4

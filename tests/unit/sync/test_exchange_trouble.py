@@ -13,11 +13,15 @@ from swift.common.concurrency import sleep
 from swift.common.utils import hash_path, lock_path
 from swift.obj.replicator import ObjectReplicator
 
-from swift_lightsync.sync import exchange_message
 from swift_lightsync.sync.exchange_batch import ExchangeBatch
 from swift_lightsync.sync.neighbours import device_key, endpoint
-from tests.unit.sync.exchanges import PARTS, Meddler, RsyncTestCase, \
-    SsyncTestCase
+from swift_lightsync.sync.wire import exchange_message
+from tests.unit.sync.exchanges import (
+    PARTS,
+    Meddler,
+    RsyncTestCase,
+    SsyncTestCase,
+)
 
 
 class Trouble:

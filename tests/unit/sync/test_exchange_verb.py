@@ -13,8 +13,9 @@ from swift.common.concurrency import sleep, spawn
 from swift.common.swob import Request
 from swift.common.utils import Timestamp, hash_path
 
-from swift_lightsync.sync import exchange_message, missing_message, verb
+from swift_lightsync.sync import missing_message, verb
 from swift_lightsync.sync.names import POLICY_HEADER
+from swift_lightsync.sync.wire import exchange_message
 from tests.unit.sync.exchanges import PARTS, ExchangeTestCase
 from tests.unit.sync.fixtures import wait_for
 

@@ -6,8 +6,13 @@ import unittest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from swift_lightsync.sync.failure_table import FailureTable, MAX_HINTS, \
-    MAX_ROWS, NO_EXCEPTION, Row
+from swift_lightsync.sync.core.failure_table import (
+    MAX_HINTS,
+    MAX_ROWS,
+    NO_EXCEPTION,
+    FailureTable,
+    Row,
+)
 
 
 class TestFailureTable(unittest.TestCase):

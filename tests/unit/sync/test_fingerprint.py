@@ -15,16 +15,25 @@ from unittest import mock
 
 from swift.common.exceptions import DiskFileQuarantined
 from swift.common.utils import Timestamp
-from swift.obj.diskfile import consolidate_hashes, invalidate_hash, \
-    read_hashes, write_hashes
+from swift.obj.diskfile import (
+    consolidate_hashes,
+    invalidate_hash,
+    read_hashes,
+    write_hashes,
+)
 
-from swift_lightsync.sync import fingerprint, merkle
-from swift_lightsync.sync.fingerprint import Fingerprint, FingerprintError, \
-    is_current, load, store
+from swift_lightsync.sync import fingerprint
+from swift_lightsync.sync.core import merkle
+from swift_lightsync.sync.fingerprint import (
+    Fingerprint,
+    FingerprintError,
+    is_current,
+    load,
+    store,
+)
 from tests.unit.sync import documented
 from tests.unit.sync.fingerprinting import SOUND, FingerprintTestCase
 from tests.unit.sync.fixtures import PARTITION
-
 
 #: Or what is in no fingerprint was not even unpickled.
 STRANGE = '|is in no fingerprint'

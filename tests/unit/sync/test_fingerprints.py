@@ -24,9 +24,15 @@ from swift.common.utils import lock_path
 from swift.obj.diskfile import read_hashes, write_hashes
 
 import swift_lightsync
-from swift_lightsync.sync import fingerprint, fingerprints, merkle
-from swift_lightsync.sync.fingerprint import ABSENT, Fingerprint, \
-    is_current, load, store
+from swift_lightsync.sync import fingerprint, fingerprints
+from swift_lightsync.sync.core import merkle
+from swift_lightsync.sync.fingerprint import (
+    ABSENT,
+    Fingerprint,
+    is_current,
+    load,
+    store,
+)
 from swift_lightsync.sync.fingerprints import in_portions
 from tests.unit.sync.fingerprinting import SOUND, FingerprintTestCase
 from tests.unit.sync.fixtures import PARTITION, wait_for

@@ -7,13 +7,16 @@ import threading
 import tracemalloc
 import unittest
 
-from hypothesis import given, strategies as st
+from hypothesis import given
+from hypothesis import strategies as st
 
-from swift_lightsync.sync import known_sets
-from swift_lightsync.sync.known_sets import KnownSets
-from swift_lightsync.sync.partition_set import PartitionSet, \
-    PartitionSetError
-from swift_lightsync.sync.sync_message import Roots
+from swift_lightsync.sync.core.partition_set import (
+    PartitionSet,
+    PartitionSetError,
+)
+from swift_lightsync.sync.wire import known_sets
+from swift_lightsync.sync.wire.known_sets import KnownSets
+from swift_lightsync.sync.wire.sync_message import Roots
 from tests.unit.sync import documented
 
 

@@ -5,9 +5,10 @@ import re
 import unittest
 from hashlib import md5
 
-from hypothesis import given, strategies as st
+from hypothesis import given
+from hypothesis import strategies as st
 
-from swift_lightsync.sync import merkle
+from swift_lightsync.sync.core import merkle
 from tests.unit.sync import documented
 
 SUFFIXES = st.text('0123456789abcdef', min_size=3, max_size=3)

@@ -5,16 +5,29 @@ import struct
 import tracemalloc
 import unittest
 
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from swift.common.utils import Timestamp
 from swift.obj.ssync_receiver import decode_missing
 
-from swift_lightsync.sync.exchange_message import MAX_PARTITIONS
-from swift_lightsync.sync.missing_message import MAX_LINE, MAX_OBJECTS, \
-    MAX_OFFER_BYTES, OFFER, WANTED, decode_offer, decode_wanted, \
-    encode_offer, encode_wanted, line_of
-from swift_lightsync.sync.sync_message import MAX_BYTES, SyncMessageError, \
-    pack
+from swift_lightsync.sync.missing_message import (
+    MAX_LINE,
+    MAX_OBJECTS,
+    MAX_OFFER_BYTES,
+    OFFER,
+    WANTED,
+    decode_offer,
+    decode_wanted,
+    encode_offer,
+    encode_wanted,
+    line_of,
+)
+from swift_lightsync.sync.wire.exchange_message import MAX_PARTITIONS
+from swift_lightsync.sync.wire.sync_message import (
+    MAX_BYTES,
+    SyncMessageError,
+    pack,
+)
 from tests.unit.sync import documented
 
 HASH = '0123456789abcdef' * 2

@@ -7,13 +7,23 @@ from unittest import mock
 
 from swift.common.concurrency import sleep
 
-from swift_lightsync.sync import neighbours, replica_ring
+from swift_lightsync.sync import neighbours
+from swift_lightsync.sync.core import replica_ring
+from swift_lightsync.sync.core.sync_round import Answer
 from swift_lightsync.sync.neighbours import MAX_NOTIFIED, device_key, endpoint
 from swift_lightsync.sync.sync_client import Refusal
-from swift_lightsync.sync.sync_message import SyncMessageError
-from swift_lightsync.sync.sync_round import Answer
-from tests.unit.sync.neighbourhood import HERE, Bench, Hashable, answer, \
-    break_off, hang, keep_silent, others, refuse
+from swift_lightsync.sync.wire.sync_message import SyncMessageError
+from tests.unit.sync.neighbourhood import (
+    HERE,
+    Bench,
+    Hashable,
+    answer,
+    break_off,
+    hang,
+    keep_silent,
+    others,
+    refuse,
+)
 
 
 class NeighboursTestCase(unittest.TestCase):

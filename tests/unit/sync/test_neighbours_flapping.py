@@ -3,14 +3,26 @@
 
 import unittest
 
-from hypothesis import settings, strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, \
-    invariant, rule
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    rule,
+)
 
 from swift_lightsync.sync.failure_store import FailureStore
 from swift_lightsync.sync.neighbours import endpoint
-from tests.unit.sync.neighbourhood import Bench, answer, break_off, hang, \
-    keep_silent, others, refuse
+from tests.unit.sync.neighbourhood import (
+    Bench,
+    answer,
+    break_off,
+    hang,
+    keep_silent,
+    others,
+    refuse,
+)
 
 
 class FlappingNode(RuleBasedStateMachine):

@@ -5,11 +5,19 @@ import json
 import re
 import unittest
 
-from hypothesis import given, strategies as st
+from hypothesis import given
+from hypothesis import strategies as st
 
-from swift_lightsync.sync import notice
-from swift_lightsync.sync.notice import MAX_BYTES, Notice, NoticeError, \
-    decode, encode_sender, parse_endpoint, parse_sender
+from swift_lightsync.common.places import parse_endpoint
+from swift_lightsync.sync.wire import notice
+from swift_lightsync.sync.wire.notice import (
+    MAX_BYTES,
+    Notice,
+    NoticeError,
+    decode,
+    encode_sender,
+    parse_sender,
+)
 from tests.unit.sync import documented
 
 NAMES = st.text(min_size=1, max_size=20)

@@ -4,11 +4,18 @@
 import unittest
 from hashlib import md5
 
-from hypothesis import given, strategies as st
+from hypothesis import given
+from hypothesis import strategies as st
 
-from swift_lightsync.sync import merkle
-from swift_lightsync.sync.partition_set import MAX_PARTITIONS, \
-    PartitionSet, PartitionSetError, root_of, slice_length, slices_of
+from swift_lightsync.sync.core import merkle
+from swift_lightsync.sync.core.partition_set import (
+    MAX_PARTITIONS,
+    PartitionSet,
+    PartitionSetError,
+    root_of,
+    slice_length,
+    slices_of,
+)
 from tests.unit.sync import documented
 
 LARGEST = 2 ** 32 - 1

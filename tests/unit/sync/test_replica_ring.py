@@ -4,9 +4,10 @@
 import unittest
 from collections import Counter
 
-from hypothesis import given, strategies as st
+from hypothesis import given
+from hypothesis import strategies as st
 
-from swift_lightsync.sync.replica_ring import clockwise, replica_ring
+from swift_lightsync.sync.core.replica_ring import clockwise, replica_ring
 from tests.unit.sync import documented
 
 

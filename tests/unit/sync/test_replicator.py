@@ -11,11 +11,11 @@ from unittest import mock
 from swift.common.concurrency import Timeout
 from swift.obj.diskfile import DiskFileManager
 
-from swift_lightsync.sync.options import OptionError
-from swift_lightsync.sync.replica_ring import clockwise
+from swift_lightsync.common.conf_options import OptionError
+from swift_lightsync.sync.core.replica_ring import clockwise
+from swift_lightsync.sync.core.sync_round import Answer
 from swift_lightsync.sync.replicator import LightSyncReplicator
 from swift_lightsync.sync.sync_client import ConnectFailure
-from swift_lightsync.sync.sync_round import Answer
 from tests.unit.sync.cluster import ClusterTestCase
 from tests.unit.sync.fixtures import PARTITION, SwiftTestCase, node, ring_of
 

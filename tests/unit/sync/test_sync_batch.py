@@ -7,13 +7,13 @@ import shutil
 from unittest import mock
 
 from swift.common import storage_policy
-from swift.common.storage_policy import StoragePolicy, \
-    StoragePolicyCollection
+from swift.common.storage_policy import StoragePolicy, StoragePolicyCollection
 from swift.common.utils import lock_path
 from swift.obj.diskfile import get_part_path
 from swift.obj.replicator import ObjectReplicator
 
-from swift_lightsync.sync import fingerprint, replica_ring
+from swift_lightsync.sync import fingerprint
+from swift_lightsync.sync.core import replica_ring
 from tests.unit.sync.cluster import ClusterTestCase
 from tests.unit.sync.fixtures import CapturingLogger, node, ring_of_parts
 

@@ -10,11 +10,11 @@ from swift.common.concurrency import GreenPool, listen, spawn, wsgi
 from swift.obj import server
 
 from swift_lightsync.object_server import ObjectController
-from swift_lightsync.sync.comparison import slice_roots
-from swift_lightsync.sync.partition_set import PartitionSet
+from swift_lightsync.sync.core.comparison import slice_roots
+from swift_lightsync.sync.core.partition_set import PartitionSet
+from swift_lightsync.sync.core.sync_round import Answer
 from swift_lightsync.sync.sync_client import ConnectFailure
-from swift_lightsync.sync.sync_message import encode_roots
-from swift_lightsync.sync.sync_round import Answer
+from swift_lightsync.sync.wire.sync_message import encode_roots
 from tests.unit.sync.fixtures import node, served, wait_for
 from tests.unit.sync.peers import ClientTestCase, answer, read_request
 from tests.unit.sync.verbs import EMPTY, OTHER

@@ -7,13 +7,18 @@ import unittest
 from unittest import mock
 
 from swift_lightsync.object_server import ObjectController
-from swift_lightsync.sync import merkle, sync_message
+from swift_lightsync.sync.core import merkle
+from swift_lightsync.sync.core.sync_round import Answer
 from swift_lightsync.sync.fingerprint import ABSENT
 from swift_lightsync.sync.fingerprints import Fingerprints
-from swift_lightsync.sync.known_sets import KnownSets
-from swift_lightsync.sync.sync_message import SyncMessageError, Verdict, \
-    decode_roots, encode_reply
-from swift_lightsync.sync.sync_round import Answer
+from swift_lightsync.sync.wire import sync_message
+from swift_lightsync.sync.wire.known_sets import KnownSets
+from swift_lightsync.sync.wire.sync_message import (
+    SyncMessageError,
+    Verdict,
+    decode_roots,
+    encode_reply,
+)
 from tests.unit.sync.fixtures import node, served
 from tests.unit.sync.peers import SENDER, ClientTestCase, answer
 from tests.unit.sync.verbs import EMPTY, OTHER

@@ -5,14 +5,19 @@ import http.client
 import socket
 import unittest
 
-from swift.common.concurrency import Timeout, green_http_client, sleep, \
-    socket as green_socket
+from swift.common.concurrency import Timeout, green_http_client, sleep
+from swift.common.concurrency import socket as green_socket
 
-from swift_lightsync.sync import sync_message
-from swift_lightsync.sync.partition_set import PartitionSet
-from swift_lightsync.sync.sync_message import SyncMessageError, Verdict, \
-    decode_roots, encode_reply, encode_roots
-from swift_lightsync.sync.sync_round import Answer
+from swift_lightsync.sync.core.partition_set import PartitionSet
+from swift_lightsync.sync.core.sync_round import Answer
+from swift_lightsync.sync.wire import sync_message
+from swift_lightsync.sync.wire.sync_message import (
+    SyncMessageError,
+    Verdict,
+    decode_roots,
+    encode_reply,
+    encode_roots,
+)
 from tests.unit.sync.fixtures import wait_for
 from tests.unit.sync.peers import EQUAL, ClientTestCase, answer, read_request
 from tests.unit.sync.verbs import OTHER

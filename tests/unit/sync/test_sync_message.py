@@ -7,14 +7,26 @@ import tracemalloc
 import unittest
 from zlib import crc32
 
-from hypothesis import given, strategies as st
+from hypothesis import given
+from hypothesis import strategies as st
 
-from swift_lightsync.sync import sync_message
-from swift_lightsync.sync.comparison import slice_roots
-from swift_lightsync.sync.partition_set import MAX_PARTITIONS, PartitionSet
-from swift_lightsync.sync.sync_message import MAX_BYTES, Form, Roots, \
-    SyncMessageError, Verdict, decode_reply, decode_roots, encode_reply, \
-    encode_roots
+from swift_lightsync.sync.core.comparison import slice_roots
+from swift_lightsync.sync.core.partition_set import (
+    MAX_PARTITIONS,
+    PartitionSet,
+)
+from swift_lightsync.sync.wire import sync_message
+from swift_lightsync.sync.wire.sync_message import (
+    MAX_BYTES,
+    Form,
+    Roots,
+    SyncMessageError,
+    Verdict,
+    decode_reply,
+    decode_roots,
+    encode_reply,
+    encode_roots,
+)
 from tests.unit.sync import documented
 
 ROOT = st.binary(min_size=16, max_size=16).map(bytes.hex)

@@ -3,9 +3,10 @@
 
 import unittest
 
-from hypothesis import given, strategies as st
+from hypothesis import given
+from hypothesis import strategies as st
 
-from swift_lightsync.sync.sync_queue import SyncQueue
+from swift_lightsync.sync.core.sync_queue import SyncQueue
 
 
 def jobs(*names):

@@ -4,10 +4,18 @@
 import unittest
 from itertools import product
 
-from hypothesis import given, strategies as st
+from hypothesis import given
+from hypothesis import strategies as st
 
-from swift_lightsync.sync.sync_round import NEXT, Answer, Check, Exchange, \
-    Next, full_exchange_due, sync_round
+from swift_lightsync.sync.core.sync_round import (
+    NEXT,
+    Answer,
+    Check,
+    Exchange,
+    Next,
+    full_exchange_due,
+    sync_round,
+)
 
 DEVICES = [{'id': 1}, {'id': 2}, {'id': 3}]
 HAND_OFFS = [{'id': 11}, {'id': 12}, {'id': 13}]

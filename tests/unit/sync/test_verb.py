@@ -12,15 +12,15 @@ from zlib import crc32
 from swift.common import storage_policy
 from swift.common.concurrency import sleep, spawn
 from swift.common.exceptions import LockTimeout
-from swift.common.storage_policy import StoragePolicy, \
-    StoragePolicyCollection
+from swift.common.storage_policy import StoragePolicy, StoragePolicyCollection
 from swift.common.utils import lock_path
 from swift.obj.diskfile import invalidate_hash
 
-from swift_lightsync.sync import fingerprint, fingerprints, sync_message, verb
-from swift_lightsync.sync.comparison import compare
+from swift_lightsync.sync import fingerprint, fingerprints, verb
+from swift_lightsync.sync.core.comparison import compare
 from swift_lightsync.sync.fingerprints import Fingerprints
-from swift_lightsync.sync.sync_message import Verdict, encode_roots
+from swift_lightsync.sync.wire import sync_message
+from swift_lightsync.sync.wire.sync_message import Verdict, encode_roots
 from tests.unit.sync import documented
 from tests.unit.sync.fixtures import wait_for
 from tests.unit.sync.verbs import EMPTY, OTHER, VerbTestCase, message

@@ -13,7 +13,7 @@ from swift_lightsync.sync import activity
 from swift_lightsync.sync.activity import Activity
 from swift_lightsync.sync.failure_store import FailureStore
 from swift_lightsync.sync.names import IDLE_HEADER
-from swift_lightsync.sync.notice import Notice
+from swift_lightsync.sync.wire.notice import Notice
 from tests.unit.sync import documented
 from tests.unit.sync.verbs import EMPTY, ONE, VerbTestCase
 

@@ -11,9 +11,10 @@ from unittest import mock
 
 from swift.common.concurrency import socket as green_socket
 
-from swift_lightsync.sync import fingerprints, sync_message
+from swift_lightsync.sync import fingerprints
 from swift_lightsync.sync.fingerprints import Fingerprints
-from swift_lightsync.sync.sync_message import Verdict, decode_reply
+from swift_lightsync.sync.wire import sync_message
+from swift_lightsync.sync.wire.sync_message import Verdict, decode_reply
 from tests.unit.sync.fixtures import served
 from tests.unit.sync.verbs import EMPTY, ONE, VerbTestCase, message
 

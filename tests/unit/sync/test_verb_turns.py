@@ -8,10 +8,11 @@ from unittest import mock
 
 from swift.common.concurrency import sleep, spawn
 
-from swift_lightsync.sync import sync_message, verb
+from swift_lightsync.common.conf_options import OptionError
+from swift_lightsync.sync import verb
 from swift_lightsync.sync.fingerprints import Fingerprints
-from swift_lightsync.sync.notice import Notice
-from swift_lightsync.sync.options import OptionError
+from swift_lightsync.sync.wire import sync_message
+from swift_lightsync.sync.wire.notice import Notice
 from tests.unit.sync import documented
 from tests.unit.sync.fixtures import wait_for
 from tests.unit.sync.verbs import ONE, OTHER, VerbTestCase

@@ -4,11 +4,14 @@
 from swift.common.swob import Request
 
 from swift_lightsync.object_server import ObjectController
-from swift_lightsync.sync import merkle
-from swift_lightsync.sync.comparison import slice_roots
-from swift_lightsync.sync.partition_set import PartitionSet
-from swift_lightsync.sync.sync_message import Verdict, decode_reply, \
-    encode_roots
+from swift_lightsync.sync.core import merkle
+from swift_lightsync.sync.core.comparison import slice_roots
+from swift_lightsync.sync.core.partition_set import PartitionSet
+from swift_lightsync.sync.wire.sync_message import (
+    Verdict,
+    decode_reply,
+    encode_roots,
+)
 from tests.unit.sync.fixtures import SwiftTestCase
 
 EMPTY = merkle.root({})

@@ -19,13 +19,13 @@ from swift.common.memcached import MemcacheConnectionError
 from swift.common.swob import Request, Response
 from swift.container.server import ContainerController
 
-from swift_lightsync.versioning import row_reader
-from swift_lightsync.versioning.clock import HybridClock
-from swift_lightsync.versioning.keys import hidden_container
-from swift_lightsync.versioning.rowdata import Entry
-from swift_lightsync.versioning.rows import Rows
-from swift_lightsync.versioning.stamp import offset_of
-from swift_lightsync.versioning.write_repair import WriteRepair
+from swift_lightsync.versioning.core.clock import HybridClock
+from swift_lightsync.versioning.core.keys import hidden_container
+from swift_lightsync.versioning.core.row_data import Entry
+from swift_lightsync.versioning.core.stamp import offset_of
+from swift_lightsync.versioning.rows import row_reader
+from swift_lightsync.versioning.rows.rows import Rows
+from swift_lightsync.versioning.strategies.write_repair import WriteRepair
 from tests.unit.sync.fixtures import SwiftTestCase
 
 SITES = ('north', 'south', 'west')

@@ -8,20 +8,30 @@ import json
 from collections import defaultdict
 from unittest import mock
 
-from swift.common.request_helpers import is_object_transient_sysmeta, \
-    is_sys_or_user_meta
-from swift.common.swob import HTTPAccepted, HTTPConflict, HTTPCreated, \
-    HTTPNoContent, HTTPNotFound, HTTPOk, Request, Response, \
-    normalize_etag, wsgi_to_str
-from swift.common.utils import Timestamp, md5, \
-    override_bytes_from_content_type
+from swift.common.request_helpers import (
+    is_object_transient_sysmeta,
+    is_sys_or_user_meta,
+)
+from swift.common.swob import (
+    HTTPAccepted,
+    HTTPConflict,
+    HTTPCreated,
+    HTTPNoContent,
+    HTTPNotFound,
+    HTTPOk,
+    Request,
+    Response,
+    normalize_etag,
+    wsgi_to_str,
+)
+from swift.common.utils import Timestamp, md5, override_bytes_from_content_type
 
+from swift_lightsync.common.rowless import ROWLESS
 from swift_lightsync.proxy_server import Application
-from swift_lightsync.versioning import middleware
-from swift_lightsync.versioning.keys import RESERVED
-from swift_lightsync.versioning.rowdata import Row
-from swift_lightsync.versioning.rowless import ROWLESS
-from swift_lightsync.versioning.stamp import Stamp
+from swift_lightsync.versioning.core.keys import RESERVED
+from swift_lightsync.versioning.core.row_data import Row
+from swift_lightsync.versioning.core.stamp import Stamp
+from swift_lightsync.versioning.proxy import middleware
 from tests.unit.sync.fixtures import CapturingLogger
 from tests.unit.versioning.fakes import MemoryRows
 

@@ -16,25 +16,34 @@ from unittest import mock
 from swift.common.header_key_dict import HeaderKeyDict
 from swift.common.internal_client import UnexpectedResponse
 from swift.common.ring import Ring, RingData
-from swift.common.swob import HTTPConflict, HTTPNotFound, \
-    HTTPServerError, Request, Response
+from swift.common.swob import (
+    HTTPConflict,
+    HTTPNotFound,
+    HTTPServerError,
+    Request,
+    Response,
+)
 from swift.common.utils import Timestamp
 from swift.container.backend import ContainerBroker
 from swift.container.server import ContainerController
 
-from swift_lightsync.versioning.clock import HybridClock
-from swift_lightsync.versioning.databases import ENABLED, MODE
-from swift_lightsync.versioning.keys import hidden_container
-from swift_lightsync.versioning.propagator import VersionsPropagator
-from swift_lightsync.versioning.read_repair import ReadRepair
-from swift_lightsync.versioning.receiver import Receiver
-from swift_lightsync.versioning.rowdata import DELETE_MARKER, Entry
-from swift_lightsync.versioning.rows import Rows, RowsUnavailable
-from swift_lightsync.versioning.stamp import Stamp, offset_of
-from swift_lightsync.versioning.write_repair import WriteRepair
+from swift_lightsync.versioning.core.clock import HybridClock
+from swift_lightsync.versioning.core.keys import hidden_container
+from swift_lightsync.versioning.core.row_data import DELETE_MARKER, Entry
+from swift_lightsync.versioning.core.stamp import Stamp, offset_of
+from swift_lightsync.versioning.rows.rows import Rows, RowsUnavailable
+from swift_lightsync.versioning.sites.databases import ENABLED, MODE
+from swift_lightsync.versioning.sites.propagator import VersionsPropagator
+from swift_lightsync.versioning.sites.receiver import Receiver
+from swift_lightsync.versioning.strategies.read_repair import ReadRepair
+from swift_lightsync.versioning.strategies.write_repair import WriteRepair
 from tests.unit.sync import fixtures
-from tests.unit.sync.fixtures import CapturingLogger, SwiftTestCase, node, \
-    served
+from tests.unit.sync.fixtures import (
+    CapturingLogger,
+    SwiftTestCase,
+    node,
+    served,
+)
 
 SITES = ('rome', 'paris', 'oslo')
 DEVICES = ('sda', 'sdb', 'sdc')

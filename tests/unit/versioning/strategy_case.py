@@ -3,8 +3,8 @@
 
 import sys
 
-from swift_lightsync.versioning.read_repair import ReadRepair
-from swift_lightsync.versioning.write_repair import WriteRepair
+from swift_lightsync.versioning.strategies.read_repair import ReadRepair
+from swift_lightsync.versioning.strategies.write_repair import WriteRepair
 from tests.unit.versioning.fakes import SiteCase
 
 

@@ -8,16 +8,18 @@ import unittest
 from dataclasses import replace
 from unittest import mock
 
-from hypothesis import HealthCheck, Phase, given, settings, strategies as st
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
 
-from swift_lightsync.versioning import pointer, write_repair
-from swift_lightsync.versioning.clock import HybridClock
-from swift_lightsync.versioning.read_repair import ReadRepair
-from swift_lightsync.versioning.rowdata import Entry, Pointer
-from swift_lightsync.versioning.stamp import Stamp, offset_of
-from swift_lightsync.versioning.strategy import latest_entry
-from swift_lightsync.versioning.version import Version
-from swift_lightsync.versioning.write_repair import WriteRepair
+from swift_lightsync.versioning.core import pointer
+from swift_lightsync.versioning.core.clock import HybridClock
+from swift_lightsync.versioning.core.row_data import Entry, Pointer
+from swift_lightsync.versioning.core.stamp import Stamp, offset_of
+from swift_lightsync.versioning.core.version import Version
+from swift_lightsync.versioning.strategies import write_repair
+from swift_lightsync.versioning.strategies.read_repair import ReadRepair
+from swift_lightsync.versioning.strategies.strategy import latest_entry
+from swift_lightsync.versioning.strategies.write_repair import WriteRepair
 from tests.unit.versioning.fakes import NOW, SITES, MemoryRows
 
 OBJECT = 'o'

@@ -3,12 +3,15 @@
 
 from dataclasses import replace
 
-from swift_lightsync.versioning.rowdata import Entry
-from swift_lightsync.versioning.stamp import Stamp
-from swift_lightsync.versioning.version import Version
+from swift_lightsync.versioning.core.row_data import Entry
+from swift_lightsync.versioning.core.stamp import Stamp
+from swift_lightsync.versioning.core.version import Version
 from tests.unit.versioning.fakes import NOW
-from tests.unit.versioning.strategy_case import StrategyCase, ids, \
-    of_each_strategy
+from tests.unit.versioning.strategy_case import (
+    StrategyCase,
+    ids,
+    of_each_strategy,
+)
 
 
 @of_each_strategy

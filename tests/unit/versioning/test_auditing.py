@@ -8,20 +8,32 @@ from itertools import product
 from unittest import mock
 from urllib.parse import quote
 
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from swift.common.utils import ShardRange, Timestamp
 
-from swift_lightsync.versioning.keys import WriteRepairKeys, hidden_container
-from swift_lightsync.versioning.near_rows import NearRows
-from swift_lightsync.versioning.row_client import RowClient
-from swift_lightsync.versioning.row_wire import LAST, Query
-from swift_lightsync.versioning.rowdata import Pointer, Row, \
-    history_row, latest_row
-from swift_lightsync.versioning.rows import Rows
-from swift_lightsync.versioning.stamp import TICKS, Stamp
+from swift_lightsync.versioning.core.keys import (
+    WriteRepairKeys,
+    hidden_container,
+)
+from swift_lightsync.versioning.core.row_data import (
+    Pointer,
+    Row,
+    history_row,
+    latest_row,
+)
+from swift_lightsync.versioning.core.stamp import TICKS, Stamp
+from swift_lightsync.versioning.rows.local_rows import NearRows
+from swift_lightsync.versioning.rows.row_client import RowClient
+from swift_lightsync.versioning.rows.row_wire import LAST, Query
+from swift_lightsync.versioning.rows.rows import Rows
 from tests.unit.sync.fixtures import wait_for
-from tests.unit.versioning.sites_world import ACCOUNT, CONTAINER, DEVICES, \
-    SitesTestCase
+from tests.unit.versioning.sites_world import (
+    ACCOUNT,
+    CONTAINER,
+    DEVICES,
+    SitesTestCase,
+)
 
 NAMES = ('a', 'a\0', 'aa', 'ab', 'b', 'ö', 'z' + LAST, 'z' + LAST + 'a')
 names = st.sampled_from(('', *NAMES, 'a/', '~'))

@@ -5,18 +5,42 @@ import unittest
 from dataclasses import replace
 from itertools import permutations
 
-from hypothesis import given, strategies as st
+from hypothesis import given
+from hypothesis import strategies as st
 from swift.common.utils import Timestamp
 
-from swift_lightsync.versioning import keys, row_wire
-from swift_lightsync.versioning.clock import ClockAhead, HybridClock
-from swift_lightsync.versioning.rowdata import DELETE_MARKER, Entry, Kind, \
-    Pointer, Row, entry_of, history_row, latest_row, listed_entry, null_of, \
-    parameters_of, pointer_of, row_of, with_parameters
-from swift_lightsync.versioning.stamp import END_OF_TIME, MAX_SITES, \
-    OFFSETS, Stamp, offset_of
-from swift_lightsync.versioning.version import Vector, Version, frontier, \
-    latest
+from swift_lightsync.versioning.core import keys
+from swift_lightsync.versioning.core.clock import ClockAhead, HybridClock
+from swift_lightsync.versioning.core.row_data import (
+    DELETE_MARKER,
+    Entry,
+    Kind,
+    Pointer,
+    Row,
+    entry_of,
+    history_row,
+    latest_row,
+    listed_entry,
+    null_of,
+    parameters_of,
+    pointer_of,
+    row_of,
+    with_parameters,
+)
+from swift_lightsync.versioning.core.stamp import (
+    END_OF_TIME,
+    MAX_SITES,
+    OFFSETS,
+    Stamp,
+    offset_of,
+)
+from swift_lightsync.versioning.core.version import (
+    Vector,
+    Version,
+    frontier,
+    latest,
+)
+from swift_lightsync.versioning.rows import row_wire
 
 T = 170000000000000
 stamps = st.builds(Stamp, st.integers(0, END_OF_TIME - 1),

@@ -8,9 +8,9 @@ from swift.common.swob import HTTPServiceUnavailable
 from swift.common.utils import Timestamp
 from swift.container.backend import ContainerBroker
 
-from swift_lightsync.versioning.databases import ENABLED, MODE, Databases
-from swift_lightsync.versioning.keys import hidden_container
-from swift_lightsync.versioning.local_data import LocalData
+from swift_lightsync.versioning.core.keys import hidden_container
+from swift_lightsync.versioning.sites.databases import ENABLED, MODE, Databases
+from swift_lightsync.versioning.sites.local_data import LocalData
 from tests.unit.sync.fixtures import SwiftTestCase
 
 ACCOUNT, SHARDS = 'a', '.shards_a'

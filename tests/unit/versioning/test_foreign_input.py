@@ -4,15 +4,21 @@
 import json
 import unittest
 
-from swift_lightsync.versioning import shipping
-from swift_lightsync.versioning.keys import ReadRepairKeys
-from swift_lightsync.versioning.row_wire import put_headers
-from swift_lightsync.versioning.rowdata import MAX_ETAG, Entry, Row, \
-    listed_entry, pointer_of, row_of
-from swift_lightsync.versioning.shipping import Offered, Shipment
-from swift_lightsync.versioning.signature import Claim, SignatureError
-from swift_lightsync.versioning.stamp import Stamp
-from swift_lightsync.versioning.version import Vector, Version
+from swift_lightsync.versioning.core import shipping
+from swift_lightsync.versioning.core.keys import ReadRepairKeys
+from swift_lightsync.versioning.core.row_data import (
+    MAX_ETAG,
+    Entry,
+    Row,
+    listed_entry,
+    pointer_of,
+    row_of,
+)
+from swift_lightsync.versioning.core.shipping import Offered, Shipment
+from swift_lightsync.versioning.core.signature import Claim, SignatureError
+from swift_lightsync.versioning.core.stamp import Stamp
+from swift_lightsync.versioning.core.version import Vector, Version
+from swift_lightsync.versioning.rows.row_wire import put_headers
 
 ID = Stamp(170000000000000, 5)
 #: What the row of a version with a change has.

@@ -4,10 +4,10 @@ import json
 import unittest
 from unittest import mock
 
-from swift_lightsync.versioning.latest_cache import LatestCache
-from swift_lightsync.versioning.rowdata import Entry
-from swift_lightsync.versioning.stamp import Stamp
-from swift_lightsync.versioning.version import Vector, Version
+from swift_lightsync.versioning.core.row_data import Entry
+from swift_lightsync.versioning.core.stamp import Stamp
+from swift_lightsync.versioning.core.version import Vector, Version
+from swift_lightsync.versioning.proxy.latest_cache import LatestCache
 from tests.unit.versioning.fakes import MemoryCache
 
 T = 170000000000000

@@ -6,10 +6,13 @@ from unittest import mock
 
 from swift.common import registry
 
-from swift_lightsync.sync.options import OptionError
-from swift_lightsync.versioning import middleware
-from swift_lightsync.versioning.account_context import hidden_params, merged
-from swift_lightsync.versioning.keys import hidden_container
+from swift_lightsync.common.conf_options import OptionError
+from swift_lightsync.versioning.core.keys import hidden_container
+from swift_lightsync.versioning.proxy import middleware
+from swift_lightsync.versioning.proxy.account_context import (
+    hidden_params,
+    merged,
+)
 from tests.unit.sync.fixtures import SwiftTestCase
 
 

@@ -5,12 +5,11 @@ import json
 import unittest
 from unittest import mock
 
-from swift.common.swob import HTTPForbidden, HTTPServiceUnavailable, \
-    Request
+from swift.common.swob import HTTPForbidden, HTTPServiceUnavailable, Request
 
-from swift_lightsync.versioning import middleware
-from swift_lightsync.versioning.keys import hidden_container
-from swift_lightsync.versioning.rows import RowsUnavailable
+from swift_lightsync.versioning.core.keys import hidden_container
+from swift_lightsync.versioning.proxy import middleware
+from swift_lightsync.versioning.rows.rows import RowsUnavailable
 from tests.unit.sync.fixtures import SwiftTestCase
 from tests.unit.versioning.proxies import Pipeline
 
@@ -353,7 +352,7 @@ class TestReadRepair(ContainerCase, SwiftTestCase):
     def test_many_versions_are_not_counted_one_by_one(self):
         self.ask.put('o')
         self.ask.put('o')
-        with mock.patch('swift_lightsync.versioning.container_listing.'
+        with mock.patch('swift_lightsync.versioning.proxy.container_listing.'
                         'COUNT_LIMIT', 1):
             self.assertEqual('2', self.ask('HEAD', 'c').headers[
                 'X-Container-Object-Count'])

@@ -4,13 +4,18 @@
 import unittest
 from unittest import mock
 
-from swift.common.swob import HTTPForbidden, HTTPPreconditionFailed, \
-    HTTPServiceUnavailable, str_to_wsgi, wsgi_quote
+from swift.common.swob import (
+    HTTPForbidden,
+    HTTPPreconditionFailed,
+    HTTPServiceUnavailable,
+    str_to_wsgi,
+    wsgi_quote,
+)
 
-from swift_lightsync.versioning.expiry import DELETE_AT
-from swift_lightsync.versioning.keys import hidden_container
-from swift_lightsync.versioning.rowdata import DELETE_MARKER
-from swift_lightsync.versioning.rows import RowsUnavailable
+from swift_lightsync.versioning.core.keys import hidden_container
+from swift_lightsync.versioning.core.row_data import DELETE_MARKER
+from swift_lightsync.versioning.proxy.expiry import DELETE_AT
+from swift_lightsync.versioning.rows.rows import RowsUnavailable
 from tests.unit.sync.fixtures import SwiftTestCase
 from tests.unit.versioning.object_case import ObjectCase
 

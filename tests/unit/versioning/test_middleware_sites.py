@@ -6,12 +6,12 @@ import unittest
 
 from swift.common.swob import HTTPException, Request
 
-from swift_lightsync.versioning.clock import HybridClock
-from swift_lightsync.versioning.keys import hidden_container
-from swift_lightsync.versioning.rowdata import Entry
-from swift_lightsync.versioning.site_requests import SiteRequests
-from swift_lightsync.versioning.stamp import Stamp, offset_of
-from swift_lightsync.versioning.version import Version
+from swift_lightsync.versioning.core.clock import HybridClock
+from swift_lightsync.versioning.core.keys import hidden_container
+from swift_lightsync.versioning.core.row_data import Entry
+from swift_lightsync.versioning.core.stamp import Stamp, offset_of
+from swift_lightsync.versioning.core.version import Version
+from swift_lightsync.versioning.proxy.site_requests import SiteRequests
 from tests.unit.sync.fixtures import SwiftTestCase
 from tests.unit.versioning.proxies import START, Pipeline
 

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Objects that were there before versioning, or written without it."""
 
-from swift_lightsync.versioning.stamp import Stamp
+from swift_lightsync.versioning.core.stamp import Stamp
 from tests.unit.versioning.fakes import NOW
-from tests.unit.versioning.strategy_case import StrategyCase, ids, \
-    of_each_strategy
+from tests.unit.versioning.strategy_case import (
+    StrategyCase,
+    ids,
+    of_each_strategy,
+)
 
 
 @of_each_strategy

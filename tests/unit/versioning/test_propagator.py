@@ -4,13 +4,15 @@
 import time
 import unittest
 
-from swift_lightsync.versioning.databases import Database
-from swift_lightsync.versioning.keys import WriteRepairKeys, hidden_container
-from swift_lightsync.versioning.rowdata import Kind, Pointer, history_row
-from swift_lightsync.versioning.shipping import Offered
-from swift_lightsync.versioning.stamp import TICKS, Stamp
-from tests.unit.versioning.sites_world import ACCOUNT, CONTAINER, \
-    SitesTestCase
+from swift_lightsync.versioning.core.keys import (
+    WriteRepairKeys,
+    hidden_container,
+)
+from swift_lightsync.versioning.core.row_data import Kind, Pointer, history_row
+from swift_lightsync.versioning.core.shipping import Offered
+from swift_lightsync.versioning.core.stamp import TICKS, Stamp
+from swift_lightsync.versioning.sites.databases import Database
+from tests.unit.versioning.sites_world import ACCOUNT, CONTAINER, SitesTestCase
 
 
 def items(site):

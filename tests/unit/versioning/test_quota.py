@@ -3,8 +3,7 @@
 
 import unittest
 
-from swift.common.middleware.container_quotas import \
-    ContainerQuotaMiddleware
+from swift.common.middleware.container_quotas import ContainerQuotaMiddleware
 from swift.common.swob import HTTPForbidden
 
 from tests.unit.sync.fixtures import SwiftTestCase

@@ -9,12 +9,12 @@ from dataclasses import replace
 
 from swift.common.concurrency import Queue, spawn
 
-from swift_lightsync.versioning.clock import HybridClock
-from swift_lightsync.versioning.rowdata import Entry, Row
-from swift_lightsync.versioning.stamp import Stamp, offset_of
-from swift_lightsync.versioning.strategy import latest_entry
-from swift_lightsync.versioning.version import Version
-from swift_lightsync.versioning.write_repair import WriteRepair
+from swift_lightsync.versioning.core.clock import HybridClock
+from swift_lightsync.versioning.core.row_data import Entry, Row
+from swift_lightsync.versioning.core.stamp import Stamp, offset_of
+from swift_lightsync.versioning.core.version import Version
+from swift_lightsync.versioning.strategies.strategy import latest_entry
+from swift_lightsync.versioning.strategies.write_repair import WriteRepair
 from tests.unit.versioning.fakes import NOW, SITES, MemoryRows
 
 OBJECT = 'o'

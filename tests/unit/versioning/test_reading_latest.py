@@ -8,8 +8,8 @@ from unittest import mock
 from swift.common.concurrency import sleep
 from swift.common.exceptions import ChunkReadTimeout, ShortReadError
 
-from swift_lightsync.versioning import middleware, object_context
-from swift_lightsync.versioning.rows import RowsUnavailable
+from swift_lightsync.versioning.proxy import middleware, object_context
+from swift_lightsync.versioning.rows.rows import RowsUnavailable
 from tests.unit.sync.fixtures import SwiftTestCase
 from tests.unit.versioning.fakes import MemoryCache, MemoryRows
 from tests.unit.versioning.object_case import ObjectCase

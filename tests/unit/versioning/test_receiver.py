@@ -5,26 +5,45 @@ import json
 import unittest
 from dataclasses import replace
 from hashlib import sha256
-from itertools import product
 from io import BytesIO
+from itertools import product
 from unittest import mock
 
 from swift.common.swob import HTTPServiceUnavailable, Request
 
-from swift_lightsync.versioning import shipping
-from swift_lightsync.versioning.peer_client import PeerClient, PeerDown, \
-    PeerRefused, Truncated
-from swift_lightsync.versioning.received import Data
-from swift_lightsync.versioning.receiver import Receiver
-from swift_lightsync.versioning.rowdata import DELETE_MARKER, Entry, Kind
-from swift_lightsync.versioning.shipping import MAX_HEAD, Offered, Shipment
-from swift_lightsync.versioning.signature import ANSWER_HEADER, \
-    HEAD_HEADER, HEADER, WINDOW, Signed, answer_mac, trailer
-from swift_lightsync.versioning.stamp import TICKS
-from swift_lightsync.versioning.version import Version
+from swift_lightsync.versioning.core import shipping
+from swift_lightsync.versioning.core.row_data import DELETE_MARKER, Entry, Kind
+from swift_lightsync.versioning.core.shipping import (
+    MAX_HEAD,
+    Offered,
+    Shipment,
+)
+from swift_lightsync.versioning.core.signature import (
+    ANSWER_HEADER,
+    HEAD_HEADER,
+    HEADER,
+    WINDOW,
+    Signed,
+    answer_mac,
+    trailer,
+)
+from swift_lightsync.versioning.core.stamp import TICKS
+from swift_lightsync.versioning.core.version import Version
+from swift_lightsync.versioning.sites.peer_client import (
+    PeerClient,
+    PeerDown,
+    PeerRefused,
+    Truncated,
+)
+from swift_lightsync.versioning.sites.received_body import Data
+from swift_lightsync.versioning.sites.receiver import Receiver
 from tests.unit.sync.fixtures import served
-from tests.unit.versioning.sites_world import ACCOUNT, CONTAINER, \
-    SitesTestCase, key_of
+from tests.unit.versioning.sites_world import (
+    ACCOUNT,
+    CONTAINER,
+    SitesTestCase,
+    key_of,
+)
 
 PATH = '/v1/%s/%s' % (ACCOUNT, CONTAINER)
 NONCE = '%032x'

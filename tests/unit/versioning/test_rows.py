@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of swift_lightsync.versioning.rows, with real container servers."""
+"""rows.py, with real container servers."""
 
 from unittest import mock
 
 from swift.common.concurrency import sleep
 
-from swift_lightsync.versioning import row_reader, rows as rows_module
-from swift_lightsync.versioning.keys import hidden_container
-from swift_lightsync.versioning.rowdata import Row
-from swift_lightsync.versioning.rows import Query, RowsUnavailable
-from swift_lightsync.versioning.stamp import Stamp
+from swift_lightsync.versioning.core.keys import hidden_container
+from swift_lightsync.versioning.core.row_data import Row
+from swift_lightsync.versioning.core.stamp import Stamp
+from swift_lightsync.versioning.rows import row_reader
+from swift_lightsync.versioning.rows import rows as rows_module
+from swift_lightsync.versioning.rows.rows import Query, RowsUnavailable
 from tests.unit.sync.fixtures import wait_for
 from tests.unit.versioning.fakes import SiteCase
 

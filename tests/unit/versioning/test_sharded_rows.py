@@ -5,12 +5,16 @@ from types import SimpleNamespace
 
 from swift.common.utils import ShardRange, Timestamp
 
-from swift_lightsync.versioning.keys import hidden_container
-from swift_lightsync.versioning.read_repair import ReadRepair
-from swift_lightsync.versioning.rowdata import Row
-from swift_lightsync.versioning.rows import Query, Rows, RowsUnavailable
-from swift_lightsync.versioning.stamp import Stamp
-from swift_lightsync.versioning.write_repair import WriteRepair
+from swift_lightsync.versioning.core.keys import hidden_container
+from swift_lightsync.versioning.core.row_data import Row
+from swift_lightsync.versioning.core.stamp import Stamp
+from swift_lightsync.versioning.rows.rows import (
+    Query,
+    Rows,
+    RowsUnavailable,
+)
+from swift_lightsync.versioning.strategies.read_repair import ReadRepair
+from swift_lightsync.versioning.strategies.write_repair import WriteRepair
 from tests.unit.sync.fixtures import served
 from tests.unit.versioning.fakes import NOW, Ring, SiteCase
 

@@ -3,7 +3,7 @@
 
 from swift.common.utils import ShardRange, Timestamp
 
-from swift_lightsync.versioning.rows import Query
+from swift_lightsync.versioning.rows.rows import Query
 from tests.unit.versioning.fakes import NOW
 from tests.unit.versioning.test_sharded_rows import SHARDS, ShardedCase, row
 

@@ -1,18 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""swift_lightsync/versioning/shipping.py: heads, answers, hostile input."""
+"""shipping.py: heads, answers, hostile input."""
 
 import json
 import unittest
 
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from swift_lightsync.versioning import shipping
-from swift_lightsync.versioning.rowdata import DELETE_MARKER, PURGE_MARKER, \
-    Entry, Kind
-from swift_lightsync.versioning.shipping import MAX_HEAD, MAX_OFFERED, \
-    Offered, Shipment
-from swift_lightsync.versioning.stamp import Stamp
-from swift_lightsync.versioning.version import Vector, Version
+from swift_lightsync.versioning.core import shipping
+from swift_lightsync.versioning.core.row_data import (
+    DELETE_MARKER,
+    PURGE_MARKER,
+    Entry,
+    Kind,
+)
+from swift_lightsync.versioning.core.shipping import (
+    MAX_HEAD,
+    MAX_OFFERED,
+    Offered,
+    Shipment,
+)
+from swift_lightsync.versioning.core.stamp import Stamp
+from swift_lightsync.versioning.core.version import Vector, Version
 
 T1, T2 = Stamp(170000000000000, 5), Stamp(170000000100000, 6)
 VERSION = Version(T2, 'paris', Vector({'paris': T2, 'rome': T1}))

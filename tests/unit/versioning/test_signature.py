@@ -1,11 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""swift_lightsync/versioning/signature.py: what is refused, and what not."""
+"""signature.py: what is refused, and what not."""
 
 import unittest
 from dataclasses import replace
 
-from swift_lightsync.versioning.signature import WINDOW, Claim, Nonces, \
-    Signed, SignatureError, answer_mac, check, trailer
+from swift_lightsync.versioning.core.signature import (
+    WINDOW,
+    Claim,
+    Nonces,
+    SignatureError,
+    Signed,
+    answer_mac,
+    check,
+    trailer,
+)
 
 KEY = b'k' * 32
 OTHER = b'o' * 32

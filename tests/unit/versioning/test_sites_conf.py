@@ -1,14 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""swift_lightsync/versioning/sites_conf.py: what the file may say."""
+"""swift_lightsync/versioning/sites/sites_conf.py: what the file may say."""
 
 import os
 import tempfile
 import unittest
 
-from swift_lightsync.sync.options import OptionError
-from swift_lightsync.versioning.propagator_options import \
-    PropagatorOptions, SiteOptions
-from swift_lightsync.versioning.sites_conf import Endpoint, Peer, load, parse
+from swift_lightsync.common.conf_options import OptionError
+from swift_lightsync.versioning.sites.propagator_options import (
+    PropagatorOptions,
+    SiteOptions,
+)
+from swift_lightsync.versioning.sites.sites_conf import (
+    Endpoint,
+    Peer,
+    load,
+    parse,
+)
 
 KEY = 'k' * 32
 GOOD = '[paris]\nendpoints = https://swift.paris.example\nkey = %s\n' % KEY

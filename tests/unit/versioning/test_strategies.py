@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """What Write-Repair and Read-Repair must both do."""
 
-from swift_lightsync.versioning.keys import hidden_container
-from swift_lightsync.versioning.rowdata import Entry
-from swift_lightsync.versioning.rows import RowsUnavailable
-from swift_lightsync.versioning.stamp import Stamp
+from swift_lightsync.versioning.core.keys import hidden_container
+from swift_lightsync.versioning.core.row_data import Entry
+from swift_lightsync.versioning.core.stamp import Stamp
+from swift_lightsync.versioning.rows.rows import RowsUnavailable
 from tests.unit.sync.fixtures import wait_for
 from tests.unit.versioning.fakes import NOW
-from tests.unit.versioning.strategy_case import StrategyCase, ids, \
-    of_each_strategy
+from tests.unit.versioning.strategy_case import (
+    StrategyCase,
+    ids,
+    of_each_strategy,
+)
 
 
 @of_each_strategy

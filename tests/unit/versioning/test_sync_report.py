@@ -12,11 +12,16 @@ import unittest
 from dataclasses import replace
 from unittest import mock
 
-from swift_lightsync.report.records import ReconError
-from swift_lightsync.versioning.propagator import SECTION
-from swift_lightsync.versioning.sync_report import default_confs, main
-from swift_lightsync.versioning.sync_state import FILE, KEY, PeerLag, \
-    SyncState, read
+from swift_lightsync.common.recon_record import ReconError
+from swift_lightsync.versioning.sites.propagator import SECTION
+from swift_lightsync.versioning.sites.sync_report import default_confs, main
+from swift_lightsync.versioning.sites.sync_state import (
+    FILE,
+    KEY,
+    PeerLag,
+    SyncState,
+    read,
+)
 from tests.unit.versioning.sites_world import SitesTestCase
 
 

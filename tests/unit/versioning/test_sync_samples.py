@@ -5,10 +5,12 @@ import os
 import re
 import unittest
 
-from swift_lightsync.versioning.propagator import SECTION
-from swift_lightsync.versioning.propagator_options import \
-    PropagatorOptions, SiteOptions
-from swift_lightsync.versioning.sites_conf import load
+from swift_lightsync.versioning.sites.propagator import SECTION
+from swift_lightsync.versioning.sites.propagator_options import (
+    PropagatorOptions,
+    SiteOptions,
+)
+from swift_lightsync.versioning.sites.sites_conf import load
 from tests.unit.test_conf_sample import ETC, SET, SHOWN, sample
 
 CONTAINER_SAMPLE = os.path.join(ETC, 'container-server.conf-sample')

@@ -17,7 +17,7 @@ SUBJECT = Subject(
           Row('swift.obj.diskfile:DiskFileWriter', HOSTED + 'HostedWriter',
               (Sabotage('_make_durable', 'server', 146),)),
           Row('swift.obj.diskfile:DiskFileReader',
-              'swift_losf.kvfile:KVDiskFileReader')),
+              'swift_losf.diskfile.kvfile:KVDiskFileReader')),
     suites=('diskfile', 'server', 'ssync', 'auditor', 'replicator',
             'expirer', 'updater'),
     # What tests mock is meant for Swift.
@@ -27,7 +27,7 @@ SUBJECT = Subject(
 
 PROBE = Probe(
     rows=(Row('swift.obj.diskfile:DiskFileManager',
-              'swift_losf.kvfile:KVDiskFileManager'),),
+              'swift_losf.diskfile.kvfile:KVDiskFileManager'),),
     suites=('dark_data', 'empty_device_handoff', 'object_async_update',
             'object_conditional_requests', 'object_failures',
             'object_handoff', 'object_versioning',

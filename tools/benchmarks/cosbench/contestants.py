@@ -13,11 +13,11 @@ from contextlib import asynccontextmanager
 import aiohttp
 import uvloop
 
-from tools.cosbench.adaptors import load
-from tools.cosbench.adaptors.http1 import Client, parse_url
-from tools.cosbench.adaptors.none import NoneAuth
-from tools.cosbench.config import Config
-from tools.cosbench.content import Body
+from cosbench.adaptors import load
+from cosbench.adaptors.content import Body
+from cosbench.adaptors.http1 import Client, parse_url
+from cosbench.adaptors.none import NoneAuth
+from cosbench.workload.config import Config
 
 #: Seconds that are not counted: connections, caches.
 WARM_UP = 0.5

@@ -7,14 +7,23 @@ from multiprocessing import get_context
 
 from tools.benchmarks import report
 from tools.benchmarks.errors import BenchError
-from tools.benchmarks.invocation import Invocation, add_output, check_json, \
-    directory
+from tools.benchmarks.invocation import (
+    Invocation,
+    add_output,
+    check_json,
+    directory,
+)
 from tools.benchmarks.losf import settings as settings_module
 from tools.benchmarks.losf import storage, throttle
 from tools.benchmarks.losf.dataset import DataSet
 from tools.benchmarks.losf.record import Record, Run, table
-from tools.benchmarks.losf.settings import BACKENDS, CACHES, DEFAULT_OPS, \
-    OPS, Settings
+from tools.benchmarks.losf.settings import (
+    BACKENDS,
+    CACHES,
+    DEFAULT_OPS,
+    OPS,
+    Settings,
+)
 from tools.benchmarks.losf.site import Site
 from tools.benchmarks.losf.trial import Trial
 from tools.cluster import commands

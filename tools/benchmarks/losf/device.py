@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from tools.benchmarks.errors import BenchError
 from tools.cluster import commands
 
-
 #: KiB that the kernel reads ahead of a disk; of an image it may be more
 READ_AHEAD = 128
 

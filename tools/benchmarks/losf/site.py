@@ -7,7 +7,7 @@ from http.client import HTTPConnection
 
 from swift_losf.errors import IndexUnavailable
 from swift_losf.format.layout import Layout
-from swift_losf.index.client import IndexClient
+from swift_losf.index.index_client import IndexClient
 from tools.benchmarks.losf import rpc_count
 from tools.benchmarks.losf.device import Device, drop_caches
 from tools.benchmarks.losf.settings import BACKENDS, POLICY

@@ -7,13 +7,16 @@ from multiprocessing import get_context
 
 from tools.benchmarks import report
 from tools.benchmarks.errors import BenchError
-from tools.benchmarks.invocation import Invocation, add_output, check_json, \
-    directory
+from tools.benchmarks.invocation import (
+    Invocation,
+    add_output,
+    check_json,
+    directory,
+)
 from tools.benchmarks.losf import throttle
 from tools.benchmarks.proar import settings as settings_module
 from tools.benchmarks.proar.measure import Trial
-from tools.benchmarks.proar.record import Record, balance_table, \
-    latency_table
+from tools.benchmarks.proar.record import Record, balance_table, latency_table
 from tools.benchmarks.proar.settings import MODES, SIZES, Settings
 from tools.benchmarks.proar.site import Site
 from tools.benchmarks.sizes import MIB, size_text

@@ -8,8 +8,12 @@ from swift.common.utils import set_swift_dir
 
 from tools.benchmarks import report
 from tools.benchmarks.errors import BenchError
-from tools.benchmarks.invocation import Invocation, add_output, check_json, \
-    directory
+from tools.benchmarks.invocation import (
+    Invocation,
+    add_output,
+    check_json,
+    directory,
+)
 from tools.benchmarks.sync import settings as settings_module
 from tools.benchmarks.sync.dataset import DataSet, Write
 from tools.benchmarks.sync.record import METRICS, Shape

@@ -9,13 +9,13 @@ copied. So hashes.pkl keeps its inode and time, and restoring is quick.
 """
 
 import filecmp
+import logging
 import os
 import shutil
 from collections import defaultdict
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from multiprocessing import get_context
-import logging
 
 from swift.common import utils
 

@@ -7,15 +7,23 @@ from multiprocessing import get_context
 
 from tools.benchmarks import report
 from tools.benchmarks.errors import BenchError
-from tools.benchmarks.invocation import Invocation, add_output, check_json, \
-    directory
+from tools.benchmarks.invocation import (
+    Invocation,
+    add_output,
+    check_json,
+    directory,
+)
 from tools.benchmarks.sizes import MIB, size_text
 from tools.benchmarks.versioning import plots
 from tools.benchmarks.versioning import settings as settings_module
 from tools.benchmarks.versioning.measure import Trial
 from tools.benchmarks.versioning.record import Record, table
-from tools.benchmarks.versioning.settings import BATCHES, MODES, SIZES, \
-    Settings
+from tools.benchmarks.versioning.settings import (
+    BATCHES,
+    MODES,
+    SIZES,
+    Settings,
+)
 from tools.benchmarks.versioning.site import Site
 
 HELP = "versions of Write-Repair and Read-Repair against Swift's own"

@@ -5,7 +5,7 @@ import os
 import re
 from dataclasses import dataclass
 
-from swift_lightsync.versioning.options import FilterOptions
+from swift_lightsync.versioning.proxy.filter_options import FilterOptions
 from tools.benchmarks.errors import BenchError, names, require
 from tools.benchmarks.sizes import MIB, parse_size
 from tools.benchmarks.versioning import delay

@@ -8,10 +8,10 @@ and ``cosbench.storage``; a name of a built-in one stays the built-in one's.
 from importlib import import_module
 from importlib.metadata import entry_points
 
-from tools.cosbench import build
-from tools.cosbench.errors import ConfigError
+from cosbench.errors import ConfigError
+from cosbench.workload import build
 
-_HERE = 'tools.cosbench.adaptors.'
+_HERE = 'cosbench.adaptors.'
 #: kind -> type -> where its class is.
 BUILT_IN = {
     'auth': {

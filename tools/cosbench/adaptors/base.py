@@ -5,19 +5,14 @@
 driver process; all its workers, coroutines of one event loop, share them.
 """
 
-import time
 from dataclasses import dataclass
 from typing import NamedTuple, Optional
 
-from tools.cosbench.adaptors.errors import OperationError
+from cosbench.adaptors.core.operation_errors import OperationError
+from cosbench.adaptors.http1.clock import clock
 
 __all__ = ['Auth', 'Credentials', 'OperationError', 'Storage', 'Transfer',
            'clock']
-
-#: The clock of all times here: seconds. Not the event loop's: uvloop's
-#: stands still during an iteration and counts milliseconds.
-clock = time.monotonic
-
 
 @dataclass(frozen=True)
 class Credentials:

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the auths that ask a server have in common."""
 
-from tools.cosbench.adaptors.base import Auth
-from tools.cosbench.adaptors.errors import OperationError
-from tools.cosbench.adaptors.http1 import header_lines, parse_url
-from tools.cosbench.adaptors.settings import Connector
-from tools.cosbench.errors import ConfigError
+from cosbench.adaptors.base import Auth
+from cosbench.adaptors.core.operation_errors import OperationError
+from cosbench.adaptors.http1 import header_lines, parse_url
+from cosbench.adaptors.settings import Connector
+from cosbench.errors import ConfigError
 
 #: Bytes of an answer to a login.
 MAX_ANSWER = 2 ** 22

@@ -19,8 +19,8 @@ user_domain, project_domain           names; default: the id ``default``
 import json
 import re
 
-from tools.cosbench.adaptors.base import Credentials
-from tools.cosbench.adaptors.http_auth import HttpAuth, header
+from cosbench.adaptors.base import Credentials
+from cosbench.adaptors.http_auth import HttpAuth, header
 
 #: What people write at the end of the URL of either version.
 _VERSION = re.compile(r'(/v2\.0|/v3)?(/auth)?(/tokens)?$')

@@ -3,7 +3,7 @@
 
 import asyncio
 
-from tools.cosbench.adaptors.errors import OperationError
+from cosbench.adaptors.core.operation_errors import OperationError
 
 #: What an auth with a ``cache_key`` got last, for the works after this one.
 _cached = {}

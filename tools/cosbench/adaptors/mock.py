@@ -4,10 +4,16 @@
 import asyncio
 import random
 
-from tools.cosbench.adaptors.base import Auth, Credentials, \
-    OperationError, Storage, Transfer, clock
-from tools.cosbench.content import Body
-from tools.cosbench.model import HASH_TRAILER
+from cosbench.adaptors.base import (
+    Auth,
+    Credentials,
+    OperationError,
+    Storage,
+    Transfer,
+    clock,
+)
+from cosbench.adaptors.content import Body
+from cosbench.workload.model import HASH_TRAILER
 
 MAX_DELAY = 24 * 3600 * 1000
 

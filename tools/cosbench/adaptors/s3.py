@@ -16,12 +16,12 @@ from functools import lru_cache
 from hashlib import sha256
 from urllib.parse import quote
 
-from tools.cosbench.adaptors import sigv4
-from tools.cosbench.adaptors.base import OperationError, Storage, Transfer
-from tools.cosbench.adaptors.http1 import Url, header_lines, parse_url
-from tools.cosbench.adaptors.http_auth import Payload
-from tools.cosbench.adaptors.settings import Connector, one_line
-from tools.cosbench.errors import ConfigError
+from cosbench.adaptors.base import OperationError, Storage, Transfer
+from cosbench.adaptors.core import sigv4
+from cosbench.adaptors.http1 import Url, header_lines, parse_url
+from cosbench.adaptors.http_auth import Payload
+from cosbench.adaptors.settings import Connector, one_line
+from cosbench.errors import ConfigError
 
 #: Milliseconds.
 TIMEOUT = 30000

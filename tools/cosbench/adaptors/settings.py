@@ -5,10 +5,10 @@ COSBench's are ``timeout`` (milliseconds) and, in some of its adaptors,
 ``no_verify_ssl``; ``cacert`` is new.
 """
 
-from tools.cosbench.adaptors.http1 import Client
-from tools.cosbench.adaptors.http1.tls import trust
-from tools.cosbench.config import REQUIRED
-from tools.cosbench.errors import ConfigError
+from cosbench.adaptors.http1 import Client
+from cosbench.adaptors.http1.tls import trust
+from cosbench.errors import ConfigError
+from cosbench.workload.config import REQUIRED
 
 MAX_TIMEOUT = 24 * 3600 * 1000
 

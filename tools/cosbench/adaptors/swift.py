@@ -14,11 +14,11 @@
 from functools import lru_cache
 from urllib.parse import quote
 
-from tools.cosbench.adaptors.base import OperationError, Storage, Transfer
-from tools.cosbench.adaptors.http1 import header_lines, parse_url
-from tools.cosbench.adaptors.login import Login
-from tools.cosbench.adaptors.settings import Connector, one_line
-from tools.cosbench.errors import ConfigError
+from cosbench.adaptors.base import OperationError, Storage, Transfer
+from cosbench.adaptors.http1 import header_lines, parse_url
+from cosbench.adaptors.login import Login
+from cosbench.adaptors.settings import Connector, one_line
+from cosbench.errors import ConfigError
 
 #: Milliseconds.
 TIMEOUT = 30000

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """``tempauth`` and ``swauth``: user and key for a token, by headers."""
 
-from tools.cosbench.adaptors.base import Credentials
-from tools.cosbench.adaptors.http_auth import HttpAuth, header
-from tools.cosbench.adaptors.settings import one_line
+from cosbench.adaptors.base import Credentials
+from cosbench.adaptors.http_auth import HttpAuth, header
+from cosbench.adaptors.settings import one_line
 
 
 class TempAuth(HttpAuth):

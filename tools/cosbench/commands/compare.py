@@ -4,11 +4,11 @@
 import json
 import sys
 
-from tools.cosbench.errors import ConfigError
-from tools.cosbench.measure.document import ResultError
-from tools.cosbench.reports import read_result
-from tools.cosbench.reports.compare import compare
-from tools.cosbench.reports.compare_views import as_json, as_page, as_text
+from cosbench.errors import ConfigError
+from cosbench.measure.document import ResultError
+from cosbench.reports import read_result
+from cosbench.reports.compare import compare
+from cosbench.reports.compare_views import as_json, as_page, as_text
 
 
 def add(commands):

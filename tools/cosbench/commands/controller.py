@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """``cosbench controller``: takes workloads and has drivers run them."""
 
-from tools.cosbench.commands import arguments
-from tools.cosbench.controller.plan import FORM, addresses
-from tools.cosbench.controller.process import Options, PORT, serve
-from tools.cosbench.controller.service import Policy
-from tools.cosbench.controller.states import OnLoss
-from tools.cosbench.driver.process import run
-from tools.cosbench.driver.secret import SECRET, TOKEN, secret
+from cosbench.commands import common_arguments
+from cosbench.commands.controller_process import PORT, Options, serve
+from cosbench.controller.core.plan import FORM, addresses
+from cosbench.controller.core.workload_states import OnLoss
+from cosbench.controller.workload_queue import Policy
+from cosbench.driver.process import run
+from cosbench.driver.secret import SECRET, TOKEN, secret
 
 
 def add(commands):
@@ -16,7 +16,7 @@ def add(commands):
         description='Listen for clients and, with the web console, for '
         'browsers; run what they submit, one workload after the other. '
         'Prints a line of JSON when its port is open.')
-    arguments.listener(command, PORT)
+    common_arguments.listener(command, PORT)
     command.add_argument(
         '--driver', action='append', required=True, metavar='URL',
         help='%s; may be repeated' % FORM)
@@ -33,11 +33,12 @@ def add(commands):
         '--driver-ca', metavar='FILE', help='a certificate to check those '
         'of drivers with, such as their own')
     command.add_argument(
-        '--lease', type=arguments.positive, default=60, metavar='SECONDS',
+        '--lease', type=common_arguments.positive, default=60,
+        metavar='SECONDS',
         help='without a word of the controller for so long a driver stops '
         'its load; default: %(default)s')
-    arguments.loss(command, 15)
-    arguments.log_level(command)
+    common_arguments.loss(command, 15)
+    common_arguments.log_level(command)
     command.set_defaults(run=main)
 
 
@@ -45,7 +46,7 @@ def main(args):
     """
     :returns: exit status
     """
-    arguments.log_to_stderr(args.log_level)
+    common_arguments.log_to_stderr(args.log_level)
     run(serve(Options(
         args.host, args.port, args.archive, addresses(args.driver),
         secret(args.secret_file, SECRET), secret(args.token_file, TOKEN),

@@ -6,10 +6,10 @@ import logging
 import signal
 import sys
 
-from tools.cosbench.commands import arguments
-from tools.cosbench.driver.pool import Child, Pool
-from tools.cosbench.driver.process import Options, PORT, run, serve
-from tools.cosbench.driver.signature import WINDOW
+from cosbench.commands import common_arguments
+from cosbench.driver.process import PORT, Options, run, serve
+from cosbench.driver.process_pool import Child, Pool
+from cosbench.driver.signature import WINDOW
 
 
 def add(commands):
@@ -17,22 +17,23 @@ def add(commands):
         'driver', help='make the load that a controller asks for',
         description='Listen for a controller. Prints a line of JSON for '
         'each process when its port is open.')
-    arguments.listener(command, PORT)
+    common_arguments.listener(command, PORT)
     command.add_argument('--secret-file', metavar='FILE', help='has the '
                          'secret that controller and drivers share; '
                          'default: $COSBENCH_SECRET')
-    command.add_argument('--processes', type=arguments.positive, default=1,
+    command.add_argument('--processes', default=1,
+                         type=common_arguments.positive,
                          metavar='N', help='processes on ports from --port '
                          'on; one a core is best')
-    command.add_argument('--clock-window', type=arguments.positive,
+    command.add_argument('--clock-window', type=common_arguments.positive,
                          default=WINDOW, metavar='SECONDS', help='how far '
                          "the controller's clock may be off")
     command.add_argument('--files', metavar='DIRECTORY', help='where '
                          'filewrite may read files; default: nowhere')
-    arguments.triggers(command)
+    common_arguments.triggers(command)
     command.add_argument('--until-eof', action='store_true',
                          help='end when standard input ends')
-    arguments.log_level(command)
+    common_arguments.log_level(command)
     command.set_defaults(run=main)
 
 
@@ -40,7 +41,7 @@ def main(args):
     """
     :returns: exit status
     """
-    arguments.log_to_stderr(args.log_level)
+    common_arguments.log_to_stderr(args.log_level)
     if args.processes > 1:
         return run(_pool(args))
     run(serve(Options(

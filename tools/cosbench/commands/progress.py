@@ -4,8 +4,8 @@
 import asyncio
 import time
 
-from tools.cosbench.commands.output import silence
-from tools.cosbench.measure.result import Result
+from cosbench.commands.output import silence
+from cosbench.measure.result import Result
 
 #: Seconds.
 PERIOD = 1.0

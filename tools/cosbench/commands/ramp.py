@@ -5,17 +5,17 @@ import argparse
 import json
 import sys
 
-from tools.cosbench.commands import arguments
-from tools.cosbench.commands.run import read_bytes, run_one
-from tools.cosbench.controller.document import operations_of
-from tools.cosbench.driver.process import run as run_loop
-from tools.cosbench.measure.result import Result
-from tools.cosbench.measure.summary import Metrics
-from tools.cosbench.reader import parse
-from tools.cosbench.reports.ramp import WORKERS, past_peak, ramps
-from tools.cosbench.reports.ramp_views import as_json, as_text
-from tools.cosbench.stepping import stepped
-from tools.cosbench.writer import text
+from cosbench.commands import common_arguments
+from cosbench.commands.run import read_bytes, run_one
+from cosbench.controller.result_document import operations_of
+from cosbench.document.reader import parse
+from cosbench.document.writer import text
+from cosbench.driver.process import run as run_loop
+from cosbench.measure.result import Result
+from cosbench.measure.summary import Metrics
+from cosbench.reports.ramp import WORKERS, past_peak, ramps
+from cosbench.reports.ramp_views import as_json, as_text
+from cosbench.workload.stepping import stepped
 
 
 def add(commands):
@@ -35,12 +35,13 @@ def add(commands):
         'that is accepted; default: any')
     command.add_argument('--json', action='store_true',
                          help='print the result as JSON')
-    arguments.local_run(command)
+    common_arguments.local_run(command)
     command.set_defaults(run=main)
 
 
 def _counts(text):
-    counts = [arguments.positive(each.strip()) for each in text.split(',')]
+    counts = [common_arguments.positive(each.strip())
+              for each in text.split(',')]
     if sorted(set(counts)) != counts:
         raise argparse.ArgumentTypeError('%r: must ascend' % text)
     return counts

@@ -8,15 +8,15 @@ import signal
 import sys
 from contextlib import contextmanager
 
-from tools.cosbench.commands import arguments
-from tools.cosbench.commands.progress import Progress
-from tools.cosbench.controller import local
-from tools.cosbench.controller.archive import Archive
-from tools.cosbench.controller.service import Controller, Policy
-from tools.cosbench.controller.states import OnLoss, WorkloadState
-from tools.cosbench.driver.process import run as run_loop
-from tools.cosbench.errors import ConfigError
-from tools.cosbench.reader import MAX_BYTES
+from cosbench.commands import common_arguments
+from cosbench.commands.progress import Progress
+from cosbench.controller import local
+from cosbench.controller.core.workload_states import OnLoss, WorkloadState
+from cosbench.controller.run_store import Archive
+from cosbench.controller.workload_queue import Controller, Policy
+from cosbench.document.reader import MAX_BYTES
+from cosbench.driver.process import run as run_loop
+from cosbench.errors import ConfigError
 
 
 def add(commands):
@@ -26,7 +26,7 @@ def add(commands):
         'its reports. Exit status 0: finished, 1: a stage failed, it was '
         'cancelled, or its reports could not be written, 2: it was refused.')
     command.add_argument('file', metavar='WORKLOAD')
-    arguments.local_run(command)
+    common_arguments.local_run(command)
     command.add_argument('--json', metavar='FILE', help='write the result '
                          'document to this file; -: to standard output')
     command.set_defaults(run=main)
@@ -106,7 +106,7 @@ async def run_fully(data, args, skip=None):
     :raises OSError: if it did not begin
     """
     # Warnings are shown by what shows the progress.
-    arguments.log_to_stderr('critical')
+    common_arguments.log_to_stderr('critical')
     archive = Archive(args.archive)
     try:
         policy = Policy(OnLoss(args.on_driver_loss))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from aiohttp import web
 
-from tools.cosbench.reports.page import STYLE
+from cosbench.reports.page import STYLE
 
 DIRECTORY = os.path.join(os.path.dirname(__file__), 'static')
 _TYPES = {'.css': 'text/css', '.js': 'text/javascript',

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What all pages of the console have around them."""
 
-from tools.cosbench.console.markup import Markup, join, tag
+from cosbench.console.markup import Markup, join, tag
 
 _PAGES = (('/', 'Workloads'), ('/history', 'History'),
           ('/submit', 'Submit'), ('/compare', 'Compare'))

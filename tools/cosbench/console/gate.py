@@ -11,10 +11,10 @@ import logging
 
 from aiohttp import web
 
-from tools.cosbench.console.lockout import Lockout
-from tools.cosbench.console.sessions import LIFETIME, Sessions
-from tools.cosbench.controller.api import BODY_TIMEOUT, authorized
-from tools.cosbench.driver.server import BROKEN
+from cosbench.console.lockout import Lockout
+from cosbench.console.sessions import LIFETIME, Sessions
+from cosbench.controller.api import BODY_TIMEOUT, authorized
+from cosbench.driver.signed_server import BROKEN
 
 COOKIE = 'cosbench_session'
 #: Bytes of a request of somebody who has not logged in.

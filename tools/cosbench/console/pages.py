@@ -3,10 +3,10 @@
 
 from urllib.parse import urlencode
 
-from tools.cosbench.console.frame import alert, field, form, frame, table
-from tools.cosbench.console.markup import Markup, join, tag
-from tools.cosbench.controller.states import WorkloadState
-from tools.cosbench.reports.text import moment
+from cosbench.console.frame import alert, field, form, frame, table
+from cosbench.console.markup import Markup, join, tag
+from cosbench.controller.core.workload_states import WorkloadState
+from cosbench.reports.numbers import moment
 
 #: Rows of the history on a page.
 ROWS = 50

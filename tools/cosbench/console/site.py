@@ -7,22 +7,21 @@ from dataclasses import dataclass
 
 from aiohttp import web
 
-from tools.cosbench.config import integer
-from tools.cosbench.console import assets, pages
-from tools.cosbench.console.gate import Gate, Locked, check_origin, let_in, \
-    let_out
-from tools.cosbench.console.submission import Submission
-from tools.cosbench.controller.api import Api
-from tools.cosbench.controller.archive import ArchiveError
-from tools.cosbench.controller.live import headline
-from tools.cosbench.controller.runfile import Unwritten
-from tools.cosbench.controller.service import QueueFull
-from tools.cosbench.errors import ConfigError, WorkloadError
-from tools.cosbench.measure.document import ResultError
-from tools.cosbench.measure.result import Result
-from tools.cosbench.reports.compare import compare
-from tools.cosbench.reports.compare_views import sections as comparison
-from tools.cosbench.reports.run_page import sections as report
+from cosbench.console import assets, pages
+from cosbench.console.gate import Gate, Locked, check_origin, let_in, let_out
+from cosbench.console.submission import Submission
+from cosbench.controller.api import Api
+from cosbench.controller.live import headline
+from cosbench.controller.run_store import ArchiveError
+from cosbench.controller.runfile import Unwritten
+from cosbench.controller.workload_queue import QueueFull
+from cosbench.errors import ConfigError, WorkloadError
+from cosbench.measure.document import ResultError
+from cosbench.measure.result import Result
+from cosbench.reports.compare import compare
+from cosbench.reports.compare_views import sections as comparison
+from cosbench.reports.run_page import sections as report
+from cosbench.workload.config import integer
 
 HEADERS = {
     'Content-Security-Policy':

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 from aiohttp.web import FileField
 
-from tools.cosbench import adaptors
-from tools.cosbench.config import integer
-from tools.cosbench.console.pages import acceptance, refusal
-from tools.cosbench.errors import ConfigError, Problem, WorkloadError
-from tools.cosbench.reader import decoded, portable, read
-from tools.cosbench.validate import summary
+from cosbench import adaptors
+from cosbench.console.pages import acceptance, refusal
+from cosbench.document.reader import decoded, portable, read
+from cosbench.document.validate import summary
+from cosbench.errors import ConfigError, Problem, WorkloadError
+from cosbench.workload.config import integer
 
 PASTED = 'workload.xml'
 #: Characters of a name that are shown.

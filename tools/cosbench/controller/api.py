@@ -15,15 +15,14 @@ import os
 
 from aiohttp import web
 
-from tools.cosbench.controller.archive import ArchiveError
-from tools.cosbench.controller.live import headline
-from tools.cosbench.controller.runfile import Unwritten
-from tools.cosbench.controller.service import QueueFull
-from tools.cosbench.config import integer
-from tools.cosbench.driver.server import AS_SENT, BROKEN, \
-    check_encoding
-from tools.cosbench.errors import ConfigError, WorkloadError
-from tools.cosbench.reader import MAX_BYTES
+from cosbench.controller.live import headline
+from cosbench.controller.run_store import ArchiveError
+from cosbench.controller.runfile import Unwritten
+from cosbench.controller.workload_queue import QueueFull
+from cosbench.document.reader import MAX_BYTES
+from cosbench.driver.signed_server import AS_SENT, BROKEN, check_encoding
+from cosbench.errors import ConfigError, WorkloadError
+from cosbench.workload.config import integer
 
 #: Seconds in which the body of a request must be there.
 BODY_TIMEOUT = 30.0

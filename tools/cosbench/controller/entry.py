@@ -4,10 +4,11 @@
 from dataclasses import dataclass
 from typing import Optional
 
-from tools.cosbench.controller import document as documents, live
-from tools.cosbench.controller.states import WorkloadState
-from tools.cosbench.controller.text import dumps
-from tools.cosbench.controller.workload import WorkloadRun
+from cosbench.controller import live
+from cosbench.controller import result_document as documents
+from cosbench.controller.core.workload_states import WorkloadState
+from cosbench.controller.json_parts import dumps
+from cosbench.controller.workload_run import WorkloadRun
 
 
 @dataclass

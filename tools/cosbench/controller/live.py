@@ -7,11 +7,14 @@ read from its archive once.
 
 from collections import OrderedDict
 
-from tools.cosbench.controller.document import about, operations_of, \
-    with_stages
-from tools.cosbench.controller.measured import Measured
-from tools.cosbench.controller.text import array, dumps, extended
-from tools.cosbench.measure.timeline import Timeline
+from cosbench.controller.json_parts import array, dumps, extended
+from cosbench.controller.measured import Measured
+from cosbench.controller.result_document import (
+    about,
+    operations_of,
+    with_stages,
+)
+from cosbench.measure.timeline import Timeline
 
 _HEADLINE = ('id', 'name', 'description', 'state', 'submitted', 'started',
              'stopped', 'seed', 'warnings')

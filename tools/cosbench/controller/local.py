@@ -7,10 +7,10 @@ from contextlib import asynccontextmanager
 
 import aiohttp
 
-from tools.cosbench.controller.client import Driver
-from tools.cosbench.controller.plan import Address
-from tools.cosbench.driver.pool import Child, Pool
-from tools.cosbench.driver.triggers import directory
+from cosbench.controller.core.plan import Address
+from cosbench.controller.driver_client import Driver
+from cosbench.driver.process_pool import Child, Pool
+from cosbench.driver.triggers import directory
 
 #: A local process that gives no sign for so long (seconds) is lost.
 TIMEOUT = 10.0

@@ -8,11 +8,11 @@ them is kept until the next report.
 
 from collections import Counter
 
-from tools.cosbench.controller.text import dumps
-from tools.cosbench.measure.chart import Chart
-from tools.cosbench.measure.summary import Metrics
-from tools.cosbench.measure.tally import Tally
-from tools.cosbench.measure.timeline import Timeline
+from cosbench.controller.json_parts import dumps
+from cosbench.measure.chart import Chart
+from cosbench.measure.summary import Metrics
+from cosbench.measure.tally import Tally
+from cosbench.measure.timeline import Timeline
 
 #: Points of a timeline that a page can draw.
 MAX_POINTS = 600

@@ -9,9 +9,9 @@ import json
 import os
 from contextlib import contextmanager, suppress
 
-from tools.cosbench.controller.states import WorkloadState
-from tools.cosbench.measure.document import Node, ResultError
-from tools.cosbench.measure.result import Result
+from cosbench.controller.core.workload_states import WorkloadState
+from cosbench.measure.document import Node, ResultError
+from cosbench.measure.result import Result
 
 #: Each document of an archive has them.
 _KEYS = ('id', 'name', 'description', 'state', 'submitted', 'started',

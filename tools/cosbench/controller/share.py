@@ -4,14 +4,14 @@
 import asyncio
 import time
 
-from tools.cosbench.controller.client import Denied, Gone, Lost
-from tools.cosbench.controller.plan import Progress
-from tools.cosbench.engine.states import MissionState
-from tools.cosbench.measure.document import Node, ResultError
-from tools.cosbench.measure.drivers import WorkDriver
-from tools.cosbench.measure.late import Late
-from tools.cosbench.measure.tally import Tally
-from tools.cosbench.measure.timeline import Timeline
+from cosbench.controller.core.plan import Progress
+from cosbench.controller.driver_client import Denied, Gone, Lost
+from cosbench.engine.core.mission_states import MissionState
+from cosbench.measure.document import Node, ResultError
+from cosbench.measure.drivers import WorkDriver
+from cosbench.measure.stragglers import Late
+from cosbench.measure.tally import Tally
+from cosbench.measure.timeline import Timeline
 
 #: Seconds that a driver may wait before it says that nothing is new.
 HEARTBEAT = 1.0

@@ -13,16 +13,16 @@ import secrets
 import time
 from math import sqrt
 
-from tools.cosbench.controller.client import Denied, Lost
-from tools.cosbench.controller.measured import Measured
-from tools.cosbench.controller.plan import eligible, inherited, split
-from tools.cosbench.controller.share import Share
-from tools.cosbench.controller.states import OnLoss, StageState
-from tools.cosbench.engine.mission import Mission, steps
-from tools.cosbench.engine.states import MissionState
-from tools.cosbench.measure.drivers import strains
-from tools.cosbench.measure.late import Late
-from tools.cosbench.pacing import pace
+from cosbench.controller.core.plan import eligible, inherited, split
+from cosbench.controller.core.workload_states import OnLoss, StageState
+from cosbench.controller.driver_client import Denied, Lost
+from cosbench.controller.measured import Measured
+from cosbench.controller.share import Share
+from cosbench.engine.core.mission import Mission, steps
+from cosbench.engine.core.mission_states import MissionState
+from cosbench.measure.drivers import strains
+from cosbench.measure.stragglers import Late
+from cosbench.workload.pacing import pace
 
 #: Seconds from the last word to the start, at least.
 LEAD = 0.2

@@ -12,9 +12,9 @@ from typing import Optional
 
 from aiohttp import web
 
-from tools.cosbench.driver.secret import SECRET, secret, server_tls
-from tools.cosbench.driver.service import Service
-from tools.cosbench.driver.signature import WINDOW, Gate
+from cosbench.driver.mission_service import Service
+from cosbench.driver.secret import SECRET, secret, server_tls
+from cosbench.driver.signature import WINDOW, Gate
 
 #: Where drivers of COSBench listened.
 PORT = 18088

@@ -4,8 +4,8 @@
 import os
 import ssl
 
-from tools.cosbench.driver.signature import MIN_SECRET
-from tools.cosbench.errors import ConfigError
+from cosbench.driver.signature import MIN_SECRET
+from cosbench.errors import ConfigError
 
 SECRET = 'COSBENCH_SECRET'
 TOKEN = 'COSBENCH_TOKEN'

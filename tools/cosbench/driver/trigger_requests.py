@@ -4,11 +4,11 @@
 import asyncio
 import logging
 
-from tools.cosbench import names
-from tools.cosbench.driver.server import Failure
-from tools.cosbench.driver.triggers import Run, directory, find
-from tools.cosbench.engine.mission import lease_seconds, mission_id
-from tools.cosbench.errors import ConfigError
+from cosbench.driver.signed_server import Failure
+from cosbench.driver.triggers import Run, directory, find
+from cosbench.engine.core.mission import lease_seconds, mission_id
+from cosbench.errors import ConfigError
+from cosbench.workload import names
 
 #: That run at the same time.
 MAX_TRIGGERS = 64

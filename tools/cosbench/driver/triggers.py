@@ -17,8 +17,8 @@ import stat
 import sys
 import time
 
-from tools.cosbench.driver import leash
-from tools.cosbench.errors import ConfigError
+from cosbench.driver import leash
+from cosbench.errors import ConfigError
 
 #: Seconds from SIGTERM to SIGKILL, and those that the leash has in all.
 GRACE, PATIENCE = 5.0, 10.0

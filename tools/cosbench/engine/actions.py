@@ -8,10 +8,10 @@ own, whose seed the worker draws.
 
 import os
 
-from tools.cosbench.adaptors.base import OperationError
-from tools.cosbench.content import Body, Checker, FileBody
-from tools.cosbench.engine.draws import targets
-from tools.cosbench.model import OperationType
+from cosbench.adaptors.base import OperationError
+from cosbench.adaptors.content import Body, Checker, FileBody
+from cosbench.engine.core.choices import targets
+from cosbench.workload.model import OperationType
 
 #: The class of the failure of a read whose trailer is not there or wrong.
 CHECKSUM = 'checksum'

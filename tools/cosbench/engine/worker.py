@@ -5,8 +5,8 @@ import asyncio
 import math
 import time
 
-from tools.cosbench.adaptors.base import OperationError
-from tools.cosbench.measure.sample import Sample
+from cosbench.adaptors.base import OperationError
+from cosbench.measure.sample import Sample
 
 #: After so many operations a worker lets others run, also where none of its
 #: operations has waited for anything.

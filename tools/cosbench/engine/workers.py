@@ -3,14 +3,14 @@
 
 import random
 
-from tools.cosbench.division import Share
-from tools.cosbench.engine.actions import ACTIONS, pass_of
-from tools.cosbench.engine.draws import Counters, Draw, chooser, seed_of
-from tools.cosbench.engine.files import drawer
-from tools.cosbench.engine.mission import Step
-from tools.cosbench.engine.worker import Worker
-from tools.cosbench.model import OperationType, Quota, WorkType
-from tools.cosbench.pacing import pace
+from cosbench.engine.actions import ACTIONS, pass_of
+from cosbench.engine.core.choices import Counters, Draw, chooser, seed_of
+from cosbench.engine.core.mission import Step
+from cosbench.engine.upload_files import drawer
+from cosbench.engine.worker import Worker
+from cosbench.workload.division import Share
+from cosbench.workload.model import OperationType, Quota, WorkType
+from cosbench.workload.pacing import pace
 
 #: A special work ends when each worker is through with its part.
 NO_QUOTA = Quota(None, None)

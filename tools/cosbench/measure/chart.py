@@ -8,7 +8,7 @@ are kept as JSON.
 
 import json
 
-from tools.cosbench.measure.timeline import Interval
+from cosbench.measure.timeline import Interval
 
 
 class Chart:

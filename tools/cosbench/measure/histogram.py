@@ -18,8 +18,8 @@ from itertools import accumulate
 
 from hdrh.histogram import HdrHistogram
 
-from tools.cosbench.measure.buckets import bounds_of, bucket_of, rank
-from tools.cosbench.measure.document import MAX_COUNT
+from cosbench.measure.buckets import bounds_of, bucket_of, rank
+from cosbench.measure.document import MAX_COUNT
 
 LEAST, MOST, DIGITS = 1, 3600 * 10 ** 6, 3
 #: 1024 buckets for each doubling are three digits.

@@ -7,11 +7,11 @@ Immutable but for its tallies and timelines, which reports leave as they are.
 from dataclasses import dataclass
 from typing import Optional, Tuple
 
-from tools.cosbench.measure.document import MAX_TEXT, Node
-from tools.cosbench.measure.drivers import WorkDriver
-from tools.cosbench.measure.summary import Metrics
-from tools.cosbench.measure.tally import Tally
-from tools.cosbench.measure.timeline import MAX_ID, Timeline
+from cosbench.measure.document import MAX_TEXT, Node
+from cosbench.measure.drivers import WorkDriver
+from cosbench.measure.summary import Metrics
+from cosbench.measure.tally import Tally
+from cosbench.measure.timeline import MAX_ID, Timeline
 
 VERSION = 1
 #: Unix seconds; the year 9999, which is the last that can be written.

@@ -4,7 +4,7 @@
 from dataclasses import dataclass
 from typing import Optional
 
-from tools.cosbench.measure.histogram import Histogram
+from cosbench.measure.histogram import Histogram
 
 PERCENTS = (50, 60, 80, 90, 95, 99, 99.9, 100)
 

@@ -6,8 +6,8 @@ tally of all their samples, in any order and grouping, exactly. RESULT.md has
 the document.
 """
 
-from tools.cosbench.measure.document import Node
-from tools.cosbench.measure.histogram import Histogram
+from cosbench.measure.document import Node
+from cosbench.measure.histogram import Histogram
 
 #: What failures are counted as that come under too many names.
 OTHER = 'other'

@@ -11,9 +11,9 @@ from array import array
 from dataclasses import dataclass
 from typing import Optional
 
-from tools.cosbench.measure.buckets import bounds_of, bucket_of, rank
-from tools.cosbench.measure.document import Node, ResultError
-from tools.cosbench.measure.histogram import MOST, microseconds
+from cosbench.measure.buckets import bounds_of, bucket_of, rank
+from cosbench.measure.document import Node, ResultError
+from cosbench.measure.histogram import MOST, microseconds
 
 #: Of an interval; a workload's may have the most.
 MIN_SECONDS, MAX_SECONDS = 0.001, 2 ** 31 - 1

@@ -18,10 +18,10 @@ import io
 import json
 import os
 
-from tools.cosbench.measure.document import ResultError
-from tools.cosbench.measure.result import Result
-from tools.cosbench.reports import files, tables
-from tools.cosbench.reports.run_page import run_page
+from cosbench.measure.document import ResultError
+from cosbench.measure.result import Result
+from cosbench.reports import file_names, tables
+from cosbench.reports.run_page import run_page
 
 #: Bytes of a result.json.
 MAX_RESULT = 256 << 20
@@ -45,19 +45,19 @@ def write_archive(directory, document, zone=None):
     def put(name, text, mode=0o666):
         _replace(os.path.join(directory, name), text, mode)
 
-    put(files.workload(result), _csv(tables.workload(result, zone)))
-    put(files.histogram(result), _csv(tables.histogram(result)))
+    put(file_names.workload(result), _csv(tables.workload(result, zone)))
+    put(file_names.histogram(result), _csv(tables.histogram(result)))
     for stage in result.stages:
-        put(files.stage(stage), _csv(tables.stage_series(stage, zone)))
+        put(file_names.stage(stage), _csv(tables.stage_series(stage, zone)))
     if result.xml:
-        put(files.XML, result.xml, PRIVATE)
-    put(files.RESULT, json.dumps(document, allow_nan=False), PRIVATE)
-    put(files.PAGE, run_page(result, zone))
+        put(file_names.XML, result.xml, PRIVATE)
+    put(file_names.RESULT, json.dumps(document, allow_nan=False), PRIVATE)
+    put(file_names.PAGE, run_page(result, zone))
     above = os.path.dirname(directory)
-    _rows_of(os.path.join(above, files.MATRIX), tables.MATRIX,
+    _rows_of(os.path.join(above, file_names.MATRIX), tables.MATRIX,
              lambda key: key.startswith(result.id + '-'),
              tables.matrix(result))
-    _rows_of(os.path.join(above, files.RUN_HISTORY), tables.RUN_HISTORY,
+    _rows_of(os.path.join(above, file_names.RUN_HISTORY), tables.RUN_HISTORY,
              lambda key: key == result.id,
              [tables.run_history(result, zone)])
 
@@ -70,7 +70,7 @@ def read_result(path):
     :raises OSError: if it cannot be read
     """
     if os.path.isdir(path):
-        path = os.path.join(path, files.RESULT)
+        path = os.path.join(path, file_names.RESULT)
     with open(path, 'rb') as source:
         data = source.read(MAX_RESULT + 1)
     if len(data) > MAX_RESULT:

@@ -8,10 +8,10 @@ and work and the same id. What only one has is listed.
 from dataclasses import dataclass
 from typing import Tuple
 
-from tools.cosbench.measure.result import Result
-from tools.cosbench.measure.summary import Metrics
-from tools.cosbench.reports.bootstrap import Estimate, Side, estimates
-from tools.cosbench.reports.tables import label, measured
+from cosbench.measure.result import Result
+from cosbench.measure.summary import Metrics
+from cosbench.reports.bootstrap import Estimate, Side, estimates
+from cosbench.reports.tables import label, measured
 
 CONFIDENCE = 0.95
 #: Attribute of ``Metrics``, percent; None: the mean.

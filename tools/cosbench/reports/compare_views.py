@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """A comparison as text, as JSON, as a page."""
 
-from tools.cosbench.reports.compare import TIMES
-from tools.cosbench.reports.page import heading, page, paragraph, plots, \
-    table
-from tools.cosbench.reports.run_plots import both
-from tools.cosbench.reports.text import NOTHING, printable, ratio, \
-    short
+from cosbench.reports.compare import TIMES
+from cosbench.reports.numbers import NOTHING, printable, ratio, short
+from cosbench.reports.page import heading, page, paragraph, plots, table
+from cosbench.reports.run_plots import both
 
 _NAMES = ('mean', '50%', '90%', '95%', '99%')
 VERSION = 1

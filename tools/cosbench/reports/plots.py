@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from html import escape
 from typing import Optional, Tuple
 
-from tools.cosbench.reports.scale import Scale
-from tools.cosbench.reports.text import short
+from cosbench.reports.numbers import short
+from cosbench.reports.scale import Scale
 
 WIDTH, HEIGHT = 640, 300
 _LEFT, _RIGHT, _TOP, _BOTTOM = 72, 16, 34, 48

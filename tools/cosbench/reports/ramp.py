@@ -10,10 +10,10 @@ other.
 from dataclasses import dataclass
 from typing import Optional, Tuple
 
-from tools.cosbench.measure.drivers import BUSY_PERCENT
-from tools.cosbench.measure.summary import Metrics
-from tools.cosbench.model import WorkType
-from tools.cosbench.reports.tables import label
+from cosbench.measure.drivers import BUSY_PERCENT
+from cosbench.measure.summary import Metrics
+from cosbench.reports.tables import label
+from cosbench.workload.model import WorkType
 
 #: 5, then 10, doubled up to 2560.
 WORKERS = (5,) + tuple(10 * 2 ** power for power in range(9))

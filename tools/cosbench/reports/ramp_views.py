@@ -3,11 +3,10 @@
 
 from dataclasses import asdict
 
-from tools.cosbench.measure.drivers import BUSY_PERCENT
-from tools.cosbench.reports.page import heading, page, paragraph, plots, \
-    table
-from tools.cosbench.reports.run_plots import against_workers
-from tools.cosbench.reports.text import printable, ratio, short, size
+from cosbench.measure.drivers import BUSY_PERCENT
+from cosbench.reports.numbers import printable, ratio, short, size
+from cosbench.reports.page import heading, page, paragraph, plots, table
+from cosbench.reports.run_plots import against_workers
 
 VERSION = 1
 _COLUMNS = ('Workers', 'Operations/s', 'Bytes/s', 'Mean ms', '95% ms',

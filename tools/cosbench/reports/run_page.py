@@ -5,15 +5,14 @@ The workload's own text is not in it: it has passwords, and pages are passed
 on.
 """
 
-from tools.cosbench.measure.drivers import strains
-from tools.cosbench.model import WorkType
-from tools.cosbench.reports import run_plots
-from tools.cosbench.reports.page import heading, page, paragraph, plots, \
-    table
-from tools.cosbench.reports.ramp import ramps
-from tools.cosbench.reports.ramp_views import section
-from tools.cosbench.reports.tables import label, measured
-from tools.cosbench.reports.text import moment, ratio, short, size
+from cosbench.measure.drivers import strains
+from cosbench.reports import run_plots
+from cosbench.reports.numbers import moment, ratio, short, size
+from cosbench.reports.page import heading, page, paragraph, plots, table
+from cosbench.reports.ramp import ramps
+from cosbench.reports.ramp_views import section
+from cosbench.reports.tables import label, measured
+from cosbench.workload.model import WorkType
 
 _SUMMARY = ('Stage', 'Operation', 'Workers', 'Successes', 'Failures',
             'Success', 'Operations/s', 'Bytes/s', 'Bytes', 'Mean ms',

@@ -3,12 +3,12 @@
 
 from itertools import accumulate
 
-from tools.cosbench.model import WorkType
-from tools.cosbench.reports.page import figure, table
-from tools.cosbench.reports.plots import Axis, Series, bar_plot, line_plot
-from tools.cosbench.reports.scale import Scale
-from tools.cosbench.reports.tables import EVEN, bins, label
-from tools.cosbench.reports.text import ratio, short
+from cosbench.reports.numbers import ratio, short
+from cosbench.reports.page import figure, table
+from cosbench.reports.plots import Axis, Series, bar_plot, line_plot
+from cosbench.reports.scale import Scale
+from cosbench.reports.tables import EVEN, bins, label
+from cosbench.workload.model import WorkType
 
 #: Points of a line, and rows of a table, at most.
 MOST_POINTS, MOST_ROWS = 600, 200

@@ -4,7 +4,7 @@
 import math
 from dataclasses import dataclass
 
-from tools.cosbench.reports.text import short
+from cosbench.reports.numbers import short
 
 
 @dataclass(frozen=True)

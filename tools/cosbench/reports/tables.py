@@ -9,8 +9,8 @@ they were 10 ms wide, which is more than most small objects take.
 from heapq import merge
 from itertools import groupby
 
-from tools.cosbench.model import OperationType, WorkType
-from tools.cosbench.reports.text import NOTHING, moment, number, ratio
+from cosbench.reports.numbers import NOTHING, moment, number, ratio
+from cosbench.workload.model import OperationType, WorkType
 
 _METRICS = ('Avg-ResTime', 'Avg-ProcTime', '60%-ResTime', '80%-ResTime',
             '90%-ResTime', '95%-ResTime', '99%-ResTime', '100%-ResTime',

@@ -5,8 +5,11 @@ import unittest
 
 from tools.benchmarks import cli
 from tools.benchmarks.errors import BenchError
-from tools.benchmarks.sync.settings import Settings, default_part_power, \
-    parse_sizes
+from tools.benchmarks.sync.settings import (
+    Settings,
+    default_part_power,
+    parse_sizes,
+)
 
 
 class TestSettings(unittest.TestCase):

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The confs say what the spec says, in options that Swift reads."""
 
-from configparser import RawConfigParser
 import unittest
+from configparser import RawConfigParser
 
 from swift.common.storage_policy import StoragePolicy
 from swift.common.utils import rsync_module_interpolation
 
-from swift_losf.manager import kv_policies
+from swift_losf.daemon.manager import kv_policies
 from tools.cluster import ClusterSpec, Policy
 from tools.cluster.conf import ConfRenderer
 from tools.cluster.layout import Layout

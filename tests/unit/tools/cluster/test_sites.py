@@ -11,7 +11,7 @@ import time
 import unittest
 from configparser import ConfigParser
 
-from swift_lightsync.versioning.sites_conf import load
+from swift_lightsync.versioning.sites.sites_conf import load
 from tools.cluster import relay
 from tools.cluster.conf import ConfRenderer
 from tools.cluster.errors import ClusterError

@@ -5,7 +5,6 @@ import unittest
 
 from tools.cluster import ClusterError, ClusterSpec, Policy
 
-
 SMALL = Policy('small', 0, 3, kv=True)
 
 

@@ -7,8 +7,8 @@ import signal
 import subprocess
 import sys
 import threading
-from types import SimpleNamespace
 import unittest
+from types import SimpleNamespace
 from unittest import mock
 
 from tools.cluster import Policy

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is wrong with the command line is said before anything is done."""
 
-from contextlib import redirect_stderr, redirect_stdout
 import io
 import os
 import tempfile
-from types import SimpleNamespace
 import unittest
+from contextlib import redirect_stderr, redirect_stdout
+from types import SimpleNamespace
 from unittest import mock
 
 from tools.demonstration import cli

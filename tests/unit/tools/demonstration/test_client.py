@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The client takes no answer for right that is not."""
 
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import threading
 import unittest
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from tools.demonstration.client import Client, ObjectName, digest
 from tools.demonstration.errors import DemoError

@@ -6,11 +6,16 @@ import json
 import unittest
 from unittest import mock
 
-from swift_lightsync.versioning.stamp import Stamp, offset_of
+from swift_lightsync.versioning.core.stamp import Stamp, offset_of
 from tools.demonstration.client import ObjectName
 from tools.demonstration.errors import DemoError
 from tools.demonstration.history import (
-    History, SiteClient, Version, judge, print_histories)
+    History,
+    SiteClient,
+    Version,
+    judge,
+    print_histories,
+)
 from tools.demonstration.show import Show
 
 WHERE = ObjectName('c', 'o')

@@ -3,8 +3,7 @@
 
 from unittest import mock
 
-from tests.unit.tools.demonstration.test_act import (
-    EQUAL, UNEQUAL, ActCase)
+from tests.unit.tools.demonstration.test_act import EQUAL, UNEQUAL, ActCase
 from tools.demonstration import lost_node, replicas
 from tools.demonstration.comparison import Repair
 from tools.demonstration.errors import DemoError

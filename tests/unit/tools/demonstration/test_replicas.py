@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Replicas are compared file by file."""
 
-from dataclasses import replace
 import os
 import tempfile
-from types import SimpleNamespace
 import unittest
+from dataclasses import replace
+from types import SimpleNamespace
 from unittest import mock
 
 from swift.common import utils

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is printed looks right on a terminal and in a pipe."""
 
-from contextlib import suppress
 import io
-from itertools import count
 import threading
 import unittest
+from contextlib import suppress
+from itertools import count
 from unittest import mock
 
 from tools.demonstration import show

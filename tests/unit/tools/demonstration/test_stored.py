@@ -8,7 +8,7 @@ import unittest
 from swift.common.utils import Timestamp
 from swift.obj.diskfile import write_metadata
 
-from tests.unit.losf.kv_world import KVTest, PARTITION, START, World
+from tests.unit.losf.kv_world import PARTITION, START, KVTest, World
 from tools.demonstration.client import digest
 from tools.demonstration.errors import DemoError
 from tools.demonstration.stored import files_on_device

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """The fourth act notices what goes wrong between sites, and cleans up."""
 
-from contextlib import ExitStack
 import io
-from itertools import count
 import os
 import signal
-from types import SimpleNamespace
 import unittest
+from contextlib import ExitStack
+from itertools import count
+from types import SimpleNamespace
 from unittest import mock
 
-from swift_lightsync.versioning.stamp import Stamp, offset_of
+from swift_lightsync.versioning.core.stamp import Stamp, offset_of
 from tools.cluster import ClusterError
 from tools.demonstration import versions
 from tools.demonstration.errors import DemoError

@@ -4,11 +4,12 @@
 import random
 import unittest
 
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from swift_lightsync.sync.comparison import Ask
-from swift_lightsync.sync.partition_set import PartitionSet
-from swift_lightsync.sync.sync_message import encode_roots
+from swift_lightsync.sync.core.comparison import Ask
+from swift_lightsync.sync.core.partition_set import PartitionSet
+from swift_lightsync.sync.wire.sync_message import encode_roots
 from tools.simulation.placement import Sample, place
 
 

@@ -4,8 +4,13 @@
 import math
 import unittest
 
-from tools.simulation.costs import HASHES_BASE, HASHES_EACH, \
-    REPLICATE_HEADS, TODAY, on_wire
+from tools.simulation.costs import (
+    HASHES_BASE,
+    HASHES_EACH,
+    REPLICATE_HEADS,
+    TODAY,
+    on_wire,
+)
 from tools.simulation.disks import Disks
 from tools.simulation.errors import SimulationError
 from tools.simulation.network import Reach

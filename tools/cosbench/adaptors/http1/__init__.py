@@ -12,8 +12,8 @@ What is not valid HTTP/1.1 (RFC 9112) is an error, as a benchmark that
 guesses measures something else.
 """
 
-from tools.cosbench.adaptors.http1.client import Client
-from tools.cosbench.adaptors.http1.response import Response, header_lines
-from tools.cosbench.adaptors.http1.url import Url, parse_url
+from cosbench.adaptors.core.http_response import Response, header_lines
+from cosbench.adaptors.http1.client import Client
+from cosbench.adaptors.http1.url import Url, parse_url
 
 __all__ = ['Client', 'Response', 'Url', 'header_lines', 'parse_url']

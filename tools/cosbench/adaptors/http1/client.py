@@ -15,10 +15,10 @@ import asyncio
 import re
 import ssl
 
-from tools.cosbench.adaptors.base import clock
-from tools.cosbench.adaptors.errors import OperationError
-from tools.cosbench.adaptors.http1.connection import Connection
-from tools.cosbench.adaptors.http1.response import Response, header_lines
+from cosbench.adaptors.core.http_response import Response, header_lines
+from cosbench.adaptors.core.operation_errors import OperationError
+from cosbench.adaptors.http1.clock import clock
+from cosbench.adaptors.http1.connection import Connection
 
 #: Seconds after which a connection that nobody uses is closed.
 IDLE = 30

@@ -8,8 +8,8 @@ is not sent, and the connection not used again.
 
 import asyncio
 
-from tools.cosbench.adaptors.base import clock
-from tools.cosbench.adaptors.errors import OperationError
+from cosbench.adaptors.core.operation_errors import OperationError
+from cosbench.adaptors.http1.clock import clock
 
 _CHUNK_END = b'\r\n'
 _LAST_CHUNK = b'0\r\n\r\n'

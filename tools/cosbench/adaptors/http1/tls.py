@@ -3,7 +3,7 @@
 
 import ssl
 
-from tools.cosbench.errors import ConfigError
+from cosbench.errors import ConfigError
 
 
 def trust(scheme, authorities=None, verify=True):

@@ -5,7 +5,7 @@ import re
 from typing import NamedTuple
 from urllib.parse import quote, urlsplit
 
-from tools.cosbench.errors import ConfigError
+from cosbench.errors import ConfigError
 
 PORTS = {'http': 80, 'https': 443}
 _HOST = re.compile('[!-~]+')

@@ -4,8 +4,14 @@ from dataclasses import asdict, replace
 from types import SimpleNamespace
 
 from tools.benchmarks.losf.measure import percentile_99
-from tools.benchmarks.losf.record import GOALS, METRICS, Record, Run, goal, \
-    table
+from tools.benchmarks.losf.record import (
+    GOALS,
+    METRICS,
+    Record,
+    Run,
+    goal,
+    table,
+)
 from tools.benchmarks.losf.settings import CACHES, OPS, Settings
 
 RUN = Run(run=1, operations=200, reads=9.6, writes=0, flushes=0, sectors=80,

@@ -5,8 +5,12 @@ import unittest
 from argparse import Namespace
 
 from tools.benchmarks import cli
-from tools.benchmarks.losf.settings import BACKENDS, Settings, \
-    default_part_power, from_arguments
+from tools.benchmarks.losf.settings import (
+    BACKENDS,
+    Settings,
+    default_part_power,
+    from_arguments,
+)
 
 
 class TestSettings(unittest.TestCase):

@@ -5,8 +5,14 @@ from math import sqrt
 
 from tools.benchmarks.proar.client import Outcome, Write
 from tools.benchmarks.proar.measure import Phase, Run, percentile
-from tools.benchmarks.proar.record import METRICS, Balance, Record, \
-    balance_table, goal, latency_table
+from tools.benchmarks.proar.record import (
+    METRICS,
+    Balance,
+    Record,
+    balance_table,
+    goal,
+    latency_table,
+)
 from tools.benchmarks.proar.settings import MODES, Settings
 from tools.benchmarks.sizes import KIB, MIB, size_text
 

@@ -5,8 +5,12 @@ import unittest
 
 from tools.benchmarks import cli
 from tools.benchmarks.errors import BenchError
-from tools.benchmarks.proar.settings import LEAST_REQUESTS, MODES, SITES, \
-    Settings
+from tools.benchmarks.proar.settings import (
+    LEAST_REQUESTS,
+    MODES,
+    SITES,
+    Settings,
+)
 from tools.benchmarks.sizes import KIB, MIB, parse_size
 
 

@@ -4,8 +4,7 @@ import os
 import tempfile
 import unittest
 
-from tools.benchmarks.versioning.delay import Delay, filter_factory, \
-    set_delay
+from tools.benchmarks.versioning.delay import Delay, filter_factory, set_delay
 from tools.benchmarks.versioning.rounds import count, slope
 
 

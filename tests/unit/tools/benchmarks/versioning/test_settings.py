@@ -5,12 +5,19 @@ import io
 import unittest
 from argparse import Namespace
 
-from swift_lightsync.versioning.options import FilterOptions
+from swift_lightsync.versioning.proxy.filter_options import FilterOptions
 from tools.benchmarks import cli
 from tools.benchmarks.errors import BenchError
 from tools.benchmarks.sizes import KIB, MIB
-from tools.benchmarks.versioning.settings import LEAST_REQUESTS, MODES, \
-    REFERENCES, STOCK, Settings, from_arguments, parse_batches
+from tools.benchmarks.versioning.settings import (
+    LEAST_REQUESTS,
+    MODES,
+    REFERENCES,
+    STOCK,
+    Settings,
+    from_arguments,
+    parse_batches,
+)
 
 
 class TestSettings(unittest.TestCase):

@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+The converger: ``swift-init object-converger start``. PROTOCOL.md,
+"Convergence"; OPERATING.md for what it tells of itself.
+
+It follows the logs of this node's devices, and has the other devices of each
+partition hold what the logs name.
+"""
+
+import errno
+import os
+import socket
+import sys
+import time
+from hashlib import sha256
+
+from swift.common.concurrency import Timeout, sleep
+from swift.common.daemon import Daemon, run_daemon
+from swift.common.recon import DEFAULT_RECON_CACHE_PATH
+from swift.common.ring.utils import is_local_device
+from swift.common.storage_policy import POLICIES, REPL_POLICY
+from swift.common.utils import (
+    EventletRateLimiter,
+    dump_recon_cache,
+    get_logger,
+    parse_options,
+    whataremyips,
+)
+from swift.obj.diskfile import DiskFileRouter
+
+from swift_lightsync.proar.converger.converger_options import (
+    ConvergerOptions,
+)
+from swift_lightsync.proar.converger.followed_device import (
+    FollowedDevice,
+)
+from swift_lightsync.proar.converger.log_watch import LogWatch
+from swift_lightsync.proar.converger.peer_queue import Lanes
+from swift_lightsync.proar.converger.pusher import PushOptions
+from swift_lightsync.proar.lag import FILE, KEY, recorded
+
+SECTION = 'object-converger'
+#: seconds between two looks for events
+TICK = 0.05
+#: ... and at rings, and for telling how far all are
+REPORT = 1.0
+
+
+class ObjectConverger(Daemon):
+    """
+    :param conf: of the section object-converger, a dict
+    :param logger: Swift's; made if it is None
+    :raises OptionError: if an option has a value that is not allowed
+    """
+
+    def __init__(self, conf, logger=None):
+        self.conf = conf
+        self.logger = logger or get_logger(conf, log_route=SECTION)
+        self.options = ConvergerOptions.from_conf(conf)
+        self.swift_dir = conf.get('swift_dir', '/etc/swift')
+        self.ring_ip = conf.get('ring_ip', conf.get('bind_ip', '0.0.0.0'))
+        self.port = (None if int(conf.get('servers_per_port', '0') or 0)
+                     else int(conf.get('bind_port', 6200)))
+        self.recon_file = os.path.join(
+            conf.get('recon_cache_path', DEFAULT_RECON_CACHE_PATH), FILE)
+        self.policies = [policy for policy in POLICIES
+                         if policy.policy_type == REPL_POLICY]
+        self.router = DiskFileRouter(conf, self.logger)
+        self.devices = []
+        self.watch = None
+        self.lanes = None
+        self._rings = []
+
+    def run(self, *args, **kwargs):
+        """:raises SystemExit: if another one follows these devices"""
+        self._alone = _be_alone('%s %s' % (
+            os.path.realpath(self.conf.get('devices', '/srv/node')),
+            self.port))
+        super().run(*args, **kwargs)
+
+    def run_once(self, *args, **kwargs):
+        """Converge what there is, with those that answer."""
+        self._begin(once=True)
+        for device in self.devices:
+            device.follow_once()
+        while not self.lanes.are_idle:
+            sleep(TICK)
+        for device in self.devices:
+            device.tend(at_once=True)
+        self.report()
+        self.watch.close()
+
+    def run_forever(self, *args, **kwargs):
+        """Follow the logs until SIGTERM."""
+        self._begin()
+        for device in self.devices:
+            device.start()
+        report_at = 0
+        while True:
+            try:
+                self.notice_events()
+                if time.monotonic() >= report_at:
+                    report_at = time.monotonic() + REPORT
+                    self.follow_rings()
+                    self.report()
+            except (Exception, Timeout):
+                # Nothing is lost: the next look sees the same.
+                self.logger.exception('Unable to follow the logs')
+            sleep(TICK)
+
+    def _begin(self, once=False):
+        for policy in self.policies:
+            policy.load_ring(self.swift_dir)
+        limiter = EventletRateLimiter(self.options.max_bytes_per_second)
+        self.watch = LogWatch()
+        self.lanes = Lanes(
+            self.options, PushOptions(
+                self.options.conn_timeout, self.options.node_timeout,
+                lambda size: limiter.wait(incr_by=size)), self.logger, once)
+        self._rings = self._ring_devices()
+        self.devices = self.find_devices()
+
+    def _ring_devices(self):
+        return [policy.object_ring.devs for policy in self.policies]
+
+    def _is_local(self, node, ips):
+        return any(is_local_device(ips, self.port, node[prefix + 'ip'],
+                                   node[prefix + 'port'])
+                   for prefix in ('', 'replication_'))
+
+    def find_devices(self):
+        """:returns: a FollowedDevice of each of this node and each policy"""
+        ips = whataremyips(self.ring_ip)
+        return [FollowedDevice(node, policy, self.router[policy], self.watch,
+                               self.lanes, self.options, self.logger)
+                for policy, nodes in zip(self.policies, self._rings)
+                for node in nodes if node and self._is_local(node, ips)]
+
+    def notice_events(self):
+        """Tell the devices what has changed on them."""
+        for path, name in self.watch.events():
+            for device in self.devices:
+                device.notice(path, name)
+
+    def follow_rings(self):
+        """Go by the rings as they are now: begin anew if one has changed."""
+        rings = self._ring_devices()
+        if all(new is old for new, old in zip(rings, self._rings)):
+            return
+        self.logger.info('A ring has changed')
+        self._rings = rings
+        for device in self.devices:
+            device.stop()
+        self.lanes.clear()
+        self.devices = self.find_devices()
+        for device in self.devices:
+            device.start()
+
+    def report(self):
+        """Put into recon how far the peers of all devices are behind."""
+        now = time.time()
+        lags = [device.lag(now) for device in self.devices
+                if device.logs or device.unreadable]
+        dump_recon_cache({KEY: recorded(lags, now)}, self.recon_file,
+                         self.logger)
+
+
+def _be_alone(what):
+    """
+    :param what: a text; of those who say the same one runs at a time
+    :returns: what to keep for as long as this one runs
+    :raises SystemExit: if one runs already
+    """
+    # An abstract name: it goes with the process, however that ends.
+    name = '\0%s-%s' % (SECTION, sha256(os.fsencode(what)).hexdigest())
+    lock = socket.socket(socket.AF_UNIX)
+    try:
+        lock.bind(name)
+    except OSError as err:
+        lock.close()
+        if err.errno != errno.EADDRINUSE:
+            raise
+        sys.exit('%s: one runs already for %s, devices and port: stop that '
+                 'first' % (SECTION, what))
+    return lock
+
+
+def main():
+    """The console script swift-object-converger."""
+    conf_file, options = parse_options(once=True)
+    run_daemon(ObjectConverger, conf_file, section_name=SECTION, **options)
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,295 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+The log of one partition of a device, as the converger follows it: what the
+disk says of it goes into a Follower, what that knows goes to the peers and
+back to the disk.
+"""
+
+import os
+import time
+from dataclasses import dataclass
+from functools import lru_cache
+
+from swift.common.concurrency import tpool
+from swift.common.utils import get_partition_for_hash
+from swift.obj.diskfile import get_part_path
+
+from swift_lightsync.proar.converger.object_state import UnreadableError
+from swift_lightsync.proar.converger.pusher import Outcome
+from swift_lightsync.proar.core.follower import Follower
+from swift_lightsync.proar.core.oplog import RECORD
+from swift_lightsync.proar.log.cursor_file import read_cursors, write_cursors
+from swift_lightsync.proar.log.log_file import LostError
+from swift_lightsync.proar.log.oplog_file import Oplog
+from swift_lightsync.proar.names import cursors_path, log_path
+
+#: Objects that a log pushes to a device before another log has its turn.
+TURN = 100
+#: of the most that a log may hold, what stays of it when it is cut
+KEPT = 0.75
+
+
+@dataclass(frozen=True)
+class Turn:
+    """
+    What came of some pushes to a peer.
+
+    :param problem: why the peer takes nothing, '' if it does
+    :param has_more: whether it lacks more that can be pushed
+    """
+    problem: str = ''
+    has_more: bool = False
+
+
+@dataclass(frozen=True)
+class LogPlace:
+    """
+    Whose log it is.
+
+    :param path: of the device
+    :param source: a Source of its objects
+    :param ring: the object ring of the policy
+    :param own_id: the id of the device in that ring
+    :param partition: of the log
+    """
+    path: str
+    source: object
+    ring: object
+    own_id: int
+    partition: int
+
+    def part_of(self, path_hash):
+        """:returns: the partition that an object is in now"""
+        return get_partition_for_hash(path_hash.hex(), self.ring.part_power)
+
+    def peers(self, partition):
+        """:returns: the ids of the other devices of a partition"""
+        return frozenset(
+            node['id'] for node in self.ring.get_part_nodes(partition)
+        ) - {self.own_id}
+
+    def __str__(self):
+        return 'partition %d of policy %d on %s' % (
+            self.partition, self.source.policy, self.source.device)
+
+
+class FollowedLog:
+    """
+    :param place: a LogPlace
+    :param options: ConvergerOptions
+    :param logger: Swift's
+    """
+
+    def __init__(self, place, options, logger):
+        self.place = place
+        self.options = options
+        self.logger = logger
+        self._cursors_path = cursors_path(
+            place.path, place.source.policy, place.partition)
+        self.oplog = Oplog(log_path(
+            place.path, place.source.policy, place.partition),
+            self._cursors_path, logger)
+        self.follower = None
+        #: of the log that is followed; another one in its place is begun anew
+        self._mark = None
+        self._saved = {}
+        self._changed = time.monotonic()
+        #: (peer, path hash) -> (when to try again, seconds after which)
+        self._aside = {}
+
+    def __str__(self):
+        return str(self.place)
+
+    def refresh(self):
+        """
+        See what is new in the log.
+
+        :returns: True: it has been read
+        :raises OSError: if it cannot be read
+        :raises FormatError: if it is damaged as a whole
+        """
+        if not (self.follower and self._go_on()):
+            self._begin()
+        self._decide()
+        return True
+
+    def _go_on(self):
+        """:returns: whether it is the same log still"""
+        follower = self.follower
+        try:
+            view = tpool.execute(self.oplog.read, follower.after, self._mark)
+        except LostError:
+            self.logger.warning('The log of %s was lost', self)
+            return False
+        if view.last_update > follower.last_update:
+            self._changed = time.monotonic()
+            self._tell_of_damage(view, follower.last_update)
+        follower.see(view)
+        self._mark = view.mark
+        return True
+
+    def _begin(self):
+        # In this order: cursors of eversions that a power cut took are gone
+        # before the log has those anew.
+        view = tpool.execute(self.oplog.read)
+        self._saved = {} if self.follower else tpool.execute(
+            read_cursors, self._cursors_path, self.logger)
+        self._tell_of_damage(view)
+        self._mark = view.mark
+        place = self.place
+        # As long as it is followed, its ring is the same.
+        peers = lru_cache(place.peers)
+        self.follower = Follower(
+            view, peers(place.partition), self._saved,
+            lambda path_hash: peers(place.part_of(path_hash)))
+
+    def _tell_of_damage(self, view, seen=0):
+        for eversion in view.damaged:
+            if eversion > seen:
+                self.logger.error(
+                    'Entry %d of %s is damaged; what it named is left to the '
+                    'object-replicator', eversion, self)
+
+    def _decide(self):
+        """Decide the intents whose writers have ended."""
+        for intent in self.follower.intents():
+            if tpool.execute(self.oplog.in_progress, intent.eversion):
+                continue
+            try:
+                with self._opened(intent.path_hash) as state:
+                    newest = state.newest
+            except UnreadableError as err:
+                self.logger.warning('Unable to tell whether entry %d of %s '
+                                    'is committed: %s', intent.eversion,
+                                    self, err)
+                continue
+            self.follower.decide(intent.decided(
+                newest is not None and (newest.raw, newest.offset) >= (
+                    intent.timestamp, intent.offset)))
+
+    def _opened(self, path_hash):
+        return self.place.source.opened(self.place.part_of(path_hash),
+                                        path_hash)
+
+    def invalidate(self):
+        """
+        Have the suffixes of all objects of the log hashed anew, for what has
+        invalidated them may be lost.
+        """
+        source = self.place.source
+        for suffix_path in {os.path.join(
+                get_part_path(self.place.path, source.policy,
+                              self.place.part_of(entry.path_hash)),
+                entry.path_hash.hex()[-3:])
+                for entry in tpool.execute(self.oplog.read).entries}:
+            if os.path.isdir(os.path.dirname(suffix_path)):
+                source.manager.invalidate_hash(suffix_path)
+
+    # Pushing
+
+    def lacking(self):
+        """:returns: the ids of the peers that lack something, a list"""
+        return [peer for peer in self.follower.cursors()
+                if self.follower.lacks(peer)]
+
+    def push(self, peer, pusher):
+        """
+        Push some of what a peer lacks.
+
+        :param peer: its id
+        :param pusher: a Pusher to it
+        :returns: a Turn
+        """
+        follower = self.follower
+        pushes = follower.pushes(peer, TURN, self._put_aside(peer))
+        for each in pushes:
+            result = self._push(each, pusher)
+            if result.is_applied:
+                self._aside.pop((peer, each.path_hash), None)
+                follower.applied(peer, each.eversions)
+                self.logger.timing('converger.lag.timing',
+                                   time.time() * 1e3 - each.logged / 1e3)
+            elif result.outcome is Outcome.UNAVAILABLE:
+                return Turn(result.reason)
+            else:
+                self._set_aside(peer, each.path_hash, result.reason)
+        return Turn(has_more=len(pushes) == TURN)
+
+    def _push(self, push, pusher):
+        began = time.time()
+        source = self.place.source
+        result = pusher.push(source, self.place.part_of(push.path_hash),
+                             push.path_hash, self.place.ring.next_part_power)
+        self.logger.timing_since('converger.push.timing', began)
+        self.logger.increment('converger.push.%s.%s' % (
+            result.outcome.value, source.device))
+        return result
+
+    def _put_aside(self, peer):
+        """:returns: the path hashes of what is not to be tried yet"""
+        now = time.monotonic()
+        return {path_hash for (of, path_hash), (until, _)
+                in self._aside.items() if of == peer and now < until}
+
+    def _set_aside(self, peer, path_hash, reason):
+        _, delay = self._aside.get((peer, path_hash), (0, 0))
+        delay = min(max(2 * delay, self.options.retry_delay),
+                    self.options.max_retry_delay)
+        self._aside[peer, path_hash] = time.monotonic() + delay, delay
+        self.logger.warning('Unable to push object %s of %s to device %d: %s',
+                            path_hash.hex(), self, peer, reason)
+
+    # Upkeep
+
+    def save(self):
+        """
+        Put on record how far the peers are, if that has changed.
+
+        :raises OSError: if that is not possible
+        """
+        cursors = self.follower.cursors()
+        if cursors != self._saved and self.follower.records:
+            tpool.execute(write_cursors, self._cursors_path, cursors)
+            self._saved = cursors
+
+    def shorten(self, at_once=False):
+        """
+        Save, and drop from the log what is not needed any more, if it is
+        worth it.
+
+        :param at_once: do not wait until nothing has come for some time
+        :returns: whether nothing is left of what was seen of the log
+        :raises OSError: if that is not possible
+        """
+        self.save()
+        follower = self.follower
+        committed = follower.last_commit
+        done = self._superfluous(committed, at_once)
+        if done < follower.base or not tpool.execute(
+                self.oplog.compact, done, self._mark):
+            return False
+        self._tell_of_cut(done - committed)
+        if done < follower.last_update:
+            self.refresh()
+        return done >= follower.last_update
+
+    def _superfluous(self, committed, at_once):
+        """:returns: the eversion up to which to shorten the log now, or 0"""
+        follower = self.follower
+        most = self.options.max_log_entries
+        if follower.records > most:
+            return max(committed, follower.last_update - int(KEPT * most))
+        idle = time.monotonic() - self._changed
+        if committed == follower.last_update and (
+                at_once or idle >= self.options.log_idle):
+            return committed
+        held = committed - follower.base + 1
+        return committed if held * RECORD > self.options.log_size else 0
+
+    def _tell_of_cut(self, entries):
+        if entries > 0:
+            self.logger.error(
+                'The log of %s is cut: %d entries that a device lacks are '
+                'left to the object-replicator', self, entries)
+            self.logger.update_stats(
+                'converger.cut.%s' % self.place.source.device, entries)

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+An object as it is on a device now, as requests that give another device the
+same. PROTOCOL.md, "Convergence".
+
+They have the headers of Swift's ssync, so that the files of the two devices
+are the same byte for byte.
+"""
+
+from collections import deque
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Callable, Optional
+
+from swift.common.exceptions import (
+    DiskFileDeleted,
+    DiskFileError,
+    DiskFileNotExist,
+    DiskFileQuarantined,
+)
+from swift.common.utils import Timestamp
+
+#: of a data file; a request has them by other ways
+OWN_METADATA = ('name', 'Content-Length')
+#: the receiver checks it, and stores its own
+CHECKED = 'etag'
+
+
+class UnreadableError(Exception):
+    """An object that cannot be read here, now; with the reason."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """
+    A request that is one file of an object.
+
+    :param method: PUT, POST or DELETE
+    :param timestamp: of the file
+    :param metadata: what the file has, a dict of headers
+    :param length: of the body, in bytes
+    :param body: a function that returns an iterator of its chunks, once;
+        that raises UnreadableError. None: there is no body
+    """
+    method: str
+    timestamp: Timestamp
+    metadata: dict
+    length: int = 0
+    body: Optional[Callable] = None
+
+    def headers(self):
+        """:returns: the headers of the request, a dict"""
+        stored = [name.lower() for name in self.metadata
+                  if name.lower() != CHECKED]
+        return dict(self.metadata, **{
+            'Content-Length': str(self.length),
+            'X-Backend-Replication': 'true',
+            'X-Backend-Replication-Headers': ' '.join(stored)})
+
+
+@dataclass(frozen=True)
+class ObjectState:
+    """
+    :param path: /account/container/object
+    :param changes: a tuple of Changes, in the order in which they are to be
+        made
+    """
+    path: str = ''
+    changes: tuple = ()
+
+    @property
+    def newest(self):
+        """The Timestamp of the newest file; None if there is nothing."""
+        return self.changes[-1].timestamp if self.changes else None
+
+
+@dataclass(frozen=True)
+class Source:
+    """
+    Where objects are read.
+
+    :param manager: the DiskFileManager of their policy
+    :param device: the name of the device
+    :param policy: a StoragePolicy
+    """
+    manager: object
+    device: str
+    policy: object
+
+    @contextmanager
+    def opened(self, partition, path_hash):
+        """
+        :param partition: that of the object
+        :param path_hash: of the object, 16 bytes
+        :returns: (as a context, which holds the object open) its ObjectState
+        :raises UnreadableError: if that cannot be told
+        """
+        try:
+            diskfile = self.manager.get_diskfile_from_hash(
+                self.device, partition, path_hash.hex(), self.policy,
+                open_expired=True)
+        except (DiskFileNotExist, DiskFileQuarantined):
+            diskfile = None
+        except (DiskFileError, OSError) as err:
+            raise UnreadableError('%s: %s' % (type(err).__name__, err))
+        if diskfile is None:
+            yield ObjectState()
+        else:
+            yield from _opened(diskfile)
+
+    def check(self, partition, path_hash):
+        """Read an object whole; what decayed is put into quarantine."""
+        with suppress(DiskFileError, OSError):
+            diskfile = self.manager.get_diskfile_from_hash(
+                self.device, partition, path_hash.hex(), self.policy,
+                open_expired=True)
+            with diskfile.open():
+                deque(diskfile.reader(), maxlen=0)
+
+
+def _opened(diskfile):
+    """Yield the ObjectState of a DiskFile, once."""
+    path = '/%s/%s/%s' % (diskfile.account, diskfile.container, diskfile.obj)
+    try:
+        diskfile.open()
+    except DiskFileDeleted as err:
+        state = ObjectState(path, (Change('DELETE', err.timestamp, {
+            'X-Timestamp': err.timestamp.internal}),))
+    except (DiskFileNotExist, DiskFileQuarantined):
+        state = ObjectState()
+    except (DiskFileError, OSError) as err:
+        raise UnreadableError('%s: %s' % (type(err).__name__, err))
+    else:
+        with diskfile:
+            yield ObjectState(path, tuple(_changes(diskfile)))
+        return
+    yield state
+
+
+def _changes(diskfile):
+    data = {name: value for name, value
+            in diskfile.get_datafile_metadata().items()
+            if name not in OWN_METADATA}
+    yield Change('PUT', diskfile.data_timestamp, data,
+                 diskfile.content_length, lambda: _chunks(diskfile))
+    if diskfile.timestamp != diskfile.data_timestamp:
+        yield Change('POST', diskfile.timestamp, {
+            name: value for name, value
+            in diskfile.get_metafile_metadata().items()
+            if name not in OWN_METADATA})
+
+
+def _chunks(diskfile):
+    left = diskfile.content_length
+    try:
+        # The peer compares what it gets with the ETag.
+        for chunk in diskfile.reader(etag_validate_frac=0):
+            left -= len(chunk)
+            yield chunk
+    except (DiskFileError, OSError) as err:
+        raise UnreadableError('%s: %s' % (type(err).__name__, err))
+    if left:
+        raise UnreadableError('%d bytes of its body are missing' % left)

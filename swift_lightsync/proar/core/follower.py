@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+What the log of a partition has for its peers: who holds what, what is to be
+pushed to whom, and how far all have come. PROTOCOL.md, "Convergence"; PROAR
+§IV-C, Algorithm 2.
+"""
+
+from collections import OrderedDict
+from dataclasses import dataclass
+
+from swift_lightsync.proar.core.oplog import (
+    Progress,
+    State,
+    exposed_after,
+    last_commit,
+    start_of,
+)
+
+#: So many entries further one looks for more of an object that is pushed.
+SPAN = 1000
+
+
+@dataclass(frozen=True)
+class Push:
+    """
+    An object whose present state a peer needs.
+
+    :param path_hash: of the object, 16 bytes
+    :param eversions: of the entries that this state answers for, a tuple
+    :param logged: when the oldest of them was, Unix time in microseconds
+    """
+    path_hash: bytes
+    eversions: tuple
+    logged: int
+
+
+class Follower:
+    """
+    The entries of one log that some peer lacks, and the peers' progress.
+
+    :param view: a LogView of the whole log
+    :param peers: ids of the devices that have to hold the partition, without
+        the log's own
+    :param cursors: what is on record of them, a dict of id -> eversion
+    :param peers_of: a function of a path hash that returns the ids of the
+        devices that have to hold that object. They are the peers, unless the
+        object has moved to another partition since it was logged.
+    """
+
+    def __init__(self, view, peers, cursors, peers_of):
+        self.base, self.last_update = view.base, view.base - 1
+        self._cursors = cursors
+        self._peers_of = peers_of
+        #: eversion -> Entry that some peer lacks; intents too
+        self._entries = OrderedDict()
+        self._intents = OrderedDict()
+        self._progress = {}
+        for peer in peers:
+            self._join(peer, view.base, view.last_update)
+        self.see(view)
+
+    def _join(self, peer, eversion, last_update):
+        """A peer needs nothing before an eversion."""
+        self._progress[peer] = Progress(start_of(
+            self._cursors.get(peer), eversion, last_update))
+
+    @property
+    def after(self):
+        """The eversion after which the log has to be read again."""
+        return next(iter(self._intents), self.last_update + 1) - 1
+
+    def see(self, view):
+        """
+        Take in what the log has after :attr:`after`.
+
+        :param view: a LogView of the same log
+        """
+        if view.base > self.base:
+            self.cut(view.base)
+        seen, self.last_update = self.last_update, view.last_update
+        for eversion in view.damaged:
+            if eversion > seen or eversion in self._intents:
+                self._settle(eversion)
+        for entry in view.entries:
+            if entry.eversion > seen:
+                self._add(entry)
+            else:
+                self.decide(entry)
+
+    def _add(self, entry):
+        needed = self._peers_of(entry.path_hash)
+        for peer in needed - self._progress.keys():
+            self._join(peer, entry.eversion, self.last_update)
+        for peer, progress in self._progress.items():
+            if peer not in needed:
+                progress.apply(entry.eversion)
+        if any(not progress.holds(entry.eversion)
+               for progress in self._progress.values()):
+            self._entries[entry.eversion] = entry
+            self._intents[entry.eversion] = entry
+            self.decide(entry)
+
+    def _settle(self, eversion):
+        """No peer needs an entry."""
+        self._intents.pop(eversion, None)
+        self._entries.pop(eversion, None)
+        for progress in self._progress.values():
+            progress.apply(eversion)
+        self._forget_held()
+
+    def _forget_held(self):
+        done = self.last_commit
+        while self._entries and next(iter(self._entries)) <= done:
+            self._entries.popitem(last=False)
+
+    def intents(self):
+        """:returns: the Entries that are undecided, a list"""
+        return list(self._intents.values())
+
+    def decide(self, entry):
+        """
+        Take in what has become of an intent.
+
+        :param entry: the Entry as it is now
+        """
+        if entry.eversion not in self._intents:
+            return
+        if entry.state is State.ABORTED:
+            self._settle(entry.eversion)
+        elif entry.state is State.COMMITTED:
+            del self._intents[entry.eversion]
+
+    def lacks(self, peer):
+        """Whether there is something that a peer does not hold."""
+        return self._progress[peer].cursor < self.last_update
+
+    def pushes(self, peer, most, without=()):
+        """
+        What a peer lacks, the oldest first. What is undecided is left out.
+
+        :param peer: a device id
+        :param most: how many objects, at most
+        :param without: path hashes of objects to leave out
+        :returns: a list of Pushes, each of another object
+        """
+        progress = self._progress[peer]
+        found = {}
+        end = self.last_update
+        for eversion in range(progress.cursor + 1, self.last_update + 1):
+            if eversion > end:
+                break
+            entry = self._entries.get(eversion)
+            if entry is None or eversion in self._intents \
+                    or progress.holds(eversion) or entry.path_hash in without:
+                continue
+            if len(found) < most or entry.path_hash in found:
+                found.setdefault(entry.path_hash, []).append(eversion)
+            if len(found) == most:
+                end = min(end, eversion + SPAN)
+        return [Push(path_hash, tuple(eversions),
+                     self._entries[eversions[0]].logged)
+                for path_hash, eversions in found.items()]
+
+    def applied(self, peer, eversions):
+        """A peer holds entries, or needs not hold them."""
+        for eversion in eversions:
+            self._progress[peer].apply(eversion)
+        self._forget_held()
+
+    def cut(self, base):
+        """The log has lost its entries before an eversion."""
+        self.base = base
+        for kept in (self._entries, self._intents):
+            while kept and next(iter(kept)) < base:
+                kept.popitem(last=False)
+        for progress in self._progress.values():
+            progress.cut(base)
+
+    def cursors(self):
+        """:returns: a dict of device id -> eversion up to which it has all"""
+        return {peer: progress.cursor
+                for peer, progress in self._progress.items()}
+
+    @property
+    def last_commit(self):
+        """The eversion up to which all peers hold everything."""
+        return last_commit(self.cursors().values(), self.last_update)
+
+    @property
+    def exposed(self):
+        """How many entries no other device is known to hold."""
+        return self.last_update - exposed_after(self.cursors().values(),
+                                                self.last_update)
+
+    @property
+    def oldest(self):
+        """The oldest Entry that a peer lacks, or None."""
+        return next(iter(self._entries.values()), None)
+
+    @property
+    def records(self):
+        """How many records the log has."""
+        return self.last_update - self.base + 1

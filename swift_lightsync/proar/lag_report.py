@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+``swift-proar-lag``: what the primary roles hold that other devices lack.
+
+It exits with 0 if all is well, with 1 if something is not, and with 2 if it
+was called wrongly.
+"""
+
+import argparse
+import json
+import sys
+from dataclasses import dataclass
+
+from swift_lightsync.common.node_arguments import (
+    add_cluster,
+    load_ring,
+    policies,
+    run,
+    seconds,
+)
+from swift_lightsync.common.nodes import Outcome, Question, ask_all
+from swift_lightsync.common.recon_record import place_name
+from swift_lightsync.proar.lag import PATH, decode
+
+PROAR = Question(PATH, decode)
+#: A converger that has not reported for so many seconds does not run.
+SILENT_AFTER = 30
+MAX_SECONDS = 60
+
+
+@dataclass(frozen=True)
+class Row:
+    """
+    A device that holds what others lack.
+
+    :param host: (IP, port) of its server
+    :param lag: a DeviceLag
+    """
+    host: tuple
+    lag: object
+
+    @property
+    def name(self):
+        return place_name((*self.host, self.lag.device))
+
+
+@dataclass(frozen=True)
+class Lags:
+    """
+    :param rows: a list of Rows, by policy and host
+    :param complaints: a list of texts
+    """
+    rows: list
+    complaints: list
+
+
+def assess(replies, indexes, max_seconds):
+    """
+    :param replies: Replies of nodes
+    :param indexes: of the policies that count
+    :param max_seconds: how old an entry may be that some device lacks
+    :returns: Lags
+    """
+    # Servers of a host that share a recon file tell the same.
+    answers = {(reply.host[0], reply.answer.source): reply
+               for reply in replies if reply.answer}
+    rows = sorted((Row(reply.host, lag) for reply in answers.values()
+                   for lag in reply.answer.devices if lag.policy in indexes),
+                  key=lambda row: (row.lag.policy, row.name))
+    complaints = ['%s: %s' % (place_name(reply.host), _problem(reply))
+                  for reply in replies if _problem(reply)]
+    complaints += [
+        '%s: a device has lacked an entry of policy %d for %.1f s' % (
+            row.name, row.lag.policy, row.lag.oldest_seconds)
+        for row in rows if row.lag.oldest_seconds > max_seconds]
+    complaints += [
+        '%s: %d logs of policy %d cannot be read, the log of the converger '
+        'says why' % (row.name, row.lag.unreadable, row.lag.policy)
+        for row in rows if row.lag.unreadable]
+    return Lags(rows, complaints)
+
+
+def _problem(reply):
+    if reply.outcome is Outcome.WITHOUT:
+        return 'does not answer %s: %s' % (PATH, reply.problem)
+    if not reply.answer:
+        return '%s: %s' % (reply.outcome.value, reply.problem)
+    silent = reply.answer.time - reply.answer.updated
+    if not reply.answer.updated:
+        return 'its converger has never reported'
+    if silent > SILENT_AFTER:
+        return 'its converger has not reported for %d s' % silent
+    return ''
+
+
+def as_json(lags):
+    """:returns: the Lags as JSON"""
+    return json.dumps({
+        'well': not lags.complaints, 'complaints': lags.complaints,
+        'devices': [dict(row.lag.to_fields(), host=row.host)
+                    for row in lags.rows]}, indent=2) + '\n'
+
+
+def as_text(lags, rings):
+    """
+    :param rings: policy index -> (its name, its Ring)
+    :returns: the Lags to be read
+    """
+    lines = []
+    for index, (name, ring) in rings.items():
+        rows = [row for row in lags.rows if row.lag.policy == index]
+        lines.append('policy %s (%d): %s' % (
+            name, index, _total([row.lag for row in rows])))
+        for row in rows:
+            lines.append('  %s: %s' % (row.name, _total([row.lag])))
+            lines += ['    %s lacks %d' % (_device(ring, peer), behind)
+                      for peer, behind in sorted(row.lag.peers.items())]
+    lines += ['! ' + complaint for complaint in lags.complaints]
+    return '\n'.join(lines) + '\n'
+
+
+def _total(lags):
+    if not any(lag.entries for lag in lags):
+        return 'all devices hold all'
+    return ('%d entries that a device lacks, %d that all lack, oldest %.1f s'
+            % (sum(lag.entries for lag in lags),
+               sum(lag.exposed for lag in lags),
+               max(lag.oldest_seconds for lag in lags)))
+
+
+def _device(ring, number):
+    device = ring.devs[number] if number < len(ring.devs) else None
+    return place_name((device['ip'], device['port'], device['device'])
+                      ) if device else 'device %d' % number
+
+
+def _parser():
+    parser = argparse.ArgumentParser(
+        prog='swift-proar-lag',
+        description='Ask the object-servers what the primary roles hold that '
+        'other devices lack.',
+        epilog='Exits with 0: all is well; 1: something is not; 2: usage.')
+    add_cluster(parser)
+    parser.add_argument('--max-seconds', type=seconds, default=MAX_SECONDS,
+                        metavar='S', help='how old an operation may be that '
+                        'a device lacks (%(default)s)')
+    return parser
+
+
+def _report(args):
+    rings = {int(policy): (policy.name, load_ring(args.swift_dir, policy))
+             for policy in policies(args.swift_dir, args.policy)}
+    hosts = set(args.hosts) or {
+        (device['ip'], device['port']) for _, ring in rings.values()
+        for device in ring.devs if device}
+    lags = assess(ask_all(hosts, args.timeout, PROAR), rings,
+                  args.max_seconds)
+    sys.stdout.write(as_json(lags) if args.json else as_text(lags, rings))
+    return 1 if lags.complaints else 0
+
+
+def main(argv=None):
+    """
+    :param argv: the arguments; those of the process by default
+    :returns: the exit status
+    """
+    return run(_parser(), _report, argv)
+
+
+if __name__ == '__main__':
+    sys.exit(main())

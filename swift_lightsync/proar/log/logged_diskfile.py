@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+A diskfile whose writes are logged. PROTOCOL.md, "Writes".
+
+It wraps any diskfile of a replicated policy, whose moment of durability lies
+within the three calls that are logged here: :meth:`put` of a writer,
+:meth:`write_metadata` and :meth:`delete`.
+"""
+
+import errno
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from swift.common.concurrency import tpool
+from swift.common.exceptions import DiskFileNoSpace
+from swift.common.utils import Timestamp
+
+from swift_lightsync.proar.core.oplog import Op
+from swift_lightsync.proar.log.oplog_file import Oplog
+
+
+@dataclass(frozen=True)
+class LogContext:
+    """
+    Where and as what the writes of an object are logged.
+
+    :param oplog: the Oplog of its partition
+    :param slot: of its primary role
+    :param path_hash: its own, 16 bytes
+    :param logger: is told how long it takes
+    """
+    oplog: Oplog
+    slot: int
+    path_hash: bytes
+    logger: object
+
+    @contextmanager
+    def logged(self, op, timestamp):
+        """
+        Log an operation, and its outcome with the end of the context.
+
+        :param op: an Op
+        :param timestamp: its X-Timestamp, a Timestamp
+        :raises DiskFileNoSpace: if there is no space to log it
+        """
+        start = time.time()
+        try:
+            intent = tpool.execute(self.oplog.append, op, self.slot,
+                                   self.path_hash, timestamp, start)
+        except OSError as err:
+            if err.errno in (errno.ENOSPC, errno.EDQUOT):
+                raise DiskFileNoSpace() from err
+            raise
+        self.logger.timing_since('proar.intent.timing', start)
+        try:
+            yield
+        except BaseException:
+            # From before the link or from behind it, who knows.
+            intent.undecided()
+            raise
+        tpool.execute(intent.committed)
+
+
+class _Wrapper:
+    """Is in all other respects what it wraps."""
+
+    def __init__(self, wrapped, log):
+        self._wrapped = wrapped
+        self._log = log
+
+    def __getattr__(self, name):
+        return getattr(self._wrapped, name)
+
+
+class LoggedWriter(_Wrapper):
+    """A diskfile's writer."""
+
+    def open(self):
+        self._wrapped.open()
+        return self
+
+    def put(self, metadata):
+        with self._log.logged(Op.MODIFY, Timestamp(metadata['X-Timestamp'])):
+            self._wrapped.put(metadata)
+
+
+class LoggedDiskFile(_Wrapper):
+    """
+    :param wrapped: a diskfile
+    :param log: a LogContext
+    """
+
+    def writer(self, *args, **kwargs):
+        return LoggedWriter(self._wrapped.writer(*args, **kwargs), self._log)
+
+    @contextmanager
+    def create(self, *args, **kwargs):
+        with self._wrapped.create(*args, **kwargs) as writer:
+            yield LoggedWriter(writer, self._log)
+
+    def write_metadata(self, metadata):
+        with self._log.logged(Op.MODIFY, Timestamp(metadata['X-Timestamp'])):
+            self._wrapped.write_metadata(metadata)
+
+    def delete(self, timestamp):
+        with self._log.logged(Op.DELETE, Timestamp(timestamp)):
+            self._wrapped.delete(timestamp)

@@ -1,0 +1,257 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+The ways in which a request can be run: stock verbs with few overrides.
+
+Each is Swift's controller. What it cannot decide it raises as Undecided, and
+the request is run in another way, verb and all: no byte of its body has been
+taken from the client. PROTOCOL.md, "Writes", "Reads".
+"""
+
+from operator import itemgetter
+
+from swift.common.concurrency import GreenPile
+from swift.common.header_key_dict import HeaderKeyDict
+from swift.common.http import (
+    HTTP_ACCEPTED,
+    HTTP_CONFLICT,
+    HTTP_NOT_FOUND,
+    is_server_error,
+    is_success,
+)
+from swift.common.swob import HTTPNoContent, HTTPServiceUnavailable
+from swift.common.utils import Timestamp
+from swift.proxy.controllers.obj import ReplicatedObjectController
+
+from swift_lightsync.proar.names import FAILOVER_HEADER, SLOT_HEADER
+from swift_lightsync.proar.proxy.role_nodes import RoleNodeIter, RoleRing
+
+TIMESTAMP = 'X-Backend-Timestamp'
+
+
+class Undecided(Exception):
+    """
+    Those who were asked did not answer, or cannot know.
+
+    :param answer: a Response to give if nobody knows better, or None
+    """
+
+    def __init__(self, answer=None):
+        super().__init__()
+        self.answer = answer
+
+
+class Read(ReplicatedObjectController):
+    """
+    GET or HEAD. A 404 without a tombstone is undecided: who gives it has
+    never heard of the object, and may be new at its place in the ring.
+    """
+
+    def _answer_to(self, not_found):
+        return None
+
+    def _read_from(self, req, nodes, partition, policy):
+        """Ask the first of nodes, and resume a body from the others."""
+        ring = RoleRing(self.app.get_object_ring(policy.idx), partition,
+                        nodes[:1])
+        return super()._get_or_head_response(
+            req, RoleNodeIter('object', self.app, ring, partition,
+                              self.logger, req, node_iter=iter(nodes),
+                              policy=policy), partition, policy)
+
+    def best_response(self, req, statuses, reasons, bodies, server_type,
+                      headers=(), **kwargs):
+        if all(map(is_server_error, statuses)):
+            raise Undecided()
+        resp = super().best_response(req, statuses, reasons, bodies,
+                                     server_type, headers=headers, **kwargs)
+        if resp.status_int == HTTP_NOT_FOUND and \
+                TIMESTAMP not in resp.headers:
+            raise Undecided(self._answer_to(resp))
+        return resp
+
+
+class RoleRead(Read):
+    """
+    Asks the primary role, and resumes a body from the others.
+
+    :param nodes: the roles
+    """
+
+    def __init__(self, app, nodes, **path):
+        super().__init__(app, **path)
+        self._nodes = nodes
+
+    def _answer_to(self, not_found):
+        return not_found
+
+    def _get_or_head_response(self, req, _node_iter, partition, policy):
+        return self._read_from(req, self._nodes, partition, policy)
+
+
+class NewestRead(Read):
+    """
+    Asks all who has the newest data and, of that, the newest metadata, which
+    Swift's X-Newest does not look for; and reads it there.
+
+    :param without: the node that does not answer, or None
+    """
+
+    def __init__(self, app, without, **path):
+        super().__init__(app, **path)
+        self._without = without
+
+    def _get_or_head_response(self, req, node_iter, partition, policy):
+        self.logger.increment('proar.asked_all.%s' % req.method)
+        nodes = [node for node in node_iter if self._without is None
+                 or node['id'] != self._without['id']]
+        pile = GreenPile(len(nodes) or 1)
+        for node in nodes:
+            pile.spawn(self._make_request, iter([node]), partition, 'HEAD',
+                       req.swift_entity_path,
+                       self.generate_request_headers(req), '', None,
+                       self.logger.thread_locals)
+        known = sorted(((_age(resp), node) for resp, _body, node in pile
+                        if resp and _age(resp)), key=itemgetter(0))
+        if not known:
+            raise Undecided()
+        return self._read_from(req, [node for _, node in reversed(known)],
+                               partition, policy)
+
+
+def _age(resp):
+    """:returns: timestamps of data and metadata; None if there are none"""
+    if resp.status != HTTP_NOT_FOUND and not is_success(resp.status):
+        return None
+    latest = resp.getheader(TIMESTAMP)
+    data = resp.getheader('X-Backend-Data-Timestamp', latest)
+    return latest and (Timestamp(data), Timestamp(latest))
+
+
+class Write(ReplicatedObjectController):
+    """
+    PUT, POST or DELETE.
+
+    :param app: whose rings say where to
+    :param slot: of the object
+    :param failover: whether it does not go to the primary role alone
+    """
+
+    def __init__(self, app, slot, failover, **path):
+        super().__init__(app, **path)
+        self._slot = slot
+        self._failover = failover
+
+    def _backend_requests(self, *args, **kwargs):
+        requests = super()._backend_requests(*args, **kwargs)
+        # The primary role alone logs; in a fail-over each who takes it does.
+        for headers in requests if self._failover else requests[:1]:
+            headers[SLOT_HEADER] = self._slot
+            if self._failover:
+                headers[FAILOVER_HEADER] = 'true'
+        return requests
+
+    def best_response(self, req, statuses, *args, **kwargs):
+        resp = super().best_response(req, statuses, *args, **kwargs)
+        if resp.status_int != HTTP_NOT_FOUND:
+            return resp
+        if req.method == 'POST' and any(map(is_success, statuses)):
+            # Somebody has the object.
+            return HTTPServiceUnavailable(request=req)
+        raise Undecided(self._answer_to(req, resp))
+
+    def _answer_to(self, req, not_found):
+        if not self._failover:
+            return not_found
+        if req.method == 'DELETE' and TIMESTAMP in not_found.headers:
+            # Its tombstones stand; only whether there was an object is open.
+            return HTTPNoContent(request=req)
+        return None
+
+
+class RoleWrite(Write):
+    """
+    Sends to all roles of the application's ring; all have to take it.
+
+    :param refuse_existing: a function of a conditional PUT that returns a
+        Response, or None if the object does not exist
+    """
+
+    def __init__(self, app, slot, failover, refuse_existing, **path):
+        super().__init__(app, slot, failover, **path)
+        self._refuse_existing = refuse_existing
+
+    def _quorum_size(self, n):
+        return n
+
+    def iter_nodes_local_first(self, ring, partition, request, policy=None,
+                               **kwargs):
+        # PUT takes the ring of the policy.
+        return super().iter_nodes_local_first(
+            self.app.get_object_ring(policy), partition, request,
+            policy=policy, **kwargs)
+
+    def _store_object(self, req, *args):
+        refusal = self._refuse_existing(req) if req.if_none_match else None
+        return super()._store_object(req, *args) if refusal is None \
+            else refusal
+
+    def _get_put_connections(self, req, nodes, *args):
+        putters = super()._get_put_connections(req, nodes, *args)
+        if len(putters) < len(nodes):
+            for putter in putters:
+                putter.close()
+            raise Undecided()
+        return putters
+
+    def best_response(self, req, statuses, *args, **kwargs):
+        # The body of a PUT is gone: there is no other way to run it.
+        if req.method == 'PUT':
+            return super().best_response(req, statuses, *args, **kwargs)
+        if not any(map(is_server_error, statuses)):
+            resp = super().best_response(req, statuses, *args, **kwargs)
+            if not is_server_error(resp.status_int):
+                return resp
+        raise Undecided()
+
+
+class QuorumWrite(Write):
+    """
+    Stock Swift's write, logged by all who take it.
+
+    :param primary: the node of the primary role, which may be among them:
+        its 404 holds
+    """
+
+    def __init__(self, app, slot, primary, **path):
+        super().__init__(app, slot, failover=True, **path)
+        self._primary = primary
+        self._primary_said_404 = False
+
+    def _make_requests(self, *args, **kwargs):
+        results = super()._make_requests(*args, **kwargs)
+        self._primary_said_404 |= any(
+            node and node['id'] == self._primary['id']
+            and resp.status == HTTP_NOT_FOUND for resp, _body, node in results)
+        return results
+
+    def _answer_to(self, req, not_found):
+        return not_found if self._primary_said_404 else \
+            super()._answer_to(req, not_found)
+
+    def best_response(self, req, statuses, reasons, bodies, server_type,
+                      headers=None, **kwargs):
+        if req.method == 'POST':
+            statuses, reasons, bodies, headers = zip(*sorted(
+                (self._taken_before(req, *row) for row in zip(
+                    statuses, reasons, bodies, headers)),
+                key=lambda row: row[2] is None))
+        return super().best_response(req, statuses, reasons, bodies,
+                                     server_type, headers=headers, **kwargs)
+
+    @staticmethod
+    def _taken_before(req, status, reason, body, headers):
+        """A role that took the POST when it was first sent has it already."""
+        mine = HeaderKeyDict(headers).get(TIMESTAMP) == req.timestamp.internal
+        if status == HTTP_CONFLICT and mine:
+            return HTTP_ACCEPTED, 'Accepted', None, ()
+        return status, reason, body, headers

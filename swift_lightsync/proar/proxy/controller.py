@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Primary-role writes and reads: in which ways a request is run, one after
+another, until one decides it. PROTOCOL.md.
+"""
+
+from functools import cached_property
+
+from swift.common.http import HTTP_NOT_FOUND, is_success
+from swift.common.swob import HTTPPreconditionFailed, HTTPServiceUnavailable
+from swift.common.utils import config_true_value, public
+from swift.common.wsgi import make_pre_authed_request
+from swift.proxy.controllers.base import cors_validation, delay_denial
+from swift.proxy.controllers.obj import ReplicatedObjectController
+
+from swift_lightsync.proar.proxy.attempts import (
+    NewestRead,
+    QuorumWrite,
+    RoleRead,
+    RoleWrite,
+    Undecided,
+)
+from swift_lightsync.proar.proxy.failover_marker import Marker
+from swift_lightsync.proar.proxy.policy_options import OnPrimaryFailure
+from swift_lightsync.proar.proxy.role_nodes import RoleApplication, Roles
+
+
+class PrimaryRoleController(ReplicatedObjectController):
+    """
+    The object controller of a storage policy with primary-role writes.
+
+    :param app: Swift's Application
+    :param policy: the storage policy
+    :param options: its PolicyOptions
+    :param path: the names that the application found in the path
+    """
+
+    def __init__(self, app, policy, options, **path):
+        super().__init__(app, **path)
+        self._policy = policy
+        self._options = options
+        self._path = path
+
+    @cached_property
+    def _roles(self):
+        return Roles.of(self.app.get_object_ring(self._policy.idx),
+                        self.account_name, self.container_name,
+                        self.object_name)
+
+    def _marker(self, req):
+        return Marker(req.environ, self._policy, self._roles,
+                      self._options.failover_marker_seconds, self.logger)
+
+    def _attempt(self, cls, *args):
+        attempt = cls(*args, **self._path)
+        attempt.trans_id = self.trans_id
+        return attempt
+
+    def GETorHEAD(self, req):
+        """Ask the primary role, or all if it may have missed a write."""
+        role = self._attempt(RoleRead, self.app, self._roles.nodes)
+        if config_true_value(req.headers.get('X-Newest', 'f')) or \
+                self._marker(req).stands():
+            attempts = self._attempt(NewestRead, self.app, None), role
+        else:
+            attempts = role, self._attempt(NewestRead, self.app,
+                                           self._roles.nodes[0])
+        answer = None
+        for attempt in attempts:
+            try:
+                return attempt.GETorHEAD(req)
+            except Undecided as undecided:
+                answer = answer or undecided.answer
+        return answer or self._unavailable(req)
+
+    @public
+    @cors_validation
+    @delay_denial
+    def PUT(self, req):
+        """Handler for HTTP PUT requests."""
+        return self._write(req)
+
+    @public
+    @cors_validation
+    @delay_denial
+    def POST(self, req):
+        """Handler for HTTP POST requests."""
+        return self._write(req)
+
+    @public
+    @cors_validation
+    @delay_denial
+    def DELETE(self, req):
+        """Handler for HTTP DELETE requests."""
+        return self._write(req)
+
+    def _write(self, req):
+        try:
+            return self._at_roles(req, 0)
+        except Undecided as undecided:
+            return self._fail_over(req, undecided.answer)
+
+    def _at_roles(self, req, first):
+        """
+        Write to as many roles as have to take it.
+
+        :param first: 0 for the primary role, 1 for who takes its slot
+        :raises Undecided: if they do not
+        """
+        copies = self._options.min_sync_copies
+        ring = self._roles.some(first, first + copies)
+        if ring.replica_count < copies:
+            raise Undecided()
+        attempt = self._attempt(
+            RoleWrite, RoleApplication(self.app, ring),
+            self._roles.slot, first > 0, self._refuse_existing)
+        return getattr(attempt, req.method)(req)
+
+    def _at_quorum(self, req):
+        attempt = self._attempt(QuorumWrite, self.app, self._roles.slot,
+                                self._roles.nodes[0])
+        return getattr(attempt, req.method)(req)
+
+    def _fail_over(self, req, answer):
+        """
+        :param answer: what the primary role said: 404, of an object that it
+            has never heard of; None if it does not answer
+        """
+        if answer:
+            return self._ask_all(req, answer)
+        reaction = self._options.on_primary_failure
+        # Whether the object exists cannot be decided without it.
+        conditional = req.method == 'PUT' and req.if_none_match
+        if conditional or reaction is OnPrimaryFailure.FAIL:
+            return self._unavailable(req)
+        self.logger.increment('proar.failover.%s' % req.method)
+        self._marker(req).put()
+        try:
+            return self._at_roles(req, 1) \
+                if reaction is OnPrimaryFailure.BACKUP \
+                else self._at_quorum(req)
+        except Undecided as undecided:
+            return undecided.answer or self._unavailable(req)
+
+    def _ask_all(self, req, answer):
+        """The others may have the object, if the primary role is new."""
+        self.logger.increment('proar.asked_all.%s' % req.method)
+        # Those that lag would take a POST to what has been deleted.
+        if req.method == 'POST' and self._head(req) == HTTP_NOT_FOUND:
+            return answer
+        try:
+            resp = self._at_quorum(req)
+        except Undecided:
+            return answer
+        if is_success(resp.status_int):
+            self._marker(req).put()
+        return resp
+
+    def _refuse_existing(self, req):
+        """
+        Decide ``If-None-Match: *`` as a HEAD does, which asks all if the
+        primary role has never heard of the object.
+
+        :returns: a Response, or None if the object does not exist
+        """
+        status = self._head(req)
+        if is_success(status):
+            return HTTPPreconditionFailed(request=req)
+        return None if status == HTTP_NOT_FOUND else \
+            HTTPServiceUnavailable(request=req)
+
+    def _head(self, req):
+        """:returns: the status of a HEAD of the object"""
+        head = make_pre_authed_request(
+            req.environ, 'HEAD', req.path, swift_source='PROAR', headers={
+                'X-Backend-Storage-Policy-Index': self._policy.idx})
+        return self.GETorHEAD(head).status_int
+
+    def _unavailable(self, req):
+        self.logger.increment('proar.unavailable.%s' % req.method)
+        self.logger.error(
+            'Object %s returning 503: the primary role of %s does not answer '
+            'and nobody else can', req.method, req.path)
+        return HTTPServiceUnavailable(request=req)

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Where one object belongs, and Swift's view of it.
+
+Stock controllers ask their application for a ring, and the ring for nodes.
+Here they get an application that knows one object only, and a ring that has
+some of its roles only: so they do all that they do, with fewer devices.
+PROTOCOL.md, "The primary role hash ring".
+"""
+
+from dataclasses import dataclass
+
+from swift.common.utils import hash_path
+from swift.proxy.controllers.base import NodeIter
+
+from swift_lightsync.proar.core import role_ring
+from swift_lightsync.proar.names import REFUSED_HEADER
+
+
+class RoleRing:
+    """
+    An object's ring, of some of its roles.
+
+    :param ring: the Ring of its storage policy
+    :param partition: of the object
+    :param nodes: the devices that count as primaries, in their order
+    """
+
+    def __init__(self, ring, partition, nodes):
+        self._ring = ring
+        self._partition = partition
+        self._nodes = list(nodes)
+
+    def __getattr__(self, name):
+        return getattr(self._ring, name)
+
+    @property
+    def replica_count(self):
+        return len(self._nodes)
+
+    def get_part(self, *_name):
+        return self._partition
+
+    def get_nodes(self, *_name):
+        return self._partition, list(self._nodes)
+
+    def get_part_nodes(self, _partition):
+        return list(self._nodes)
+
+    def get_more_nodes(self, _partition):
+        return iter(())
+
+
+@dataclass(frozen=True)
+class Roles:
+    """
+    Where an object belongs.
+
+    :param ring: the Ring of its storage policy
+    :param partition: its partition
+    :param slot: its slot
+    :param nodes: its devices, a tuple of node dicts; the primary role first
+    """
+    ring: object
+    partition: int
+    slot: int
+    nodes: tuple
+
+    @classmethod
+    def of(cls, ring, account, container, obj):
+        """
+        :param ring: a Ring
+        :param account, container, obj: the object's name
+        """
+        partition = ring.get_part(account, container, obj)
+        devices = ring.devs
+        ids = [row[partition] for row in ring._replica2part2dev_id
+               if partition < len(row)]
+        slot = role_ring.slot_of(
+            hash_path(account, container, obj, raw_digest=True), len(ids))
+        return cls(ring, partition, slot, tuple(
+            dict(devices[each], index=index)
+            for index, each in enumerate(role_ring.roles(ids, slot))))
+
+    def some(self, first, end):
+        """:returns: a RoleRing of the roles from first to before end"""
+        return RoleRing(self.ring, self.partition, self.nodes[first:end])
+
+
+class RoleNodeIter(NodeIter):
+    """
+    The primary role when it is iterated; the other devices when it is
+    iterated again, which is what Swift does to resume a body.
+    """
+
+    def _node_gen(self):
+        nodes, self.primary_nodes = \
+            self.primary_nodes or self.handoff_iter, []
+        for node in nodes:
+            if not self.app.error_limited(node):
+                yield node
+
+
+class RoleApplication:
+    """
+    The proxy application as writes of one object see it.
+
+    A device that refuses them for its lag must not be error-limited: its
+    reads would then be answered by those that lag behind it.
+
+    :param app: Swift's Application
+    :param ring: a RoleRing
+    """
+
+    def __init__(self, app, ring):
+        self._app = app
+        self._ring = ring
+
+    def __getattr__(self, name):
+        return getattr(self._app, name)
+
+    def __call__(self, env, start_response):
+        return self._app(env, start_response)
+
+    def get_object_ring(self, _policy_index):
+        return self._ring
+
+    def sort_nodes(self, nodes, policy=None):
+        """Roles have an order: headers are made for each."""
+        return nodes
+
+    def check_response(self, node, server_type, response, *args, **kwargs):
+        if response.getheader(REFUSED_HEADER):
+            return False
+        return self._app.check_response(node, server_type, response, *args,
+                                        **kwargs)
+
+    def error_occurred(self, node, msg):
+        """
+        Called for a 5xx instead of 100 Continue, whose headers Swift's Putter
+        does not pass on: it may be a refusal. A write that is then failed
+        over counts the error, if it is one.
+        """
+        self.logger.warning('%s %s/%s', msg, node['ip'], node['device'])

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+A hybrid logical clock (VERSIONING.md §2.1): given wall time, it gives
+stamps that grow, and that are greater than all that it has been shown.
+"""
+
+from swift_lightsync.versioning.core.stamp import TICKS, Stamp
+
+
+class ClockAhead(ValueError):
+    """A stamp from a clock that is too far ahead of this one."""
+
+
+class HybridClock:
+    """
+    :param offset: of all of its stamps, see ``offset_of``
+    :param max_skew: seconds that another site may be ahead
+    """
+
+    def __init__(self, offset, max_skew):
+        self.offset = offset
+        self.max_skew = max_skew
+        self._last = 0
+
+    def tick(self, now):
+        """
+        :param now: wall time, in seconds
+        :returns: a ``Stamp`` greater than all before and all followed
+        """
+        self._last = max(int(now * TICKS), self._last + 1)
+        return Stamp(self._last, self.offset)
+
+    def follow(self, stamp):
+        """Let all later ticks be after a stamp that this site holds."""
+        self._last = max(self._last, stamp.ticks)
+
+    def check(self, stamp, now):
+        """:raises ClockAhead: if no site may have given this stamp yet"""
+        ahead = stamp.seconds - now
+        if ahead > self.max_skew:
+            raise ClockAhead('stamp %s is %.3f s ahead of this site, at most '
+                             '%s s are accepted' % (stamp, ahead,
+                                                    self.max_skew))

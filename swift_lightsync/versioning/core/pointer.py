@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How Write-Repair moves its pointer (VERSIONING.md §3, timestamps)."""
+
+from swift_lightsync.versioning.core.row_data import Pointer
+from swift_lightsync.versioning.core.version import frontier
+
+
+def pointer_after(read, entries, tick, held=None):
+    """
+    :param read: the ``Pointer`` that was read, or None
+    :param entries: all ``Entry`` that are known of the object: its new
+        version, what the pointer says and what else was read
+    :param tick: a function that gives a new ``Stamp``
+    :param held: the ``Stamp`` of a row of the object that others than we
+        have written, or None
+    :returns: the ``Pointer`` to write; it is newer than what was read
+    :raises KeyError: if the latest is known only as a member of the
+        frontier that was read; give the entries of all versions then
+    """
+    purged = {entry.version.id for entry in entries if entry.purged}
+    known = {entry.version.id: entry for entry in entries
+             if not entry.purged and entry.version.id not in purged}
+    versions = {version.id: version for version in read.frontier
+                if version.id not in purged} if read else {}
+    versions.update((entry.version.id, entry.version)
+                    for entry in known.values())
+    members = tuple(frontier(versions.values()))
+    before = [stamp for stamp in (read and read.stamp, held) if stamp]
+    if not members:
+        return Pointer(max(before).revised(tick()) if before else tick())
+    stamp = members[0].id
+    if before and stamp <= max(before):
+        # Not a tick: who writes a version now must win.
+        stamp = max(before).revised(tick())
+    if read and read.latest and members[0].id == read.latest.version.id:
+        latest = known.get(members[0].id, read.latest)
+    else:
+        latest = known[members[0].id]
+    return Pointer(stamp, latest, members)

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Versions, their partial order and which of them is the latest
+(Write-Repair and Read-Repair §3.1 and §3.3; VERSIONING.md §2).
+"""
+
+import re
+from dataclasses import dataclass
+
+from swift_lightsync.versioning.core.stamp import MAX_SITES, Stamp
+
+_SITE = re.compile(r'[a-z0-9][a-z0-9-]{0,31}\Z', re.ASCII)
+
+
+def check_site(name):
+    """
+    :returns: the name
+    :raises ValueError: if it is not one that rows and headers can hold
+    """
+    if not _SITE.match(name):
+        raise ValueError('the name of a site is %.60r, must be 1 to 32 of '
+                         'a-z, 0-9 and -, not - first' % (name,))
+    return name
+
+
+class Vector(tuple):
+    """
+    Pairs (site, newest stamp seen of it), sorted by site; immutable.
+    A site that is not named has been seen nothing of.
+    """
+
+    def __new__(cls, stamps=()):
+        return super().__new__(cls, sorted(dict(stamps).items()))
+
+    @classmethod
+    def parse(cls, text):
+        """:raises ValueError: unless it is what ``str`` of a vector gives"""
+        pairs = [each.split(':', 1) for each in text.split(',')] if text \
+            else []
+        if len(pairs) > MAX_SITES or any(len(pair) != 2 for pair in pairs):
+            raise ValueError('a vector is %.60r, must be at most %d '
+                             'site:stamp joined by commas' %
+                             (text, MAX_SITES))
+        vector = cls((check_site(site), Stamp.parse(stamp))
+                     for site, stamp in pairs)
+        if str(vector) != text:
+            raise ValueError('a vector is %.60r, must be sorted by site and '
+                             'name each once' % (text,))
+        return vector
+
+    def __str__(self):
+        return ','.join('%s:%s' % pair for pair in self)
+
+    def __repr__(self):
+        return 'Vector(%s)' % (self,)
+
+    def covers(self, site, stamp):
+        """Whether it has seen a stamp of a site."""
+        return any(name == site and seen >= stamp for name, seen in self)
+
+    def joined(self, *others):
+        """:returns: the ``Vector`` of all that any of them has seen"""
+        stamps = dict(self)
+        for other in others:
+            for site, stamp in other:
+                stamps[site] = max(stamp, stamps.get(site, stamp))
+        return Vector(stamps)
+
+
+@dataclass(frozen=True)
+class Version:
+    """
+    :param id: its ``Stamp``
+    :param site: the name of the site that made it
+    :param vector: what its writer had seen of the object, and itself
+    :param deleted: whether it is a delete marker
+    """
+    id: Stamp
+    site: str
+    vector: Vector
+    deleted: bool = False
+
+    @classmethod
+    def after(cls, seen, stamp, site, deleted=False):
+        """
+        :param seen: the versions that the writer has read
+        :returns: the version that a site makes now
+        """
+        vector = Vector({site: stamp}).joined(*(
+            other.vector for other in seen))
+        return cls(stamp, site, vector, deleted)
+
+    def descends_from(self, other):
+        """Whether its writer had seen another version."""
+        return self.id != other.id and \
+            self.vector.covers(other.site, other.id) and \
+            not (self.site == other.site and self.id < other.id)
+
+
+def frontier(versions):
+    """
+    :param versions: of one object, in any order, with repetitions
+    :returns: a list of those that no other descends from, greatest id
+        first; empty only if there are none
+    """
+    versions = list(versions)
+    # Of two of one site only the newer can be in it.
+    newest = {}
+    for version in versions:
+        held = newest.get(version.site)
+        if held is None or held.id < version.id:
+            newest[version.site] = version
+    undominated = [version for version in newest.values()
+                   if not any(other.descends_from(version)
+                              for other in versions)]
+    # Vectors that claim each other are nobody's: none of them counts.
+    return sorted(undominated or newest.values(),
+                  key=lambda version: version.id, reverse=True)
+
+
+def latest(versions):
+    """:returns: the one that reads are answered from, or None if none"""
+    return next(iter(frontier(versions)), None)

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+GET of an account: the bytes of versions count for the container that they
+are versions of. The hidden containers have names that clients do not see.
+"""
+
+import json
+
+from swift.common.constraints import ACCOUNT_LISTING_LIMIT
+from swift.common.http import is_success
+from swift.common.request_helpers import constrain_req_limit
+from swift.common.swob import str_to_wsgi
+from swift.common.utils import config_true_value, drain_and_close
+
+from swift_lightsync.versioning.core.keys import (
+    RESERVED,
+    hidden_container,
+    user_container,
+)
+from swift_lightsync.versioning.proxy.container import internal, path_of
+from swift_lightsync.versioning.proxy.container_listing import text_params
+
+_NAMES = ('prefix', 'marker', 'end_marker')
+
+
+def hidden_params(params):
+    """
+    :param params: of a listing of containers, text
+    :returns: those of the listing of their hidden containers
+    """
+    found = {name: hidden_container(params[name]) for name in _NAMES
+             if params.get(name) and not params[name].startswith(RESERVED)}
+    found.setdefault('prefix', hidden_container(''))
+    for name in ('limit', 'reverse', 'delimiter'):
+        if name in params:
+            found[name] = params[name]
+    return dict(found, format='json')
+
+
+def merged(listing, hidden, reverse, limit):
+    """
+    :param listing: of containers, a list of dicts
+    :param hidden: of hidden containers, the same
+    :returns: the listing with the bytes of versions; a hidden container
+        without its container stands there under that's name, so that
+        someone looks after it
+    """
+    versions = {user_container(item['name']): item
+                for item in hidden if 'name' in item}
+    found = []
+    for item in listing:
+        beside = versions.pop(item.get('name'), None)
+        found.append(dict(item, bytes=item['bytes'] + beside['bytes'])
+                     if beside else item)
+    found += [dict(item, name=name, count=0)
+              for name, item in versions.items()]
+    found.sort(key=lambda item: item.get('subdir', item.get('name')),
+               reverse=reverse)
+    return found[:limit]
+
+
+class AccountContext:
+    """
+    :param app: the next app of the pipeline
+    :param account: text
+    """
+
+    def __init__(self, app, account):
+        self.app = app
+        self.account = account
+
+    def respond(self, req):
+        """:returns: a ``Response``"""
+        resp = req.get_response(self.app)
+        if req.method != 'GET' or not is_success(resp.status_int):
+            return resp
+        try:
+            listing = json.loads(resp.body)
+        except ValueError:
+            return resp
+        hidden = self._hidden(req)
+        if hidden:
+            reverse = config_true_value(req.params.get('reverse', 'no'))
+            limit = constrain_req_limit(req, ACCOUNT_LISTING_LIMIT)
+            resp.body = json.dumps(merged(
+                listing, hidden, reverse, limit)).encode('ascii')
+        return resp
+
+    def _hidden(self, req):
+        sent = internal(req, 'GET', path_of(self.account))
+        sent.params = {
+            name: str_to_wsgi(value)
+            for name, value in hidden_params(text_params(req)).items()}
+        resp = sent.get_response(self.app)
+        try:
+            return json.loads(resp.body)
+        except ValueError:
+            return []
+        finally:
+            drain_and_close(resp)

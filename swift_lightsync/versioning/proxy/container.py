@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+A versioned container as one request sees it: its names, what is known of
+it, and requests made on its behalf.
+"""
+
+from swift.common.request_helpers import get_sys_meta_prefix
+from swift.common.swob import (
+    HTTPServiceUnavailable,
+    Request,
+    str_to_wsgi,
+    wsgi_quote,
+)
+from swift.common.utils import config_true_value, drain_and_close
+from swift.common.wsgi import make_pre_authed_request
+from swift.proxy.controllers.base import get_cache_key
+
+from swift_lightsync.common.rowless import ROWLESS
+from swift_lightsync.versioning.core.keys import hidden_container
+from swift_lightsync.versioning.proxy.filter_options import Mode
+
+SOURCE = 'SV'
+_SYSMETA = get_sys_meta_prefix('container')
+ENABLED = 'site-versions-enabled'
+MODE = 'site-versions-mode'
+#: Swift's own, which s3api and container_sync ask for.
+STOCK_ENABLED = 'versions-enabled'
+STOCK_CONTAINER = 'versions-container'
+RESERVED_NAMES = 'X-Backend-Allow-Reserved-Names'
+
+
+def sysmeta(name):
+    """:returns: the header of a container's sysmeta"""
+    return _SYSMETA + name
+
+
+def path_of(account, *names):
+    """
+    :param names: of a container and perhaps an object; text
+    :returns: a path as WSGI has it
+    """
+    return str_to_wsgi('/'.join(('/v1', account) + names))
+
+
+def authorize(req, acl):
+    """
+    :param acl: of the user's container; None where only owners may
+    :raises HTTPException: if the request is denied
+    """
+    if 'swift.authorize' in req.environ:
+        req.acl = acl
+        denied = req.environ['swift.authorize'](req)
+        if denied:
+            raise denied
+
+
+def internal(req, method, path, headers=(), query=''):
+    """:returns: a ``Request`` of our own; it needs no authorization"""
+    return make_pre_authed_request(
+        req.environ, method=method, swift_source=SOURCE,
+        path='%s?%s' % (wsgi_quote(path), query),
+        headers=dict(headers, **{RESERVED_NAMES: 'true'}))
+
+
+class VersionedContainer:
+    """
+    :param app: the next app of the pipeline
+    :param account: text
+    :param container: text, the user's
+    :param info: what ``get_container_info`` gave
+    :param strategy: a function of nothing that makes the strategy
+    :param latest: its ``LatestCache``
+    """
+
+    def __init__(self, app, account, container, info, strategy=None,
+                 latest=None):
+        self.app = app
+        self.account = account
+        self.name = container
+        self.info = info
+        self.latest = latest
+        self._make_strategy = strategy
+        self._strategy = None
+        self._sysmeta = info.get('sysmeta', {})
+
+    @property
+    def mode(self):
+        """A ``Mode``; None if it has never been versioned."""
+        found = self._sysmeta.get(MODE)
+        return Mode(found) if found else None
+
+    @property
+    def enabled(self):
+        return bool(self.mode) and config_true_value(
+            self._sysmeta.get(ENABLED))
+
+    @property
+    def strategy(self):
+        if self._strategy is None:
+            self._strategy = self._make_strategy()
+        return self._strategy
+
+    @property
+    def hidden(self):
+        return hidden_container(self.name)
+
+    @property
+    def hidden_path(self):
+        return path_of(self.account, self.hidden)
+
+    def version_path(self, name):
+        """:returns: the path of a version's data, as WSGI has it"""
+        return path_of(self.account, self.hidden, name)
+
+    def plain_path(self, obj):
+        return path_of(self.account, self.name, obj)
+
+    def forward(self, req, path, stamp=None, rows=False):
+        """
+        A client's request, sent to where the data is. It has been
+        authorized; its answer has no CORS headers yet.
+
+        :param path: as WSGI has it
+        :param stamp: a ``Stamp`` for the object's timestamp
+        :param rows: whether the object-servers write the rows
+        :returns: a ``Request``; call ``get_response(app)``
+        """
+        environ = dict(req.environ)
+        for name in ('HTTP_ORIGIN', 'HTTP_X_BACKEND_STORAGE_POLICY_INDEX'):
+            environ.pop(name, None)
+        environ.update({
+            'PATH_INFO': path, 'swift.authorize': lambda req: None,
+            'swift.authorize_override': True, ROWLESS: not rows})
+        if req.method in ('GET', 'HEAD'):
+            environ['swift.infocache'] = self._infocache(environ)
+        sent = Request(environ)
+        sent.headers[RESERVED_NAMES] = 'true'
+        params = sent.params
+        if params.pop('version-id', None) is not None:
+            sent.params = params
+        if stamp is not None:
+            sent.headers['X-Timestamp'] = str(stamp)
+        return sent
+
+    def _infocache(self, environ):
+        """What a read asks of the hidden container is as in the user's."""
+        return dict(environ.get('swift.infocache', {}), **{
+            get_cache_key(self.account, self.hidden):
+            dict(self.info, sysmeta={})})
+
+    def head(self, req, path):
+        """
+        :returns: the headers, or None if it is not there
+        :raises HTTPException: if that cannot be said
+        """
+        resp = internal(req, 'HEAD', path).get_response(self.app)
+        drain_and_close(resp)
+        if resp.is_success:
+            return resp.headers
+        if resp.status_int != 404:
+            raise HTTPServiceUnavailable(request=req)
+        return None

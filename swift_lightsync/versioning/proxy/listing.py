@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Listings of versions, as clients see them: pages of what a strategy gives,
+with prefix, delimiter, markers, limit and in reverse.
+"""
+
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import Optional
+
+from swift.common.utils import Timestamp, override_bytes_from_content_type
+
+from swift_lightsync.versioning.core.row_data import parameters_of
+from swift_lightsync.versioning.core.stamp import Stamp
+from swift_lightsync.versioning.strategies.strategy import latest_entry
+
+#: Sorts after all that a name may go on with.
+_LAST = '\U0010ffff'
+
+
+@dataclass(frozen=True)
+class Page:
+    """
+    What of a listing is wanted; all names are text.
+
+    :param version_marker: a ``Stamp``, of a version of ``marker``
+    :param subdirs: whether what ``delimiter`` rolls up is listed
+    """
+    limit: int
+    prefix: str = ''
+    delimiter: str = ''
+    marker: str = ''
+    version_marker: Optional[Stamp] = None
+    end_marker: str = ''
+    reverse: bool = False
+    subdirs: bool = True
+
+    @classmethod
+    def of(cls, params, limit):
+        """
+        :param params: of a request, text, without the version_marker
+        """
+        page = cls(limit, *(params.get(name, '') for name in (
+            'prefix', 'delimiter', 'marker')),
+            end_marker=params.get('end_marker', ''),
+            reverse=params.get('reverse', '').lower() in (
+                'true', '1', 'yes', 'on', 't', 'y'))
+        if 'path' in params:
+            path = params['path'].rstrip('/')
+            page = replace(page, prefix=path + '/' if path else '',
+                           delimiter='/', subdirs=False)
+        return page
+
+    def subdir(self, name):
+        """:returns: what a name is rolled up to, or None"""
+        if not self.delimiter:
+            return None
+        end = name.find(self.delimiter, len(self.prefix))
+        return None if end < 0 else name[:end + len(self.delimiter)]
+
+    def after(self, entry):
+        """:returns: the ``Page`` that goes on after an ``Entry``"""
+        subdir = self.subdir(entry.object)
+        if subdir is None:
+            return replace(self, marker=entry.object,
+                           version_marker=entry.version.id)
+        return replace(self, version_marker=None,
+                       marker=subdir + ('' if self.reverse else _LAST))
+
+
+def is_hidden(entry):
+    """Whether it only says that there is no null version any more."""
+    return entry.plain and entry.version.deleted
+
+
+def listed(page, fetch, hides=is_hidden):
+    """
+    :param page: a ``Page``
+    :param fetch: a function of a page that returns as many ``Entry`` as
+        its limit says, without regard to its delimiter
+    :param hides: whether an ``Entry`` is not listed
+    :returns: a list of ``Entry`` and of subdirs, which are text; one more
+        than the limit where there are more
+    """
+    items, rest = [], replace(page, limit=page.limit + 1)
+    while rest.limit > 0:
+        entries = fetch(rest)
+        for entry in entries:
+            if not hides(entry):
+                _add(items, page, entry)
+        if len(entries) < rest.limit:
+            break
+        rest = replace(rest.after(entries[-1]),
+                       limit=page.limit + 1 - len(items))
+    return items
+
+
+def _add(items, page, entry):
+    subdir = page.subdir(entry.object)
+    if subdir is None:
+        items.append(entry)
+    elif page.subdirs and subdir != page.marker and (
+            not items or items[-1] != subdir):
+        items.append(subdir)
+
+
+def latest_ids(page, items, ask, hidden=()):
+    """
+    :param items: that were ``listed``
+    :param ask: a function of an object's name that returns its latest
+        ``Entry``, for objects of which not all versions may be listed
+    :param hidden: each ``Entry`` that was left out
+    :returns: a set of ids
+    """
+    entries = [item for item in items if not isinstance(item, str)]
+    whole, left_out = {}, {}
+    for entry in hidden:
+        left_out.setdefault(entry.object, []).append(entry)
+    for name, group in groupby(entries, key=lambda entry: entry.object):
+        whole[name] = latest_entry([*group, *left_out.get(name, ())])
+    if entries and page.version_marker:
+        first = entries[0].object
+        whole[first] = ask(first)
+    if entries and len(items) > page.limit:
+        last = entries[-1].object
+        whole[last] = ask(last)
+    return {entry.version.id for entry in whole.values() if entry}
+
+
+def described(entry):
+    """:returns: a dict, what a listing says of any object"""
+    item = {'name': entry.object, 'bytes': entry.size, 'hash': entry.etag,
+            'content_type': entry.content_type,
+            'last_modified': last_modified(entry.version.id)}
+    override_bytes_from_content_type(item)
+    return item
+
+
+def last_modified(stamp):
+    return Timestamp(str(stamp)).isoformat
+
+
+def version_items(page, items, latest, name_of):
+    """
+    :param latest: what ``latest_ids`` gave
+    :param name_of: a function of an ``Entry`` that returns its id for
+        clients
+    :returns: a list of dicts
+    """
+    return [{'subdir': item} if isinstance(item, str) else
+            dict(described(item), version_id=name_of(item),
+                 is_latest=item.version.id in latest)
+            for item in items[:page.limit]]
+
+
+def current_item(item, link):
+    """
+    :param item: a dict of a container's listing, with the row of the latest
+        of a versioned object or of another one
+    :param link: a function of a name and an id that returns the path of a
+        version
+    :returns: a dict, as clients see it
+    """
+    etag, ours = parameters_of(item.get('hash', ''))
+    if 'id' not in ours or ours.get('at') == 'plain':
+        if 'bytes' in ours and 'id' in ours:
+            item = dict(item, bytes=item['bytes'] or int(ours['bytes']))
+        return dict(item, hash=etag) if 'hash' in item else item
+    return dict(
+        item, hash=etag, bytes=item['bytes'] or int(ours['bytes']),
+        last_modified=last_modified(ours['id']), version_symlink=True,
+        symlink_path=link(item['name'], ours['id']))

@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+The filter ``egg:swift-lightsync#versioning``: Swift's object versioning
+API, on Write-Repair and Read-Repair (VERSIONING.md).
+
+It stands right of symlink, slo and dlo, whose objects it keeps versions of,
+and left of encryption; the app at the end of the pipeline has to be
+``egg:swift-lightsync#proxy``, which writes data without rows.
+"""
+
+import secrets
+import time
+
+from swift.common.constraints import check_utf8, valid_api_version
+from swift.common.http import is_server_error
+from swift.common.registry import register_swift_info
+from swift.common.swob import (
+    HTTPBadRequest,
+    HTTPException,
+    HTTPInternalServerError,
+    HTTPNotFound,
+    HTTPServiceUnavailable,
+    Request,
+    wsgi_to_str,
+)
+from swift.common.utils import cache_from_env, get_logger
+from swift.proxy.controllers.base import get_account_info, get_container_info
+
+from swift_lightsync.proxy_server import Application
+from swift_lightsync.versioning.core.clock import HybridClock
+from swift_lightsync.versioning.core.stamp import offset_of
+from swift_lightsync.versioning.proxy.account_context import AccountContext
+from swift_lightsync.versioning.proxy.container import (
+    SOURCE,
+    VersionedContainer,
+)
+from swift_lightsync.versioning.proxy.container_context import (
+    CLIENTS,
+    ContainerContext,
+)
+from swift_lightsync.versioning.proxy.filter_options import FilterOptions, Mode
+from swift_lightsync.versioning.proxy.latest_cache import LatestCache
+from swift_lightsync.versioning.proxy.object_context import NULL, ObjectContext
+from swift_lightsync.versioning.proxy.site_requests import SiteRequests
+from swift_lightsync.versioning.proxy.version_context import (
+    VersionContext,
+    parse_id,
+)
+from swift_lightsync.versioning.rows.rows import Rows, RowsUnavailable
+from swift_lightsync.versioning.sites.receiver import Receiver
+from swift_lightsync.versioning.strategies.read_repair import ReadRepair
+from swift_lightsync.versioning.strategies.write_repair import WriteRepair
+
+#: The swift.source of requests to what a symlink points to.
+SYMLINK = 'SYM'
+STRATEGIES = {Mode.WRITE_REPAIR: WriteRepair, Mode.READ_REPAIR: ReadRepair}
+
+
+class Versioning:
+    """
+    :param app: the next app of the pipeline
+    :param conf: a dict: options of ``FilterOptions``
+    :param now: gives the wall time in seconds
+    :raises OptionError: if an option has a value that is not allowed
+    """
+
+    def __init__(self, app, conf, logger=None, now=time.time):
+        self.app = app
+        self.conf = conf
+        self.logger = logger or get_logger(conf, log_route='versioning')
+        self.now = now
+        self.options = FilterOptions.from_conf(conf)
+        sites = self.options.sites
+        self.clock = HybridClock(
+            offset_of(sites.site_preference.index(sites.site),
+                      secrets.randbits(32)), self.options.max_clock_skew)
+        self.receiver = Receiver(
+            conf, sites.site, self.clock, self.logger,
+            helper=SiteRequests(self), now=now)
+
+    def __getattr__(self, name):
+        # What get_container_info looks for; Swift's loader sets them.
+        if name in ('_pipeline_final_app', '_pipeline_request_logging_app'):
+            return getattr(self.app, name)
+        raise AttributeError(name)
+
+    def __call__(self, env, start_response):
+        req = Request(env)
+        try:
+            names = req.split_path(2, 4, True)
+        except ValueError:
+            return self.app(env, start_response)
+        # What the proxy refuses it refuses with or without versions.
+        if not valid_api_version(names[0]) or not check_utf8(
+                wsgi_to_str(req.path_info),
+                internal=req.allow_reserved_names):
+            return self.app(env, start_response)
+        account, container, obj = (
+            name and wsgi_to_str(name) for name in names[1:])
+        try:
+            resp = self._respond(req, account, container, obj)
+        except HTTPException as answer:
+            resp = answer
+        except RowsUnavailable as err:
+            self.logger.error('Rows of versions: %s', err)
+            self.logger.increment('rows.unavailable')
+            resp = HTTPNotFound(request=req) if err.missing else \
+                HTTPServiceUnavailable(request=req)
+        return resp(env, start_response)
+
+    def _respond(self, req, account, container, obj):
+        if not container:
+            return AccountContext(self.app, account).respond(req)
+        if not obj and self.receiver.handles(req):
+            return self.receiver(req)
+        versioned = self.versioned(req.environ, account, container)
+        if versioned.mode or CLIENTS in req.headers and not obj:
+            self._check_proxy()
+        if not obj:
+            return ContainerContext(versioned, self.options).respond(req)
+        return self._respond_for_object(req, versioned, obj)
+
+    def _respond_for_object(self, req, versioned, obj):
+        wanted = req.params.get('version-id')
+        if req.environ.get('swift.source') == SYMLINK:
+            # It is the link's, and not that of what it points to.
+            wanted = None
+        if wanted:
+            self._check_version(req, versioned, wanted)
+        if not versioned.mode or req.method not in ObjectContext.VERBS:
+            return self.app
+        args = versioned, obj, self.clock, self.now, self._pipeline_final_app
+        context = VersionContext(wanted, *args) if wanted \
+            else ObjectContext(*args)
+        try:
+            return context.respond(req)
+        finally:
+            if req.method not in ('GET', 'HEAD'):
+                versioned.latest.forget(obj)
+
+    @staticmethod
+    def _check_version(req, versioned, wanted):
+        """:raises HTTPBadRequest: if there can be no such version"""
+        if req.method == 'POST':
+            raise HTTPBadRequest('POST to a specific version is not allowed',
+                                 request=req)
+        if wanted == NULL:
+            if req.method == 'PUT':
+                raise HTTPBadRequest('Invalid version parameter',
+                                     request=req)
+            return
+        if not versioned.mode:
+            raise HTTPBadRequest(
+                'version-aware operations require that the container is '
+                'versioned', request=req)
+        parse_id(req, wanted)
+
+    def _check_proxy(self):
+        """:raises HTTPException: if data would leave rows"""
+        proxy = self._pipeline_final_app
+        if not isinstance(proxy, Application):
+            reason = 'versioning needs egg:swift-lightsync#proxy at the ' \
+                'end of the pipeline, not %s.%s' % (
+                    type(proxy).__module__, type(proxy).__name__)
+            self.logger.error(reason)
+            raise HTTPInternalServerError(reason)
+
+    def versioned(self, environ, account, container):
+        """
+        :param environ: its path may be of another container or an object
+        :returns: a ``VersionedContainer``
+        :raises HTTPServiceUnavailable: if nobody says what it is: it would
+            be taken for one without versions
+        """
+        info = get_container_info(environ, self.app, swift_source=SOURCE)
+        # It is 0 where nothing is known of the account.
+        status = info['status'] or get_account_info(
+            environ, self.app, swift_source=SOURCE)['status']
+        if is_server_error(status):
+            raise HTTPServiceUnavailable(request=Request(environ))
+        versioned = VersionedContainer(
+            self.app, account, container, info,
+            lambda: self.strategy(environ, versioned),
+            LatestCache(cache_from_env(environ, True), account, container,
+                        self.options.latest_hint_time,
+                        self.options.latest_cache_time))
+        return versioned
+
+    def strategy(self, environ, versioned):
+        """:returns: the strategy of a versioned container"""
+        sites = self.options.sites
+        rows = Rows(
+            self._pipeline_final_app, self.logger, versioned.account,
+            versioned.name, int(versioned.info['storage_policy']),
+            environ.get('swift.trans_id'))
+        return STRATEGIES[versioned.mode](
+            rows, self.clock, sites.site, sites.site_preference, self.now,
+            self.options.lookup.value)
+
+
+def filter_factory(global_conf, **local_conf):
+    """paste.deploy filter factory"""
+    conf = dict(global_conf, **local_conf)
+    options = FilterOptions.from_conf(conf)
+    # s3api asks for Swift's.
+    register_swift_info('object_versioning')
+    register_swift_info(
+        'site_versioning', site=options.sites.site, mode=options.mode.value,
+        allow_versioning=options.allow_versioning,
+        latest_cache_time=options.latest_cache_time)
+
+    def versioning_filter(app):
+        return Versioning(app, conf)
+    return versioning_filter

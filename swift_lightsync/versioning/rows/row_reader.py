@@ -1,0 +1,242 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Reading rows from a majority of a container's replicas, in pages, and where
+the container is sharded from its shards.
+"""
+
+from dataclasses import dataclass, replace
+from random import sample
+
+from swift.common.concurrency import Empty, Queue, spawn_n
+from swift.common.constraints import CONTAINER_LISTING_LIMIT
+
+from swift_lightsync.versioning.rows.row_client import NO_ANSWER, Answer
+from swift_lightsync.versioning.rows.row_wire import (
+    Page,
+    missed,
+    newest,
+    put_headers,
+    row_of_record,
+    united,
+)
+
+#: Seconds after which a replica that has not answered is slow.
+SLOW = 0.1
+#: Rows that one page gives to replicas that lack them, at most.
+MAX_MENDED = 16
+#: Shards of shards that are followed.
+MAX_DEPTH = 5
+
+
+class RowsUnavailable(Exception):
+    """
+    Too few replicas of a container answered.
+
+    :param container: its path
+    :param statuses: a list, 0 where there was no answer
+    :param needed: how many good ones
+    :param missing: whether a majority says that there is no such container
+    """
+
+    def __init__(self, container, statuses, needed, missing=False):
+        super().__init__(
+            'rows of %r: %d good answers of its replicas are needed, all '
+            'answers are: %s' % (container, needed,
+                                 ', '.join(map(str, statuses)) or 'none'))
+        self.container = container
+        self.statuses = statuses
+        self.needed = needed
+        self.missing = missing
+
+
+def unavailable(place, answers, needed):
+    """:returns: the ``RowsUnavailable`` that these answers mean"""
+    missing = sum(answer.missing for answer in answers) >= needed
+    return RowsUnavailable('/%s/%s' % place,
+                           [answer.status for answer in answers], needed,
+                           missing)
+
+
+def majority(replicas):
+    return replicas // 2 + 1
+
+
+@dataclass(frozen=True)
+class _Shard:
+    place: tuple
+    lower: str
+    upper: str
+
+
+def _shards_of(answers, place):
+    """
+    :param place: (account, container) that answered
+    :returns: a list of ``_Shard`` of all that any of them names, and first
+        the container itself if it has rows that its shards lack
+    """
+    found = {}
+    for answer in answers:
+        if answer.is_of_shards:
+            for record in answer.records():
+                name = tuple(record['name'].split('/', 1))
+                found[name] = _Shard(name, record['lower'], record['upper'])
+    # As part of the list it stands for a gap between shards.
+    found.pop(place, None)
+    shards = sorted(found.values(), key=lambda shard: shard.lower)
+    if any(answer.is_sharding for answer in answers):
+        shards.insert(0, _Shard(place, '', ''))
+    return shards
+
+
+class RowReader:
+    """
+    :param ring: of the containers
+    :param client: a ``RowClient``
+    """
+
+    def __init__(self, ring, client):
+        self.ring = ring
+        self.client = client
+
+    def rows(self, place, query, kind='auto', depth=0):
+        """
+        :param place: (account, container)
+        :param kind: of records: 'object' where the container itself holds
+            what its shards do not hold yet
+        :returns: (a list of ``Row``, the rounds that it took)
+        :raises RowsUnavailable: if too few answered
+        """
+        found, rounds, marker = [], 0, query.marker
+        while True:
+            limit = CONTAINER_LISTING_LIMIT
+            if query.limit is not None:
+                limit = min(limit, query.limit - len(found))
+            page, more = self._page(
+                place, replace(query, marker=marker, limit=limit), kind,
+                depth)
+            found.extend(page.rows)
+            rounds += more
+            if not page.truncated or len(found) == query.limit:
+                return found, rounds
+            marker = page.rows[-1].name
+
+    def _page(self, place, query, kind, depth):
+        """:returns: (a ``Page``, the rounds that it took)"""
+        answers = self._answers(place, query, kind)
+        pages = [(answer, self._page_of(answer, query))
+                 for answer in answers if not answer.is_of_shards]
+        whole = united([page for _, page in pages], query.limit,
+                       query.reverse)
+        if kind == 'object':
+            return whole, 1
+        if len(pages) == len(answers) and query.hidden:
+            self._mend(place, pages, whole, query)
+        rounds = 1
+        if any(answer.may_have_shards for answer in answers):
+            answers += self._answers(place, query, 'shard')
+            rounds += 1
+        shards = [shard for shard in _shards_of(answers, place)
+                  if query.overlaps(shard.lower, shard.upper)]
+        if not shards:
+            return whole, rounds
+        if depth == MAX_DEPTH:
+            raise unavailable(place, answers, majority(len(answers)))
+        return self._from_shards(place, shards, query, whole, rounds, depth)
+
+    def _page_of(self, answer, query):
+        rows = tuple(map(row_of_record, answer.records()))
+        if query.exact:
+            return Page(tuple(row for row in rows
+                              if row.name == query.prefix), False)
+        return Page(rows, len(rows) >= query.limit)
+
+    def _from_shards(self, place, shards, query, whole, rounds, depth):
+        if query.reverse:
+            shards.reverse()
+        found = list(whole.rows)
+        end = whole.rows[-1].name if whole.truncated else None
+        for number, shard in enumerate(shards):
+            rows, more = self.rows(
+                shard.place, query,
+                'object' if shard.place == place else 'auto', depth + 1)
+            rounds += more
+            found.extend(rows)
+            if len(rows) == query.limit:
+                end = self._nearer(end, rows[-1].name, query)
+            if end is not None and self._beyond(
+                    shards[number + 1:], end, query):
+                break
+        page = Page(tuple(sorted(found, key=lambda row: row.name,
+                                 reverse=query.reverse)), False)
+        if end is None:
+            return united([page], query.limit, query.reverse), rounds
+        names = newest(page.rows)
+        inside = tuple(names[name] for name in sorted(
+            names, reverse=query.reverse)
+            if self._nearer(end, name, query) == name)
+        return Page(inside[:query.limit], True), rounds
+
+    @staticmethod
+    def _nearer(end, name, query):
+        """:returns: the one of two names that is listed first"""
+        if end is None:
+            return name
+        return max(end, name) if query.reverse else min(end, name)
+
+    @staticmethod
+    def _beyond(shards, end, query):
+        """Whether no shard can hold what is listed before the end."""
+        if query.reverse:
+            return all(shard.upper and shard.upper < end for shard in shards)
+        return all(shard.lower >= end for shard in shards)
+
+    def _answers(self, place, query, kind):
+        """
+        Ask a majority, and another replica for each that fails or is slow.
+
+        :returns: the good answers, of a majority
+        """
+        part, nodes = self.ring.get_nodes(*place)
+        needed = majority(len(nodes))
+        # who failed often of late is asked last
+        rest = sorted(sample(nodes, len(nodes)), key=self.client.limited)
+        queue, good, failed, pending, slow = Queue(), [], [], 0, 0
+        while len(good) < needed:
+            while rest and pending < needed - len(good) + slow:
+                spawn_n(self._ask, queue, rest.pop(0), part, place, query,
+                        kind)
+                pending += 1
+            if not pending:
+                raise unavailable(place, good + failed, needed)
+            try:
+                answer = queue.get(timeout=SLOW if rest else None)
+            except Empty:
+                slow += 1
+                continue
+            pending -= 1
+            (good if answer.good else failed).append(answer)
+        return good
+
+    def _ask(self, queue, node, *what):
+        answer = Answer(node, NO_ANSWER)
+        try:
+            answer = self._request(node, *what)
+        finally:
+            # who waits must not wait for ever, whatever went wrong
+            queue.put(answer)
+
+    def _request(self, node, part, place, query, kind):
+        return self.client.request(
+            node, part, 'GET', '/%s/%s' % place,
+            {'X-Backend-Record-Type': kind,
+             'X-Backend-Record-Shard-Format': 'namespace'},
+            query.parameters())
+
+    def _mend(self, place, pages, whole, query):
+        """Give rows to replicas that lack them, in the background."""
+        part = self.ring.get_part(*place)
+        for answer, page in pages:
+            for row in missed(page, whole, query.reverse)[:MAX_MENDED]:
+                spawn_n(self.client.request, answer.node, part, 'PUT',
+                        '/%s/%s/%s' % (place + (row.name,)),
+                        put_headers(row))

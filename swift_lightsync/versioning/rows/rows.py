@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Rows of a container, at all of its replicas (VERSIONING.md §3 and §4).
+
+1. A row is written to all replicas and is durable when a majority has it.
+   A replica that missed it is asked again, in the background; past that,
+   the container-replicator brings it.
+2. Rows are read from a majority and united: what is durable is seen.
+   A replica that is seen to lack a row is given it, in the background.
+3. A replica that says that it is sharded is followed to the shards.
+"""
+
+from dataclasses import dataclass, field
+from typing import List
+
+from swift.common.concurrency import Queue, sleep, spawn, spawn_n
+
+from swift_lightsync.versioning.core.keys import hidden_container
+from swift_lightsync.versioning.core.row_data import Row
+from swift_lightsync.versioning.rows.row_client import (
+    NO_ANSWER,
+    Answer,
+    RowClient,
+)
+from swift_lightsync.versioning.rows.row_reader import (
+    MAX_DEPTH,
+    RowReader,
+    RowsUnavailable,
+    majority,
+    unavailable,
+)
+from swift_lightsync.versioning.rows.row_wire import Query, put_headers
+
+__all__ = ['Query', 'Rows', 'RowsUnavailable']
+
+#: Seconds after which a replica that missed a row is asked again.
+RETRY_AFTER = (1, 10)
+
+
+@dataclass
+class _Write:
+    """
+    A row on its way.
+
+    :param place: (account, container)
+    :param needed: replicas that must have it
+    :param asked: replicas that answer some time
+    """
+    place: tuple
+    row: Row
+    headers: dict
+    needed: int = 0
+    asked: int = 0
+    answers: List[Answer] = field(default_factory=list)
+
+    @property
+    def shards(self):
+        return {answer.shard for answer in self.answers} - {None}
+
+    @property
+    def durable(self):
+        taken = [answer for answer in self.answers
+                 if answer.good or answer.shard]
+        return len(taken) >= self.needed
+
+    @property
+    def decided(self):
+        return self.durable or len(self.answers) == self.asked
+
+
+class Rows:
+    """
+    Rows of a user's container and of the hidden one beside it.
+
+    :param app: has ``container_ring``, ``conn_timeout``, ``node_timeout``
+        and, in a proxy, ``error_limiter``
+    :param account: text, unquoted
+    :param container: the user's, text, unquoted
+    :param policy_index: of both containers
+    :param connect: as swift.common.bufferedhttp.http_connect
+    """
+
+    def __init__(self, app, logger, account, container, policy_index=0,
+                 trans_id=None, connect=None):
+        self.ring = app.container_ring
+        self.client = RowClient(app, logger, policy_index, trans_id, connect)
+        self.reader = RowReader(self.ring, self.client)
+        self.user = (account, container)
+        self.hidden = (account, hidden_container(container))
+        #: rounds that were waited for
+        self.rounds = 0
+
+    def write(self, user_rows=(), hidden_rows=()):
+        """
+        One round: all rows to all replicas.
+
+        :raises RowsUnavailable: unless each row has its majority; others
+            may have got it all the same
+        :raises ValueError: if a row is too long
+        """
+        writes = [_Write(place, row, put_headers(row))
+                  for place, rows in ((self.user, user_rows),
+                                      (self.hidden, hidden_rows))
+                  for row in rows]
+        for _depth in range(MAX_DEPTH):
+            if not writes:
+                return
+            self.rounds += 1
+            self._send_all(writes)
+            writes = [_Write(shard, write.row, write.headers)
+                      for write in writes for shard in write.shards]
+        raise RowsUnavailable('/%s/%s' % writes[0].place, [], 1)
+
+    def _send_all(self, writes):
+        answers = Queue()
+        for write in writes:
+            part, nodes = self.ring.get_nodes(*write.place)
+            write.needed = majority(len(nodes))
+            write.asked = len(nodes)
+            for node in nodes:
+                spawn_n(self._deliver, write, part, node, answers)
+        while not all(write.decided for write in writes):
+            write, answer = answers.get()
+            write.answers.append(answer)
+        for write in writes:
+            if not write.durable:
+                raise unavailable(write.place, write.answers, write.needed)
+
+    def _deliver(self, write, part, node, answers):
+        answer = Answer(node, NO_ANSWER)
+        try:
+            answer = self._send(write, part, node)
+        finally:
+            # who waits must not wait for ever, whatever went wrong
+            answers.put((write, answer))
+        if answer.good or answer.shard:
+            return
+        for seconds in RETRY_AFTER:
+            sleep(seconds)
+            if self.client.limited(node) or \
+                    self._send(write, part, node).good:
+                return
+
+    def _send(self, write, part, node):
+        return self.client.request(
+            node, part, 'DELETE' if write.row.deleted else 'PUT',
+            '/%s/%s/%s' % (write.place + (write.row.name,)), dict(
+                write.headers, **{
+                    'X-Backend-Accept-Redirect': 'true',
+                    'X-Backend-Accept-Quoted-Location': 'true'}))
+
+    def read(self, *queries):
+        """
+        One round (one more for each further page, and for shards).
+
+        :param queries: ``Query``
+        :returns: a list of ``Row`` for each, sorted by name (the other way
+            round if ``reverse``)
+        :raises RowsUnavailable: if too few answered
+        """
+        threads = [spawn(self._read_one, query) for query in queries]
+        results = [thread.wait() for thread in threads]
+        for result in results:
+            if isinstance(result, RowsUnavailable):
+                raise result
+        self.rounds += max(rounds for _, rounds in results)
+        return [rows for rows, _ in results]
+
+    def _read_one(self, query):
+        try:
+            return self.reader.rows(
+                self.hidden if query.hidden else self.user, query)
+        except RowsUnavailable as error:
+            return error

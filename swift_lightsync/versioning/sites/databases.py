@@ -1,0 +1,274 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+The databases on this node's devices that propagation follows: those of hidden
+containers, and those of versioned containers for the objects that were there
+before (null versions).
+"""
+
+import os
+from collections import namedtuple
+from dataclasses import dataclass
+from sqlite3 import DatabaseError
+from typing import Optional
+
+from swift.common.exceptions import LockTimeout
+from swift.common.utils import (
+    audit_location_generator,
+    config_true_value,
+    decode_timestamps,
+    get_db_files,
+)
+from swift.container.backend import DATADIR, UNSHARDED, ContainerBroker
+
+from swift_lightsync.versioning.core.keys import (
+    RESERVED,
+    ReadRepairKeys,
+    WriteRepairKeys,
+    user_container,
+)
+from swift_lightsync.versioning.core.row_data import (
+    Entry,
+    Row,
+    entry_of,
+    parameters_of,
+)
+from swift_lightsync.versioning.core.stamp import Stamp
+from swift_lightsync.versioning.core.version import Version
+
+#: Set by the middleware on a container whose objects have versions.
+ENABLED = 'X-Container-Sysmeta-Site-Versions-Enabled'
+MODE = 'X-Container-Sysmeta-Site-Versions-Mode'
+#: What a broker raises when a database is gone, locked or damaged.
+BROKER_ERRORS = (DatabaseError, LockTimeout, OSError)
+PAGE = 1000
+#: A limit that no listing comes to.
+ALL = 2 ** 31
+_SYNC = 'site-versions/%s/%s'
+
+_Looked = namedtuple('_Looked', 'state followed')
+
+
+@dataclass(frozen=True)
+class Item:
+    """
+    A row that is one version.
+
+    :param rowid: in its database
+    :param row: a ``Row``
+    :param entry: what it means
+    :param keys: of the mode; None if it is of the user's container
+    """
+    rowid: int
+    row: Row
+    entry: Entry
+    keys: Optional[type]
+
+
+def _row(record):
+    stamp = decode_timestamps(record['created_at'])[0]
+    return Row(record['name'], Stamp.parse(stamp.internal), record['size'],
+               record['content_type'], record['etag'],
+               bool(record['deleted']))
+
+
+class Database:
+    """
+    One replica of a container, or of a shard of it.
+
+    :param broker: a ``ContainerBroker``
+    :param device: the name of the device it is on
+    :param site: the name of this site
+    :param mode: of a user's container, a text
+    """
+
+    def __init__(self, broker, device, site, mode=''):
+        self.broker = broker
+        self.device = device
+        self.site = site
+        root = broker.root_container
+        self.hidden = root.startswith(RESERVED)
+        self.account = broker.root_account
+        self.container = user_container(root) if self.hidden else root
+        self.hidden_container = root if self.hidden else None
+        self.id = broker.get_info()['id']
+        self.mode = mode
+
+    def __str__(self):
+        return '%s/%s on %s' % (self.account, self.broker.container,
+                                self.device)
+
+    def items(self, after, limit=PAGE):
+        """
+        :param after: a ROWID
+        :returns: (ROWID, when it was made in Unix time, ``Item`` or None if
+            it is none) of each row that follows it
+        """
+        found = []
+        for record in self.broker.get_items_since(after, limit):
+            row = _row(record)
+            found.append((record['ROWID'], row.stamp.seconds,
+                          self._item(record['ROWID'], row)))
+        return found
+
+    def _item(self, rowid, row):
+        if row.deleted:
+            return None
+        try:
+            if not self.hidden:
+                return self._null(rowid, row)
+            for keys in (WriteRepairKeys, ReadRepairKeys):
+                if row.name.startswith(keys.all_versions):
+                    return Item(rowid, row, entry_of(
+                        row, keys.parse(row.name)), keys)
+        except ValueError as err:
+            self.broker.logger.warning('%s: row %d: %s', self, rowid, err)
+        return None
+
+    def _null(self, rowid, row):
+        etag, ours = parameters_of(row.etag)
+        if ours:
+            return None
+        version = Version.after((), row.stamp, self.site)
+        return Item(rowid, row, Entry(row.name, version, row.size, etag,
+                                      row.content_type, plain=True), None)
+
+    @property
+    def is_whole(self):
+        """Whether it has the rows of all names, and not those of a shard."""
+        # What the broker knows of files it may know from before.
+        return len(get_db_files(self.broker.db_file)) == 1 and \
+            self.broker.is_root_container() and \
+            self.broker.get_db_state() == UNSHARDED
+
+    def rows(self, query):
+        """
+        :param query: a ``Query``
+        :returns: a list of each ``Row`` that it has
+        """
+        asked = query.parameters()
+        found = self.broker.list_objects_iter(
+            int(asked.get('limit', ALL)), asked.get('marker', ''),
+            asked.get('end_marker', ''), asked.get('prefix', ''), None,
+            storage_policy_index=self.broker.storage_policy_index,
+            reverse='reverse' in asked, allow_reserved=True)
+        return [Row(name, Stamp.parse(stamp), size, content_type, etag)
+                for name, stamp, size, content_type, etag in found
+                if not query.exact or name == query.prefix]
+
+    def point(self, task):
+        """:returns: the ROWID up to which a task is done, or -1"""
+        # A copy of the database has another id and begins anew: its ROWIDs
+        # are its own.
+        return self.broker.get_sync(_SYNC % (self.id, task), incoming=False)
+
+    def save_point(self, task, point):
+        self.broker.merge_syncs([{
+            'remote_id': _SYNC % (self.id, task), 'sync_point': point}],
+            incoming=False)
+
+
+def _state(directory):
+    """What changes when anything is written to the databases there."""
+    state = []
+    with os.scandir(directory) as files:
+        for each in files:
+            if each.name.endswith(('.db', '.db.pending')):
+                found = each.stat()
+                state.append((each.name, found.st_mtime_ns, found.st_size))
+    return tuple(sorted(state))
+
+
+def _mode(broker):
+    """:returns: that of a container, empty if no versions are enabled"""
+    def said(name):
+        return broker.metadata.get(name, ('', ''))[0]
+    return said(MODE) if config_true_value(said(ENABLED)) else ''
+
+
+class Databases:
+    """
+    Finds them.
+
+    :param devices: the directory of all devices
+    :param site: the name of this site
+    :param mode_of: a function of the account and the name of a container: a
+        text, the mode if its versions are enabled, else empty; None if
+        nobody says
+    """
+
+    def __init__(self, devices, mount_check, site, logger, mode_of):
+        self.devices = devices
+        self.mount_check = mount_check
+        self.site = site
+        self.logger = logger
+        self._mode_of = mode_of
+        # By directory.
+        self._looked = {}
+        # Of the containers of shards, as they were said to be in this scan.
+        self._modes = {}
+
+    def __iter__(self):
+        for directory, looked in list(self._looked.items()):
+            yield from ((directory, each) for each in looked.followed)
+
+    def scan(self):
+        """Look for databases that are new, gone or enabled since."""
+        there, self._modes = {}, {}
+        for path, device, _ in audit_location_generator(
+                self.devices, DATADIR, '.db', mount_check=self.mount_check,
+                logger=self.logger):
+            there[os.path.dirname(path)] = device
+        for directory in set(self._looked) - set(there):
+            del self._looked[directory]
+        for directory, device in there.items():
+            try:
+                self._look(directory, device)
+            except BROKER_ERRORS as err:
+                self._looked.pop(directory, None)
+                self.logger.warning('%s is left out: %s', directory, err)
+
+    def state(self, directory):
+        """:returns: what differs when anything was written there, or None"""
+        try:
+            return _state(directory)
+        except OSError:
+            return None
+
+    def _look(self, directory, device):
+        state = _state(directory)
+        looked = self._looked.get(directory)
+        if looked is None or looked.state != state:
+            self._looked[directory] = self._looked_at(
+                directory, device, state, looked.followed if looked else ())
+
+    def _looked_at(self, directory, device, state, before):
+        """:returns: a ``_Looked``"""
+        name = os.path.basename(directory) + '.db'
+        broker = ContainerBroker(os.path.join(directory, name),
+                                 logger=self.logger)
+        hidden, mode = broker.root_container.startswith(RESERVED), ''
+        if hidden:
+            try:
+                user_container(broker.root_container)
+            except ValueError:
+                return _Looked(state, ())
+        elif broker.is_root_container():
+            mode = _mode(broker)
+        else:
+            # That its container gets versions does not change the shard.
+            state, mode = None, self._mode_of_root(broker)
+            if mode is None:
+                return _Looked(state, before)
+        if not (hidden or mode) or broker.is_deleted():
+            return _Looked(state, ())
+        known = {each.id: each for each in before}
+        found = [Database(each, device, self.site, mode)
+                 for each in broker.get_brokers()]
+        return _Looked(state, tuple(
+            known.get(each.id, each) for each in found))
+
+    def _mode_of_root(self, broker):
+        root = broker.root_account, broker.root_container
+        if root not in self._modes:
+            self._modes[root] = self._mode_of(*root)
+        return self._modes[root]

@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+The propagator: ``swift-init container-propagator start``.
+VERSIONING.md, §5.
+
+It runs beside the container servers, on each of their nodes, and follows the
+rows of versions in their databases: each other site is offered what is new
+and gets what it lacks. It also looks after pointers, null versions and purge
+markers. What it has not done when it dies, it or another finds again.
+"""
+
+import os
+import time
+from types import SimpleNamespace
+
+from swift.common.concurrency import GreenPool, Timeout, sleep, spawn
+from swift.common.daemon import Daemon, run_daemon
+from swift.common.recon import DEFAULT_RECON_CACHE_PATH
+from swift.common.ring import Ring
+from swift.common.ring.utils import is_local_device
+from swift.common.utils import (
+    EventletRateLimiter,
+    config_true_value,
+    dump_recon_cache,
+    get_logger,
+    parse_options,
+    whataremyips,
+)
+
+from swift_lightsync.versioning.core.clock import HybridClock
+from swift_lightsync.versioning.core.stamp import offset_of
+from swift_lightsync.versioning.rows.local_rows import NearRows
+from swift_lightsync.versioning.rows.rows import Rows
+from swift_lightsync.versioning.sites.databases import Databases
+from swift_lightsync.versioning.sites.local_data import LocalData, make_client
+from swift_lightsync.versioning.sites.peer_client import PeerClient
+from swift_lightsync.versioning.sites.peer_task import PeerTask
+from swift_lightsync.versioning.sites.propagator_options import (
+    PropagatorOptions,
+    SiteOptions,
+)
+from swift_lightsync.versioning.sites.sync_state import (
+    FILE,
+    KEY,
+    PeerLag,
+    SyncState,
+)
+from swift_lightsync.versioning.sites.task_runner import Lane
+from swift_lightsync.versioning.sites.upkeep_tasks import (
+    AdoptTask,
+    PurgeTask,
+    RepairTask,
+)
+from swift_lightsync.versioning.strategies.read_repair import ReadRepair
+from swift_lightsync.versioning.strategies.write_repair import WriteRepair
+
+SECTION = 'container-propagator'
+
+
+class VersionsPropagator(Daemon):
+    """
+    :param conf: of the section container-propagator, a dict
+    :param logger: Swift's; made if it is None
+    :param ring: of containers; loaded if it is None
+    :param swift: an InternalClient; made if it is None
+    :raises OptionError: if an option has a value that is not allowed
+    """
+
+    def __init__(self, conf, logger=None, ring=None, swift=None):
+        self.conf = conf
+        self.logger = logger or get_logger(conf, log_route=SECTION)
+        self.sites = SiteOptions.from_conf(conf)
+        self.options = PropagatorOptions.from_conf(conf)
+        self.ring = ring or Ring(conf.get('swift_dir', '/etc/swift'),
+                                 ring_name='container')
+        self.recon_file = os.path.join(
+            conf.get('recon_cache_path', DEFAULT_RECON_CACHE_PATH), FILE)
+        self._ips = whataremyips(
+            conf.get('ring_ip', conf.get('bind_ip', '0.0.0.0')))
+        self._port = int(conf.get('bind_port', 6201))
+        rank = self.sites.site_preference.index(self.sites.site)
+        self._clock = HybridClock(offset_of(rank, int.from_bytes(
+            os.urandom(4), 'big')), 0)
+        self._source = LocalData(swift or make_client(
+            conf.get('internal_client_conf_path'), SECTION))
+        self.databases = Databases(
+            conf.get('devices', '/srv/node'),
+            config_true_value(conf.get('mount_check', 'true')),
+            self.sites.site, self.logger, self._source.mode_of)
+        self.peer_tasks, self.upkeep = self._tasks()
+        self.lanes = [Lane(task, self.databases, self._ordinal, self.options,
+                           self.logger)
+                      for task in [*self.peer_tasks, *self.upkeep.values()]]
+
+    def _tasks(self):
+        peers = self.sites.peers()
+        options = self.options
+        upkeep = {
+            'adopt': AdoptTask(self._strategy, self.logger),
+            'repair': RepairTask(self._strategy, self._near_strategy,
+                                 options.repair_delay, self.logger),
+            'purge': PurgeTask(self.ring, list(peers), options.reclaim_age,
+                               self.logger)}
+        return [self._peer_task(peer) for peer in peers.values()], upkeep
+
+    def _peer_task(self, peer):
+        options = self.options
+        rate = EventletRateLimiter(options.max_bytes_per_second)
+        versions = EventletRateLimiter(options.max_versions_per_second)
+        client = PeerClient(peer, self.sites.site, options,
+                            lambda size: rate.wait(incr_by=size))
+        return PeerTask(client, self._source, options, self.logger,
+                        versions.wait)
+
+    def _strategy(self, database):
+        """:returns: the strategy of the container of a ``Database``"""
+        cls = ReadRepair if database.mode == 'read-repair' else WriteRepair
+        return self._strategy_of(cls, self._rows(database))
+
+    def _near_strategy(self, database):
+        """:returns: that of a replica, or None if it lacks what others have"""
+        ordinal, _ = self._ordinal(database)
+        if ordinal is None or not database.is_whole:
+            return None
+        return self._strategy_of(WriteRepair, NearRows(
+            database, self._rows(database), ordinal))
+
+    def _strategy_of(self, cls, rows):
+        return cls(rows, self._clock, self.sites.site,
+                   self.sites.site_preference, time.time)
+
+    def _rows(self, database):
+        app = SimpleNamespace(container_ring=self.ring,
+                              conn_timeout=self.options.conn_timeout,
+                              node_timeout=self.options.node_timeout)
+        return Rows(app, self.logger, database.account, database.container,
+                    database.broker.storage_policy_index)
+
+    def _ordinal(self, database):
+        """:returns: its place among its container's replicas, how many"""
+        nodes = self.ring.get_nodes(database.broker.account,
+                                    database.broker.container)[1]
+        for ordinal, node in enumerate(nodes):
+            if node['device'] == database.device and any(
+                    is_local_device(self._ips, self._port,
+                                    node[kind + 'ip'], node[kind + 'port'])
+                    for kind in ('', 'replication_')):
+                return ordinal, len(nodes)
+        return None, len(nodes)
+
+    def run_once(self, *args, **kwargs):
+        """Do what is due, with the sites that answer."""
+        self.databases.scan()
+        # What has no row yet gets it first.
+        order = sorted(self.lanes,
+                       key=lambda lane: lane.task is not self.upkeep['adopt'])
+        order[0].run_all()
+        pool = GreenPool(len(order))
+        for lane in order[1:]:
+            pool.spawn(lane.run_all)
+        pool.waitall()
+        self.report()
+
+    def run_forever(self, *args, **kwargs):
+        """Follow the rows until SIGTERM."""
+        self._guarded(self.databases.scan)
+        for lane in self.lanes:
+            spawn(lane.run_forever)
+        scan_at = time.monotonic() + self.options.scan_interval
+        while True:
+            sleep(min(self.options.interval, self.options.scan_interval))
+            if time.monotonic() >= scan_at:
+                self._guarded(self.databases.scan)
+                scan_at = time.monotonic() + self.options.scan_interval
+            self._guarded(self.report)
+
+    def _guarded(self, step):
+        try:
+            step()
+        except (Exception, Timeout):
+            # Nothing is lost: the next look sees the same.
+            self.logger.exception('Unable to follow all containers')
+
+    def state(self):
+        """:returns: the ``SyncState`` of now"""
+        lags = {lane.task: lane.lag() for lane in self.lanes}
+
+        def error(task):
+            return task.error if lags[task].rows or \
+                task.backoff.failures else ''
+        return SyncState(
+            self.sites.site, time.time(), sum(1 for _ in self.databases),
+            self.upkeep['repair'].repaired, self.upkeep['purge'].removed,
+            tuple(PeerLag(task.name, lags[task].rows, lags[task].oldest,
+                          task.shipped, task.shipped_bytes,
+                          task.backoff.failures, task.backoff.until,
+                          error(task))
+                  for task in self.peer_tasks))
+
+    def report(self):
+        """Put into recon how far the other sites are behind."""
+        state = self.state()
+        dump_recon_cache({KEY: state.to_fields()}, self.recon_file,
+                         self.logger)
+        for peer in state.peers:
+            self.logger.update_stats('waiting.%s' % peer.site, peer.rows)
+
+
+def main():
+    """The console script swift-container-propagator."""
+    conf_file, options = parse_options(once=True)
+    run_daemon(VersionsPropagator, conf_file, section_name=SECTION, **options)
+
+
+if __name__ == '__main__':
+    main()

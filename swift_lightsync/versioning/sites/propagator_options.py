@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The options of [container-propagator] in container-server.conf."""
+
+import os
+from dataclasses import dataclass, fields
+from typing import Tuple
+
+from swift_lightsync.common.conf_options import OptionError, between, option
+from swift_lightsync.versioning.core.shipping import MAX_OFFERED
+from swift_lightsync.versioning.core.stamp import MAX_SITES
+from swift_lightsync.versioning.core.version import check_site
+from swift_lightsync.versioning.sites import sites_conf
+
+MOST = 10 ** 12
+
+
+@dataclass(frozen=True)
+class SiteOptions:
+    """
+    What the proxies of a site and its propagators have to agree on.
+
+    :param site: the name of this site
+    :param site_preference: of all sites, the preferred one first
+    :param sites_conf: the path of versioning-sites.conf
+    """
+    site: str
+    site_preference: Tuple[str, ...]
+    sites_conf: str
+
+    @classmethod
+    def from_conf(cls, conf):
+        """:raises OptionError: if a value is not allowed"""
+        site = option(conf, 'site', '', check_site)
+
+        def parse_preference(text):
+            sites = tuple(each.strip() for each in text.split(','))
+            for each in sites:
+                check_site(each)
+            if len(sites) > MAX_SITES or len(set(sites)) != len(sites) or \
+                    site not in sites:
+                raise ValueError('must be at most %d sites with commas '
+                                 'between them, each once, among them %s' %
+                                 (MAX_SITES, site))
+            return sites
+        return cls(site, option(conf, 'site_preference', '',
+                                parse_preference),
+                   conf.get('sites_conf') or os.path.join(
+                       conf.get('swift_dir', '/etc/swift'), sites_conf.FILE))
+
+    def peers(self):
+        """
+        :returns: a dict, from names to ``Peer``
+        :raises OptionError: if the file is not as it should be
+        """
+        try:
+            peers = sites_conf.load(self.sites_conf, self.site)
+        except ValueError as err:
+            raise OptionError(str(err)) from err
+        for name in peers:
+            if name not in self.site_preference:
+                raise OptionError('%s: [%s] is not in site_preference, which '
+                                  'is %s' % (self.sites_conf, name, ', '.join(
+                                      self.site_preference)))
+        return peers
+
+
+@dataclass(frozen=True)
+class PropagatorOptions:
+    """
+    :param interval: seconds between two looks at the rows of containers
+    :param scan_interval: seconds between two looks for new containers
+    :param concurrency: versions that are sent to one site at the same time
+    :param batch_size: versions that a site is asked about at once
+    :param handover_delay: seconds after which the server of another replica
+        does what the first one has not
+    :param repair_delay: seconds after which what was written is looked at
+    :param conn_timeout: seconds in which a site has taken a connection
+    :param node_timeout: seconds in which it takes each part of a request,
+        and answers
+    :param retry_delay: seconds for which a site that does not answer, and a
+        version that is not taken, are left alone; doubled each time
+    :param max_retry_delay: what these seconds end at
+    :param max_bytes_per_second: of data, to each site; 0: any
+    :param max_versions_per_second: to each site; 0: any
+    :param reclaim_age: seconds for which purge markers are kept
+    """
+    interval: float = 1.0
+    scan_interval: float = 30.0
+    concurrency: int = 8
+    batch_size: int = 100
+    handover_delay: float = 15.0
+    repair_delay: float = 10.0
+    conn_timeout: float = 2.0
+    node_timeout: float = 30.0
+    retry_delay: float = 1.0
+    max_retry_delay: float = 60.0
+    max_bytes_per_second: int = 0
+    max_versions_per_second: int = 0
+    reclaim_age: int = 604800
+
+    @classmethod
+    def from_conf(cls, conf):
+        """
+        :param conf: a dict of the section's options
+        :raises OptionError: if a value is not allowed
+        """
+        return cls(**{each.name: option(conf, each.name, each.default,
+                                        _PARSERS[each.name])
+                      for each in fields(cls)})
+
+
+_SECONDS = between(0.001, 3600, float)
+_PARSERS = {
+    'interval': _SECONDS,
+    'scan_interval': between(0.001, 86400, float),
+    'concurrency': between(1, 1000),
+    'batch_size': between(1, MAX_OFFERED),
+    'handover_delay': between(0, 86400, float),
+    'repair_delay': between(0, 86400, float),
+    'conn_timeout': _SECONDS,
+    'node_timeout': _SECONDS,
+    'retry_delay': _SECONDS,
+    'max_retry_delay': _SECONDS,
+    'max_bytes_per_second': between(0, MOST),
+    'max_versions_per_second': between(0, MOST),
+    'reclaim_age': between(0, MOST),
+}

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The body of a request of another site: head, data, trailer."""
+
+from hashlib import sha256
+
+from swift_lightsync.versioning.core.shipping import MAX_HEAD
+from swift_lightsync.versioning.core.signature import (
+    TRAILER,
+    SignatureError,
+    check,
+    trailer,
+)
+
+
+class Disconnected(Exception):
+    """A body that ends before its length."""
+
+
+def read_exactly(stream, size):
+    """
+    :returns: so many bytes
+    :raises Disconnected: if there are fewer
+    """
+    parts = []
+    while size:
+        part = stream.read(size)
+        if not part:
+            raise Disconnected('the body ends %d bytes too early' % size)
+        parts.append(part)
+        size -= len(part)
+    return b''.join(parts)
+
+
+def lengths(head, whole):
+    """
+    :param head: what the header says of the head's length, a text
+    :param whole: the length of the body, a number or None
+    :returns: bytes of the head, and of the data
+    :raises SignatureError: if they cannot be
+    """
+    if not head.isascii() or not head.isdigit() or len(head) > 9 or \
+            int(head) > MAX_HEAD:
+        raise SignatureError('the length of the head is %.40r, must be 0 to '
+                             '%d' % (head, MAX_HEAD))
+    if whole is None or whole < int(head) + TRAILER:
+        raise SignatureError('the length of the body is %s, must be at least '
+                             '%d' % (whole, int(head) + TRAILER))
+    return int(head), whole - int(head) - TRAILER
+
+
+class Data:
+    """
+    The data of a version, to be read like a file. The last of it is given
+    only when the trailer has shown that all of it is the sender's, so that
+    no server can take what is not for complete.
+
+    :param stream: of the request, after the head
+    :param length: bytes of data
+    :param key: of the sender
+    :param mac: of the request
+    """
+
+    def __init__(self, stream, length, key, mac):
+        self._stream = stream
+        self._left = length
+        self._key = key
+        self._mac = mac
+        self._digest = sha256()
+        self._verified = False
+
+    def read(self, size=-1):
+        """
+        :returns: at most so many bytes; none at the end
+        :raises SignatureError: if the data is not what was signed
+        :raises Disconnected: if it ends too early
+        """
+        if self._left and size:
+            most = self._left if size is None or size < 0 else size
+            chunk = self._stream.read(min(most, self._left))
+            if not chunk:
+                raise Disconnected('the data ends %d bytes too early' %
+                                   self._left)
+            self._left -= len(chunk)
+            self._digest.update(chunk)
+            if not self._left:
+                self.verify()
+            return chunk
+        if not self._left:
+            self.verify()
+        return b''
+
+    def verify(self):
+        """:raises SignatureError: unless all was read and is as signed"""
+        if self._verified:
+            return
+        if self._left:
+            raise SignatureError('%d bytes of data were not read' %
+                                 self._left)
+        found = read_exactly(self._stream, TRAILER)
+        check(trailer(self._key, self._mac, self._digest.hexdigest()), found,
+              'the data')
+        self._verified = True
+
+    def __iter__(self):
+        return iter(lambda: self.read(1 << 16), b'')

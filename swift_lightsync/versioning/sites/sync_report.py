@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+``swift-version-sync-report``: what the other sites lack, as the propagators
+of this node have recorded it.
+
+It exits with 0 if all is well, with 1 if something is not, and with 2 if it
+was called wrongly.
+"""
+
+import argparse
+import json
+import os
+import sys
+import time
+from configparser import ConfigParser, Error
+from dataclasses import dataclass
+from glob import glob
+from typing import Optional
+
+from swift.common.recon import DEFAULT_RECON_CACHE_PATH
+
+from swift_lightsync.common.node_arguments import UsageError, run, seconds
+from swift_lightsync.common.recon_record import ReconError
+from swift_lightsync.versioning.sites.propagator import SECTION
+from swift_lightsync.versioning.sites.sync_state import SyncState, read
+
+#: A propagator that has not reported for so many seconds does not run.
+SILENT_AFTER = 60
+MAX_SECONDS = 300
+
+
+@dataclass(frozen=True)
+class Found:
+    """
+    :param directory: a recon_cache_path
+    :param state: a ``SyncState``, or None
+    :param problem: why there is none, or ''
+    """
+    directory: str
+    state: Optional[SyncState]
+    problem: str = ''
+
+
+def _confs(paths):
+    for path in paths:
+        if os.path.isdir(path):
+            yield from sorted(glob(os.path.join(path, '*.conf')))
+        else:
+            yield path
+
+
+def directories(paths):
+    """
+    :param paths: of container-server confs, or directories of such
+    :returns: a list of recon_cache_paths, each once
+    :raises UsageError: if a conf cannot be used
+    """
+    found = []
+    for path in _confs(paths):
+        parser = ConfigParser(interpolation=None, strict=False)
+        try:
+            with open(path, encoding='utf8') as conf:
+                parser.read_file(conf)
+        except (OSError, UnicodeDecodeError, Error) as err:
+            raise UsageError('%s: %s' % (
+                path, getattr(err, 'strerror', None) or err))
+        if not parser.has_section(SECTION):
+            raise UsageError('%s: there is no section [%s]' % (path, SECTION))
+        found.append(parser.get(SECTION, 'recon_cache_path',
+                                fallback=DEFAULT_RECON_CACHE_PATH))
+    if not found:
+        raise UsageError('%s: no container-server.conf there' %
+                         ' '.join(paths))
+    return list(dict.fromkeys(found))
+
+
+def look(directory):
+    """:returns: what is ``Found`` in a recon_cache_path"""
+    try:
+        state = read(directory)
+    except (OSError, ReconError) as err:
+        return Found(directory, None, str(err))
+    return Found(directory, state, '' if state else
+                 'the propagator has never reported')
+
+
+def complaints(found, now, max_seconds):
+    """:returns: a list of texts: what is not well"""
+    texts = []
+    for each in found:
+        if each.problem:
+            texts.append('%s: %s' % (each.directory, each.problem))
+            continue
+        silent = now - each.state.updated
+        if silent > SILENT_AFTER:
+            texts.append('%s: the propagator has not reported for %d s' % (
+                each.directory, silent))
+        for peer in each.state.peers:
+            if peer.oldest is not None and now - peer.oldest > max_seconds:
+                texts.append('%s: site %s has lacked a version for %.1f s' % (
+                    each.directory, peer.site, now - peer.oldest))
+            if peer.failures:
+                texts.append('%s: site %s does not answer: %s' % (
+                    each.directory, peer.site, peer.error))
+    return texts
+
+
+def as_json(found, texts):
+    """:returns: the report as JSON"""
+    return json.dumps({'well': not texts, 'complaints': texts, 'nodes': [
+        {'recon_cache_path': each.directory, 'problem': each.problem,
+         'state': each.state and each.state.to_fields()}
+        for each in found]}, indent=2) + '\n'
+
+
+def as_text(found, texts, now):
+    """:returns: the report to be read"""
+    lines = []
+    for each in found:
+        if each.state is None:
+            continue
+        lines.append('%s: site %s, %d databases, %d pointers repaired, '
+                     '%d purge markers removed' % (
+                         each.directory, each.state.site,
+                         each.state.databases, each.state.repaired,
+                         each.state.purged))
+        for peer in each.state.peers:
+            lag = ('has all' if not peer.rows else
+                   'may lack %d, oldest %.1f s'
+                   % (peer.rows, now - (peer.oldest or now)))
+            lines.append('  site %s %s; shipped %d versions, %d bytes' % (
+                peer.site, lag, peer.shipped, peer.shipped_bytes))
+    lines += ['! ' + text for text in texts]
+    # A peer says what is in an error.
+    return ''.join(''.join(char if char.isprintable() else '?'
+                           for char in line) + '\n' for line in lines)
+
+
+def default_confs():
+    """:returns: as swift-init finds them: a conf, or a directory of such"""
+    path = os.path.join(os.environ.get('SWIFT_DIR', '/etc/swift'),
+                        'container-server')
+    return [path if os.path.isdir(path) else path + '.conf']
+
+
+def _parser():
+    parser = argparse.ArgumentParser(
+        prog='swift-version-sync-report',
+        description='Tell what the other sites lack of the versions here.',
+        epilog='Exits with 0: all is well; 1: something is not; 2: usage.')
+    parser.add_argument('confs', nargs='*', metavar='CONF',
+                        default=default_confs(),
+                        help='container-server.conf, or a directory of such '
+                        '(those in $SWIFT_DIR or /etc/swift)')
+    parser.add_argument('--json', action='store_true',
+                        help='print JSON instead of text')
+    parser.add_argument('--max-seconds', type=seconds, default=MAX_SECONDS,
+                        metavar='S', help='how old a version may be that a '
+                        'site lacks (%(default)s)')
+    return parser
+
+
+def _report(args):
+    now = time.time()
+    found = [look(directory) for directory in directories(args.confs)]
+    texts = complaints(found, now, args.max_seconds)
+    sys.stdout.write(as_json(found, texts) if args.json
+                     else as_text(found, texts, now))
+    return 1 if texts else 0
+
+
+def main(argv=None):
+    """
+    :param argv: the arguments; those of the process by default
+    :returns: the exit status
+    """
+    return run(_parser(), _report, argv)
+
+
+if __name__ == '__main__':
+    sys.exit(main())

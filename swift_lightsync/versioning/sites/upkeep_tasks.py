@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Tasks of the propagator for this site alone: pointers are looked at, null
+versions get their rows, purge markers that have served are removed. What a
+task is, peer_task tells.
+"""
+
+from swift.common.concurrency import Timeout
+from swift.common.direct_client import (
+    direct_delete_container_object,
+    direct_get_container,
+)
+from swift.common.exceptions import ClientException
+
+from swift_lightsync.versioning.core.keys import WriteRepairKeys
+from swift_lightsync.versioning.core.row_data import PURGE_MARKER, Kind
+from swift_lightsync.versioning.core.stamp import Stamp
+from swift_lightsync.versioning.rows.rows import RowsUnavailable
+from swift_lightsync.versioning.sites.databases import BROKER_ERRORS
+
+#: The container servers take names with null characters only with it.
+RESERVED_NAMES = {'X-Backend-Allow-Reserved-Names': 'true'}
+
+
+class _Upkeep:
+
+    delay = 0
+
+    def subject(self, item):
+        return None
+
+    def is_ready(self, now):
+        return True
+
+
+class RepairTask(_Upkeep):
+    """
+    The pointer auditor of Write-Repair (VERSIONING.md §5).
+
+    :param strategy: a function of a ``Database``
+    :param near: the same, of the strategy that sees what one replica has;
+        None where that would not be all
+    :param delay: seconds after which racing writers are through
+    """
+
+    name = '.repair'
+    of_hidden = True
+
+    def __init__(self, strategy, near, delay, logger):
+        self.delay = delay
+        self.repaired = 0
+        self._strategy = strategy
+        self._near = near
+        self._logger = logger
+
+    def wants(self, item):
+        return item.keys is WriteRepairKeys
+
+    def subject(self, item):
+        return item.entry.object
+
+    def run(self, database, items):
+        strategy = self._strategy(database)
+        rowids = {}
+        for item in items:
+            rowids.setdefault(item.entry.object, []).append(item.rowid)
+        for obj, found in rowids.items():
+            done = self._audit(database, strategy, obj)
+            yield from ((rowid, done) for rowid in found)
+
+    def _audit(self, database, strategy, obj):
+        """:returns: whether the pointer is right, as far as one can see"""
+        near = self._looks_right(database, obj)
+        if near:
+            return True
+        # A majority that was read may be without what looked wrong here.
+        return self._repair(database, strategy, obj) and (
+            near is None or self._looks_right(database, obj) is not False)
+
+    def _looks_right(self, database, obj):
+        """:returns: None where one replica does not tell"""
+        try:
+            near = self._near(database)
+            return near and near.is_right(obj)
+        except (RowsUnavailable, ValueError, *BROKER_ERRORS):
+            return None
+
+    def _repair(self, database, strategy, obj):
+        try:
+            if strategy.repair(obj):
+                self.repaired += 1
+                self._logger.increment('repaired')
+                self._logger.info('%s: the pointer of %r was repaired',
+                                  database, obj)
+        except RowsUnavailable as err:
+            self._logger.warning('%s: the pointer of %r is not looked at: %s',
+                                 database, obj, err)
+            return False
+        return True
+
+
+class AdoptTask(_Upkeep):
+    """
+    An object from before its container had versions gets its row: with it, it
+    goes to the other sites like any version.
+
+    :param strategy: a function of a ``Database``
+    """
+
+    name = '.adopt'
+    of_hidden = False
+
+    def __init__(self, strategy, logger):
+        self._strategy = strategy
+        self._logger = logger
+
+    def wants(self, item):
+        return True
+
+    def run(self, database, items):
+        strategy = self._strategy(database)
+        for item in items:
+            try:
+                strategy.adopt(item.entry.object)
+                yield item.rowid, True
+            except RowsUnavailable as err:
+                self._logger.warning('%s: %r gets no row: %s', database,
+                                     item.entry.object, err)
+                yield item.rowid, False
+
+
+class PurgeTask(_Upkeep):
+    """
+    A purge marker is removed when it is old, all peers have it, and so have
+    all replicas of the container: none can bring the version back.
+
+    :param ring: of containers
+    :param peers: the names of all peers
+    :param delay: seconds for which markers are kept
+    """
+
+    name = '.purge'
+    of_hidden = True
+
+    def __init__(self, ring, peers, delay, logger):
+        self.delay = delay
+        self.removed = 0
+        self._ring = ring
+        self._peers = peers
+        self._logger = logger
+
+    def wants(self, item):
+        return item.entry.kind is Kind.PURGE
+
+    def run(self, database, items):
+        shipped = min((database.point(peer) for peer in self._peers),
+                      default=None)
+        broker = database.broker
+        part, nodes = self._ring.get_nodes(broker.account, broker.container)
+        for item in items:
+            yield item.rowid, (
+                (shipped is None or item.rowid <= shipped)
+                and self._removed(broker, part, nodes, item.row))
+
+    def _removed(self, broker, part, nodes, row):
+        """:returns: whether the marker is gone or going everywhere"""
+        try:
+            for node in nodes:
+                _, found = direct_get_container(
+                    node, part, broker.account, broker.container, limit=1,
+                    prefix=row.name, headers=dict(RESERVED_NAMES))
+                if not found or found[0]['name'] != row.name or \
+                        found[0]['content_type'] != PURGE_MARKER:
+                    return False
+            for node in nodes:
+                direct_delete_container_object(
+                    node, part, broker.account, broker.container, row.name,
+                    headers={**RESERVED_NAMES,
+                             'X-Timestamp': str(Stamp(row.stamp.ticks + 1)),
+                             'X-Backend-Storage-Policy-Index':
+                                 str(broker.storage_policy_index)})
+        except (ClientException, OSError, Timeout) as err:
+            self._logger.warning('%s: a purge marker stays: %s', broker.path,
+                                 err)
+            return False
+        self.removed += 1
+        return True

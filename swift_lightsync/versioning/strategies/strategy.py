@@ -1,0 +1,295 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What Write-Repair and Read-Repair have in common (VERSIONING.md §4)."""
+
+import heapq
+import time
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import groupby, islice
+from operator import itemgetter
+from typing import Optional, Tuple
+
+from swift.common.constraints import CONTAINER_LISTING_LIMIT
+
+from swift_lightsync.versioning.core.row_data import (
+    Entry,
+    Pointer,
+    Row,
+    entry_of,
+)
+from swift_lightsync.versioning.core.stamp import Stamp
+from swift_lightsync.versioning.core.version import (
+    Vector,
+    Version,
+    check_site,
+    latest,
+)
+from swift_lightsync.versioning.rows.row_wire import Query
+
+#: Rows that are deleted at once.
+BATCH = 8
+#: Follows the null character, and no name of an object starts with less.
+_AFTER = '\x01'
+
+
+@dataclass(frozen=True)
+class Basis:
+    """
+    What a writer has read of an object. Read-Repair's has read nothing.
+
+    :param pointer: a ``Pointer``, or None
+    :param known: each ``Entry`` that was read, purged ones too
+    :param held: the stamp of its row in the user's container, or None
+    :param null: the ``Entry`` of a null version that has no row of its own
+        yet; it is in ``known`` too
+    :param listed: the ``Entry`` of which its row in the user's container
+        is, or None
+    """
+    object: str
+    pointer: Optional[Pointer] = None
+    known: Tuple[Entry, ...] = ()
+    held: Optional[Stamp] = None
+    null: Optional[Entry] = None
+    listed: Optional[Entry] = None
+
+    @property
+    def seen(self):
+        """All versions that were read."""
+        frontier = self.pointer.frontier if self.pointer else ()
+        return frontier + tuple(entry.version for entry in self.known)
+
+    @property
+    def latest(self):
+        """An ``Entry``, or None if none is known."""
+        found = list(self.known)
+        if self.pointer and self.pointer.latest:
+            found.append(self.pointer.latest)
+        return latest_entry(found)
+
+    def points_to(self, entry):
+        """Whether all that was read says that this is the latest."""
+        pointed = self.pointer.latest if self.pointer else None
+        shown = entry and not entry.version.deleted
+        return _identity(pointed) == _identity(entry) and \
+            not self.null and \
+            _identity(self.listed) == _identity(entry if shown else None)
+
+
+def _identity(entry):
+    return entry and (entry.version.id, entry.plain)
+
+
+def present(entries):
+    """:returns: a list of those that no purge has removed, newest first"""
+    purged = {entry.version.id for entry in entries if entry.purged}
+    kept = {entry.version.id: entry for entry in entries
+            if entry.version.id not in purged}
+    return [kept[stamp] for stamp in sorted(kept, reverse=True)]
+
+
+def latest_entry(entries):
+    """:returns: the ``Entry`` that reads are answered from, or None"""
+    kept = {entry.version.id: entry for entry in present(entries)}
+    found = latest(entry.version for entry in kept.values())
+    return found and kept[found.id]
+
+
+def objects_query(base, prefix, marker, end_marker, reverse):
+    """
+    :param base: what the names of all rows of versions start with
+    :param prefix: of objects' names, as are the markers; names of objects
+        that are markers are left out
+    :returns: the ``Query`` of the rows of objects' versions
+    """
+    ends = {False: (_AFTER, ''), True: ('', _AFTER)}[bool(reverse)]
+    return Query(True, base + prefix,
+                 base + marker + ends[0] if marker else '',
+                 base + end_marker + ends[1] if end_marker else '',
+                 reverse=reverse)
+
+
+class Strategy:
+    """
+    :param rows: ``Rows`` of the container
+    :param clock: ``HybridClock``
+    :param site: the name of this site
+    :param sites: site_preference
+    :param now: gives the wall time in seconds
+    :param lookup: how Read-Repair reads: 'full' or 'by-site'
+    """
+
+    #: of the names of rows
+    keys = None
+
+    def __init__(self, rows, clock, site, sites, now=time.time,
+                 lookup='full'):
+        if site not in sites:
+            raise ValueError('the site is %r, must be one of %s' %
+                             (site, ', '.join(sites)))
+        if lookup not in ('full', 'by-site'):
+            raise ValueError('the lookup is %r, must be full or by-site' %
+                             (lookup,))
+        self.rows = rows
+        self.clock = clock
+        self.site = check_site(site)
+        self.sites = tuple(sites)
+        self.now = now
+        self.lookup = lookup
+
+    def tick(self):
+        return self.clock.tick(self.now())
+
+    def new_version(self, basis, deleted=False):
+        """:returns: the ``Version`` of an update of this site, made now"""
+        return Version.after(basis.seen, self.tick(), self.site, deleted)
+
+    def data_name(self, entry):
+        """:returns: the name of its data in the hidden container"""
+        return self.keys.version(entry.object, entry.version)
+
+    def history(self, obj, marker=None, limit=None):
+        """
+        :param marker: a ``Stamp``
+        :returns: each ``Entry`` of an object that is older than the
+            marker, newest first; purged ones are left out
+        """
+        kept = [entry for entry in present(self.all_entries(obj))
+                if marker is None or entry.version.id < marker]
+        return kept[:limit]
+
+    def versions(self, prefix='', marker='', version_marker=None,
+                 end_marker='', limit=None, reverse=False):
+        """
+        :param version_marker: a ``Stamp``: what is listed after this
+            version of the object ``marker``; None: after the object
+        :returns: each ``Entry`` by name, then newest first (``reverse``:
+            the other way round)
+        """
+        found = self._rest(marker, version_marker, reverse) \
+            if version_marker else []
+        for _name, entries in self._objects(prefix, marker, end_marker,
+                                            limit, reverse):
+            if limit is not None and len(found) >= limit:
+                break
+            kept = present(entries)
+            found += reversed(kept) if reverse else kept
+        return found[:limit]
+
+    def _rest(self, obj, after, reverse):
+        if not reverse:
+            return self.history(obj, after)
+        return [entry for entry in reversed(self.history(obj))
+                if entry.version.id > after]
+
+    def current(self, prefix='', marker='', end_marker='', limit=None,
+                reverse=False):
+        """
+        :returns: the latest ``Entry`` of each object, by name; delete
+            markers too
+        """
+        entries = map(latest_entry, map(itemgetter(1), self._objects(
+            prefix, marker, end_marker, limit, reverse)))
+        return list(islice(filter(None, entries), limit))
+
+    def clear(self):
+        """
+        Remove what purged versions have left in the hidden container, so
+        that it can be deleted.
+
+        :returns: False if there are versions; then nothing is removed
+        """
+        names, query = [], Query(True)
+        for row in self._scan(query, None):
+            if self._is_version(row):
+                return False
+            names.append(row.name)
+        stamp = self.tick()
+        for start in range(0, len(names), BATCH):
+            self.rows.write(hidden_rows=[
+                Row(name, stamp, deleted=True)
+                for name in names[start:start + BATCH]])
+        return True
+
+    def _is_version(self, row):
+        return row.name.startswith(self.keys.all_versions) and \
+            not self.entry(row).purged
+
+    def _objects(self, prefix, marker, end_marker, limit, reverse):
+        """Pairs of a name and each ``Entry`` of the object, by name."""
+        scan = partial(self._scan, limit=limit)
+        hidden = groupby(map(self.entry, scan(objects_query(
+            self.keys.all_versions, prefix, marker, end_marker, reverse))),
+            key=lambda entry: entry.object)
+        listed = ((row.name, row) for row in scan(Query(
+            False, prefix, marker, end_marker, reverse=reverse)))
+        merged = heapq.merge(
+            ((name, 0, tuple(entries)) for name, entries in hidden),
+            ((name, 1, row) for name, row in listed),
+            key=itemgetter(0), reverse=reverse)
+        for name, parts in groupby(merged, key=itemgetter(0)):
+            entries, row = [], None
+            for _name, is_row, part in parts:
+                if is_row:
+                    row = part
+                else:
+                    entries += part
+            yield name, self.with_null(entries, row)
+
+    def _scan(self, query, limit):
+        """All rows of a query, a page at a time."""
+        size = CONTAINER_LISTING_LIMIT
+        if limit is not None:
+            size = min(size, limit + 100)
+        while True:
+            found, = self.rows.read(replace(query, limit=size))
+            yield from found
+            if len(found) < size:
+                return
+            query = replace(query, marker=found[-1].name)
+
+    def entry(self, row):
+        """:returns: the ``Entry`` that the row of a version says"""
+        entry = entry_of(row, self.keys.parse(row.name))
+        self.follow(entry, row.stamp)
+        return entry
+
+    def _one_of(self, obj, stamp, queries):
+        """
+        :param queries: of the rows that the version may have
+        :returns: the ``Entry`` of a version, or None; 1 round
+        """
+        listed = None
+        if stamp.is_of_a_filter:
+            found = self.rows.read(*queries)
+        else:
+            # It may be a null version without a row of its own.
+            *found, plain = self.rows.read(*queries,
+                                           Query(False, obj, exact=True))
+            listed = next(iter(plain), None)
+        entries = [self.entry(row) for rows in found for row in rows]
+        return next((entry for entry in self.with_null(entries, listed)
+                     if entry.version.id == stamp), None)
+
+    def follow(self, entry, *stamps):
+        """Let all later versions of this site be after what it has read."""
+        for stamp in stamps:
+            self.clock.follow(stamp)
+        self.clock.follow(entry.version.id)
+        for _site, stamp in entry.version.vector:
+            self.clock.follow(stamp)
+
+    def all_entries(self, obj):
+        """:returns: a list of each ``Entry`` of an object; 1 round"""
+        raise NotImplementedError
+
+    def with_null(self, entries, row):
+        """
+        :param entries: a list of each ``Entry`` that has a row
+        :param row: of the object in the user's container, or None
+        :returns: the list, and a null version that has no row of its own
+        """
+        raise NotImplementedError
+
+    def name_only(self, stamp, site):
+        """:returns: a ``Version`` of which no more than the id is known"""
+        return Version(stamp, site, Vector())

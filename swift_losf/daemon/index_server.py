@@ -1,0 +1,256 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+The index server of one device and storage policy.
+
+    python -m swift_losf.daemon.index_server \
+        --device-path /srv/node/d1 --policy 0
+
+Its socket is there at once, and is answered with UNAVAILABLE and the state of
+recovery until that is done. It ends when it is told to (SIGTERM), or when its
+index cannot go on; started again, it recovers.
+"""
+
+import _thread
+import argparse
+import contextlib
+import logging
+import os
+import signal
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import grpc
+import plyvel
+
+from swift_losf.format.layout import Layout
+from swift_losf.index.db import VersionError
+from swift_losf.index.index_lock import ServerError, locked
+from swift_losf.index.index_service import FATAL, IndexService
+from swift_losf.upkeep.recovery import is_lost, recover, set_aside
+from swift_losf.upkeep.sweeper import MAX_VOLUME_SIZE, Sweeper
+from swift_losf.volumes.space import FilesystemError
+
+#: of Linux, for the path of a socket
+MAX_SOCKET_PATH = 107
+#: calls that are answered at a time, and that may wait for it: the next ones
+#: are refused with RESOURCE_EXHAUSTED
+WORKERS = 8
+MAX_CALLS = 1024
+MAX_REQUEST = 2 ** 20
+#: seconds that calls may take that are under way when the server ends
+GRACE = 5.0
+#: seconds between two looks at the device: whether it is there, what is left
+TICK = 1.0
+
+logger = logging.getLogger(__name__)
+
+
+class Stopped(Exception):
+    """The server is to end before it has served."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """
+    :param sweep_interval: seconds between two rounds of the sweeper
+    :param sync_interval: seconds after which what has been written is made
+        durable: so much has to be scanned after a crash
+    :param max_volume_size: bytes from which on a volume gets no more records
+    :param mount_check: whether the device has to be mounted
+    """
+    sweep_interval: float = 5.0
+    sync_interval: float = 30.0
+    max_volume_size: int = MAX_VOLUME_SIZE
+    mount_check: bool = False
+
+
+@contextlib.contextmanager
+def listening(layout, service):
+    """
+    Serve on the socket, which only its owner may use.
+
+    REQUIRES: index.lock; so a socket that is there is a dead one's.
+    """
+    path = layout.socket
+    if len(os.fsencode(path)) > MAX_SOCKET_PATH:
+        raise ServerError('%s: a socket path must have at most %d bytes'
+                          % (path, MAX_SOCKET_PATH))
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(path)
+    server = grpc.server(
+        ThreadPoolExecutor(WORKERS, 'call'), (service.handler(),),
+        options=(('grpc.max_receive_message_length', MAX_REQUEST),
+                 ('grpc.so_reuseport', 0)),
+        maximum_concurrent_rpcs=MAX_CALLS)
+    mask = os.umask(0o177)
+    try:
+        server.add_insecure_port('unix:' + path)
+        server.start()
+    except RuntimeError as err:
+        raise ServerError('%s: cannot listen: %s' % (path, err)) from err
+    finally:
+        os.umask(mask)
+    try:
+        yield
+    finally:
+        # Not server.stop(GRACE), which waits for clients that do nothing.
+        service.close(GRACE)
+        server.stop(None).wait()
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(path)
+
+
+class IndexServer:
+    """
+    :param layout: a Layout
+    :param options: Options
+    """
+
+    def __init__(self, layout, options):
+        self.layout = layout
+        self.options = options
+        self.service = IndexService(self.fail)
+        self._stop = threading.Event()
+        self._failure = None
+
+    def stop(self):
+        """Have run() come to its end. Not for signal handlers."""
+        self._stop.set()
+
+    def stop_on(self, *numbers):
+        """Have these signals call stop(). REQUIRES: the main thread."""
+        for number in numbers:
+            # In a thread of its own: run() may be holding the Event's lock
+            # where the signal interrupts it, and would wait for itself.
+            signal.signal(number, lambda *_: _thread.start_new_thread(
+                self.stop, ()))
+
+    def fail(self, error):
+        """
+        Have run() come to its end, since the index cannot go on.
+
+        :param error: the exception
+        """
+        self._failure = self._failure or error
+        self._stop.set()
+
+    def run(self):
+        """
+        Recover, then serve until stop() or fail().
+
+        :returns: whether all went well
+        :raises ServerError: if it cannot be started
+        """
+        with locked(self.layout, self.options.mount_check) as hold:
+            try:
+                self._serve(hold)
+            except Stopped:
+                pass
+            except FATAL as err:
+                self.fail(err)
+            return self._conclude(hold)
+
+    def _serve(self, hold):
+        with contextlib.ExitStack() as at_end:
+            # At the end: calls, sweeper, index.
+            with listening(self.layout, self.service):
+                index = recover(self.layout, self._progress)
+                at_end.callback(self._close, index)
+                sweeper = Sweeper(hold.own, index,
+                                  self.options.sweep_interval, self.fail,
+                                  self.options.max_volume_size)
+                at_end.callback(sweeper.stop)
+                sweeper.start()
+                self.service.index = index
+                logger.info('%s: serving', self.layout.root)
+                self._tend(index, hold)
+
+    def _tend(self, index, hold):
+        """
+        Do what is to be done now and then, until stop(), or the device is
+        unmounted.
+        """
+        interval = self.options.sync_interval
+        synced = time.monotonic()
+        while not self._stop.wait(min(TICK, interval)):
+            if not hold.is_in_place():
+                logger.warning('%s is not there any more, the server ends',
+                               self.layout.root)
+                return
+            for ballast in hold.ballasts:
+                ballast.tend()
+            if time.monotonic() - synced >= interval:
+                synced = time.monotonic()
+                index.sync()
+
+    def _close(self, index):
+        try:
+            index.close()
+        except plyvel.Error as err:
+            self.fail(err)
+
+    def _progress(self, state):
+        if self._stop.is_set():
+            raise Stopped()
+        self.service.state = 'recovering: ' + state
+        logger.debug('%s: %s', self.layout.root, self.service.state)
+
+    def _conclude(self, hold):
+        error = self._failure
+        if error is None:
+            return True
+        logger.error('%s: the index cannot go on, the server ends; started '
+                     'again, it recovers: %s: %s', self.layout.index,
+                     type(error).__name__, error)
+        if is_lost(error) and hold.is_in_place():
+            set_aside(self.layout, error)
+        return False
+
+
+def _parse(argv):
+    parser = argparse.ArgumentParser(
+        prog='python -m swift_losf.daemon.index_server',
+        description='Serve the index of one device and storage policy.')
+    parser.add_argument('--device-path', required=True,
+                        help='where the device is mounted')
+    parser.add_argument('--policy', type=int, required=True,
+                        help='index of the storage policy')
+    parser.add_argument('--index-path',
+                        help='directory for the indexes on another device')
+    parser.add_argument('--sweep-interval', type=float,
+                        default=Options.sweep_interval,
+                        help='seconds between giving space back')
+    parser.add_argument('--sync-interval', type=float,
+                        default=Options.sync_interval,
+                        help='seconds between syncs of the index')
+    parser.add_argument('--max-volume-size', type=int,
+                        default=Options.max_volume_size,
+                        help='bytes from which on a volume gets no more '
+                        'records')
+    parser.add_argument('--mount-check', action='store_true',
+                        help='refuse a device path where nothing is mounted')
+    return parser.parse_args(argv)
+
+
+def main(argv=None):
+    """:returns: the exit status"""
+    args = _parse(argv)
+    logging.basicConfig(level=logging.INFO,
+                        format='%(asctime)s %(levelname)s %(message)s')
+    server = IndexServer(
+        Layout(args.device_path, args.policy, args.index_path),
+        Options(args.sweep_interval, args.sync_interval,
+                args.max_volume_size, args.mount_check))
+    server.stop_on(signal.SIGTERM, signal.SIGINT)
+    try:
+        return 0 if server.run() else 1
+    except (ServerError, VersionError, FilesystemError, OSError) as err:
+        print(err, file=sys.stderr)
+        return 1
+
+
+if __name__ == '__main__':
+    sys.exit(main())

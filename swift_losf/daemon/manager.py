@@ -1,0 +1,268 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+The manager of the index servers: ``swift-init object-losf start``.
+
+It runs one index server for each local device and policy that keeps its
+objects in volumes, for as long as the device is mounted and in the ring. A
+server holds its device: to take one that is mounted, ``umount --lazy`` it, and
+the server leaves within a second of the end of its last call.
+
+Statsd: ``index_server.start.<device>.<policy>`` counts starts, and
+``index_server.death.<device>.<policy>`` servers that nobody had told to end.
+Recon: object.recon has ``object_losf``: ``updated``, Unix time;
+``valid_until``, when it has been written again if the manager still runs, so
+that what is older says nothing; and ``index_servers``, a list of objects with
+
+    device, policy   its name, and the index of the policy
+    state            one of supervisor.State
+    pid, restarts    null if it does not run; how often it had died
+    files, bytes …   of keys.Statistics, or
+    error            why the server does not tell
+"""
+
+import os
+import signal
+import sys
+import time
+from dataclasses import dataclass
+
+from swift.common.concurrency import GreenPile, sleep, spawn
+from swift.common.daemon import Daemon, run_daemon
+from swift.common.recon import RECON_OBJECT_FILE
+from swift.common.ring.utils import is_local_device
+from swift.common.storage_policy import POLICIES
+from swift.common.utils import (
+    config_true_value,
+    dump_recon_cache,
+    get_logger,
+    load_pkg_resource,
+    parse_options,
+    whataremyips,
+)
+
+from swift_losf.daemon.supervisor import State, Supervised, command
+from swift_losf.diskfile.kvmanager import KVManager
+from swift_losf.errors import IndexUnavailable
+from swift_losf.format.layout import Layout
+from swift_losf.index.channel import check_path
+from swift_losf.index.index_client import IndexClient
+from swift_losf.mounts import Devices
+from swift_losf.options import LosfOptions, ManagerOptions
+
+SECTION = 'object-losf'
+RECON_KEY = 'object_losf'
+NO_ONCE = '%s serves for ever; it cannot be run once' % SECTION
+#: seconds between two looks at mounts, rings and children
+TICK = 0.5
+
+
+@dataclass(frozen=True, order=True)
+class Place:
+    """What one index server is for."""
+    device: str
+    policy_index: int
+
+    def __str__(self):
+        return '%s.%d' % (self.device, self.policy_index)
+
+
+@dataclass(frozen=True)
+class _Server:
+    supervised: Supervised
+    client: IndexClient
+
+
+def kv_policies(policies):
+    """
+    :param policies: StoragePolicies
+    :returns: a list of those that keep their objects in volumes
+    """
+    return [policy for policy in policies if issubclass(
+        load_pkg_resource('swift.diskfile', policy.diskfile_module),
+        KVManager)]
+
+
+class IndexServerManager(Daemon):
+    """
+    :param conf: of the section object-losf, a dict
+    :param logger: Swift's; made if it is None
+    :raises OptionError: if an option has a value that is not allowed
+    """
+
+    def __init__(self, conf, logger=None):
+        self.conf = conf
+        self.logger = logger or get_logger(conf, log_route=SECTION)
+        self.options = ManagerOptions.from_conf(conf)
+        self.losf_options = LosfOptions.from_conf(conf)
+        self.devices = Devices(
+            conf.get('devices', '/srv/node'),
+            config_true_value(conf.get('mount_check', 'true')))
+        self.swift_dir = conf.get('swift_dir', '/etc/swift')
+        self.ring_ip = conf.get('ring_ip', conf.get('bind_ip', '0.0.0.0'))
+        self.port = (None if int(conf.get('servers_per_port', '0') or 0)
+                     else int(conf.get('bind_port', 6200)))
+        self.recon_file = os.path.join(
+            conf.get('recon_cache_path', '/var/cache/swift'),
+            RECON_OBJECT_FILE)
+        self.policies = kv_policies(POLICIES)
+        self._rings = []
+        self._places = set()
+        self._servers = {}
+        self._stopping = False
+
+    def run_once(self, *args, **kwargs):
+        self.logger.error(NO_ONCE)
+        raise SystemExit(1)
+
+    def run_forever(self, *args, **kwargs):
+        """Run the index servers until SIGTERM."""
+        signal.signal(signal.SIGTERM, self._on_sigterm)
+        if not self.policies:
+            self.logger.warning(
+                'No storage policy has a diskfile_module that keeps objects '
+                'in volumes: there is nothing to do')
+        for policy in self.policies:
+            policy.load_ring(self.swift_dir)
+        reporter = spawn(self._report_forever)
+        try:
+            while not self._stopping:
+                self.tend(time.monotonic())
+                sleep(TICK)
+        finally:
+            reporter.kill()
+            self.stop()
+
+    def _on_sigterm(self, *args):
+        self._stopping = True
+
+    def _is_local(self, device, ips):
+        return any(is_local_device(ips, self.port, device[prefix + 'ip'],
+                                   device[prefix + 'port'])
+                   for prefix in ('', 'replication_'))
+
+    def _layout(self, place):
+        return Layout(self.devices.path(place.device), place.policy_index,
+                      self.losf_options.index_path)
+
+    def _has_socket(self, place):
+        try:
+            check_path(self._layout(place).socket)
+        except ValueError as err:
+            self.logger.error('no index server for %s: %s', place, err)
+            return False
+        return True
+
+    def _find_places(self, rings):
+        ips = whataremyips(self.ring_ip)
+        found = {Place(device['device'], int(policy))
+                 for policy, devices in zip(self.policies, rings)
+                 for device in devices
+                 if device and self._is_local(device, ips)}
+        return {place for place in found if self._has_socket(place)}
+
+    def places(self):
+        """:returns: the Places that the rings have for this node"""
+        try:
+            rings = [policy.object_ring.devs for policy in self.policies]
+        except Exception as err:
+            # Whatever is wrong with a ring, the servers have to run on.
+            self.logger.error('cannot read a ring, and go by the one before: '
+                              '%s', err)
+            return self._places
+        if not self._rings or any(new is not old for new, old in
+                                  zip(rings, self._rings)):
+            self._rings, self._places = rings, self._find_places(rings)
+        return self._places
+
+    def tend(self, now):
+        """Start, stop and watch the servers as is called for now."""
+        self.devices.refresh()
+        places = self.places()
+        for place in places - self._servers.keys():
+            self._add(place)
+        for place, server in list(self._servers.items()):
+            wanted = place in places
+            server.supervised.tend(
+                self.devices.presence(place.device) if wanted else None, now)
+            if not wanted and not server.supervised.pid:
+                del self._servers[place]
+
+    def command(self, place):
+        """:returns: the command line of the index server of a Place"""
+        return command(self._layout(place), self.options,
+                       self.losf_options.max_volume_size,
+                       self.devices.mount_check)
+
+    def _add(self, place):
+        self._servers[place] = _Server(
+            Supervised(str(place), self.command(place), self.options,
+                       self.logger),
+            IndexClient(self._layout(place).socket,
+                        self.losf_options.index_timeout,
+                        self.losf_options.index_retry_interval))
+
+    def stop(self):
+        """Stop all servers, and return when they have ended."""
+        supervised = [server.supervised for server in self._servers.values()]
+        give_up = time.monotonic() + 2 * self.options.stop_timeout
+        for each in supervised:
+            each.stop(time.monotonic())
+        while any(each.pid for each in supervised):
+            for each in supervised:
+                each.tend(None, time.monotonic())
+            if time.monotonic() > give_up:
+                self.logger.error(
+                    'left behind: index servers %s', ', '.join(
+                        '%s (pid %d)' % (each.name, each.pid)
+                        for each in supervised if each.pid))
+                break
+            sleep(TICK / 10)
+        self._servers.clear()
+        self.report()
+
+    def _report_forever(self):
+        while True:
+            self.report()
+            sleep(self.options.report_interval)
+
+    def report(self):
+        """Put what is seen of all servers into recon."""
+        pile = GreenPile(max(len(self._servers), 1))
+        for place, server in sorted(self._servers.items()):
+            pile.spawn(self._observe, place, server)
+        seen = list(pile)
+        now = time.time()
+        dump_recon_cache({RECON_KEY: {
+            'updated': now, 'valid_until': now + self.report_patience,
+            'index_servers': seen}}, self.recon_file, self.logger)
+
+    @property
+    def report_patience(self):
+        """Seconds that may be between two reports, if all goes well."""
+        return (2 * self.options.report_interval
+                + self.losf_options.index_timeout)
+
+    def _observe(self, place, server):
+        supervised = server.supervised
+        seen = {'device': place.device, 'policy': place.policy_index,
+                'state': supervised.state.value, 'pid': supervised.pid,
+                'restarts': supervised.restarts}
+        if supervised.state is State.RUNNING:
+            try:
+                seen.update(vars(server.client.statistics()))
+            except IndexUnavailable as err:
+                seen['error'] = str(err)
+        return seen
+
+
+def main():
+    """The console script swift-object-losf."""
+    conf_file, options = parse_options(once=True)
+    if options['once']:
+        sys.exit(NO_ONCE)
+    run_daemon(IndexServerManager, conf_file, section_name=SECTION,
+               **options)
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+One index server as a child process: started, watched, stopped.
+
+A server that dies is started again after a delay that doubles each time, until
+it has lived for longer than that. It gets SIGTERM when its parent dies, so
+that the next manager finds the index free.
+"""
+
+import ctypes
+import enum
+import os
+import re
+import signal
+import sys
+
+from swift.common.concurrency import spawn_n, subprocess
+
+PR_SET_PDEATHSIG = 1
+_LINE = re.compile(r'\S+ \S+ (DEBUG|INFO|WARNING|ERROR|CRITICAL) (.*)')
+_LONGEST_LINE = 8192
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+class State(enum.Enum):
+    """What an index server is doing, for recon."""
+    ABSENT = 'unmounted'
+    RUNNING = 'running'
+    STOPPING = 'stopping'
+    DELAYED = 'waiting to be restarted'
+
+
+def _die_with(parent):
+    """In a child, before exec: have the kernel end it with its parent."""
+    if (_libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+            or os.getppid() != parent):
+        os._exit(1)
+
+
+class Supervised:
+    """
+    :param name: for the log and statsd
+    :param argv: the command line of the server
+    :param options: ManagerOptions
+    :param logger: Swift's
+    """
+
+    def __init__(self, name, argv, options, logger):
+        self.name = name
+        self.restarts = 0
+        self.state = State.ABSENT
+        self._argv = argv
+        self._options = options
+        self._logger = logger
+        self._process = None
+        self._presence = None
+        self._delay = 0
+        #: when it was started, is to be killed, or to be started: by state
+        self._since = self._kill_at = self._start_at = 0
+
+    @property
+    def pid(self):
+        """Of the server; None if it does not run."""
+        return self._process.pid if self._process else None
+
+    def tend(self, presence, now):
+        """
+        Do what is to be done now; to be called often.
+
+        :param presence: of the device, as Devices.presence says
+        :param now: seconds of a monotonic clock
+        """
+        if self._process and self._process.poll() is not None:
+            self._ended(presence, now)
+        if self._process and presence != self._presence:
+            self.stop(now)
+        if self.state is State.STOPPING and now >= self._kill_at:
+            self._kill()
+        if not self._process:
+            if presence is None:
+                self.state = State.ABSENT
+            elif now >= self._start_at:
+                self._start(presence, now)
+            else:
+                self.state = State.DELAYED
+
+    def stop(self, now):
+        """Tell the server to end, and see to it in tend()."""
+        if self._process and self.state is not State.STOPPING:
+            self._logger.info('index server %s: stopping pid %d', self.name,
+                              self.pid)
+            self.state = State.STOPPING
+            self._kill_at = now + self._options.stop_timeout
+            self._process.terminate()
+
+    def _start(self, presence, now):
+        parent = os.getpid()
+        self._presence = presence
+        self._since = now
+        try:
+            self._process = subprocess.Popen(
+                self._argv, stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                cwd='/', preexec_fn=lambda: _die_with(parent))
+        except OSError as err:
+            self._logger.error('index server %s: cannot start: %s',
+                               self.name, err)
+            self._put_off(now)
+            return
+        self.state = State.RUNNING
+        self._logger.info('index server %s: started pid %d', self.name,
+                          self.pid)
+        self._logger.increment('index_server.start.%s' % self.name)
+        spawn_n(self._relay, self._process)
+
+    def _ended(self, presence, now):
+        # It may have noticed first that its device is not there any more.
+        asked = (self.state is State.STOPPING
+                 or presence != self._presence)
+        log = self._logger.info if asked else self._logger.error
+        log('index server %s: pid %d has ended with status %d', self.name,
+            self.pid, self._process.returncode)
+        self._process = None
+        if asked:
+            self._delay = self._start_at = 0
+            self.state = State.ABSENT
+        else:
+            self._logger.increment('index_server.death.%s' % self.name)
+            self.restarts += 1
+            self._put_off(now)
+
+    def _put_off(self, now):
+        options = self._options
+        if now - self._since > self._delay + options.restart_delay:
+            self._delay = 0
+        self._delay = min(2 * self._delay or options.restart_delay,
+                          options.max_restart_delay)
+        self._start_at = now + self._delay
+        self.state = State.DELAYED
+
+    def _kill(self):
+        self._logger.error(
+            'index server %s: pid %d has not ended within %g s; killing it',
+            self.name, self.pid, self._options.stop_timeout)
+        self._kill_at = float('inf')
+        self._process.kill()
+
+    def _relay(self, process):
+        """Log what the server says."""
+        with process.stderr as text:
+            while True:
+                line = text.readline(_LONGEST_LINE)
+                if not line:
+                    return
+                self._log(line.decode('utf8', 'backslashreplace').rstrip())
+
+    def _log(self, line):
+        match = _LINE.match(line)
+        level, text = match.groups() if match else ('WARNING', line)
+        getattr(self._logger, level.lower())('index server %s: %s',
+                                             self.name, text)
+
+
+def command(layout, options, max_volume_size, mount_check):
+    """
+    :param layout: of the device and policy
+    :param options: ManagerOptions
+    :param max_volume_size: of LosfOptions
+    :param mount_check: whether the device has to be mounted
+    :returns: the command line of their index server
+    """
+    argv = [sys.executable, '-m', 'swift_losf.daemon.index_server',
+            '--device-path', layout.device_path,
+            '--policy', str(layout.policy_index),
+            '--sweep-interval', repr(options.sweep_interval),
+            '--sync-interval', repr(options.sync_interval),
+            '--max-volume-size', str(max_volume_size)]
+    if mount_check:
+        argv.append('--mount-check')
+    if layout.index_path:
+        argv += ['--index-path', layout.index_path]
+    return argv

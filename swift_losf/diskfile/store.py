@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+What one device holds for one storage policy: its index and its volumes.
+
+Hashes are hex digits here, and suffixes their last three, as in Swift's paths.
+"""
+
+from contextlib import suppress
+from functools import partial
+
+from swift.common.concurrency import tpool
+
+from swift_losf.diskfile.vfile import VFileReader, VFileWriter, read_metadata
+from swift_losf.errors import IndexUnavailable
+from swift_losf.format.header import VolumeType
+from swift_losf.format.keys import MAX_SUFFIX, suffix_of
+from swift_losf.index.index_client import IndexClient
+from swift_losf.volumes.appender import Appender
+from swift_losf.volumes.volume import mark_quarantined
+
+
+def _suffix(number):
+    return '%03x' % number
+
+
+class Store:
+    """
+    :param layout: a :class:`Layout`
+    :param options: a :class:`LosfOptions`
+    :param logger: a logger
+    """
+
+    def __init__(self, layout, options, logger):
+        self.layout = layout
+        self.index = IndexClient(
+            layout.socket, options.index_timeout,
+            options.index_retry_interval, partial(
+                logger.error, 'Unavailable until swift-init object-losf runs '
+                'and it answers: %s'))
+        self._appenders = {
+            kind: Appender(layout, kind, options,
+                           partial(self.index.new_volume, kind))
+            for kind in VolumeType}
+
+    def list_partition(self, partition):
+        """:returns: a list of the suffixes that have files"""
+        return [_suffix(each) for each in
+                self.index.list_partition(partition)]
+
+    def list_suffix(self, partition, suffix):
+        """:returns: an iterator of (hash, a list of its files' names)"""
+        for object_hash, names in self.index.list_suffix(
+                partition, int(suffix, 16)):
+            yield object_hash.hex(), names
+
+    def list_onward(self, partition, suffix, limit):
+        """
+        List the suffixes from one on, so many hashes at most.
+
+        :returns: (a dict of suffixes to dicts of hashes to file names, the
+            suffix behind those that are complete: maybe the first)
+        """
+        first = int(suffix, 16)
+        hashes, more = self.index.list_onward(partition, first, limit)
+        end = suffix_of(hashes[-1][0]) if more else MAX_SUFFIX + 1
+        suffixes = {}
+        for object_hash, names in hashes:
+            number = suffix_of(object_hash)
+            if number < end:
+                suffixes.setdefault('%03x' % number, {})[
+                    object_hash.hex()] = names
+        return suffixes, end
+
+    def has_files(self, partition, suffix):
+        """Whether a suffix has files."""
+        return any(self.index.list_suffix(partition, int(suffix, 16),
+                                          limit=1))
+
+    def list_hash(self, partition, object_hash):
+        """:returns: a list of (name, Location) of the files of a hash"""
+        return self.index.list_hash(partition, bytes.fromhex(object_hash))
+
+    def open(self, where, location):
+        """
+        :param where: the ObjectPath of a data file
+        :param location: where the index says that it is
+        :returns: a :class:`VFileReader`
+        :raises FileNotFoundError: if it is no longer there
+        :raises OSError: if it is damaged
+        """
+        return VFileReader.open(self.layout, location,
+                                bytes.fromhex(where.object_hash), where.name)
+
+    def read_metadata(self, where, location):
+        """
+        :returns: a tuple of a file's metadata, and when it was written, ns
+        :raises OSError: as open
+        """
+        return read_metadata(self.layout, location,
+                             bytes.fromhex(where.object_hash), where.name)
+
+    def writer(self, extension, bytes_per_sync):
+        """
+        :param extension: of the file
+        :param bytes_per_sync: how much may be written without a sync
+        :returns: a :class:`VFileWriter`
+        """
+        kind = VolumeType.TOMBSTONES if extension == '.ts' \
+            else VolumeType.DATA
+        return VFileWriter(self._appenders[kind], bytes_per_sync,
+                           tpool.execute)
+
+    def register(self, where, name, pending):
+        """
+        Make a file that was written exist.
+
+        :param where: the ObjectPath of its hash directory
+        :param pending: what the writer's finish() returned
+        :returns: a list of (name, Location) of all files of the hash
+        :raises IndexUnavailable: if it does not exist, or may not
+        """
+        path = self.layout.volume(pending.location.volume)
+        try:
+            if not pending.is_in_place(path):
+                raise IndexUnavailable(
+                    '%s is not what has been written to: another device has '
+                    'been mounted' % path)
+            return self.index.register(
+                where.partition, bytes.fromhex(where.object_hash), name,
+                pending.location, pending.watermark())
+        finally:
+            pending.done()
+
+    def remove(self, partition, object_hash, names=()):
+        """
+        Remove files of a hash.
+
+        :param names: of the files; none: all of them
+        """
+        self.index.remove(partition, bytes.fromhex(object_hash), names)
+
+    def quarantine(self, where):
+        """
+        Put the files of a hash, or of all hashes of a suffix, into quarantine.
+
+        :param where: the ObjectPath of the hash or suffix
+        """
+        hashes = [where.object_hash] if where.object_hash else [
+            object_hash for object_hash, _ in self.list_suffix(
+                where.partition, where.suffix)]
+        for object_hash in hashes:
+            for _, location in self.list_hash(where.partition, object_hash):
+                # What cannot be marked cannot be read by a recovery either.
+                with suppress(OSError):
+                    mark_quarantined(self.layout, location)
+            self.index.quarantine(where.partition,
+                                  bytes.fromhex(object_hash))

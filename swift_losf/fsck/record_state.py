@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+What is at a place of a volume.
+"""
+
+import errno
+from dataclasses import dataclass
+
+from swift_losf.format.header import (
+    HEADER_LENGTH,
+    FormatError,
+    RecordHeader,
+    expect,
+)
+from swift_losf.volumes.volume import Found, location_of, pread, verify
+
+#: what a disk says about sectors that it cannot read
+UNREADABLE = (errno.EIO, errno.ENODATA, errno.EUCLEAN)
+
+
+@dataclass(frozen=True)
+class Probe:
+    """
+    What is at a place.
+
+    :param empty: whether there is nothing: zeros, or the end of the volume
+    :param header: the RecordHeader, if one of this place is there
+    :param found: the Found record, if it is valid
+    :param error: why not
+    """
+    empty: bool = False
+    header: RecordHeader = None
+    found: Found = None
+    error: str = ''
+
+
+def probe(fd, number, volume_header, offset, check_data):
+    """
+    :param fd: of a volume
+    :param number: of the volume
+    :param volume_header: its VolumeHeader; None if it is damaged: then the
+        record may be one that a client has put into its data
+    :param offset: in the volume
+    :param check_data: whether the data is to be verified too
+    :returns: a Probe
+    """
+    header = None
+    try:
+        raw = pread(fd, HEADER_LENGTH, offset)
+        if not any(raw):
+            return Probe(empty=True)
+        unpacked = RecordHeader.unpack(raw)
+        if volume_header:
+            tag = volume_header.tag(offset)
+            expect('the tag', unpacked.tag, tag, unpacked.tag == tag)
+        header = unpacked
+        return Probe(header=header, found=verify(
+            fd, location_of(number, offset, header), header, check_data))
+    except FormatError as err:
+        return Probe(header=header, error=str(err))
+    except OSError as err:
+        if err.errno not in UNREADABLE:
+            raise
+        return Probe(header=header, error=str(err))

@@ -1,0 +1,291 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Compares one volume with the entries of the index that point to it.
+
+Each entry is looked up at its place, which costs two reads and leaves out
+the data. Only what no valid record covers is searched for records.
+"""
+
+import os
+from dataclasses import replace
+
+from swift_losf.format import keys
+from swift_losf.format.header import (
+    VOLUME_HEADER_LENGTH,
+    FormatError,
+    VolumeType,
+    aligned,
+    expect,
+)
+from swift_losf.format.keys import VolumeState
+from swift_losf.format.name_code import durable_name
+from swift_losf.fsck.entry_order import Count
+from swift_losf.fsck.findings import Finding, Kind
+from swift_losf.fsck.record_state import UNREADABLE, probe
+from swift_losf.index.index import is_tombstone
+from swift_losf.volumes.header_repair import make_header
+from swift_losf.volumes.space import is_zero
+from swift_losf.volumes.volume import iter_records, read_header, try_flock
+
+
+def read_own_header(fd, number):
+    """
+    :returns: the VolumeHeader of a volume
+    :raises FormatError: if it has none, or that of another
+    """
+    header = read_header(fd)
+    expect('the number in the header', header.number, number,
+           header.number == number)
+    return header
+
+
+def compare_state(number, state, count, type_=None, end=None):
+    """
+    :param state: the VolumeState that the index has, or None
+    :param count: the Count of its entries
+    :param type_: of the volume, if it is there
+    :param end: where the volume ends, aligned, if it is there
+    :returns: an iterator of a Finding, if that is not right
+    """
+    if state is None and count == Count():
+        return
+    right = state or VolumeState(type_ or VolumeType.DATA,
+                                 VOLUME_HEADER_LENGTH, VOLUME_HEADER_LENGTH)
+    right = replace(right, type=type_ or right.type, files=count.files,
+                    bytes=count.bytes, dead_bytes=count.dead_bytes)
+    if end is not None:
+        end = max(end, VOLUME_HEADER_LENGTH)
+        right = replace(right, watermark=min(right.watermark, end),
+                        checkpoint=min(right.checkpoint, end))
+    if right != state:
+        names = [name for name in vars(right)
+                 if getattr(right, name) != getattr(state, name, None)]
+        yield Finding(Kind.STATISTICS, number, put=right, detail=', '.join(
+            '%s %s, not %s' % (name, getattr(right, name),
+                               getattr(state, name, 'known'))
+            for name in names))
+
+
+class VolumeCheck:
+    """
+    One volume.
+
+    :param check: the Check
+    :param fd: of the volume
+    :param number: of the volume
+    :param state: its VolumeState in the index, or None
+    :param count: the Count of its entries
+    :param set_aside: whether it was set aside
+    """
+
+    def __init__(self, check, fd, number, state, count, set_aside):
+        self.check = check
+        self.fd = fd
+        self.number = number
+        self.state = state
+        self.count = count
+        self.set_aside = set_aside
+        self.end = os.fstat(fd).st_size
+        self.free = try_flock(fd)
+        self.header = None
+        #: behind the last valid record, or what was searched for one
+        self.scanned = VOLUME_HEADER_LENGTH
+        #: behind the last record, also a damaged or dead one
+        self.covered = VOLUME_HEADER_LENGTH
+        #: the last space that is to be given back, where there is no record
+        self.dead = None
+
+    def run(self):
+        """:returns: an iterator of Findings"""
+        if not self.free:
+            self.check.totals.in_use.append(self.number)
+        header_finding = self._read_header()
+        yield from compare_state(
+            self.number, self.state, self.count,
+            self.header and self.header.type,
+            self.header and aligned(self.end, self.header.alignment))
+        if header_finding:
+            yield header_finding
+        for offset, entries in self.check.places.volume(self.number):
+            yield from self._advance(offset)
+            yield from self._look_at(offset, entries)
+            self.check.progress.step(len(entries))
+        yield from self._advance(self.end)
+
+    def _read_header(self):
+        """:returns: a Finding about the header, or None"""
+        try:
+            self.header = read_own_header(self.fd, self.number)
+            detail = 'the volume was set aside, and is sound'
+            if not self.set_aside:
+                return None
+        except (FormatError, OSError) as err:
+            if isinstance(err, OSError) and err.errno not in UNREADABLE:
+                raise
+            self.header = self._make_header()
+            detail = str(err)
+        if self.header:
+            return Finding(Kind.VOLUME_HEADER, self.number, 0,
+                           detail=detail, put=self.header)
+        if self.set_aside:
+            return None
+        return Finding(Kind.LOST_VOLUME, self.number, 0, detail=detail)
+
+    def _make_header(self):
+        for offset, entries in self.check.places.volume(self.number):
+            entry = entries[0]
+            found = entry.location and self._probe(offset).found
+            if found and found.header.hash == entry.hash:
+                type_ = VolumeType.TOMBSTONES if is_tombstone(
+                    found.name) else VolumeType.DATA
+                return make_header(self.check.layout, self.number, type_,
+                                   os.fstat(self.fd).st_mtime_ns, found)
+        return None
+
+    def _probe(self, offset):
+        return probe(self.fd, self.number, self.header, offset,
+                     self.check.check_data)
+
+    # The space between what the index knows.
+
+    def _advance(self, to):
+        if to <= self.scanned or not self.header:
+            return
+        suspects = []
+        try:
+            for found in iter_records(
+                    self.fd, self.header, self.scanned, to,
+                    lambda offset, _: suspects.append(offset)):
+                yield from self._missing(found)
+            for offset in suspects:
+                # It may be valid, and an entry point into its midst.
+                found = probe(self.fd, self.number, self.header, offset,
+                              True).found
+                if found and offset >= self.scanned:
+                    yield from self._missing(found)
+        except OSError as err:
+            if err.errno not in UNREADABLE:
+                raise
+            yield Finding(Kind.READ_ERROR, self.number, self.scanned,
+                          length=to - self.scanned, detail=str(err))
+            self.covered = max(self.covered, to)
+        yield from self._gaps(to)
+        self.scanned = max(self.scanned, to)
+
+    def _missing(self, found):
+        offset = found.location.offset
+        yield from self._gaps(offset)
+        yield self._missing_finding(found)
+        yield from self._cover(offset, found.location.length)
+
+    def _missing_finding(self, found):
+        self.check.totals.records += 1
+        return Finding(
+            Kind.MISSING, self.number, found.location.offset, found=found,
+            length=found.location.length,
+            detail='one in quarantine' if found.header.quarantined else '')
+
+    def _gaps(self, to):
+        start = max(self.covered, self.scanned)
+        if self.free and start < to and not is_zero(self.fd, start, to):
+            self.check.totals.gap_bytes += to - start
+            yield Finding(Kind.GAP, self.number, start, length=to - start)
+
+    def _cover(self, offset, length):
+        """A valid record."""
+        end = offset + length
+        if self.header:
+            end = aligned(end, self.header.alignment)
+        dead = self.dead
+        if dead and dead.offset < offset < dead.offset + dead.length:
+            yield Finding(Kind.DEAD_OVERLAP, self.number, dead.offset, dead,
+                          length=offset - dead.offset)
+        self.dead = None
+        self.scanned = max(self.scanned, end)
+        self.covered = max(self.covered, end)
+
+    def _cover_softly(self, entry):
+        """What has no valid record, but is not free either."""
+        end = entry.offset + entry.length
+        if self.header:
+            end = aligned(end, self.header.alignment)
+        self.covered = max(self.covered, end)
+
+    # What the index knows.
+
+    def _look_at(self, offset, entries):
+        seen = self._probe(offset)
+        if seen.found:
+            self.check.totals.records += 1
+            yield from self._valid(offset, entries, seen.found)
+            yield from self._cover(offset, seen.found.location.length)
+        elif offset < self.scanned:
+            for entry in entries:
+                yield Finding(Kind.INSIDE, self.number, offset, entry)
+        else:
+            yield from self._invalid(offset, entries, seen)
+
+    def _valid(self, offset, entries, found):
+        files = []
+        for entry in entries:
+            if entry.location and _is_of(entry, found):
+                files.append(entry)
+            elif entry.location:
+                yield Finding(Kind.OTHER_RECORD, self.number, offset, entry,
+                              found)
+        files.sort(key=lambda each: _rank(each, found))
+        dead = [each for each in entries if not each.location]
+        if files:
+            yield from self._known(offset, files[-1], found)
+            for entry in files[:-1] + dead:
+                yield Finding(Kind.TWICE, self.number, offset, entry)
+        elif not dead:
+            yield self._missing_finding(found)
+        elif dead[0].length != found.location.length:
+            yield Finding(Kind.DEAD_ENTRY, self.number, offset, dead[0],
+                          length=found.location.length)
+
+    def _known(self, offset, entry, found):
+        in_quarantine = entry.letter == keys.QUARANTINED
+        if found.header.quarantined and not in_quarantine:
+            yield Finding(Kind.NOT_QUARANTINED, self.number, offset, entry,
+                          found)
+        elif in_quarantine and not found.header.quarantined:
+            yield Finding(Kind.NOT_MARKED, self.number, offset, entry, found)
+
+    def _invalid(self, offset, entries, seen):
+        files = [each for each in entries if each.location]
+        for entry in files:
+            if seen.empty:
+                yield Finding(Kind.NO_RECORD, self.number, offset, entry)
+                continue
+            self._cover_softly(entry)
+            if entry.letter == keys.QUARANTINED:
+                self.check.totals.damaged_in_quarantine += 1
+            else:
+                yield Finding(Kind.DAMAGED, self.number, offset, entry,
+                              detail=seen.error, put=seen.header)
+        for entry in entries:
+            if not entry.location:
+                yield from self._invalid_dead(offset, entry, seen, files)
+
+    def _invalid_dead(self, offset, entry, seen, files):
+        if files and not seen.empty:
+            yield Finding(Kind.TWICE, self.number, offset, entry)
+            return
+        self._cover_softly(entry)
+        self.dead = entry
+
+
+def _is_of(entry, found):
+    """Whether an entry is that of a record, as who reads it sees it."""
+    return (entry.hash == found.header.hash
+            and entry.location == found.location
+            and entry.name in (found.name, durable_name(found.name)))
+
+
+def _rank(entry, found):
+    """Which of two entries of one record is to stay: the higher one."""
+    return (entry.letter == keys.QUARANTINED,
+            entry.partition == found.header.partition,
+            (entry.name != found.name) == found.header.durable)

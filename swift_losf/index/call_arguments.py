@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+What the calls of the index may be given. Whatever else they are given is
+refused with the field, its value, and what is allowed.
+"""
+
+from swift_losf.format import keys
+from swift_losf.format.header import (
+    HASH_LENGTH,
+    MAX_METADATA,
+    MAX_NAME,
+    VOLUME_HEADER_LENGTH,
+    FormatError,
+)
+
+
+class InvalidArgument(ValueError):
+    """A call that makes no sense: the field, its value, what is allowed."""
+
+
+def check(field, value, allowed, holds):
+    """:raises InvalidArgument: unless it holds"""
+    if not holds:
+        raise InvalidArgument('%s %r: must be %s' % (field, value, allowed))
+
+
+def check_range(field, value, low, high):
+    """:raises InvalidArgument: unless low <= value <= high"""
+    check(field, value, 'from %d to %d' % (low, high), low <= value <= high)
+
+
+def check_hash(partition, hash_):
+    """:raises InvalidArgument: unless these are a partition and a hash"""
+    check_range('partition', partition, 0, keys.MAX_PARTITION)
+    check('hash', hash_.hex(), '%d bytes' % HASH_LENGTH,
+          len(hash_) == HASH_LENGTH)
+
+
+def check_suffix(partition, suffix):
+    """:raises InvalidArgument: unless these are a partition and a suffix"""
+    check_range('partition', partition, 0, keys.MAX_PARTITION)
+    check_range('suffix', suffix, 0, keys.MAX_SUFFIX)
+
+
+def check_location(name, location):
+    """:raises InvalidArgument: unless a record of that name may be there"""
+    check_range('volume', location.volume, 1, keys.MAX_NUMBER)
+    check_range('offset', location.offset, VOLUME_HEADER_LENGTH,
+                keys.MAX_NUMBER)
+    check('offset', location.offset, 'a multiple of %d' % keys.SECTOR,
+          not location.offset % keys.SECTOR)
+    check_range('data_length', location.data_length, 0, keys.MAX_NUMBER)
+    check_range('metadata_length', location.metadata_length, 0, MAX_METADATA)
+    check_range('name_length', location.name_length, 1, MAX_NAME)
+    check('name_length', location.name_length,
+          '%d, the length of %r' % (len(name), name),
+          location.name_length == len(name))
+
+
+def file_key(partition, hash_, name):
+    """
+    :returns: the key of a file
+    :raises InvalidArgument: if it is not a name that a file can have
+    """
+    try:
+        return keys.file_key(partition, hash_, name)
+    except FormatError as err:
+        raise InvalidArgument(str(err)) from err

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A console over a real controller and archive, and a browser for it."""
+
+import asyncio
+import re
+import tempfile
+import unittest
+
+from aiohttp import CookieJar, FormData, TCPConnector
+from aiohttp.test_utils import TestClient, TestServer
+
+from cosbench.console import site
+from cosbench.console.gate import Gate
+from cosbench.console.lockout import Lockout
+from cosbench.console.sessions import Sessions
+from cosbench.controller.run_store import Archive
+from cosbench.controller.workload_queue import Controller
+from tests.unit.cosbench import results
+from tests.unit.cosbench.documents import operation, work, wrapped
+
+TOKEN = b'a token of the tests'
+READ = operation('containers=c(1);objects=u(1,9)', 'read')
+SHORT = wrapped(work(READ, 'workers="1" totalOps="1"'),
+                above='<storage type="mock"/>')
+EVIL = '<script>alert("1")</script>'
+_CSRF = re.compile(r'name="csrf" value="([^"]+)"')
+
+
+class Clock:
+
+    def __init__(self):
+        self.now = 1000.0
+
+    def __call__(self):
+        return self.now
+
+
+class SiteCase(unittest.IsolatedAsyncioTestCase):
+    """Nobody runs the queue: what is submitted waits."""
+
+    #: Contexts of TLS: the server's, and what its certificate is checked in.
+    tls, trust = None, True
+
+    async def asyncSetUp(self):
+        place = tempfile.TemporaryDirectory()
+        self.addCleanup(place.cleanup)
+        self.directory = place.name + '/archive'
+        self.archive = Archive(self.directory)
+        self.addCleanup(self.archive.close)
+        self.clock = Clock()
+        self.controller = Controller(self.archive, [])
+        server = TestServer(site.application(self.controller, TOKEN, Gate(
+            TOKEN, Sessions(self.clock), Lockout(self.clock))))
+        await server.start_server(ssl=self.tls)
+        self.client = TestClient(
+            server, cookie_jar=CookieJar(unsafe=True),
+            connector=TCPConnector(ssl=self.trust))
+        self.addAsyncCleanup(self.client.close)
+
+    async def finished(self, *documents):
+        """Runs that have ended, as an earlier controller left them."""
+        for document in documents:
+            run_id = self.archive.new(document['name'])
+            self.archive.finish({**document, 'id': run_id, 'history': []})
+        await self.controller.open()
+
+    async def ask(self, method, path, **options):
+        """
+        :returns: (status, text, fields of the header)
+        """
+        async with self.client.request(
+                method, path, allow_redirects=False, **options) as answer:
+            return answer.status, await answer.text(), answer.headers
+
+    async def ask_literally(self, path):
+        """
+        GET a path as it is: clients take .. out of it.
+
+        :returns: (status, text)
+        """
+        reader, writer = await asyncio.open_connection(
+            self.client.host, self.client.port)
+        cookie = '; '.join('%s=%s' % (each.key, each.value)
+                           for each in self.client.session.cookie_jar)
+        writer.write((
+            'GET %s HTTP/1.1\r\nHost: x\r\nCookie: %s\r\n'
+            'Connection: close\r\n\r\n' % (path, cookie)).encode())
+        answer = await reader.read()
+        writer.close()
+        return int(answer.split()[1]), answer.decode()
+
+    async def login(self, token=TOKEN.decode()):
+        return await self.ask('POST', '/login', data={'token': token})
+
+    async def csrf(self):
+        """
+        :returns: the token in the forms of who has logged in
+        """
+        _, text, _ = await self.ask('GET', '/submit')
+        return _CSRF.search(text).group(1)
+
+    async def submit(self, xml, csrf=None, do='submit', name=None, **more):
+        """Send the form of a workload, in a file if that has a name."""
+        form = FormData(quote_fields=False)
+        for key, value in {'csrf': csrf or await self.csrf(), 'do': do,
+                           'xml': '' if name else xml, **more}.items():
+            form.add_field(key, value)
+        form.add_field('file', xml if name else b'', filename=name or '',
+                       content_type='application/octet-stream')
+        return await self.ask('POST', '/submit', data=form)
+
+
+def evil():
+    """:returns: a result document with markup wherever there is text"""
+    document = results.tiny()
+    document.update(name=EVIL, description=EVIL, warnings=[EVIL], history=[],
+                    xml='<workload name="</textarea>%s"/>' % EVIL)
+    for stage in document['stages']:
+        stage.update(name=EVIL, id='s1-' + EVIL, reason=EVIL)
+        for each in stage['works']:
+            each.update(name=EVIL, reason=EVIL, counted=None, rampup=0,
+                        rampdown=0, rate=None, drivers=[{
+                            'name': EVIL, 'workers': 1, 'first': 0,
+                            'state': 'lost', 'reason': EVIL}])
+            for one in each['operations']:
+                one['name'] = EVIL
+                if one['tally']['first_start_us'] is not None:
+                    one['tally']['failures'] = {EVIL: 1}
+    document['drivers'] = [{
+        'name': EVIL, 'state': 'lost', 'reason': EVIL,
+        'cpu_percent_p95': None, 'loop_lag_ms_p99': None,
+        'clock_offset_s': None, 'operations_per_cpu_second': None}]
+    return document

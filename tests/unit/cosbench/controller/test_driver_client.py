@@ -1,0 +1,247 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The controller against what claims to be a driver."""
+
+import asyncio
+import json
+import time
+import unittest
+from unittest import mock
+
+from cosbench.controller import driver_client
+from cosbench.controller.core.plan import Address
+from cosbench.controller.driver_client import Denied, Driver, Gone, Lost
+from cosbench.controller.local import session
+from cosbench.controller.measured import Measured
+from cosbench.controller.share import Share
+from cosbench.driver.signature import NONCE, SIGNATURE, answer_signature
+from cosbench.engine.core.mission import Mission
+from tests.unit.cosbench.processes import KEY
+
+GOOD = {'instance': 'i', 'time': 0.0, 'cpu_seconds': 1.0}
+
+
+class Impostor:
+    """
+    A server that answers each request with what a function returns.
+
+    :param answer: a function of the request's nonce that returns bytes,
+        after which the connection is closed, or None to say nothing
+    """
+
+    def __init__(self, answer):
+        self.asked = 0
+        self._answer = answer
+
+    async def __aenter__(self):
+        self._server = await asyncio.start_server(self._serve, '127.0.0.1',
+                                                  0)
+        self.port = self._server.sockets[0].getsockname()[1]
+        return self
+
+    async def __aexit__(self, *args):
+        self._server.close()
+
+    async def _serve(self, reader, writer):
+        try:
+            head = (await reader.readuntil(b'\r\n\r\n')).decode()
+            self.asked += 1
+            nonce = next(line.split(': ')[1] for line in head.split('\r\n')
+                         if line.startswith(NONCE))
+            found = self._answer(nonce)
+            if found is None:
+                await reader.read()
+            else:
+                writer.write(found)
+                await writer.drain()
+        except (asyncio.IncompleteReadError, ConnectionError):
+            pass
+        finally:
+            writer.close()
+
+
+def response(body, nonce, status=200, key=KEY, more=''):
+    signature = answer_signature(key, status, nonce, body)
+    return ('HTTP/1.1 %d X\r\n%s: %s\r\n%sContent-Length: %d\r\n\r\n' % (
+        status, SIGNATURE, signature, more, len(body))).encode() + body
+
+
+def good(nonce):
+    return response(json.dumps(GOOD).encode(), nonce)
+
+
+def asked(answer, act, timeout=0.5):
+    """
+    :param act: a coroutine function of the ``Driver``
+    :returns: (what it returned, how often the server was asked)
+    """
+    async def run():
+        async with Impostor(answer) as server, session() as http:
+            driver = Driver(Address('d', 'd', 'http://127.0.0.1:%d'
+                                    % server.port), KEY, http, timeout)
+            return await act(driver), server.asked
+    return asyncio.run(run())
+
+
+async def status(driver):
+    return await driver.ask('GET', '/v1/status')
+
+
+class TestAsk(unittest.TestCase):
+
+    def test_a_signed_answer_is_taken(self):
+        self.assertEqual((GOOD, 1), asked(good, status))
+
+    def test_what_is_not_the_answer_of_the_driver_is_none(self):
+        body = json.dumps(GOOD).encode()
+        for answer in (
+                lambda nonce: response(body, nonce, key=b'another secret..'),
+                lambda nonce: response(body, 'f' * 32),
+                lambda nonce: good(nonce).replace(b'1.0', b'2.0'),
+                lambda nonce: good(nonce).replace(b' 200 ', b' 201 '),
+                lambda nonce: response(b'no json', nonce),
+                lambda nonce: response(b'[]', nonce),
+                lambda nonce: response(b'[' * 10 ** 5, nonce),
+                lambda nonce: b'HTTP/1.1 200 X\r\nContent-Length: 2\r\n'
+                b'\r\n{}',
+                lambda nonce: b'not HTTP at all\r\n\r\n',
+                lambda nonce: good(nonce)[:-1],
+                lambda nonce: b'', lambda nonce: None):
+            with self.assertRaises(Gone):
+                asked(answer, status)
+
+    def test_a_refusal_is_not_the_end_of_a_driver(self):
+        def refuse(nonce):
+            return response(b'{"error": "no"}', nonce, 409)
+        with self.assertRaisesRegex(Denied, 'no') as caught:
+            asked(refuse, status)
+        self.assertEqual(409, caught.exception.status)
+
+    def test_no_redirect_is_followed(self):
+        def redirect(nonce):
+            return response(b'{"error": "there"}', nonce, 307,
+                            more='Location: /v1/other\r\n')
+        with self.assertRaises(Denied):
+            asked(redirect, status)
+
+    def test_an_answer_without_end_is_not_read_to_its_end(self):
+        with mock.patch.object(driver_client, 'MAX_ANSWER', 1000), \
+                self.assertRaisesRegex(Gone, 'more than 1000 bytes'):
+            asked(lambda nonce: response(b' ' * 1001, nonce), status)
+
+    def test_a_driver_is_lost_after_its_timeout_not_before(self):
+        async def insist(driver):
+            begin = time.monotonic()
+            try:
+                await driver.insist('GET', '/v1/status')
+            except Lost as err:
+                return time.monotonic() - begin, str(err)
+        (seconds, reason), tries = asked(lambda nonce: b'', insist, 1.0)
+        self.assertGreater(tries, 2)
+        self.assertGreater(seconds, 0.5)
+        self.assertLess(seconds, 5)
+        self.assertIn('driver d did not answer for 1 s', reason)
+
+    def test_one_whose_fate_is_known_is_not_waited_for(self):
+        async def insist(driver):
+            # It ends while it is asked.
+            with mock.patch.object(driver_client, 'PAUSE', 0.01):
+                asked = asyncio.ensure_future(
+                    driver.insist('GET', '/v1/status'))
+                while not tries:
+                    await asyncio.sleep(0.01)
+                driver.fate = 'its process 7 ended, killed by signal 9'
+                with self.assertRaises(Lost) as caught:
+                    await asked
+            return str(caught.exception)
+        tries = []
+        reason, _ = asked(lambda nonce: tries.append(1) or b'', insist, 3600)
+        self.assertEqual('driver d: its process 7 ended, killed by signal 9',
+                         reason)
+
+    def test_one_good_answer_is_enough(self):
+        answers = [b'', b'junk', None]
+
+        def answer(nonce):
+            return answers.pop(0) if len(answers) > 1 else good(nonce)
+
+        async def insist(driver):
+            return await driver.insist('GET', '/v1/status')
+        self.assertEqual((GOOD, 3), asked(answer, insist, 5.0))
+
+
+class TestOffset(unittest.TestCase):
+
+    def test_another_clock_is_measured_and_left_as_it_is(self):
+        def ahead(nonce):
+            return response(json.dumps({
+                **GOOD, 'time': time.time() + 1000}).encode(), nonce)
+
+        async def measure(driver):
+            return (await driver.measure())[0]
+        offset, tries = asked(ahead, measure, 5.0)
+        self.assertAlmostEqual(1000, offset.seconds, delta=0.5)
+        self.assertGreater(offset.round_trip, 0)
+        self.assertEqual(driver_client.TRIPS, tries)
+
+    def test_a_driver_that_shows_no_time_is_lost(self):
+        async def measure(driver):
+            with self.assertRaisesRegex(Lost, 'driver d: status.time'):
+                await driver.measure()
+        for time_shown in ({}, {'time': 'x'}, {'time': -1},
+                           {'time': int('9' * 400)}):
+            body = json.dumps(time_shown).encode()
+            asked(lambda nonce: response(body, nonce), measure)
+
+
+class TestReports(unittest.TestCase):
+
+    def test_a_state_that_is_none_loses_the_driver(self):
+        for wrong in {}, {'state': 'x', 'reason': ''}, {'state': []}:
+            driver = mock.Mock(insist=mock.AsyncMock(return_value=wrong),
+                               offset=None)
+            share = Share(driver, Mission('m', '', 0, 0, 0, 1, 1),
+                          Measured(5))
+            for act in (share.submit, lambda: share.start(0.0), share.news):
+                with self.assertRaisesRegex(Lost, 'no answer'):
+                    asyncio.run(act())
+
+    def test_what_is_no_report_loses_the_driver(self):
+        report = {'sequence': 1, 'elapsed': 1.0, 'counted': 1.0,
+                  'operations': {}, 'timeline': {'interval': 5,
+                                                 'operations': {}},
+                  'used': {'operations': 1, 'volume': 1}, 'aborted': 0,
+                  'late': {'operations': 0, 'failed': 0, 'seconds': 0.0},
+                  'health': {'cpu_percent_p95': 1.0,
+                             'loop_lag_ms_p99': None}}
+
+        def news(found, state='running'):
+            share = Share(mock.Mock(), Mission('m', '', 0, 0, 0, 1, 1),
+                          Measured(5))
+            share._understand({'state': state, 'reason': '',
+                               'report': found}, share._take)
+            return share.sequence
+        self.assertEqual(1, news(report))
+        self.assertEqual(0, news(None))
+        for change in ({'sequence': 'x'}, {'operations': []},
+                       {'operations': {'op1': {}}}, {'timeline': None},
+                       {'timeline': {'interval': 7, 'operations': {}}},
+                       {'used': {}}, {'aborted': 'x'}, {'late': {}},
+                       {'health': None},
+                       {'health': {'cpu_percent_p95': 'x'}},
+                       {'counted': -1}, {'resent': -1}, {'resent': None}):
+            with self.subTest(change), self.assertRaises(Lost):
+                news({**report, **change})
+        for key in report:
+            if key != 'elapsed':
+                less = {each: report[each] for each in report if each != key}
+                with self.subTest(key), self.assertRaises(Lost):
+                    news(less)
+        for found in ('x', [], 7):
+            with self.subTest(found), self.assertRaises(Lost):
+                news(found)
+        with self.assertRaises(Lost):
+            news(None, 'no such state')
+
+
+if __name__ == '__main__':
+    unittest.main()

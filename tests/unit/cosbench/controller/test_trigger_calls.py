@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Triggers of runs: when they run, on which drivers, and what is told."""
+
+import signal
+import unittest
+
+from cosbench.controller.trigger_calls import OFF
+from tests.unit.cosbench.controller import test_controller
+from tests.unit.cosbench.documents import operation, work
+from tests.unit.cosbench.driver.scripts import HOLD, Scripts, wait_for_end
+from tests.unit.cosbench.processes import Listener, cosbench
+from tests.unit.cosbench.test_run_command import RunCase
+
+READ = operation('containers=c(1);objects=c(1)', 'read')
+SHORT = work(READ, 'workers="2" totalOps="4"')
+#: Scripts begin meanwhile.
+SOME = work(READ, 'workers="2" runtime="5"')
+LONG = work(READ, 'workers="2" runtime="3600"')
+#: Write down the beginning, and that it was told to end.
+MARK = "trap 'echo -$1 >> marks; exit' TERM; echo +$1 >> marks; " \
+    'sleep 1000 & wait'
+
+
+def document(*stages, trigger=''):
+    """
+    :param stages: (trigger, works); no trigger: empty
+    """
+    return '<workload name="n" %s><storage type="mock"/><workflow>%s' \
+        '</workflow></workload>' % (_attribute(trigger), ''.join(
+            '<workstage name="s" %s>%s</workstage>' % (_attribute(each), text)
+            for each, text in stages))
+
+
+def _attribute(trigger):
+    return trigger and 'trigger="%s"' % trigger
+
+
+def of_triggers(found):
+    """:returns: those of its warnings that are of triggers"""
+    return [each for each in found['warnings'] if 'trigger' in each]
+
+
+class TestRuns(RunCase):
+
+    def setUp(self):
+        super().setUp()
+        self.scripts = Scripts(self)
+
+    def run_it(self, text, **kwargs):
+        """:returns: the warnings of triggers in the result"""
+        super().run_it(text, '--triggers', self.scripts.root, **kwargs)
+        return of_triggers(self.document)
+
+    def test_one_runs_once_a_host_and_as_long_as_its_stage_or_workload(self):
+        self.scripts.write('mark', MARK)
+        self.assertEqual([], self.run_it(document(
+            ('mark(1)', SOME), ('', SHORT), ('mark(3)', SHORT + SOME),
+            trigger='mark(all)'), drivers=3))
+        marks = self.scripts.lines('marks')
+        self.assertEqual(['+1', '-1', '+3', '-3'],
+                         [mark for mark in marks if 'all' not in mark])
+        self.assertEqual('-all', marks[-1])
+        self.assertLess(marks.index('+all'), marks.index('-1'))
+        self.assertEqual(6, len(marks))
+
+    def test_one_that_fails_or_is_not_there_is_a_warning(self):
+        self.scripts.write('fail', 'echo no disk; exit 3')
+        warnings = self.run_it(document(
+            ('fail(x, y)', SOME), ('other', SHORT)))
+        self.assertEqual(2, len(warnings), warnings)
+        self.assertEqual('driver driver1: trigger fail(x,y): exit status 3: '
+                         'no disk', warnings[0])
+        self.assertRegex(warnings[1], r"driver driver1: trigger other\(\): "
+                         "trigger='other': must be an executable file")
+
+    def test_a_directory_that_is_not_there_is_refused(self):
+        done = cosbench(*self.arguments(document(('', SHORT)), '--triggers',
+                                        self.scripts.path('other')))
+        self.assertEqual(2, done.returncode)
+        self.assertIn('--triggers=', done.stderr)
+
+
+class TestControllers(test_controller.ControllerCase):
+
+    number = 1
+
+    def setUp(self):
+        super().setUp()
+        self.scripts = Scripts(self)
+        self.scripts.write('hold', HOLD)
+
+    def start(self):
+        """Have another driver, which runs triggers."""
+        self.drivers.append(Listener(self, 'driver', '--triggers',
+                                     self.scripts.root))
+        self.controller.kill()
+        self.controller.arguments += (
+            '--driver', 'd2=' + self.drivers[1].url)
+        self.controller.start()
+
+    def submit(self, *stages):
+        return self.client.submit(document(*stages))
+
+    def test_where_none_run_that_is_said(self):
+        run_id = self.submit(('hold', SHORT))
+        found = self.client.wait_until(run_id, 'finished')
+        self.assertEqual([OFF], of_triggers(found))
+
+    def test_a_workload_without_triggers_needs_none(self):
+        run_id = self.submit(('', SHORT))
+        found = self.client.wait_until(run_id, 'finished')
+        self.assertEqual([], of_triggers(found))
+
+    def test_where_some_run_them_the_others_are_named(self):
+        self.start()
+        run_id = self.submit(('hold', LONG))
+        pids = self.scripts.pids()
+        self.client.ask('POST', '/v1/workloads/%s/cancel' % run_id)
+        found = self.client.wait_until(run_id, 'cancelled')
+        self.assertEqual([OFF + ' on d1'], of_triggers(found))
+        wait_for_end(*pids)
+
+    def test_none_outlives_its_controller(self):
+        self.start()
+        self.submit(('hold', LONG))
+        pids = self.scripts.pids()
+        self.controller.kill(signal.SIGKILL)
+        wait_for_end(*pids)
+
+    def test_the_next_run_ends_what_an_earlier_one_has_left(self):
+        self.controller.arguments += ('--lease', '3600')
+        self.start()
+        self.submit(('hold', LONG))
+        pids = self.scripts.pids()
+        self.controller.kill(signal.SIGKILL)
+        self.controller.start()
+        run_id = self.submit(('', SHORT))
+        self.client.wait_until(run_id, 'finished')
+        wait_for_end(*pids)
+
+
+if __name__ == '__main__':
+    unittest.main()

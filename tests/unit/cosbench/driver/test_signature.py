@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Signatures: what holds, and that nothing else does."""
+
+import os
+import re
+import unittest
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cosbench.driver import signature
+from cosbench.driver.signature import (
+    DIGEST,
+    NONCE,
+    SIGNATURE,
+    TIME,
+    Gate,
+    Head,
+    Nonces,
+    Refused,
+    answer_signature,
+    check_answer,
+    request_fields,
+)
+
+SECRET, NOW = b'0123456789abcdef', 1700000000
+NONCES = '000102030405060708090a0b0c0d0e0f'
+
+
+def head(method='GET', target='/v1/status', body=b'', secret=SECRET,
+         now=NOW, nonce=NONCES, **changed):
+    fields = request_fields(secret, method, target, body, now, nonce)
+    return Head(method, target, {**fields, **changed})
+
+
+class TestRequests(unittest.TestCase):
+
+    def refused(self, sent, reason, now=NOW, gate=None):
+        with self.assertRaisesRegex(Refused, reason):
+            (gate or Gate(SECRET)).check_head(sent, now)
+
+    def test_what_is_signed_passes_once(self):
+        gate = Gate(SECRET)
+        gate.check_head(head(), NOW)
+        self.refused(head(), 'was here before', gate=gate)
+
+    def test_the_example_of_the_protocol_is_right(self):
+        path = os.path.join(os.path.dirname(os.path.dirname(
+            signature.__file__)), 'PROTOCOL.md')
+        with open(path, encoding='utf8') as stream:
+            example, = re.findall('`([0-9a-f]{64})`', stream.read())
+        self.assertEqual(example, head().fields[SIGNATURE])
+
+    def test_each_field_must_be_there(self):
+        for key in (TIME, NONCE, DIGEST, SIGNATURE):
+            fields = dict(head().fields)
+            del fields[key]
+            self.refused(Head('GET', '/v1/status', fields),
+                         key + ' is missing')
+
+    def test_nothing_that_is_signed_can_be_changed(self):
+        fields = head().fields
+        for method, target, changed in (
+                ('POST', '/v1/status', {}), ('GET', '/v1/other', {}),
+                ('GET', '/v1/status?', {}), ('GET', '/v1/status?a=1', {}),
+                ('GET', '/v1/status', {TIME: str(NOW + 1)}),
+                ('GET', '/v1/status', {NONCE: 'f' * 32}),
+                ('GET', '/v1/status', {DIGEST: '0' * 64}),
+                ('GET', '/v1/status', {SIGNATURE: '0' * 64}),
+                ('GET', '/v1/status', {SIGNATURE: '\u00e9\udc80'}),
+                ('GET', '/v1/status',
+                 {SIGNATURE: fields[SIGNATURE].upper()})):
+            self.refused(Head(method, target, {**fields, **changed}),
+                         'the signature is wrong')
+
+    def test_another_secret_does_not_pass(self):
+        self.refused(head(secret=b'0123456789abcdeF'), 'signature')
+
+    def test_malformed_times_and_nonces_are_refused(self):
+        for changed in ({TIME: '-1'}, {TIME: '1e9'}, {TIME: '9' * 13},
+                        {TIME: '\u0661'}, {NONCE: 'short'},
+                        {NONCE: 'G' * 32}, {NONCE: 'a' * 32 + '\n'}):
+            self.refused(head(**changed), 'malformed')
+
+    def test_it_holds_in_its_window_of_time_only(self):
+        for now in (NOW - 300, NOW + 300):
+            Gate(SECRET).check_head(head(), now)
+        for now in (NOW - 301, NOW + 301):
+            self.refused(head(), 'clocks differ', now)
+
+    def test_the_body_must_be_the_one_that_was_signed(self):
+        sent = head(body=b'one')
+        Gate.check_body(sent, b'one')
+        for body in (b'', b'One', b'one '):
+            with self.assertRaises(Refused):
+                Gate.check_body(sent, body)
+
+    def test_a_nonce_is_kept_as_long_as_its_request_could_pass(self):
+        gate = Gate(SECRET, 10)
+        ahead = head(now=NOW + 10)
+        gate.check_head(ahead, NOW)
+        for later in range(0, 21):
+            self.refused(ahead, 'was here before', NOW + later, gate)
+        self.refused(ahead, 'clocks differ', NOW + 21, gate)
+
+    def test_one_without_the_secret_fills_no_memory(self):
+        nonces = Gate(SECRET)
+        for number in range(100):
+            self.refused(head(secret=b'x' * 16, nonce='%032x' % number),
+                         'signature', gate=nonces)
+        self.assertEqual(0, len(nonces._nonces))
+
+
+class TestNonces(unittest.TestCase):
+
+    @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3))))
+    def test_none_is_taken_twice_while_it_could_pass(self, steps):
+        nonces, taken, now = Nonces(10), {}, 0
+        for nonce, pause in steps:
+            now += pause
+            fresh = nonces.take(nonce, now)
+            if nonce in taken and now <= taken[nonce] + 20:
+                self.assertFalse(fresh)
+            elif nonce not in taken:
+                self.assertTrue(fresh)
+            if fresh:
+                taken[nonce] = now
+
+    def test_old_ones_are_forgotten(self):
+        nonces = Nonces(10)
+        for number in range(1000):
+            nonces.take(number, number)
+        self.assertLess(len(nonces), 30)
+
+
+class TestAnswers(unittest.TestCase):
+
+    def test_only_the_answer_to_this_request_holds(self):
+        good = answer_signature(SECRET, 200, NONCES, b'{}')
+        check_answer(SECRET, 200, NONCES, b'{}', good)
+        for args in ((SECRET, 201, NONCES, b'{}', good),
+                     (SECRET, 200, 'f' * 32, b'{}', good),
+                     (SECRET, 200, NONCES, b'[]', good),
+                     (b'x' * 16, 200, NONCES, b'{}', good),
+                     (SECRET, 200, NONCES, b'{}', None)):
+            with self.assertRaises(Refused):
+                check_answer(*args)
+
+    def test_a_request_is_no_answer(self):
+        fields = head().fields
+        with self.assertRaises(Refused):
+            check_answer(SECRET, 200, NONCES, b'', fields[SIGNATURE])
+
+
+if __name__ == '__main__':
+    unittest.main()

@@ -1,0 +1,392 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Missions run: what is asked of the storage, what is counted, the end."""
+
+import asyncio
+import time
+import unittest
+from collections import Counter
+
+from cosbench.adaptors.base import OperationError
+from cosbench.engine.core.mission import Step
+from cosbench.engine.core.mission_states import MissionState
+from cosbench.engine.mission_run import MissionRun
+from cosbench.measure.tally import Tally
+from cosbench.measure.timeline import Timeline
+from tests.unit.cosbench.documents import operation, work, wrapped
+from tests.unit.cosbench.engine.runs import Recorder, mission, ran
+
+READ = operation('containers=c(1);objects=u(1,9)', 'read')
+
+
+def document(operations=READ, attributes='workers="4" totalOps="50"'):
+    return wrapped(work(operations, attributes))
+
+
+def tally(run, operation='op1'):
+    return Tally.from_json(run.report(0)['operations'][operation])
+
+
+class TestLimits(unittest.TestCase):
+
+    def test_total_ops_are_done_exactly(self):
+        for workers, total in ((4, 50), (7, 3), (1, 1), (16, 33)):
+            storage = Recorder()
+            run = ran(document(attributes='workers="%d" totalOps="%d"'
+                               % (workers, total)), storage)
+            self.assertEqual(total, len(storage.asked))
+            self.assertEqual(total, tally(run).count)
+            self.assertIs(MissionState.COMPLETED, run.state)
+
+    def test_a_worker_stops_when_its_bytes_are_used_up(self):
+        storage = Recorder()
+        write = operation('containers=c(1);objects=u(1,9);sizes=c(100)B')
+        ran(document(write, 'workers="2" totalBytes="1000"'), storage)
+        self.assertEqual(1000, sum(each[3] for each in storage.asked))
+
+    def test_run_time_ends_a_run_and_its_ramps_do_not_count(self):
+        storage = Recorder(delay=0.01)
+        begin = time.monotonic()
+        run = ran(document(attributes='workers="2" rampup="1" runtime="1" '
+                           'rampdown="1"'), storage)
+        self.assertAlmostEqual(3, time.monotonic() - begin, delta=0.5)
+        found = tally(run)
+        asked = len(storage.asked)
+        self.assertAlmostEqual(1 / 3, found.count / asked, delta=0.05)
+        self.assertAlmostEqual(1, found.seconds, delta=0.05)
+        self.assertAlmostEqual(1, run.report(0)['counted'], delta=0.01)
+        # The timeline has the ramps too.
+        timeline = Timeline.from_json(run.report(0)['timeline'])
+        self.assertEqual(asked, sum(
+            point.count for point in timeline.points('op1')))
+
+    def test_operations_that_do_not_end_are_aborted_and_counted(self):
+        run = ran(document(attributes='workers="3" runtime="1"'),
+                  Recorder(delay=60), grace=0.2)
+        self.assertEqual(3, run.report(0)['aborted'])
+        self.assertEqual(0, tally(run).count + tally(run).failed)
+        self.assertIs(MissionState.COMPLETED, run.state)
+
+    def test_operations_that_end_after_the_run_time_are_told_of(self):
+        failing = Recorder(delay=1.5, refuse=lambda *args: 'timeout')
+        run = ran(document(attributes='workers="3" runtime="1"'), failing)
+        found = run.report(0)['late']
+        self.assertEqual((3, 3), (found['operations'], found['failed']))
+        self.assertAlmostEqual(0.5, found['seconds'], delta=0.3)
+        self.assertEqual(0, tally(run).count + tally(run).failed)
+
+    def test_a_report_tells_what_the_storage_sent_again(self):
+        storage = Recorder()
+        storage.resent = 7
+        self.assertEqual(7, ran(document(
+            attributes='workers="1" totalOps="1"'),
+            storage).report(0)['resent'])
+
+    def test_a_storage_that_never_waits_does_not_stop_the_loop(self):
+        turns = []
+
+        async def watch(run):
+            while not run.state.final:
+                await asyncio.sleep(0.01)
+                turns.append(time.monotonic())
+        ran(document(attributes='workers="8" runtime="1"'), Recorder(),
+            during=watch)
+        late = max(after - before for before, after
+                   in zip(turns, turns[1:]))
+        self.assertLess(late, 0.3)
+
+
+class TestChoices(unittest.TestCase):
+
+    MIXED = operation('containers=u(1,4);objects=u(1,99)', 'read',
+                      'ratio="70"') + operation(
+        'containers=u(1,4);objects=u(1,99);sizes=u(1,50)B', 'write',
+        'ratio="30"')
+
+    def asked(self, first, count, seed=1):
+        storage = Recorder()
+        ran(document(self.MIXED, 'workers="4" totalOps="400"'), storage,
+            first=first, count=count, seed=seed)
+        # What a read finds depends on what was written before.
+        return Counter(each if each[0] == 'put' else each[:3]
+                       for each in storage.asked)
+
+    def test_the_same_seed_gives_the_same_operations_on_any_drivers(self):
+        self.assertEqual(self.asked(0, 4),
+                         self.asked(0, 1) + self.asked(1, 3))
+
+    def test_another_seed_gives_others(self):
+        self.assertNotEqual(self.asked(0, 4), self.asked(0, 4, seed=2))
+
+    def test_every_type_of_operation_is_done(self):
+        storage = Recorder()
+        text = ''.join(
+            operation(config, kind, 'ratio="20"') for kind, config in (
+                ('read', 'containers=c(1);objects=c(1)'),
+                ('write', 'containers=c(2);objects=c(2);sizes=c(9)B'),
+                ('delete', 'containers=c(3);objects=c(3)'),
+                ('list', 'containers=c(4)'),
+                ('filewrite', 'containers=c(5);files=x;fileselection=s')))
+        ran(document(text, 'workers="1" totalOps="200"'), storage,
+            files={'op5': (__file__,)})
+        with open(__file__, 'rb') as source:
+            size = len(source.read())
+        self.assertEqual({
+            ('get', 'mycontainers1', 'myobjects1', 0),
+            ('put', 'mycontainers2', 'myobjects2', 9),
+            ('delete', 'mycontainers3', 'myobjects3', 0),
+            ('list', 'mycontainers4', None, 0),
+            ('put', 'mycontainers5', 'test_run.py', size)},
+            set(storage.asked))
+
+
+class TestSpecialWorks(unittest.TestCase):
+
+    def asked(self, kind, config, step=Step.MAIN, workers=3):
+        storage = Recorder()
+        run = ran(wrapped('<work type="%s" workers="%d" config="containers='
+                          'r(1,3);%s"/>' % (kind, workers, config)), storage,
+                  step=step)
+        self.assertIs(MissionState.COMPLETED, run.state, run.reason)
+        return sorted(storage.asked), run
+
+    def test_init_makes_and_dispose_removes_each_container_once(self):
+        for kind, name in (('init', 'create'), ('dispose', 'dispose')):
+            asked, _ = self.asked(kind, '', workers=5)
+            self.assertEqual([(name, 'mycontainers%d' % number, None, 0)
+                              for number in (1, 2, 3)], asked)
+
+    def test_prepare_writes_and_cleanup_deletes_each_object_once(self):
+        for kind, name, size in (('prepare', 'put', 7),
+                                 ('cleanup', 'delete', 0)):
+            asked, run = self.asked(kind, 'objects=r(1,4);sizes=c(7)B')
+            self.assertEqual(sorted(
+                (name, 'mycontainers%d' % each, 'myobjects%d' % other, size)
+                for each in (1, 2, 3) for other in (1, 2, 3, 4)), asked)
+            self.assertEqual(12, tally(run).count)
+
+    def test_the_containers_of_prepare_are_a_step_of_their_own(self):
+        asked, run = self.asked(
+            'prepare', 'createContainer=true;objects=r(1,4);sizes=c(7)B',
+            Step.CONTAINERS)
+        self.assertEqual([('create', 'mycontainers%d' % number, None, 0)
+                          for number in (1, 2, 3)], asked)
+        self.assertEqual(3, tally(run, 'op1-containers').count)
+
+    def test_containers_are_created_with_the_headers_of_the_config(self):
+        for kind, step in (('init', Step.MAIN),
+                           ('prepare', Step.CONTAINERS)):
+            storage = Recorder()
+            ran(wrapped(
+                '<work type="%s" workers="1" config="containers=r(1,2);'
+                'createContainer=true;objects=c(1);sizes=c(7)B;'
+                'cheader.X-A=b"/>' % kind), storage, step=step)
+            self.assertEqual(dict.fromkeys(
+                ('mycontainers1', 'mycontainers2'), (('x-a', 'b'),)),
+                storage.headers)
+
+    def test_a_delay_asks_nothing(self):
+        storage = Recorder()
+        run = ran(wrapped('<work name="d" type="delay"/>'), storage)
+        self.assertEqual([], storage.asked)
+        self.assertIs(MissionState.COMPLETED, run.state)
+
+
+class TestFailures(unittest.TestCase):
+
+    def test_failures_are_counted_by_their_class(self):
+        kinds = {'myobjects1': 'http 503', 'myobjects2': 'timeout'}
+        storage = Recorder(refuse=lambda *args: kinds.get(args[2]))
+        run = ran(document(attributes='workers="4" totalOps="900"'), storage)
+        asked = Counter(each[2] for each in storage.asked)
+        self.assertEqual({'http 503': asked['myobjects1'],
+                          'timeout': asked['myobjects2']},
+                         tally(run).failures)
+        self.assertEqual(900, tally(run).count + tally(run).failed)
+
+    def test_a_bug_of_an_adaptor_is_a_failure_and_logged_once(self):
+        storage = Recorder(refuse=lambda *args: KeyError('x'))
+        with self.assertLogs('cosbench.mission', 'ERROR') as logged:
+            run = ran(document(), storage)
+        self.assertEqual({'internal KeyError': 50}, tally(run).failures)
+        self.assertEqual(1, len(logged.records))
+
+    def test_a_storage_that_does_not_open_fails_the_mission(self):
+        class Closed(Recorder):
+            async def open(self):
+                raise OperationError('auth', 'no such user')
+        storage = Closed()
+        run = ran(document(), storage)
+        self.assertIs(MissionState.FAILED, run.state)
+        self.assertIn('auth: no such user', run.reason)
+        self.assertEqual(1, storage.closed)
+
+    def test_a_cancel_ends_a_login_that_does_not(self):
+        class Hangs(Recorder):
+            async def open(self):
+                self.opened += 1
+                await asyncio.sleep(3600)
+
+        async def run():
+            storage = Hangs()
+            found = MissionRun(*mission(document()), storage)
+            opening = asyncio.ensure_future(found.prepare())
+            await asyncio.sleep(0)
+            await found.cancel('asked')
+            self.assertTrue(opening.cancelled())
+            self.assertIs(MissionState.CANCELLED, found.state)
+            self.assertEqual((1, 1), (storage.opened, storage.closed))
+        asyncio.run(run())
+
+    def test_the_storage_is_closed_once_however_it_ends(self):
+        async def cancel(run):
+            await run.cancel('asked')
+        for during in (None, cancel):
+            storage = Recorder()
+            ran(document(), storage, during=during)
+            self.assertEqual((1, 1), (storage.opened, storage.closed))
+
+
+class TestHashCheck(unittest.TestCase):
+
+    def run_on(self, objects):
+        storage = Recorder()
+        storage.objects.update(objects)
+        return ran(document(operation(
+            'containers=c(1);objects=c(1);hashCheck=true', 'read'),
+            'workers="1" totalOps="3"'), storage)
+
+    def written(self):
+        storage = Recorder()
+        ran(document(operation(
+            'containers=c(1);objects=c(1);hashCheck=true;sizes=c(1000)B'),
+            'workers="1" totalOps="1"'), storage)
+        return storage.objects
+
+    def test_what_was_written_with_it_reads_well(self):
+        objects = self.written()
+        self.assertEqual([1000], list(map(len, objects.values())))
+        self.assertEqual(3, tally(self.run_on(objects)).count)
+
+    def test_one_changed_bit_is_a_failure(self):
+        for place in (0, 500, 999):
+            objects = {}
+            for key, data in self.written().items():
+                changed = bytearray(data)
+                changed[place] ^= 1
+                objects[key] = bytes(changed)
+            self.assertEqual({'checksum': 3},
+                             tally(self.run_on(objects)).failures)
+
+    def test_an_object_without_a_trailer_is_a_failure(self):
+        for data in (b'', b'x' * 39, b'x' * 1000):
+            found = self.run_on({('mycontainers1', 'myobjects1'): data})
+            self.assertEqual({'checksum': 3}, tally(found).failures)
+
+
+class TestCancel(unittest.TestCase):
+
+    def test_workers_that_wait_for_their_time_end_at_once(self):
+        async def cancel(run):
+            await asyncio.sleep(0.3)
+            await run.cancel('asked')
+        begin = time.monotonic()
+        run = ran(document(attributes='workers="2" runtime="60" '
+                           'config="rate=0.1"'), Recorder(), during=cancel)
+        self.assertLess(time.monotonic() - begin, 5)
+        self.assertIs(MissionState.CANCELLED, run.state)
+        self.assertEqual('asked', run.reason)
+
+    def test_operations_that_run_may_end(self):
+        async def cancel(run):
+            await asyncio.sleep(0.1)
+            await run.cancel('asked')
+        run = ran(document(attributes='workers="4" runtime="60"'),
+                  Recorder(delay=0.5), during=cancel)
+        self.assertEqual(4, run.report(0)['used']['operations'])
+        self.assertEqual(0, run.report(0)['aborted'])
+
+    def test_what_is_cancelled_before_its_login_does_not_log_in(self):
+        async def run():
+            storage = Recorder()
+            found = MissionRun(*mission(document()), storage)
+            await found.cancel('asked')
+            await found.prepare()
+            self.assertIs(MissionState.CANCELLED, found.state)
+            self.assertEqual(0, storage.opened)
+        asyncio.run(run())
+
+    def test_it_can_be_cancelled_before_it_begins(self):
+        async def cancel(run):
+            await run.cancel('asked')
+        storage = Recorder()
+        run = ran(document(), storage, during=cancel)
+        self.assertIs(MissionState.CANCELLED, run.state)
+        self.assertEqual([], storage.asked)
+
+
+class TestOpenLoop(unittest.TestCase):
+
+    def test_the_rate_is_kept(self):
+        storage = Recorder()
+        ran(document(attributes='workers="5" runtime="2" '
+                     'config="rate=200"'), storage)
+        self.assertAlmostEqual(400, len(storage.asked), delta=8)
+
+    def test_a_stall_shows_in_the_intended_start_latency_only_there(self):
+        class Stalls(Recorder):
+            async def _done(self, *args):
+                if len(self.asked) == 50:
+                    # As a server that stands still for a second.
+                    self.until = time.monotonic() + 1
+                wait = getattr(self, 'until', 0) - time.monotonic()
+                if wait > 0:
+                    await asyncio.sleep(wait)
+                return await super()._done(*args)
+        run = ran(document(attributes='workers="2" runtime="4" '
+                           'config="rate=100"'), Stalls())
+        found = tally(run)
+        self.assertAlmostEqual(400, found.count, delta=8)
+        # About 100 of 400 operations were due in the stall; two waited.
+        response, = found.response.percentiles([90])
+        intended, = found.intended.percentiles([90])
+        self.assertLess(response, 100000)
+        self.assertGreater(intended, 300000)
+        longest, = found.intended.percentiles([100])
+        self.assertAlmostEqual(1000000, longest, delta=150000)
+
+
+class TestReports(unittest.TestCase):
+
+    def test_a_report_is_made_each_interval_and_confirmed_ones_are_dropped(
+            self):
+        seen = []
+
+        async def follow(run):
+            after = 0
+            while not run.state.final or run.sequence > after:
+                await run.news(after, run.state.value, 5)
+                report = run.report(after)
+                # As if the first answer was lost, and asked for again.
+                again = run.report(after)
+                for key in ('operations', 'timeline', 'used'):
+                    self.assertEqual(report and report[key],
+                                     again and again[key])
+                if report:
+                    seen.append(report)
+                    after = report['sequence']
+        storage = Recorder(delay=0.005)
+        ran(document(attributes='workers="2" runtime="3" interval="1"'),
+            storage, during=follow)
+        self.assertGreaterEqual(len(seen), 3)
+        whole = Timeline(1)
+        for report in seen:
+            whole.merge(Timeline.from_json(report['timeline']))
+        self.assertEqual(len(storage.asked), sum(
+            point.count for point in whole.points('op1')))
+        counts = [Tally.from_json(each['operations']['op1']).count
+                  for each in seen]
+        self.assertEqual(sorted(counts), counts)
+
+
+if __name__ == '__main__':
+    unittest.main()

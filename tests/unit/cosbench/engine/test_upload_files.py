@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What filewrite may read."""
+
+import os
+import random
+import tempfile
+import unittest
+from itertools import count
+
+from cosbench.engine.upload_files import drawer, find
+from cosbench.errors import ConfigError
+from tests.unit.cosbench.documents import operation, work, works_of
+
+
+class TestFind(unittest.TestCase):
+
+    def setUp(self):
+        place = tempfile.TemporaryDirectory()
+        self.addCleanup(place.cleanup)
+        self.root = os.path.realpath(os.path.join(place.name, 'root'))
+        self.outside = os.path.join(place.name, 'outside')
+        for path in (self.root, os.path.join(self.root, 'in'), self.outside):
+            os.mkdir(path)
+        for path in ('in/b', 'in/a', '../outside/secret'):
+            with open(os.path.join(self.root, path), 'w') as stream:
+                stream.write(path)
+
+    def test_the_files_of_a_directory_are_found_in_order(self):
+        expected = tuple(os.path.join(self.root, 'in', name)
+                         for name in 'ab')
+        self.assertEqual(expected, find(self.root, 'in'))
+        self.assertEqual(expected, find(self.root, self.root + '/in'))
+
+    def test_nothing_is_read_without_leave(self):
+        with self.assertRaisesRegex(ConfigError, '--files'):
+            find(None, 'in')
+
+    def test_nothing_outside_of_the_root_is_read(self):
+        os.symlink(self.outside, os.path.join(self.root, 'link'))
+        for directory in (self.outside, '../outside', 'link', '/',
+                          self.root + 'x'):
+            with self.subTest(directory), self.assertRaises(ConfigError):
+                find(self.root, directory)
+
+    def test_a_link_to_a_file_outside_is_left_out(self):
+        os.symlink(self.outside + '/secret',
+                   os.path.join(self.root, 'in', 'c'))
+        self.assertEqual(2, len(find(self.root, 'in')))
+
+    def test_a_directory_without_files_is_refused(self):
+        os.mkdir(os.path.join(self.root, 'empty'))
+        for directory in ('empty', 'absent', 'in/a'):
+            with self.subTest(directory), self.assertRaises(ConfigError):
+                find(self.root, directory)
+
+    def test_the_selection_says_which_file_is_next(self):
+        paths = ('a', 'b', 'c')
+        for selection, expected in (('s', 'abcabc'), ('r', 'abcabc')):
+            found = works_of(work(operation(
+                'containers=c(1);files=x;fileselection=' + selection,
+                'filewrite')))[0].operations[0]
+            draw = drawer(paths, found, random.Random(1), count())
+            self.assertEqual(expected, ''.join(draw() for _ in range(6)))
+
+
+if __name__ == '__main__':
+    unittest.main()

@@ -1,0 +1,246 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Comparisons: the right ratios, and intervals that hold what they say."""
+
+import copy
+import json
+import random
+import unittest
+from unittest import mock
+
+from lxml import html
+
+from cosbench.measure.result import Result
+from cosbench.measure.sample import Sample
+from cosbench.measure.timeline import Timeline
+from cosbench.reports import bootstrap
+from cosbench.reports.bootstrap import Estimate, Side, estimates
+from cosbench.reports.compare import TIMES, compare
+from cosbench.reports.compare_views import as_json, as_page, as_text, verdict
+from tests.unit.cosbench import results
+from tests.unit.cosbench.measure import oracle
+
+#: Fewer draws, which take less time.
+FEW = mock.patch.object(bootstrap, 'DRAWS', 200)
+
+
+def result(seed, **options):
+    name = options.pop('id', 'w%d' % seed)
+    return Result.from_json({**results.generated(seed, **options),
+                             'id': name})
+
+
+def side(rng, mean_ms, slow=1.0, seconds=40, rate=30):
+    """One operation whose times are ``slow`` times as long every other
+    five seconds; with their times in microseconds."""
+    line, times, when = Timeline(1), [], 0.0
+    while True:
+        when += rng.expovariate(rate)
+        if when >= seconds:
+            return Side(line.intervals('op1', 0, seconds)), times
+        took = mean_ms / 1000 * rng.lognormvariate(-.125, .5) * (
+            slow if int(when / 5) % 2 else 1)
+        line.add(Sample('op1', when - took, when - took, when, when, 1))
+        times.append(oracle.microseconds(took))
+
+
+class TestBootstrap(unittest.TestCase):
+
+    def test_percentiles_of_all_batches_are_those_of_the_times(self):
+        found, times = side(random.Random(1), 5)
+        figures = found.figures(range(len(found.batches)), [50, 95, 99])
+        self.assertAlmostEqual(len(times) / 40, figures[0])
+        self.assertAlmostEqual(sum(times) / len(times), figures[1])
+        for percent, value in zip([50, 95, 99], figures[2:]):
+            right = oracle.percentile(times, percent)
+            self.assertAlmostEqual(right, value, delta=right * .016)
+
+    def intervals(self, number, mean_ms, slow=1.0):
+        """How many of some pairs of runs are told apart, by figure."""
+        rng, differing = random.Random(number), [0, 0, 0]
+        for _ in range(number):
+            pair = side(rng, 5, slow)[0], side(rng, mean_ms, slow)[0]
+            figures = [each.figures(range(len(each.batches)), [95])
+                       for each in pair]
+            ratios = [other / one for one, other in zip(*figures)]
+            for place, each in enumerate(estimates(ratios, *pair, [95],
+                                                   .95)):
+                differing[place] += each.differs
+        return differing
+
+    @FEW
+    def test_runs_of_the_same_are_seldom_told_apart(self):
+        # 2 are expected; more than 8 of 40 happens once in 3000 times, and
+        # the seed is fixed.
+        for slow in (1.0, 1.5):
+            for number in self.intervals(40, 5, slow):
+                self.assertLessEqual(number, 8)
+
+    @FEW
+    def test_runs_a_fifth_slower_are_told_apart(self):
+        rate, mean, high = self.intervals(10, 6)
+        self.assertLessEqual(rate, 2)
+        self.assertEqual(10, mean)
+        self.assertGreaterEqual(high, 7)
+
+    def test_too_few_intervals_tell_nothing(self):
+        few, many = (side(random.Random(1), 5, seconds=seconds)[0]
+                     for seconds in (7, 8))
+        self.assertIsNone(estimates([1, 1, 1], few, many, [95], .95)[0].low)
+        self.assertIsNotNone(
+            estimates([1, 1, 1], many, many, [95], .95)[0].low)
+
+    def test_more_confidence_is_a_wider_interval(self):
+        pair = (side(random.Random(1), 5)[0], side(random.Random(2), 5)[0])
+        sure, less = (estimates([1, 1, 1], *pair, [95], confidence)[1]
+                      for confidence in (.99, .8))
+        self.assertLess(sure.low, less.low)
+        self.assertLess(less.high, sure.high)
+
+    def test_what_is_rare_has_no_interval(self):
+        line = Timeline(1)
+        line.add(Sample('op1', 0, 0, .1, .2, 1))
+        rare = Side(line.intervals('op1', 0, 40))
+        self.assertIsNone(estimates([1, 1, 1], rare, rare, [95], .95)[0].low)
+
+
+@FEW
+class TestCompare(unittest.TestCase):
+
+    def test_ratios_are_second_to_first(self):
+        found = compare(result(1), result(2, mean_ms=6, rate=100)).pairs[0]
+        self.assertAlmostEqual(2, found.throughput.ratio, delta=.1)
+        self.assertAlmostEqual(1.2, found.times[0].ratio, delta=.05)
+        for estimate, (name, _) in zip(found.times, TIMES):
+            self.assertEqual(
+                getattr(found.second, name) / getattr(found.first, name),
+                estimate.ratio)
+            self.assertTrue(estimate.low <= estimate.ratio <= estimate.high)
+
+    def test_a_result_is_as_fast_as_itself(self):
+        found = compare(result(1), result(1)).pairs[0]
+        for each in (found.throughput, *found.times):
+            self.assertEqual(1, each.ratio)
+            self.assertTrue(each.low < 1 < each.high)
+            self.assertFalse(each.differs)
+
+    def test_the_same_two_have_the_same_intervals(self):
+        pair = result(1), result(2)
+        self.assertEqual(as_json(compare(*pair)), as_json(compare(*pair)))
+
+    def test_ramps_do_not_count(self):
+        whole, ramped = results.generated(1), results.generated(1)
+        work = ramped['stages'][0]['works'][0]
+        line = Timeline.from_json(work['timeline'])
+        for number in range(2000):
+            line.add(Sample('op1', 0, 0, .5, number % 10, 1))
+        work.update(timeline=line.to_json(), rampup=10, runtime=50)
+        found = compare(Result.from_json(whole), Result.from_json(ramped))
+        estimate = found.pairs[0].times[0]
+        self.assertTrue(.9 < estimate.low <= estimate.high < 1.1, estimate)
+
+    def test_without_a_run_time_the_last_interval_is_not_a_whole_one(self):
+        documents = results.generated(1), results.generated(1)
+        for document in documents:
+            work = document['stages'][0]['works'][0]
+            work['runtime'] = 0
+            rows = work['timeline']['operations']['op1']
+            # 8 whole intervals are enough; 7 and a part are not.
+            del rows[9:]
+        whole, = compare(*map(Result.from_json, documents)).pairs
+        self.assertIsNotNone(whole.throughput.low)
+        del rows[8:]
+        part, = compare(*map(Result.from_json, documents)).pairs
+        self.assertIsNone(part.throughput.low)
+
+    def test_operations_are_paired_by_their_names(self):
+        first, second = results.tiny(), results.tiny()
+        second['stages'].insert(0, second['stages'].pop())
+        second['stages'][2]['works'][0]['operations'].pop()
+        second['stages'][1]['works'][0]['name'] = 'other'
+        found = compare(Result.from_json(first), Result.from_json(second))
+        self.assertEqual([('main', 'main', 'read')], [
+            (pair.stage, pair.work, pair.operation) for pair in found.pairs])
+        self.assertEqual(('init/init/init-write', 'main/main/write'),
+                         found.only_first)
+        self.assertEqual(('init/other/init-write',), found.only_second)
+
+    def test_stages_of_one_name_are_paired_in_their_order(self):
+        first = results.tiny()
+        stage = first['stages'][1]
+        first['stages'] = [stage, copy.deepcopy(stage)]
+        second = copy.deepcopy(first)
+        second['stages'][1]['works'][0]['runtime'] = 5
+        found = compare(Result.from_json(first), Result.from_json(second))
+        self.assertEqual([1, 1, 2, 2], [
+            pair.throughput.ratio for pair in found.pairs])
+
+    def test_without_successes_there_is_no_ratio(self):
+        first = results.tiny()
+        second = copy.deepcopy(first)
+        work = second['stages'][1]['works'][0]
+        work['operations'][0] = results.operation([], 'read', 'read')
+        found = compare(Result.from_json(first), Result.from_json(second))
+        pair = found.pairs[1]
+        self.assertEqual((0, None), (pair.throughput.ratio,
+                                     pair.times[0].ratio))
+        self.assertIn('N/A', as_text(found))
+        self.assertTrue(as_page(found))
+
+    def test_a_confidence_is_between_0_and_1(self):
+        for confidence in (0, 1, 95, float('nan')):
+            with self.assertRaisesRegex(ValueError, 'confidence='):
+                compare(result(1), result(1), confidence)
+
+
+@FEW
+class TestViews(unittest.TestCase):
+
+    def setUp(self):
+        with FEW:
+            self.found = compare(result(1), result(2, mean_ms=6, rate=51))
+
+    def test_a_verdict_is_given_only_where_1_is_outside(self):
+        self.assertEqual(
+            ['better', 'worse', 'worse', 'better', 'no difference shown',
+             'not known'],
+            [verdict(Estimate(*numbers), more) for numbers, more in (
+                ((1.2, 1.1, 1.3), True), ((1.2, 1.1, 1.3), False),
+                ((.8, .7, .9), True), ((.8, .7, .9), False),
+                ((1.2, .9, 1.3), True), ((1.2, None, None), True))])
+
+    def test_text_says_what_differs_and_what_is_not_known(self):
+        text = as_text(self.found)
+        self.assertRegex(text, r'mean ms .*1\.\d+ \[1\.\d+, 1\.\d+\] *worse')
+        self.assertRegex(text, r'operations/s .*no difference shown')
+        self.assertIn('only repeated runs tell', text)
+
+    def test_json_has_all_numbers(self):
+        document = json.loads(json.dumps(as_json(self.found),
+                                         allow_nan=False))
+        self.assertEqual(('w1', 'w2', .95), (
+            document['first'], document['second'], document['confidence']))
+        figure = document['operations'][0]['response_ms']['p99']
+        self.assertEqual({'first', 'second', 'ratio', 'low', 'high',
+                          'differs'}, set(figure))
+        self.assertEqual(figure['second'] / figure['first'],
+                         figure['ratio'])
+
+    def test_the_page_shows_both_with_a_plot(self):
+        page = html.document_fromstring(as_page(self.found))
+        self.assertEqual(1, len(list(page.iter('svg'))))
+        self.assertFalse(list(page.iter('script')))
+        self.assertIn('w2 small compared with w1 small',
+                      page.text_content())
+
+    def test_names_are_no_markup_and_no_control_characters(self):
+        document = results.tiny()
+        document['name'] = document['stages'][1]['name'] = \
+            '<script>\x1b[2J'
+        found = compare(Result.from_json(document),
+                        Result.from_json(document))
+        self.assertNotIn('<script', as_page(found))
+        self.assertNotIn('\x1b', as_text(found))
+
+
+if __name__ == '__main__':
+    unittest.main()

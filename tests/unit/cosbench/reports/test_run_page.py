@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The page of a workload: complete, alone, and safe to open."""
+
+import copy
+import unittest
+from datetime import timezone
+
+from lxml import html
+
+from cosbench.measure.result import Result
+from cosbench.reports.run_page import run_page
+from tests.unit.cosbench import results
+
+HOSTILE = '"><script>alert(1)</script>\'<img src=x onerror=y>&lt;'
+
+
+def rendered(document):
+    return run_page(Result.from_json(document), timezone.utc)
+
+
+def hostile(value, key=None):
+    """The document with markup in all that is free text."""
+    if isinstance(value, dict):
+        return {each: hostile(inner, each) for each, inner in value.items()}
+    if isinstance(value, list):
+        return [hostile(inner, key) for inner in value]
+    return HOSTILE if isinstance(value, str) and key in (
+        'id', 'name', 'state', 'description', 'reason', 'warnings', 'xml',
+        'config', 'history') else value
+
+
+class TestRunPage(unittest.TestCase):
+
+    def setUp(self):
+        self.text = rendered(results.tiny())
+        self.page = html.document_fromstring(self.text)
+
+    def row(self, *cells):
+        """The cells of the rows that begin with some."""
+        return [[cell.text_content() for cell in row][:30]
+                for row in self.page.iter('tr')
+                if [cell.text_content() for cell in row][:len(cells)]
+                == list(cells)]
+
+    def test_it_has_the_figures_of_each_operation(self):
+        self.assertEqual(
+            ['s2-main', 'read', '2', '4', '0', '100%', '0.4', '400 B',
+             '4 KB', '5', '2.5', '4', '8', '8', '8', '8', '8'],
+            self.row('s2-main', 'read')[0])
+        self.assertEqual([['s2-main', 'write', 'http 503', '1']],
+                         self.row('s2-main', 'write', 'http 503'))
+
+    def test_it_needs_nothing_else(self):
+        for tag in ('script', 'link', 'img', 'iframe', 'object'):
+            self.assertFalse(list(self.page.iter(tag)), tag)
+        for word in ('http://', 'https://', 'url(', '@import', ' src='):
+            self.assertNotIn(word, self.text)
+
+    def test_it_is_dark_where_that_is_preferred(self):
+        self.assertIn('prefers-color-scheme: dark', self.text)
+
+    def test_each_plot_has_words_and_a_table(self):
+        plots = list(self.page.iter('svg'))
+        self.assertEqual(5, len(plots))
+        for plot in plots:
+            self.assertEqual(['title', 'desc'],
+                             [each.tag for each in plot][:2])
+            self.assertTrue(plot[0].text and plot[1].text)
+            figure = plot.getparent()
+            self.assertEqual('figure', figure.tag)
+            self.assertTrue(figure.xpath('.//table//td'))
+
+    def test_the_plot_of_throughput_has_its_figures_beside_it(self):
+        self.assertIn(['0', 'read', '2', '0', '0.4', '3', '4.02'],
+                      self.row('0', 'read'))
+
+    def test_an_interval_that_the_work_did_not_fill_has_no_throughput(self):
+        document = results.tiny()
+        work = document['stages'][1]['works'][0]
+        for runtime, rampdown, second in ((10, 0, '0.4'), (7, 0, 'N/A'),
+                                          (7, 3, '0.4'), (0, 0, 'N/A')):
+            work.update(runtime=runtime, rampdown=rampdown)
+            self.page = html.document_fromstring(rendered(document))
+            self.assertEqual(
+                ['0.4', second], [self.row(begin, 'read')[0][4]
+                                  for begin in ('0', '5')], runtime)
+
+    def test_markup_in_names_is_text(self):
+        document = hostile(results.tiny())
+        document['warnings'] = [HOSTILE]
+        document['drivers'] = [{'name': HOSTILE, 'state': HOSTILE}]
+        for stage in document['stages']:
+            for work in stage['works']:
+                work['type'] = 'normal'
+                work['drivers'] = [{'name': HOSTILE, 'cpu_percent_p95': 99}]
+                for operation in work['operations']:
+                    tally = operation['tally']
+                    tally['failures'] = {HOSTILE: 1}
+                    tally.setdefault('first_start_us', 0)
+                    tally['first_start_us'] = tally['first_start_us'] or 0
+                    tally['last_end_us'] = tally['last_end_us'] or 1
+        text = rendered(document)
+        self.assertNotIn('<script', text)
+        self.assertNotIn('<img', text)
+        self.assertGreater(text.count('&lt;script'), 20)
+        html.document_fromstring(text)
+
+    def test_passwords_of_the_workload_are_not_on_it(self):
+        document = dict(results.tiny(), xml='<auth config="password=sesame"')
+        self.assertNotIn('sesame', rendered(document))
+
+    def test_works_of_other_numbers_of_workers_are_plotted_against_them(self):
+        document = results.tiny()
+        stage = document['stages'][1]
+        other = copy.deepcopy(stage)
+        other['works'][0]['workers'] = 4
+        document['stages'].append(other)
+        self.assertNotIn('against workers', self.text)
+        text = rendered(document)
+        self.assertIn('<title>Throughput against workers</title>', text)
+        self.assertIn('read: the performance peaked at 2 workers', text)
+
+    def test_lateness_is_shown_where_a_rate_was_wanted(self):
+        document = results.tiny()
+        self.assertNotIn('Wanted/s', self.text)
+        document['stages'][1]['works'][0]['rate'] = 100
+        self.assertIn('Wanted/s', rendered(document))
+
+    def test_the_drivers_are_shown_in_each_work_by_itself(self):
+        document = results.tiny()
+        for stage, cpu, resent in zip(document['stages'], (99, 12, 34),
+                                      (None, 7, 0)):
+            stage['works'][0]['drivers'] = [{
+                'name': 'd1', 'workers': 2, 'cpu_percent_p95': cpu,
+                'loop_lag_ms_p99': 1.5, 'resent': resent}]
+        text = rendered(document)
+        self.page = html.document_fromstring(text)
+        self.assertEqual([
+            ['s1-init', 'init', 'd1', '2', '99', '1.5', 'N/A'],
+            ['s2-main', 'main', 'd1', '2', '12', '1.5', '7'],
+            ['s3-delay', 'delay', 'd1', '2', '34', '1.5', '0']],
+            [self.row(*each)[0] for each in (
+                ('s1-init', 'init', 'd1'), ('s2-main', 'main', 'd1'),
+                ('s3-delay', 'delay', 'd1'))])
+        # The work that has a section was not limited by its driver.
+        self.assertNotIn('of its core', text)
+        document['stages'][1]['works'][0]['drivers'][0].update(
+            cpu_percent_p95=97)
+        self.assertIn('Warning: driver d1 used 97% of its core',
+                      rendered(document))
+
+    def test_a_result_of_nothing_is_a_page(self):
+        page = html.document_fromstring(rendered(results.document(
+            [], state='cancelled', submitted=None, started=None,
+            stopped=None)))
+        self.assertIn('cancelled', page.text_content())
+
+
+if __name__ == '__main__':
+    unittest.main()

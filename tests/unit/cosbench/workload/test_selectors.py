@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: Apache-2.0
+"""selectors: which numbers, how often, for whom."""
+
+import random
+import unittest
+from collections import Counter
+from itertools import count, islice
+from math import sqrt
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cosbench.errors import ConfigError
+from cosbench.workload.division import Share
+from cosbench.workload.selectors import (
+    OPEN_END,
+    Bucket,
+    Constant,
+    Cyclic,
+    Histogram,
+    Sequential,
+    Uniform,
+    disjoint,
+    parse,
+    parse_sizes,
+    walk,
+)
+
+DRAWS = 20000
+
+
+def selector(text):
+    return parse('objects', text)
+
+
+def drawn(text, number, seed=1, share=None, shared=None):
+    draw = selector(text).drawer(random.Random(seed),
+                                 count() if shared is None else shared, share)
+    return [draw() for _ in range(number)]
+
+
+def chi_square(found, expected):
+    """
+    :param found: the number of each outcome
+    :param expected: the probability of each
+    :returns: (the statistic, what it exceeds once in 1,000 times)
+    """
+    total = sum(found.values())
+    statistic = sum((found[each] - total * chance) ** 2 / (total * chance)
+                    for each, chance in expected.items())
+    free = len(expected) - 1
+    # Wilson and Hilferty's approximation.
+    return statistic, free * (
+        1 - 2 / (9 * free) + 3.09 * sqrt(2 / (9 * free))) ** 3
+
+
+class TestForms(unittest.TestCase):
+
+    def test_each_form_has_its_selector(self):
+        for text, expected in (
+                ('c(0)', Constant(0)), ('c(64)', Constant(64)),
+                ('u(1,32)', Uniform(1, 32)), ('u(5)', Uniform(5, OPEN_END)),
+                ('r(1,32)', Cyclic(1, 32)), ('7-9', Cyclic(7, 9)),
+                ('s(3,3)', Sequential(3, 3)),
+                (' u(1,2) ', Uniform(1, 2)),
+                ('h(1|64|10,512||1)', Histogram((
+                    Bucket(1, 64, 10), Bucket(512, OPEN_END, 1))))):
+            self.assertEqual(expected, selector(text), text)
+
+    def test_what_is_no_selector_is_refused_by_name_and_value(self):
+        for text in ('', 'u', 'u()', 'u(0,5)', 'u(5,1)', 'u( 1,2)',
+                     'u(1, 2)', 'u(1,2,3)', 'u(1,2', 'x(1,2)', 'r(1)',
+                     's(4)', 'c(1,10)', 'c()', 'c(-1)', '0-3', '3-1', '1-',
+                     'h()', 'h(1|2)', 'h(1|2|0)', 'h(3|2|1)', 'h(0|2|1)',
+                     'h(1|2|1,)', 'h(1|2|3',
+                     'h(%s)' % ','.join(['1|2|1'] * 1001), 'u(1,2)KB',
+                     'u(\u0661,9)',
+                     'u(1,%s)' % ('9' * 16), 'c(%s)' % ('9' * 5000)):
+            with self.assertRaisesRegex(ConfigError,
+                                        r"^objects='.*must be c\(n\)"):
+                selector(text)
+
+    @given(st.text(st.sampled_from('cursh()|,-0123456789 KB')))
+    def test_any_text_is_a_selector_or_refused(self, text):
+        try:
+            found = parse_sizes('sizes', text)
+        except ConfigError:
+            return
+        self.assertGreaterEqual(found.least, 0)
+
+    @given(st.integers(1, 10 ** 14), st.integers(0, 10 ** 14),
+           st.sampled_from('urs'))
+    def test_bounds_are_what_is_written(self, lower, more, kind):
+        found = selector('%s(%d,%d)' % (kind, lower, lower + more))
+        self.assertEqual((lower, lower + more), (found.least, found.most))
+
+
+class TestSizes(unittest.TestCase):
+
+    def test_units_are_decimal_and_binary(self):
+        for text, expected in (
+                ('c(64)B', 64), ('c(64)KB', 64000), ('c(64) MB', 64 * 10 ** 6),
+                ('c(5)GB', 5 * 10 ** 9), ('c(64)KiB', 65536),
+                ('c(1)MiB', 2 ** 20), ('c(1)GiB', 2 ** 30), ('c(0)B', 0)):
+            draw = parse_sizes('sizes', text).drawer(random.Random(), count())
+            self.assertEqual(expected, draw(), text)
+
+    def test_a_size_without_a_known_unit_is_refused(self):
+        for text in ('c(64)', 'c(64)kb', 'c(64)kB', 'c(64)TB', 'c(64)KBs',
+                     '64KB', 'KB', ''):
+            with self.assertRaisesRegex(ConfigError, "^sizes='"):
+                parse_sizes('sizes', text)
+
+
+class TestDistributions(unittest.TestCase):
+
+    def assertFits(self, found, expected):
+        self.assertEqual(set(), set(found) - set(expected))
+        statistic, bound = chi_square(Counter(found), expected)
+        self.assertLess(statistic, bound)
+
+    def test_the_measure_refuses_what_does_not_fit(self):
+        for bad in ([1] * 5000 + [2] * 5400, [1, 1, 1, 2] * 100):
+            statistic, bound = chi_square(Counter(bad), {1: .5, 2: .5})
+            self.assertGreater(statistic, bound)
+
+    def test_a_constant_is_one_number(self):
+        self.assertEqual({8}, set(drawn('c(8)', 100)))
+
+    def test_uniform_draws_each_equally_often(self):
+        for seed in range(5):
+            self.assertFits(drawn('u(11,40)', DRAWS, seed),
+                            dict.fromkeys(range(11, 41), 1 / 30))
+
+    def test_uniform_under_division_draws_from_the_part(self):
+        for index, part in enumerate((range(1, 5), range(5, 8), range(8, 11))):
+            self.assertFits(
+                drawn('u(1,10)', DRAWS, index, Share(index, 3)),
+                dict.fromkeys(part, 1 / len(part)))
+
+    def test_a_histogram_draws_buckets_by_weight_then_uniformly(self):
+        # Overlapping buckets, one of weight 0, in no order.
+        text = 'h(20|21|3,1|2|2,10|10|2,5|9|0,20|22|3)'
+        expected = {1: .1, 2: .1, 10: .2, 20: .25, 21: .25, 22: .1}
+        for seed in range(5):
+            self.assertFits(drawn(text, DRAWS, seed), expected)
+
+    def test_the_first_bucket_is_not_favoured(self):
+        # COSBench drew it once in two.
+        self.assertFits(drawn('h(1|1|1,2|2|1,3|3|1,4|4|1)', DRAWS),
+                        dict.fromkeys(range(1, 5), .25))
+
+    def test_a_histogram_is_divided_bucket_by_bucket(self):
+        found = drawn('h(1|10|1,11|30|3)', DRAWS, 2, Share(1, 10))
+        self.assertFits(found, {2: .25, 13: .375, 14: .375})
+
+    def test_an_open_end_is_reached(self):
+        found = drawn('u(1)', DRAWS)
+        self.assertGreater(max(found), OPEN_END * .99)
+        self.assertLessEqual(max(found), OPEN_END)
+
+    @given(st.sampled_from(['u(1,9)', 'r(1,9)', 'h(1|5|1,7||2)', 's(2,4)']),
+           st.integers())
+    def test_a_seed_repeats_the_numbers(self, text, seed):
+        self.assertEqual(drawn(text, 20, seed), drawn(text, 20, seed))
+
+
+class TestCursors(unittest.TestCase):
+
+    def test_a_cycle_starts_over(self):
+        self.assertEqual([3, 4, 5, 3, 4], drawn('r(3,5)', 5))
+
+    def test_workers_share_the_cycle_without_division(self):
+        shared = count()
+        self.assertEqual([1, 2], drawn('r(1,4)', 2, shared=shared))
+        self.assertEqual([3, 4, 1], drawn('1-4', 3, shared=shared))
+
+    def test_each_worker_has_its_cycle_under_division(self):
+        shared = count()
+        found = [drawn('r(1,5)', 4, share=Share(index, 2), shared=shared)
+                 for index in (0, 1)]
+        self.assertEqual([[1, 2, 3, 1], [4, 5, 4, 5]], found)
+        self.assertEqual([0], list(islice(shared, 1)))
+
+    def test_a_sequence_is_shared_under_division_too(self):
+        shared = count()
+        found = [drawn('s(1,3)', 2, share=Share(index, 2), shared=shared)
+                 for index in (0, 1)]
+        self.assertEqual([[1, 2], [3, 1]], found)
+
+
+class TestWalking(unittest.TestCase):
+
+    def test_each_kind_can_be_walked(self):
+        for text, expected in (
+                ('c(7)', {7}), ('r(2,4)', {2, 3, 4}), ('1-2', {1, 2}),
+                ('u(2,3)', {2, 3}), ('s(5,6)', {5, 6}),
+                ('h(8|9|1,1|2|5,2|3|1)', {1, 2, 3, 8, 9})):
+            parts = walk(selector(text), Share(0, 1))
+            self.assertEqual(sorted(expected),
+                             [n for part in parts for n in part], text)
+
+    @given(st.lists(st.tuples(st.integers(1, 50), st.integers(0, 20)),
+                    min_size=1, max_size=5), st.integers(1, 30))
+    def test_each_number_is_walked_once_by_one_worker(self, buckets, workers):
+        text = 'h(%s)' % ','.join('%d|%d|1' % (lower, lower + more)
+                                  for lower, more in buckets)
+        walked = [number for index in range(workers)
+                  for part in walk(selector(text), Share(index, workers))
+                  for number in part]
+        self.assertEqual(
+            sorted(set().union(*selector(text).spans())), walked)
+
+    def test_neighbours_merge(self):
+        self.assertEqual((range(1, 9),), disjoint(
+            [range(4, 9), range(1, 4), range(2, 3)]))
+
+
+if __name__ == '__main__':
+    unittest.main()

@@ -1,0 +1,285 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A response of HTTP/1.1 out of the bytes of a connection; no I/O.
+
+Framing is RFC 9112 §6.3. Refused is whatever two readers could understand
+in two ways: bare line feeds, folded lines, two lengths, a length beside
+chunks, transfer codings other than chunked.
+"""
+
+import re
+
+from cosbench.adaptors.core.operation_errors import OperationError
+
+#: Bytes of a head, and of all trailers together.
+MAX_HEAD = 2 ** 16
+#: Bytes of a line with the size of a chunk.
+MAX_LINE = 2 ** 10
+#: Responses 1xx before the final one.
+MAX_INTERIM = 8
+#: Bytes of the body of a failure that are kept.
+MAX_EXCERPT = 2 ** 11
+#: How a body ends.
+_NONE, _LENGTH, _CHUNKED, _UNTIL_EOF = range(4)
+_STATUS = rb'HTTP/1\.([01]) ([1-9]\d\d)(?: [^\r\n\0]*)?'
+_FIELD = rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+:[^\r\n\0]*"
+_HEAD = re.compile(_STATUS + rb'(?:\r\n' + _FIELD + rb')*')
+_STATUS_LINE = re.compile(_STATUS)
+#: Those that say where a body ends.
+_FRAMING = re.compile(
+    rb'\r\n(content-length|transfer-encoding|connection):([^\r\n]*)',
+    re.IGNORECASE)
+_TRAILERS = re.compile(rb'(?:' + _FIELD + rb'\r\n)*')
+_LENGTH_VALUE = re.compile(rb'\d{1,18}')
+_CHUNK = re.compile(rb'([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\r\n]*)?')
+_VALUE = re.compile(r'[^\r\n\0]*')
+
+
+def header_lines(pairs):
+    """
+    :param pairs: (name, value) texts
+    :returns: bytes: the lines of a head
+    :raises ValueError: if a value could be more than one line
+    """
+    for name, value in pairs:
+        if not _VALUE.fullmatch(value):
+            raise ValueError('header %s must be one line' % name)
+    return ''.join('%s: %s\r\n' % pair for pair in pairs).encode('utf8')
+
+
+def _wrong(what, data=b''):
+    shown = ': %r' % bytes(data[:60]) if data else ''
+    return OperationError('protocol', what + shown)
+
+
+class Response:
+    """
+    One response: ``feed`` what comes until ``complete``.
+
+    ``status`` is 0 until the final head is there. ``size`` counts the bytes
+    of the body without its framing.
+
+    :param bodiless: whether the request was a HEAD
+    :param sink: called with each block of the body of a 2xx, or None
+    """
+
+    __slots__ = ('status', 'size', 'complete', 'reusable',
+                 'first_byte', 'excerpt', 'started', '_bodiless', '_sink',
+                 '_head', '_buffer', '_left', '_mode', '_interim',
+                 '_trailers')
+
+    def __init__(self, bodiless=False, sink=None):
+        self.status = 0
+        self.size = 0
+        self.complete = False
+        #: Whether another request may follow on the connection.
+        self.reusable = False
+        #: When the head was there; the connection sets it.
+        self.first_byte = 0.0
+        #: The begin of a body that no sink got.
+        self.excerpt = b''
+        #: Whether a byte has come.
+        self.started = False
+        self._bodiless = bodiless
+        self._sink = sink
+        self._head = b''
+        self._buffer = b''
+        self._mode = _NONE
+        self._interim = 0
+
+    def feed(self, data):
+        """
+        :param data: bytes, not empty
+        :raises OperationError: if they cannot be a response
+        """
+        self.started = True
+        if not self.status:
+            data = self._feed_head(data)
+            if not self.status:
+                return
+        if self.complete:
+            # Nobody asked for more: whatever it is, it is no response.
+            self.reusable = self.reusable and not data
+        elif data:
+            self._body(data)
+
+    def eof(self):
+        """
+        The server closes.
+
+        :raises OperationError: if the response was not complete
+        """
+        self.reusable = False
+        if self.complete:
+            return
+        if not self.status or self._mode != _UNTIL_EOF:
+            raise OperationError('closed', 'the server closed the '
+                                 'connection %s' % self._place())
+        self.complete = True
+
+    def said(self, most=200):
+        """:returns: what the body of a failure says: one line of text"""
+        return ' '.join(self.excerpt.decode('utf8', 'replace').split())[:most]
+
+    def _place(self):
+        if self.status:
+            return 'after %d bytes of the body' % self.size
+        return 'in the head' if self.started else 'before the response'
+
+    def _feed_head(self, data):
+        """:returns: the bytes after the final head, if that is there"""
+        while not self.status:
+            if self._buffer:
+                data = self._buffer + data
+            end = data.find(b'\r\n\r\n', 0, MAX_HEAD)
+            if end < 0:
+                if len(data) >= MAX_HEAD:
+                    raise _wrong('a head of more than %d bytes' % MAX_HEAD)
+                self._buffer = data
+                return b''
+            self._buffer = b''
+            self._parse(data[:end])
+            data = data[end + 4:]
+        return data
+
+    @property
+    def headers(self):
+        """:returns: a new dict: name in lower case -> value, both bytes"""
+        found = {}
+        # Few responses are asked for them: they are not parsed before.
+        for line in self._head.split(b'\r\n')[1:]:
+            name, _, value = line.partition(b':')
+            name, value = name.lower(), value.strip(b' \t')
+            found[name] = found[name] + b', ' + value \
+                if name in found else value
+        return found
+
+    def _parse(self, head):
+        match = _HEAD.fullmatch(head)
+        if match is None:
+            line, _, rest = head.partition(b'\r\n')
+            if _STATUS_LINE.fullmatch(line) is None:
+                raise _wrong('no status line', line)
+            raise _wrong('a malformed header', rest)
+        version, status = match.groups()
+        status = int(status)
+        if status < 200:
+            self._interim += 1
+            if status == 101 or self._interim > MAX_INTERIM:
+                raise _wrong('an unexpected response', head)
+            return
+        self._head = head
+        self._frame(status, version == b'1')
+        self.status = status
+
+    def _frame(self, status, persistent):
+        """How long is the body, and may the connection be used again?"""
+        framing = {b'connection': b''}
+        for name, value in _FRAMING.findall(self._head):
+            name, value = name.lower(), value.strip(b' \t').lower()
+            if name == b'connection':
+                framing[name] += b',' + value
+            elif framing.setdefault(name, value) != value:
+                raise _wrong('two of the header', name)
+        get, options = framing.get, framing[b'connection']
+        self.reusable = b'close' not in options and (
+            persistent or b'keep-alive' in options)
+        coding, length = get(b'transfer-encoding'), get(b'content-length')
+        if length is not None and (
+                coding is not None or not _LENGTH_VALUE.fullmatch(length)):
+            raise _wrong('Content-Length', length)
+        if coding is not None and (coding != b'chunked' or not persistent):
+            raise _wrong('Transfer-Encoding', coding)
+        self._left = 0
+        if self._bodiless or status in (204, 304):
+            self.complete = True
+        elif coding is not None:
+            self._mode, self._trailers = _CHUNKED, False
+        elif length is not None:
+            self._mode, self._left = _LENGTH, int(length)
+            self.complete = not self._left
+        else:
+            self._mode, self.reusable = _UNTIL_EOF, False
+        if status >= 300:
+            self._sink = None
+
+    def _body(self, data):
+        if self._mode == _CHUNKED:
+            return self._chunks(data)
+        if self._mode == _LENGTH:
+            if len(data) > self._left:
+                data = memoryview(data)[:self._left]
+                self.reusable = False
+            self._left -= len(data)
+            self.complete = not self._left
+        self._deliver(data)
+
+    def _deliver(self, data):
+        self.size += len(data)
+        if self._sink is not None:
+            self._sink(data)
+        elif self.status >= 300 and len(self.excerpt) < MAX_EXCERPT:
+            self.excerpt += data[:MAX_EXCERPT - len(self.excerpt)]
+
+    def _chunks(self, data):
+        """``_left``: what the chunk lacks, with the CR LF after it."""
+        if self._buffer:
+            data, self._buffer = self._buffer + data, b''
+        view, place, end = memoryview(data), 0, len(data)
+        while place < end and not self.complete:
+            if self._left > 2:
+                taken = min(self._left - 2, end - place)
+                self._deliver(view[place:place + taken])
+                self._left -= taken
+                place += taken
+            elif self._left:
+                if not b'\r\n'[2 - self._left:].startswith(
+                        data[place:place + self._left]):
+                    raise _wrong('a chunk that is longer than its size',
+                                 data[place:])
+                taken = min(self._left, end - place)
+                self._left -= taken
+                place += taken
+            else:
+                after = self._line(data, place)
+                if after < 0:
+                    self._buffer = data[place:]
+                    return
+                place = after
+        if place < end:
+            self.reusable = False
+
+    def _line(self, data, place):
+        """
+        Take the line that begins a chunk, or all trailers.
+
+        :returns: the place after it; -1 if it is not all there
+        """
+        if self._trailers:
+            return self._end(data, place)
+        end = data.find(b'\r\n', place, place + MAX_LINE)
+        if end < 0:
+            if len(data) - place >= MAX_LINE:
+                raise _wrong('a size of a chunk of more than %d bytes'
+                             % MAX_LINE)
+            return -1
+        match = _CHUNK.fullmatch(data, place, end)
+        if match is None:
+            raise _wrong('no size of a chunk', data[place:end])
+        size = int(match[1], 16)
+        self._trailers = not size
+        self._left = size + 2 if size else 0
+        return end + 2
+
+    def _end(self, data, place):
+        if data.startswith(b'\r\n', place):
+            self.complete = True
+            return place + 2
+        end = data.find(b'\r\n\r\n', place, place + MAX_HEAD)
+        if end < 0:
+            if len(data) - place >= MAX_HEAD:
+                raise _wrong('trailers of more than %d bytes' % MAX_HEAD)
+            return -1
+        if _TRAILERS.fullmatch(data, place, end + 2) is None:
+            raise _wrong('a malformed trailer', data[place:end])
+        self.complete = True
+        return end + 4

@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``cosbench submit, info, cancel, result``: clients of a controller."""
+
+import http.client
+import json
+import re
+import ssl
+import sys
+import urllib.error
+import urllib.request
+from urllib.parse import quote, urlsplit
+
+from cosbench.commands import common_arguments
+from cosbench.commands.controller_process import PORT
+from cosbench.commands.run import read_bytes
+from cosbench.driver.secret import TOKEN, client_tls, secret
+from cosbench.errors import ConfigError
+
+TIMEOUT = 60.0
+#: What no field of a header has.
+_CONTROLS = re.compile(r'[\x00-\x1f\x7f]')
+DEFAULT = 'http://127.0.0.1:%d' % PORT
+
+
+def add(commands):
+    command = _command(commands, 'submit', 'have a controller run a '
+                       'workload', submit)
+    command.add_argument('file', metavar='WORKLOAD')
+    command.add_argument('--seed', type=common_arguments.seed, metavar='N',
+                         help='of all random choices; default: a new one')
+    command = _command(commands, 'info', 'show what a controller has, or '
+                       'one workload', info)
+    command.add_argument('id', nargs='?', metavar='ID')
+    command = _command(commands, 'cancel', 'cancel a workload', cancel)
+    command.add_argument('id', metavar='ID')
+    command = _command(commands, 'result', 'get the result document of a '
+                       'workload', result)
+    command.add_argument('id', metavar='ID')
+
+
+def _command(commands, name, text, run):
+    command = commands.add_parser(
+        name, help=text, description='%s%s. Exit status 1: the controller '
+        'refused or could not be reached.' % (text[0].upper(), text[1:]))
+    command.add_argument('--controller', metavar='URL', default=DEFAULT,
+                         help='default: %(default)s')
+    command.add_argument('--token-file', metavar='FILE',
+                         help='has the token; default: $' + TOKEN)
+    command.add_argument('--tls-ca', metavar='FILE', help="a certificate "
+                         "to check the controller's with, such as its own")
+    command.set_defaults(run=run)
+    return command
+
+
+class _Failed(Exception):
+    """What the controller, or the way there, says against it."""
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """The token is for the controller that was named."""
+
+    def redirect_request(self, *args, **kwargs):
+        return None
+
+
+def call(args, method, path, body=None):
+    """
+    :param args: with controller, token_file, tls_ca
+    :returns: the answer's JSON
+    :raises _Failed: with a text for the user
+    :raises ConfigError: if the URL or the token is none
+    """
+    request = urllib.request.Request(
+        _url(args.controller) + path, body, method=method, headers={
+            'Authorization': 'Bearer ' + _token(args.token_file),
+            'Content-Type': 'application/xml'})
+    opener = urllib.request.build_opener(
+        urllib.request.ProxyHandler({}), _NoRedirect,
+        urllib.request.HTTPSHandler(context=client_tls(args.tls_ca)))
+    try:
+        with opener.open(request, timeout=TIMEOUT) as answer:
+            return json.load(answer)
+    except urllib.error.HTTPError as err:
+        raise _Failed(_refusal(args, err)) from None
+    except (http.client.HTTPException, ssl.SSLError, OSError) as err:
+        raise _Failed('no answer from %s: %s' % (
+            args.controller, getattr(err, 'reason', err))) from None
+    except (RecursionError, ValueError):
+        raise _Failed('the answer of %s is not JSON'
+                      % args.controller) from None
+
+
+def _url(text):
+    """:returns: it, without a / at its end"""
+    try:
+        found = urlsplit(text)
+        # Asking for a port that is none raises.
+        good = found.scheme in ('http', 'https') and found.hostname and \
+            (found.port or 1) and found.hostname.encode('idna') and \
+            text.isascii() and text.isprintable() and ' ' not in text
+    except ValueError:
+        good = False
+    if not good:
+        raise ConfigError.of('controller', text, 'a URL of http or https')
+    return text.rstrip('/')
+
+
+def _token(path):
+    """:returns: as a field of a header has it"""
+    token = secret(path, TOKEN).decode('latin-1')
+    if _CONTROLS.search(token):
+        # It is not shown.
+        raise ConfigError('the token in %s has a line break or another '
+                          'control character in it' % (path or TOKEN))
+    return token
+
+
+def _refusal(args, err):
+    try:
+        found = json.loads(err.read(2 ** 20))
+        lines = [found['error']] + [
+            '%s:%d: %s' % (getattr(args, 'file', ''), each['line'],
+                           each['reason'])
+            for each in found.get('problems', ())]
+        return '\n'.join(lines)
+    except (ValueError, KeyError, TypeError):
+        return 'the answer was %d %s' % (err.code, err.reason)
+
+
+def _shown(args, method, path, body=None):
+    try:
+        found = call(args, method, path, body)
+    except _Failed as err:
+        print('cosbench: %s' % err, file=sys.stderr)
+        return None
+    return found
+
+
+def _printed(args, method, path, body=None):
+    found = _shown(args, method, path, body)
+    if found is None:
+        return 1
+    json.dump(found, sys.stdout, indent=2)
+    print()
+    return 0
+
+
+def submit(args):
+    """
+    :returns: exit status
+    """
+    path = '/v1/workloads'
+    if args.seed is not None:
+        path += '?seed=%d' % args.seed
+    found = _shown(args, 'POST', path, read_bytes(args.file))
+    if found is None:
+        return 1
+    for text in found['warnings']:
+        print('warning: ' + text, file=sys.stderr)
+    print('Accepted with ID: %s' % found['id'])
+    return 0
+
+
+def info(args):
+    if args.id is not None:
+        return _printed(args, 'GET', _path(args))
+    found = _shown(args, 'GET', '/v1/workloads')
+    drivers = found and _shown(args, 'GET', '/v1/drivers')
+    if drivers is None:
+        return 1
+    print('Drivers:')
+    for each in drivers['drivers']:
+        print('%s\t%s' % (each['name'], each['url']))
+    print('Workloads:')
+    for each in found['workloads']:
+        print('%s\t%s\t%s' % (each['id'], each['state'], each['name']))
+    return 0
+
+
+def cancel(args):
+    return _printed(args, 'POST', _path(args) + '/cancel')
+
+
+def result(args):
+    return _printed(args, 'GET', _path(args) + '/result')
+
+
+def _path(args):
+    return '/v1/workloads/' + quote(args.id, safe='')

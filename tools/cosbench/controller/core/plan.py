@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which driver gets which workers of a work, and what a lost one leaves."""
+
+import re
+from dataclasses import dataclass, replace
+from typing import Optional
+
+from cosbench.engine.core.mission import Step, remaining
+from cosbench.errors import ConfigError
+from cosbench.workload import division
+from cosbench.workload.model import WorkType
+
+_ADDRESS = re.compile(
+    r'(?:(?P<name>[A-Za-z0-9_-]{1,64})=)?(?P<scheme>https?)://'
+    r'(?P<host>\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9_.-]+):'
+    r'(?P<first>\d{1,5})(?:-(?P<last>\d{1,5}))?/?', re.ASCII)
+FORM = '[name=]http[s]://host:port or ...:first-last'
+MAX_DRIVERS = 1024
+
+
+@dataclass(frozen=True)
+class Address:
+    """Of one driver process."""
+
+    name: str
+    #: All processes that were given as one have it; ``driver=`` may pin a
+    #: work to either.
+    group: str
+    url: str
+
+    def answers_to(self, name):
+        return name in (self.name, self.group)
+
+
+def addresses(texts):
+    """
+    :param texts: of the form ``FORM``; without a name the nth is called
+        ``drivern``
+    :returns: a tuple of ``Address``; a range of ports gives ``name-1``,
+        ``name-2``, ...
+    :raises ConfigError: for what is malformed, or named twice
+    """
+    found = []
+    for number, text in enumerate(texts, 1):
+        match = _ADDRESS.fullmatch(text)
+        if match is None:
+            raise ConfigError.of('driver', text, FORM)
+        found += _processes(text, match, match['name'] or 'driver%d' % number)
+    for key in ('name', 'url'):
+        values = [getattr(each, key) for each in found]
+        for value in values:
+            if values.count(value) > 1:
+                raise ConfigError.of('driver', value, 'given once')
+    return tuple(found)
+
+
+def _processes(text, match, group):
+    first = int(match['first'])
+    last = int(match['last'] or first)
+    if not 1 <= first <= last <= 65535 or last - first >= MAX_DRIVERS:
+        raise ConfigError.of('driver', text, FORM + ' with ports from 1 to '
+                             '65535')
+    url = '%s://%s:' % (match['scheme'], match['host'])
+    if first == last:
+        return [Address(group, group, url + str(first))]
+    return [Address('%s-%d' % (group, port - first + 1), group,
+                    url + str(port)) for port in range(first, last + 1)]
+
+
+def eligible(work, drivers):
+    """
+    :param drivers: things with an ``address``
+    :returns: those that may have workers of the work
+    """
+    if work.driver is None:
+        return list(drivers)
+    return [each for each in drivers
+            if each.address.answers_to(work.driver)]
+
+
+def shares(first, count, drivers, turn=0):
+    """
+    :param first, count: which workers
+    :param drivers: at least one
+    :param turn: which driver comes first, so that works of few workers do
+        not all go to the same one
+    :returns: (driver, first, count) of those that get any
+    """
+    found = []
+    for index in range(len(drivers)):
+        offset, size = division.part(count, len(drivers), index)
+        if size:
+            found.append((drivers[(index + turn) % len(drivers)],
+                          first + offset, size))
+    return found
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What a mission had reported when it was lost."""
+
+    operations: int = 0
+    volume: int = 0
+
+
+def inherited(mission, work, progress, elapsed):
+    """
+    What others must do of a mission whose driver was lost.
+
+    A special work's share is done anew, since which of it was done is not
+    known and doing it twice does no harm. A normal work goes on for the
+    time and with the quotas that are left.
+
+    :param mission: the ``Mission``
+    :param progress: its ``Progress``
+    :param elapsed: seconds of the work's time that are over
+    :returns: a ``Mission`` to be shared; None: nothing is left
+    """
+    again = replace(mission, attempt=mission.attempt + 1)
+    if work.type is not WorkType.NORMAL or mission.step is not Step.MAIN:
+        return again
+    total = work.rampup + work.runtime + work.rampdown
+    if work.runtime and elapsed >= total:
+        return None
+    operations = _left(mission.operations, work.total_ops, work, mission,
+                       progress.operations)
+    volume = _left(mission.volume, work.total_bytes, work, mission,
+                   progress.volume)
+    if operations == 0 or volume == 0:
+        return None
+    return replace(again, elapsed=elapsed, operations=operations,
+                   volume=volume)
+
+
+def _left(own, total, work, mission, used):
+    if own is not None:
+        return max(0, own - used)
+    return remaining(total, work.workers, mission.first, mission.count, used)
+
+
+def split(mission, drivers, turn, name):
+    """
+    :param mission: a ``Mission`` of which others do all
+    :param drivers: at least one, with an ``address``
+    :param name: a function that returns a new id for a driver
+    :returns: (driver, ``Mission``) of each
+    """
+    parts, used = [], 0
+    for driver, first, count in shares(
+            mission.first, mission.count, drivers, turn):
+        parts.append((driver, mission.share(
+            first, count, id=name(driver), driver=driver.address.name,
+            operations=_portion(mission.operations, mission.count, used,
+                                count),
+            volume=_portion(mission.volume, mission.count, used, count))))
+        used += count
+    return parts
+
+
+def _portion(total: Optional[int], workers, begin, count):
+    if total is None:
+        return None
+    return sum(division.part(total, workers, index)[1]
+               for index in range(begin, begin + count))

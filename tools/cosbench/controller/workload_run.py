@@ -1,0 +1,289 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One workload: its stages, one after the other, on the drivers."""
+
+import asyncio
+import logging
+import time
+from dataclasses import dataclass, field
+from typing import List
+
+from cosbench.controller import trigger_calls
+from cosbench.controller.core.workload_states import (
+    OnLoss,
+    StageState,
+    WorkloadState,
+)
+from cosbench.controller.driver_client import Denied, Lost
+from cosbench.controller.lost_drivers import Recalls
+from cosbench.controller.work import WorkRun
+from cosbench.workload.model import Workload, WorkType
+from cosbench.workload.pacing import pace
+
+log = logging.getLogger('cosbench.workload')
+
+
+@dataclass
+class Context:
+    """What the works of one run share."""
+
+    id: str
+    xml: str
+    seed: int
+    #: The drivers that answer; a lost one is taken out.
+    live: List[object]
+    on_loss: OnLoss = OnLoss.FAIL
+    #: Seconds; see ``Mission.lease``.
+    lease: float = 60.0
+    warnings: List[str] = field(default_factory=list)
+    #: Names of drivers to why they are lost.
+    lost: dict = field(default_factory=dict)
+    #: Names of the drivers that run triggers.
+    triggering: set = field(default_factory=set)
+
+    def __post_init__(self):
+        self.recalls = Recalls(self.warnings)
+
+    def lose(self, driver, reason):
+        if driver in self.live:
+            self.live.remove(driver)
+            self.lost[driver.address.name] = reason
+            self.warnings.append(reason)
+            log.error('%s: %s', self.id, reason)
+
+
+class Barrier:
+    """
+    Lets works start together, when each is ready or has failed.
+
+    :param works: ``WorkRun`` objects
+    """
+
+    def __init__(self, works):
+        self._works = works
+        self._expected = len(works)
+        self._begin = asyncio.get_running_loop().create_future()
+
+    async def wait(self):
+        """
+        :returns: when to start, on the monotonic clock
+        """
+        self.pass_by()
+        return await asyncio.shield(self._begin)
+
+    def pass_by(self):
+        """One work less to wait for."""
+        self._expected -= 1
+        if self._expected == 0 and not self._begin.done():
+            self._begin.set_result(time.monotonic() + max(
+                work.lead for work in self._works))
+
+
+class _Turn:
+    """A work's one pass through the barrier, also if it fails before."""
+
+    def __init__(self, barrier):
+        self._barrier = barrier
+        self._passed = False
+
+    async def wait(self):
+        self._passed = True
+        return await self._barrier.wait()
+
+    def leave(self):
+        if not self._passed:
+            self._passed = True
+            self._barrier.pass_by()
+
+
+class StageRun:
+    """
+    :param stage: a ``Workstage``
+    :param index: from 0
+    """
+
+    def __init__(self, stage, index, context):
+        self.stage = stage
+        self.index = index
+        self.id = 's%d-%s' % (index + 1, stage.name)
+        self.works = [WorkRun(work, (index, number), context, self._note)
+                      for number, work in enumerate(stage.works)]
+        self.history = []
+        self.started = None
+        self.stopped = None
+        self.reason = ''
+        self._context = context
+        self._own = StageState.WAITING
+        self._cancelled = asyncio.Event()
+
+    @property
+    def state(self):
+        """
+        :returns: its own, or while its works run that of the one that is
+            furthest behind
+        """
+        if self._own is not StageState.BOOTING:
+            return self._own
+        order = list(StageState)
+        found = min((work.state for work in self.works
+                     if not work.state.final),
+                    key=order.index, default=StageState.RUNNING)
+        return max(found, StageState.BOOTING, key=order.index)
+
+    def enter(self, state):
+        self._own = state
+        self._note()
+
+    def _note(self):
+        state = self.state.value
+        if not self.history or self.history[-1][0] != state:
+            self.history.append([state, time.time()])
+            log.info('stage %d, %s: %s%s', self.index + 1, self.stage.name,
+                     state, self.reason and ': ' + self.reason)
+
+    async def run(self):
+        self.started = time.time()
+        self.enter(StageState.BOOTING)
+        async with trigger_calls.around(self._context, self.stage.trigger,
+                                        's%d' % (self.index + 1)):
+            barrier = Barrier(self.works)
+            await asyncio.gather(*(self._work(work, _Turn(barrier))
+                                   for work in self.works))
+        self.reason = '; '.join(
+            '%s: %s' % (work.work.name, work.reason)
+            for work in self.works if work.reason)
+        if self.stage.closure_delay and not self._cancelled.is_set():
+            self.enter(StageState.CLOSING)
+            await self._closure_delay()
+        self.stopped = time.time()
+        self.enter(self._verdict())
+
+    async def _work(self, work, turn):
+        try:
+            await work.run(turn)
+        finally:
+            turn.leave()
+
+    async def _closure_delay(self):
+        try:
+            await asyncio.wait_for(self._cancelled.wait(),
+                                   self.stage.closure_delay)
+        except asyncio.TimeoutError:
+            pass
+
+    def _verdict(self):
+        if self._cancelled.is_set():
+            return StageState.CANCELLED
+        failed = any(work.state is StageState.FAILED for work in self.works)
+        return StageState.FAILED if failed else StageState.COMPLETED
+
+    async def cancel(self):
+        self._cancelled.set()
+        await asyncio.gather(*(work.cancel() for work in self.works))
+
+
+class WorkloadRun:
+    """
+    :param workload: a ``Workload``
+    :param context: its ``Context``
+    :param skip: a function of (this, ``StageRun``) that says whether a
+        stage is left out; None: none is
+    """
+
+    def __init__(self, workload: Workload, context, skip=None):
+        self.workload = workload
+        self.context = context
+        self.state = WorkloadState.QUEUING
+        self.started = None
+        self.stopped = None
+        self.history = []
+        self.stages = [StageRun(stage, number, context) for number, stage
+                       in enumerate(workload.workflow.stages)]
+        #: Name of driver -> CPU seconds it had used when this began.
+        self.cpu_before = {}
+        self._all_drivers = list(context.live)
+        self._skip = skip
+        self._cancelled = False
+
+    @property
+    def drivers(self):
+        return self._all_drivers
+
+    @property
+    def current(self):
+        """
+        :returns: the ``StageRun`` that runs, or None
+        """
+        return next((stage for stage in self.stages
+                     if stage.started and not stage.stopped), None)
+
+    def enter(self, state):
+        self.state = state
+        self.history.append([state.value, time.time()])
+        log.info('%s, %s: %s', self.context.id, self.workload.name,
+                 state.value)
+
+    async def run(self):
+        self.started = time.time()
+        self.enter(WorkloadState.PROCESSING)
+        log.info('the seed is %d', self.context.seed)
+        await self._greet()
+        try:
+            async with trigger_calls.around(
+                    self.context, self.workload.trigger, 'workload'):
+                for stage in self.stages:
+                    await self._run_stage(stage)
+        finally:
+            await self.context.recalls.end()
+        self.stopped = time.time()
+        self.enter(self._verdict())
+
+    async def _run_stage(self, stage):
+        if self._cancelled or self._skip and self._skip(self, stage):
+            stage.enter(StageState.SKIPPED)
+            return
+        await stage.run()
+        for text in ('%s, %s' % (stage.id, text) for work in stage.works
+                     for text in work.warnings):
+            self.context.warnings.append(text)
+            log.warning('%s', text)
+
+    async def cancel(self):
+        self._cancelled = True
+        stage = self.current
+        if stage is not None:
+            await stage.cancel()
+
+    def _verdict(self):
+        if self._cancelled:
+            return WorkloadState.CANCELLED
+        failed = any(stage.state is StageState.FAILED
+                     for stage in self.stages)
+        return WorkloadState.FAILED if failed else WorkloadState.FINISHED
+
+    async def _greet(self):
+        """Measure all drivers, and end what an earlier run left on them."""
+        await asyncio.gather(*(self._greet_one(driver)
+                               for driver in self._all_drivers))
+        trigger_calls.warn(self.context, self.workload)
+
+    async def _greet_one(self, driver):
+        try:
+            _, status = await driver.measure()
+            self.cpu_before[driver.address.name] = status['cpu_seconds']
+            for key, state in status['missions'].items():
+                if state not in ('completed', 'failed', 'cancelled'):
+                    await driver.insist(
+                        'POST', '/v1/missions/%s/cancel' % key)
+            await trigger_calls.greet(self.context, driver, status)
+        except (Lost, Denied) as err:
+            self.context.lose(driver, str(err))
+
+
+def rate_of(work):
+    """
+    :returns: operations a second that are wanted; None: a closed loop
+    """
+    if work.type is not WorkType.NORMAL:
+        return None
+    found = pace(work.config)
+    return found and found.rate

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``cosbench validate``: is this a workload, and what is in it?"""
+
+import json
+from collections import Counter
+
+from cosbench.document.reader import read_file
+from cosbench.errors import WorkloadError
+
+
+def summary(workload):
+    """
+    :returns: what a workload has, as a dict for JSON
+    """
+    works = workload.works
+    return {
+        'name': workload.name,
+        'stages': len(workload.workflow.stages),
+        'works': len(works),
+        'most_workers': max(
+            stage.workers for stage in workload.workflow.stages),
+        'operations': dict(Counter(
+            operation.type.value for work in works
+            for operation in work.operations)),
+        'auth': sorted({work.auth.type for work in works}),
+        'storage': sorted({work.storage.type for work in works}),
+    }
+
+
+def check(path):
+    """
+    :param path: of a document
+    :returns: the finding as a dict for JSON: file, ok, summary, problems,
+        each of which has line (0: the file as a whole), kind, reason
+    """
+    try:
+        document = read_file(path)
+    except OSError as err:
+        return _finding(path, [(0, 'error', err.strerror or str(err))])
+    except WorkloadError as err:
+        return _finding(path, [(each.line, 'error', each.reason)
+                               for each in err.problems])
+    return _finding(path, [(each.line, 'warning', each.reason)
+                           for each in document.warnings],
+                    summary(document.workload))
+
+
+def _finding(path, problems, found=None):
+    return {'file': path, 'ok': found is not None, 'summary': found,
+            'problems': [dict(zip(('line', 'kind', 'reason'), problem))
+                         for problem in problems]}
+
+
+def _lines(finding):
+    for problem in finding['problems']:
+        place = '%s:%d' % (finding['file'], problem['line']) \
+            if problem['line'] else finding['file']
+        warning = 'warning: ' if problem['kind'] == 'warning' else ''
+        yield '%s: %s%s' % (place, warning, problem['reason'])
+    if finding['ok']:
+        found = finding['summary']
+        yield '%s: ok: %s: %d stages, %d works, at most %d workers, ' \
+            'operations %s; auth %s, storage %s' % (
+                finding['file'], found['name'], found['stages'],
+                found['works'], found['most_workers'],
+                ', '.join('%d %s' % (number, kind) for kind, number
+                          in found['operations'].items()),
+                ', '.join(found['auth']), ', '.join(found['storage']))
+
+
+def validate(paths, as_json, out):
+    """
+    :param paths: of documents
+    :param as_json: print one JSON list instead of lines
+    :param out: a text stream
+    :returns: exit status: 0 if each is a workload, else 1
+    """
+    findings = [check(path) for path in paths]
+    if as_json:
+        print(json.dumps(findings, indent=2), file=out)
+    else:
+        for finding in findings:
+            for line in _lines(finding):
+                print(line, file=out)
+    return 0 if all(finding['ok'] for finding in findings) else 1

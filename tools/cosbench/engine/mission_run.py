@@ -1,0 +1,312 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A mission as it runs: its workers, what they measured, its end.
+
+1. ``prepare`` opens the storage, which logs in.
+2. ``start`` waits the agreed delay, then runs all workers at once.
+3. Until the end a report is made each interval: tallies since the start,
+   the timeline since the report that the controller has confirmed.
+4. When no operation may start any more, those that run have ``GRACE``
+   seconds; then they are aborted, and counted as such.
+
+Nothing here knows of HTTP; ``driver`` gives it a port.
+"""
+
+import asyncio
+import logging
+import time
+from dataclasses import asdict
+
+from cosbench.adaptors.base import OperationError
+from cosbench.engine.core.mission import operations
+from cosbench.engine.core.mission_states import FOLLOWERS, MissionState
+from cosbench.engine.core.window import Window
+from cosbench.engine.driver_load import Health
+from cosbench.engine.workers import workers
+from cosbench.errors import ConfigError
+from cosbench.measure.stragglers import Late
+from cosbench.measure.tally import Tally
+from cosbench.measure.timeline import Timeline
+
+#: Seconds.
+GRACE = 30.0
+log = logging.getLogger('cosbench.mission')
+
+
+class MissionRun:
+    """
+    :param mission: a ``Mission``
+    :param work: its ``Work``
+    :param storage: a ``Storage``, not yet open
+    :param files: paths by operation id, for filewrite
+    :param grace: seconds that operations have at the end
+    """
+
+    def __init__(self, mission, work, storage, files=None, grace=GRACE):
+        self.mission = mission
+        self.work = work
+        self.state = MissionState.AUTHING
+        self.reason = ''
+        #: Read by the workers.
+        self.stopping = False
+        self.window = None
+        self._storage = storage
+        self._files = files or {}
+        self._grace = grace
+        self._opening = None
+        self._task = None
+        self._tasks = ()
+        self._workers = []
+        self._operations = operations(work, mission.step)
+        self._tallies = {}
+        self._used = [0, 0]
+        self._aborted = 0
+        self._late = Late()
+        self._warned = set()
+        self._timeline = None
+        self._health = Health()
+        self._ended = None
+        #: Numbers of reports: made, and (number, timeline) unconfirmed.
+        self.sequence = 0
+        self._deltas = []
+        self._changed = asyncio.Event()
+
+    # What the controller asks for
+
+    async def prepare(self):
+        """Open the storage; never raises: it ends READY or FAILED."""
+        if self.state.final:
+            # It was cancelled before this began.
+            return
+        self._opening = asyncio.current_task()
+        try:
+            await self._storage.open()
+        except (OperationError, ConfigError, OSError) as err:
+            await self._fail('the storage cannot be opened: %s' % err)
+        except Exception as err:
+            log.exception('mission %s: storage', self.mission.id)
+            await self._fail('the storage cannot be opened: %s: %s'
+                             % (type(err).__name__, err))
+        else:
+            self._enter(MissionState.READY)
+
+    def start(self, delay):
+        """
+        :param delay: seconds from now
+        """
+        self._enter(MissionState.LAUNCHING)
+        self._task = asyncio.ensure_future(
+            self._run(time.monotonic() + delay))
+
+    async def cancel(self, reason):
+        """No operation starts any more; those that run have the grace."""
+        self.stopping = True
+        self.reason = self.reason or reason
+        if self.state in (MissionState.AUTHING, MissionState.READY):
+            opening = self.state is MissionState.AUTHING and self._opening
+            self._enter(MissionState.CANCELLED)
+            if opening:
+                opening.cancel()
+                await asyncio.gather(opening, return_exceptions=True)
+            await self._storage.close()
+        elif self.state is MissionState.LAUNCHING:
+            await self._withdraw()
+        self._interrupt()
+
+    async def _withdraw(self):
+        self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
+        if not self.state.final:
+            # It had not come to its first line.
+            self._enter(MissionState.CANCELLED)
+            await self._storage.close()
+
+    async def wait(self):
+        """Until the mission has ended."""
+        while not self.state.final:
+            await self._change(None)
+
+    async def news(self, after, known, seconds):
+        """
+        Wait for a report or a change of state.
+
+        :param after: the last report that the controller has
+        :param known: the value of the last state that it has
+        :param seconds: to wait at most
+        """
+        self._deltas = [each for each in self._deltas if each[0] > after]
+        end = time.monotonic() + seconds
+        while self.sequence <= after and self.state.value == known:
+            left = end - time.monotonic()
+            if left <= 0 or not await self._change(left):
+                return
+
+    def report(self, after):
+        """
+        :returns: what was measured, as a dict for JSON; None if nothing is
+            newer than the report ``after``
+        """
+        if self.sequence <= after:
+            return None
+        timeline = self._new_timeline()
+        for _, delta in self._deltas:
+            timeline.merge(delta)
+        return {
+            'sequence': self.sequence,
+            'elapsed': self._elapsed(),
+            'counted': self._counted(),
+            'operations': {key: tally.to_json()
+                           for key, tally in self._tallies.items()},
+            'timeline': timeline.to_json(),
+            'used': {'operations': self._used[0], 'volume': self._used[1]},
+            'aborted': self._aborted,
+            'late': asdict(self._late),
+            'resent': self._storage.resent,
+            'health': self._health.to_json(),
+        }
+
+    # What the workers call
+
+    def record(self, sample):
+        self._used[0] += 1
+        self._used[1] += sample.size
+        self._timeline.add(sample)
+        if self.window.counts(sample.started, sample.ended):
+            self._tallies[sample.operation].add(sample)
+        late = self.window.late(sample.started, sample.ended)
+        if late:
+            self._late.add(late, sample.error is not None)
+
+    def unexpected(self, operation, err):
+        """Log a bug, once of each kind."""
+        kind = (operation, type(err))
+        if kind not in self._warned:
+            self._warned.add(kind)
+            log.error('mission %s: %s: an unexpected error, counted as a '
+                      'failure', self.mission.id, operation, exc_info=err)
+
+    # The run
+
+    async def _run(self, begin):
+        watch = None
+        try:
+            await asyncio.sleep(max(0.0, begin - time.monotonic()))
+            self._begin(time.monotonic())
+            watch = asyncio.ensure_future(self._watch())
+            await self._finish([asyncio.ensure_future(each.work())
+                                for each in self._workers])
+            self._end(MissionState.CANCELLED if self.stopping
+                      else MissionState.COMPLETED)
+        except asyncio.CancelledError:
+            self._enter(MissionState.CANCELLED)
+        except Exception as err:
+            log.exception('mission %s', self.mission.id)
+            await self._fail('%s: %s' % (type(err).__name__, err))
+        finally:
+            if watch is not None:
+                watch.cancel()
+            await self._storage.close()
+
+    def _begin(self, now):
+        self.window = Window.of(self.work, now - self.mission.elapsed)
+        self._tallies = {each.id: Tally(self.window.origin)
+                         for each in self._operations}
+        self._timeline = self._new_timeline()
+        self._workers = workers(self, self._operations, self._storage,
+                                self._files)
+        self._enter(MissionState.RUNNING)
+
+    async def _finish(self, tasks):
+        """Wait for the workers, and no longer than the grace at the end."""
+        self._tasks = tasks
+        pending = set(tasks)
+        closed = None
+        while pending:
+            now = time.monotonic()
+            if closed is None and (self.stopping or
+                                   now >= self.window.close):
+                closed = now
+                self._enter(MissionState.CLOSING)
+            if closed is not None and now >= closed + self._grace:
+                break
+            until = closed + self._grace if closed is not None else min(
+                now + 1.0, self.window.close)
+            # A second at most: cancel() cannot wake this.
+            done, pending = await asyncio.wait(
+                pending, timeout=min(1.0, max(0.001, until - now)),
+                return_when=asyncio.FIRST_EXCEPTION)
+            if any(not task.cancelled() and task.exception()
+                   for task in done):
+                self.stopping = True
+        for task in pending:
+            task.cancel()
+        self._aborted = len(pending)
+        for found in await asyncio.gather(*tasks, return_exceptions=True):
+            if isinstance(found, Exception):
+                raise found
+        if self.state is MissionState.RUNNING:
+            self._enter(MissionState.CLOSING)
+
+    async def _watch(self):
+        """Reports each interval, and the process's health."""
+        health = asyncio.ensure_future(self._health.watch())
+        try:
+            while True:
+                await asyncio.sleep(self.work.interval)
+                self._note()
+        finally:
+            health.cancel()
+
+    def _interrupt(self):
+        for worker, task in zip(self._workers, self._tasks):
+            if worker.idle:
+                task.cancel()
+
+    def _end(self, state):
+        self._ended = time.monotonic()
+        self._note()
+        self._enter(state)
+
+    async def _fail(self, reason):
+        if self.state.final:
+            return
+        self.reason = reason
+        self.stopping = True
+        if self._timeline is not None:
+            self._ended = time.monotonic()
+            self._note()
+        self._enter(MissionState.FAILED)
+        if self._task is None:
+            await self._storage.close()
+
+    # Reports
+
+    def _note(self):
+        self.sequence += 1
+        self._deltas.append((self.sequence, self._timeline))
+        self._timeline = self._new_timeline()
+        self._changed.set()
+
+    def _new_timeline(self):
+        return Timeline(self.work.interval, self.window.origin)
+
+    def _elapsed(self):
+        return (self._ended or time.monotonic()) - self.window.origin
+
+    def _counted(self):
+        return self.window.counted_until(self._ended or time.monotonic())
+
+    def _enter(self, state):
+        if state not in FOLLOWERS[self.state]:
+            raise ValueError('mission %s is %s: it cannot become %s' % (
+                self.mission.id, self.state.value, state.value))
+        self.state = state
+        self._changed.set()
+
+    async def _change(self, seconds):
+        """:returns: whether something changed in these seconds"""
+        self._changed.clear()
+        try:
+            await asyncio.wait_for(self._changed.wait(), seconds)
+        except asyncio.TimeoutError:
+            return False
+        return True

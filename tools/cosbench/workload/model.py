@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A workload: what a document means, with all that it inherits spelt out.
+
+Workload -> workflow -> workstages, one after the other -> works, at the same
+time -> workers, which choose among the operations of their work by ratio
+(COSBench §4.3). Nothing here refers to XML; everything is immutable.
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Optional, Tuple
+
+from cosbench.workload.config import Config
+from cosbench.workload.division import quota
+from cosbench.workload.selectors import Selector, Sizes
+
+#: Bytes that hashCheck puts at the end of an object: !!!! md5 in hex !!!!.
+HASH_TRAILER = 40
+
+
+class WorkType(Enum):
+
+    NORMAL = 'normal'
+    INIT = 'init'
+    PREPARE = 'prepare'
+    CLEANUP = 'cleanup'
+    DISPOSE = 'dispose'
+    DELAY = 'delay'
+
+
+class OperationType(Enum):
+    """What a worker does; those of the special works have their names."""
+
+    READ = 'read'
+    WRITE = 'write'
+    FILEWRITE = 'filewrite'
+    DELETE = 'delete'
+    LIST = 'list'
+    #: Create each container.
+    INIT = 'init'
+    #: Write each object of each container.
+    PREPARE = 'prepare'
+    #: Delete each object of each container.
+    CLEANUP = 'cleanup'
+    #: Delete each container.
+    DISPOSE = 'dispose'
+    #: Nothing: the time is the closure delay of the stage.
+    DELAY = 'delay'
+
+
+class Division(Enum):
+    """What each worker of a work has its own part of."""
+
+    NONE = 'none'
+    CONTAINER = 'container'
+    OBJECT = 'object'
+
+
+class Content(Enum):
+
+    RANDOM = 'random'
+    ZERO = 'zero'
+
+
+class FileSelection(Enum):
+    """Which file a filewrite takes: the selector over all files."""
+
+    UNIFORM = 'u'
+    CYCLIC = 'r'
+    SEQUENTIAL = 's'
+
+
+@dataclass(frozen=True)
+class Auth:
+
+    type: str = 'none'
+    config: Config = Config()
+
+
+@dataclass(frozen=True)
+class Storage:
+
+    type: str = 'none'
+    config: Config = Config()
+
+
+@dataclass(frozen=True)
+class Trigger:
+    """A script that each driver runs around a stage or a workload."""
+
+    #: A bare file name.
+    script: str
+    arguments: Tuple[str, ...]
+
+    def __str__(self):
+        return '%s(%s)' % (self.script, ','.join(self.arguments))
+
+
+@dataclass(frozen=True)
+class Names:
+    """The names of containers or of objects."""
+
+    prefix: str
+    selector: Selector
+    suffix: str
+
+    def name(self, number):
+        return '%s%d%s' % (self.prefix, number, self.suffix)
+
+
+@dataclass(frozen=True)
+class Operation:
+
+    type: OperationType
+    #: Percent of the operations of its work, 1 to 100.
+    ratio: int
+    division: Division
+    #: Unique in its work.
+    id: str
+    #: What reports call it.
+    name: str
+    #: All of its keys, also those that only an adaptor knows.
+    config: Config
+    #: None where the type has none, or for a list of the account.
+    containers: Optional[Names] = None
+    #: None where the type has none, or for a list of a container.
+    objects: Optional[Names] = None
+    sizes: Optional[Sizes] = None
+    content: Content = Content.RANDOM
+    chunked: bool = False
+    #: Write, or check, ``HASH_TRAILER``.
+    hash_check: bool = False
+    #: The directory that filewrite takes files from.
+    files: Optional[str] = None
+    file_selection: Optional[FileSelection] = None
+    #: prepare: create the containers before; cleanup: delete them after.
+    with_containers: bool = False
+    #: (name in lower case, value) of the containers that it creates.
+    headers: Tuple[Tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class Quota:
+    """What one worker may use; None: no limit."""
+
+    operations: Optional[int]
+    #: Bytes.
+    volume: Optional[int]
+
+
+@dataclass(frozen=True)
+class Work:
+    """
+    One job: it ends with the first of its limits, of which one at least is
+    not 0. An operation of a special work is one pass over the worker's
+    part; each worker makes one.
+    """
+
+    name: str
+    type: WorkType
+    workers: int
+    #: Seconds between two samples of its time series.
+    interval: int
+    #: Seconds; the ramps are 0 if the run time is.
+    rampup: int
+    runtime: int
+    rampdown: int
+    #: Of all its workers; 0: no limit.
+    total_ops: int
+    #: Of all its workers; 0: no limit.
+    total_bytes: int
+    #: Accepted failures per million; more, and the stage has failed.
+    afr: int
+    #: The name of the driver that it is pinned to, or None.
+    driver: Optional[str]
+    config: Config
+    auth: Auth
+    storage: Storage
+    operations: Tuple[Operation, ...]
+
+    def quota(self, worker):
+        """
+        :param worker: which, from 0
+        :returns: its ``Quota``; those of all workers add up to the totals
+        """
+        return Quota(quota(self.total_ops, self.workers, worker),
+                     quota(self.total_bytes, self.workers, worker))
+
+
+@dataclass(frozen=True)
+class Workstage:
+
+    name: str
+    #: Seconds to wait after its works.
+    closure_delay: int
+    trigger: Optional[Trigger]
+    works: Tuple[Work, ...]
+
+    @property
+    def workers(self):
+        return sum(work.workers for work in self.works)
+
+
+@dataclass(frozen=True)
+class Workflow:
+
+    stages: Tuple[Workstage, ...]
+
+
+@dataclass(frozen=True)
+class Workload:
+
+    name: str
+    description: str
+    trigger: Optional[Trigger]
+    workflow: Workflow
+
+    @property
+    def works(self):
+        return tuple(work for stage in self.workflow.stages
+                     for work in stage.works)

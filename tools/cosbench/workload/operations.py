@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What each operation needs from its config."""
+
+from cosbench.errors import ConfigError
+from cosbench.workload import headers, names
+from cosbench.workload.model import (
+    HASH_TRAILER,
+    Content,
+    Division,
+    FileSelection,
+    OperationType,
+    WorkType,
+)
+from cosbench.workload.selectors import OPEN_END, parse_sizes
+
+_T = OperationType
+#: The operations that a work may name; the others make special works.
+NAMED = (_T.READ, _T.WRITE, _T.FILEWRITE, _T.DELETE, _T.LIST)
+#: How a special work divides what there is.
+SPECIAL = {
+    WorkType.INIT: (_T.INIT, Division.CONTAINER),
+    WorkType.PREPARE: (_T.PREPARE, Division.OBJECT),
+    WorkType.CLEANUP: (_T.CLEANUP, Division.OBJECT),
+    WorkType.DISPOSE: (_T.DISPOSE, Division.CONTAINER),
+    WorkType.DELAY: (_T.DELAY, Division.NONE),
+}
+
+
+def _target(config):
+    return {'containers': names.containers(config),
+            'objects': names.objects(config)}
+
+
+def _verified(config):
+    return {'hash_check': config.flag('hashCheck', False)}
+
+
+def _read(config):
+    return {**_target(config), **_verified(config)}
+
+
+def _write(config):
+    fields = {**_read(config),
+              'sizes': config.parsed('sizes', parse_sizes),
+              'content': config.choice('content', Content, Content.RANDOM),
+              'chunked': config.flag('chunked', False)}
+    if fields['hash_check'] and fields['sizes'].least < HASH_TRAILER:
+        raise ConfigError.of('sizes', config['sizes'], 'at least %d bytes '
+                             'with hashCheck' % HASH_TRAILER)
+    return fields
+
+
+def _file_write(config):
+    return {'containers': names.containers(config),
+            'files': config.parsed('files', names.directory),
+            'file_selection': config.parsed(
+                'fileselection', _file_selection),
+            **_verified(config)}
+
+
+def _file_selection(key, text):
+    # COSBench took the first letter of any text.
+    for member in FileSelection:
+        if text[:1] == member.value:
+            return member
+    raise ConfigError.of(key, text, 'one of u, r, s')
+
+
+def _list(config):
+    if 'containers' not in config and 'objects' not in config:
+        return {}
+    if 'objects' not in config:
+        return {'containers': names.containers(config)}
+    return _target(config)
+
+
+def _finite(fields):
+    for each in ('containers', 'objects'):
+        if each in fields and fields[each].selector.most >= OPEN_END:
+            raise ConfigError('%s has no end, and a special work goes '
+                              'through all of it' % each)
+    return fields
+
+
+def _dispose(config):
+    return _finite({'containers': names.containers(config)})
+
+
+def _init(config):
+    return {**_dispose(config), 'headers': headers.of_containers(config)}
+
+
+def _prepare(config):
+    return {**_finite(_write(config)),
+            'with_containers': config.flag('createContainer', False),
+            'headers': headers.of_containers(config)}
+
+
+def _cleanup(config):
+    return {**_finite(_target(config)),
+            'with_containers': config.flag('deleteContainer', False)}
+
+
+_FIELDS = {
+    _T.READ: _read, _T.WRITE: _write, _T.FILEWRITE: _file_write,
+    _T.DELETE: _target, _T.LIST: _list,
+    _T.INIT: _init, _T.PREPARE: _prepare, _T.CLEANUP: _cleanup,
+    _T.DISPOSE: _dispose, _T.DELAY: lambda config: {},
+}
+
+
+def fields(kind, config):
+    """
+    :param kind: an ``OperationType``
+    :param config: all that it inherits
+    :returns: the fields of ``Operation`` that come from the config
+    :raises ConfigError: if a key is missing or has a wrong value
+    """
+    return _FIELDS[kind](config)

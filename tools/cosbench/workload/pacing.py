@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""When a worker may begin its next operation.
+
+Closed loop, as COSBench: when the one before has ended. Open loop, with
+``rate=N`` in the config of a normal work: N operations a second of all its
+workers together, at times that were fixed before, whatever the storage does.
+What begins late is measured from when it was meant to begin, so that a stall
+is seen in every operation that it held up (coordinated omission).
+
+``arrival=constant`` spaces the operations of a work evenly; ``poisson``
+draws the gaps of each worker from the exponential distribution.
+"""
+
+import math
+from dataclasses import dataclass
+from enum import Enum
+
+from cosbench.errors import ConfigError
+
+MAX_RATE = 10 ** 6
+
+
+class Arrival(Enum):
+
+    CONSTANT = 'constant'
+    POISSON = 'poisson'
+
+
+@dataclass(frozen=True)
+class Pace:
+    """Of a whole work."""
+
+    #: Operations a second of all workers.
+    rate: float
+    arrival: Arrival = Arrival.CONSTANT
+
+    def offsets(self, worker, workers, rng):
+        """
+        :param worker: which, from 0
+        :param workers: how many the work has
+        :param rng: the worker's ``random.Random``
+        :returns: endless ascending seconds since the start of the work, at
+            which the worker is meant to begin operations
+        """
+        gap = workers / self.rate
+        if self.arrival is Arrival.CONSTANT:
+            return _even(worker / self.rate, gap)
+        return _poisson(gap, rng)
+
+
+def _even(first, gap):
+    number = 0
+    while True:
+        # Not a running sum, which would drift.
+        yield first + number * gap
+        number += 1
+
+
+def _poisson(gap, rng):
+    due = 0.0
+    while True:
+        due += rng.expovariate(1 / gap)
+        yield due
+
+
+def pace(config):
+    """
+    :param config: of a work
+    :returns: its ``Pace``; None: closed loop
+    :raises ConfigError: if rate or arrival has a wrong value
+    """
+    arrival = config.choice('arrival', Arrival, Arrival.CONSTANT)
+    if 'rate' not in config:
+        if 'arrival' in config:
+            raise ConfigError.of('arrival', config['arrival'],
+                                 'together with rate')
+        return None
+    return Pace(config.parsed('rate', _rate), arrival)
+
+
+def _rate(key, text):
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    # A comparison with nan is false.
+    if 0 < value <= MAX_RATE:
+        return value
+    raise ConfigError.of(key, text, 'operations a second, more than 0 and '
+                         'at most %d' % MAX_RATE)
