@@ -14,6 +14,7 @@ from cosbench.adaptors.http1.clock import clock
 __all__ = ['Auth', 'Credentials', 'OperationError', 'Storage', 'Transfer',
            'clock']
 
+
 @dataclass(frozen=True)
 class Credentials:
     """What a login gives; None: this auth has no such thing."""
