@@ -9,24 +9,25 @@ for the fields of records.
 
 from typing import Annotated, Any, Optional, Tuple, Union
 
-from swift_lightsync.common.records import (
-    Between,
-    Length,
-    Parsed,
-    RecordError,
-    read_value,
-)
+from swift_lightsync.common.records import Parsed
 from swift_lightsync.common.text import printable, shown
 
 MAX_NAME = 255
 MAX_PORT = 65535
 
-_Name = Annotated[str, Length(MAX_NAME, least=1)]
-_Port = Annotated[int, Between(1, MAX_PORT)]
-
 NodeTuple = Tuple[str, int]
 DeviceTuple = Tuple[str, int, str]
 PlaceTuple = Union[NodeTuple, DeviceTuple]
+
+
+def _is_name(value: Any) -> bool:
+    return isinstance(value, str) and 0 < len(value) <= MAX_NAME
+
+
+def _is_node(value: Any) -> bool:
+    # A bool is an int to Python.
+    return isinstance(value, list) and len(value) >= 2 and _is_name(
+        value[0]) and type(value[1]) is int and 0 < value[1] <= MAX_PORT
 
 
 def parse_node(value: Any) -> NodeTuple:
@@ -37,11 +38,9 @@ def parse_node(value: Any) -> NodeTuple:
     :returns: (IP, port)
     :raises ValueError: if it is none
     """
-    try:
-        node: NodeTuple = read_value(Tuple[_Name, _Port], value)
-    except RecordError:
-        raise ValueError('%s must be [IP, port]' % shown(value)) from None
-    return node
+    if not _is_node(value) or len(value) != 2:
+        raise ValueError('%s must be [IP, port]' % shown(value))
+    return value[0], value[1]
 
 
 def parse_device(value: Any) -> DeviceTuple:
@@ -52,12 +51,9 @@ def parse_device(value: Any) -> DeviceTuple:
     :returns: (IP, port, name)
     :raises ValueError: if it is none
     """
-    try:
-        device: DeviceTuple = read_value(Tuple[_Name, _Port, _Name], value)
-    except RecordError:
-        raise ValueError('%s must be [IP, port, device]' % shown(value)
-                         ) from None
-    return device
+    if not _is_node(value) or len(value) != 3 or not _is_name(value[2]):
+        raise ValueError('%s must be [IP, port, device]' % shown(value))
+    return value[0], value[1], value[2]
 
 
 def parse_place(value: Any) -> PlaceTuple:

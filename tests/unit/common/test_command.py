@@ -49,7 +49,8 @@ class TestRun(unittest.TestCase):
 
     def test_the_status_is_that_of_the_work(self):
         for status in (0, 1):
-            self.assertEqual((status, ''), self.run_it(lambda _, status=status: status))
+            self.assertEqual((status, ''), self.run_it(
+                lambda _, status=status: status))
 
     def test_the_arguments_are_parsed(self):
         seen = []
