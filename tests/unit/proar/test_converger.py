@@ -13,7 +13,7 @@ from swift.common.concurrency import listen
 from swift.common.utils import Timestamp
 from swift.obj.server import ObjectController
 
-from swift_lightsync.common.conf_options import OptionError
+from swift_lightsync.common.options import OptionError
 from swift_lightsync.proar.converger import followed_log
 from swift_lightsync.proar.converger.daemon import _be_alone
 from swift_lightsync.proar.core.oplog import Op, place_of
