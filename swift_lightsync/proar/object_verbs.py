@@ -2,8 +2,8 @@
 """
 The object-server's side of primary-role writes. PROTOCOL.md, "Writes".
 
-PUT, POST and DELETE stay stock Swift's: what they get from
-:meth:`get_diskfile` logs what they do to it, if their request has a slot.
+PUT, POST and DELETE stay stock Swift's. If a request has a slot, the diskfile
+that :meth:`get_diskfile` returns to them logs what they do to it.
 """
 
 import re
@@ -17,6 +17,7 @@ from swift.common.concurrency import tpool
 from swift.common.storage_policy import REPL_POLICY
 from swift.common.swob import HTTPBadRequest, HTTPServiceUnavailable, Request
 from swift.common.utils import config_true_value, hash_path
+from swift.obj.server import ObjectController
 
 from swift_lightsync.common.options import Options, integer, option, seconds
 from swift_lightsync.proar.core.oplog import NO_SLOT
@@ -36,10 +37,10 @@ from swift_lightsync.proar.names import (
 
 MAX_PARTITION = (1 << 32) - 1
 WRITES = ('PUT', 'POST', 'DELETE')
-#: Logs whose ends are remembered, each in some 200 bytes.
+#: Logs whose ends are kept in memory, each in some 200 bytes.
 REMEMBERED_LOGS = 4096
 
-#: The WSGI environment that is being served, each in a greenlet of its own.
+#: The WSGI environment that this greenlet serves.
 _served: 'ContextVar[Any]' = ContextVar('served', default=None)
 
 
@@ -55,7 +56,7 @@ class LagOptions(Options):
     max_lag_seconds: float = option(300.0, seconds)
 
 
-class PrimaryRoleVerbs:
+class PrimaryRoleVerbs(ObjectController):
     """Makes an object-server's controller log the writes of primary roles."""
 
     def setup(self, conf):

@@ -13,7 +13,6 @@ from typing import Annotated, Dict, Literal
 from swift_lightsync.common.files import replace_file
 from swift_lightsync.common.records import Between, Record, RecordError
 
-VERSION = 1
 #: Longest file that is read, bytes; a peer takes about 20.
 MAX_BYTES = 1 << 20
 
@@ -23,11 +22,11 @@ class Cursors(Record):
     """
     What the file says.
 
-    :param version: of the format
     :param peers: device id -> the eversion up to which it holds everything
+    :param version: of the format
     """
-    version: Literal[1]
     peers: Dict[int, Annotated[int, Between(0, (1 << 64) - 1)]]
+    version: Literal[1]
 
 
 def read_cursors(path, logger=logging):
@@ -60,5 +59,5 @@ def write_cursors(path, cursors):
     :param cursors: a dict as that of :func:`read_cursors`
     :raises OSError: if it could not be written; what was there stays
     """
-    replace_file(path, json.dumps(Cursors(
-        VERSION, dict(sorted(cursors.items()))).to_json()).encode('ascii'))
+    document = Cursors(dict(sorted(cursors.items())), 1).to_json()
+    replace_file(path, json.dumps(document).encode('ascii'))
