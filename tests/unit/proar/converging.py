@@ -35,7 +35,7 @@ PEERS = ('sdb', 'sdc')
 EPOCH = int(time.time()) - 10000
 OWN_PORT = 6200
 FAST = {'retry_delay': '0.01', 'max_retry_delay': '0.05', 'log_idle': '0',
-        'conn_timeout': '0.2', 'node_timeout': '1', 'bind_ip': '127.0.0.1',
+        'conn_timeout': '60', 'node_timeout': '60', 'bind_ip': '127.0.0.1',
         'bind_port': str(OWN_PORT)}
 
 
@@ -113,11 +113,6 @@ class ConvergerTestCase(ServerTestCase):
                  PARTITION) for path in (log_path, cursors_path)))
         self.stamp = 0
 
-    def enterContext(self, context):
-        value = context.__enter__()
-        self.addCleanup(context.__exit__, None, None, None)
-        return value
-
     def make_ring(self, *ports, devices=PEERS):
         self.policy.object_ring = None
         ring_of_parts(self.root, [node(0, OWN_PORT, HERE), *(
@@ -138,7 +133,14 @@ class ConvergerTestCase(ServerTestCase):
         """:returns: a converger that runs until the test ends"""
         converger = self.converger(**options)
         thread = spawn(converger.run_forever)
-        self.addCleanup(thread.kill)
+
+        def end():
+            thread.kill()
+            converger.peer_queues.clear()
+            for device in converger.devices:
+                device.stop()
+            converger.watch.close()
+        self.addCleanup(end)
         wait_for(lambda: converger.devices and all(
             device._next_scan for device in converger.devices), 'it runs')
         return converger

@@ -142,7 +142,7 @@ class ProxyCase(SwiftTestCase):
         devices = os.path.join(self.root, 'd%d' % number)
         os.makedirs(os.path.join(devices, 'sda'))
         server = ObjectServer(self.object_controller(
-            dict(self.conf, devices=devices, conn_timeout='0.2'),
+            dict(self.conf, devices=devices, conn_timeout='60'),
             logger=self.logger), devices)
         self.stack.callback(server.stop)
         return server
@@ -159,8 +159,8 @@ class ProxyCase(SwiftTestCase):
         """:param options: of the policy"""
         ring = self.container_ring()
         app = Application(dict(
-            self.conf, conn_timeout='1', node_timeout='5',
-            post_quorum_timeout='0.05', policy_config={'0': dict(
+            self.conf, conn_timeout='60', node_timeout='60',
+            post_quorum_timeout='60', policy_config={'0': dict(
                 {'primary_role_writes': 'true'}, **options)}),
             logger=self.logger, account_ring=ring, container_ring=ring)
         self.addCleanup(app.watchdog.kill)

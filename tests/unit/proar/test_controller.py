@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """controller: requests while the primary role answers."""
 
-import unittest
 
 from swift.common.swob import Response
 
@@ -217,7 +216,3 @@ class TestTwoCopies(ProxyCase):
         self.role[1].spoil = lambda req: req.method == 'PUT' and \
             req.body is not None and Response(status=500, request=req) or None
         self.assertEqual(503, self.put())
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """controller: writes while the primary role does not answer."""
 
-import unittest
 
 from swift.common.exceptions import MemcacheConnectionError
 from swift.common.swob import Response
@@ -263,7 +262,3 @@ class TestMarkers(ProxyCase):
         self.assertEqual(2, self.logger.counters['proar.marker.errors'])
         self.assertEqual(2, sum(failover_marker_key(0, 0, self.slot) in line
                                 for line in self.logger.at('WARNING')))
-
-
-if __name__ == '__main__':
-    unittest.main()

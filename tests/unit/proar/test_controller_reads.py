@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """controller: what readers see."""
 
-import unittest
 
 from swift.common.swob import Response
 
@@ -249,7 +248,3 @@ class TestMarker(ReadCase):
         self.hold(self.role[1], None, 2, 'DELETE')
         self.mark()
         self.assertEqual(404, self.status('GET'))
-
-
-if __name__ == '__main__':
-    unittest.main()

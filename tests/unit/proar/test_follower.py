@@ -189,7 +189,3 @@ class TestLogs(unittest.TestCase):
         log = Follower(view(entry(1, B), entry(2, B)), frozenset({7}),
                        {9: 1}, owners.get)
         self.assertEqual([push(B, 2)], log.pushes(9, 10))
-
-
-if __name__ == '__main__':
-    unittest.main()

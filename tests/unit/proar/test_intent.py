@@ -2,7 +2,6 @@
 """intent: an operation ends in one of three ways."""
 
 import os
-import unittest
 from unittest import mock
 
 from swift_lightsync.proar.core.oplog import STATE_OFFSET, place_of
@@ -41,7 +40,3 @@ class TestIntent(LogTestCase):
             intent.committed()
         self.assertEqual([(1, 'INTENT')], self.states())
         self.assertFalse(self.oplog.in_progress(1))
-
-
-if __name__ == '__main__':
-    unittest.main()

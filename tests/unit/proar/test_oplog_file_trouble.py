@@ -2,7 +2,6 @@
 """oplog_file: full disks and broken ones."""
 
 import os
-import unittest
 from unittest import mock
 
 from swift_lightsync.proar.core.oplog import CHUNK
@@ -56,7 +55,3 @@ class TestNoSpaceAndBrokenDisks(LogTestCase):
         self.assertEqual(len(before), len(os.listdir('/proc/self/fd')))
         self.fill(1)
         self.assertTrue(self.oplog.compact(0))
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -4,9 +4,8 @@
 import os
 import socket
 import time
-import unittest
 
-from swift.common.concurrency import listen, sleep, spawn
+from swift.common.concurrency import listen, spawn
 from swift.common.utils import Timestamp
 from swift.obj.diskfile import DiskFileRouter
 
@@ -24,7 +23,7 @@ from tests.unit.proar.converging import (
     ServerTestCase,
     hash_of,
 )
-from tests.unit.sync.fixtures import PARTITION, node, open_sockets
+from tests.unit.sync.fixtures import PARTITION, node, open_sockets, wait_for
 
 LARGE = os.urandom(3 * EXPECT_FROM)
 
@@ -59,7 +58,7 @@ class PusherTestCase(ServerTestCase):
             self.policy)
         self.sent = 0
 
-    def options(self, conn_timeout=1, node_timeout=5):
+    def options(self, conn_timeout=60, node_timeout=60):
         return PushOptions(conn_timeout, node_timeout, self.throttle)
 
     def throttle(self, size):
@@ -217,7 +216,7 @@ class TestNotApplied(PusherTestCase):
             self.sent += size
             if self.sent > EXPECT_FROM:
                 raise DiskFailure
-        pusher.options = PushOptions(1, 5, failing)
+        pusher.options = PushOptions(60, 60, failing)
         with self.served() as port:
             pusher.node = node(1, port, PEERS[0])
             self.assertEqual(Outcome.UNAVAILABLE,
@@ -272,9 +271,7 @@ class TestPeers(PusherTestCase):
             pusher.node = node(1, port, PEERS[0])
             self.push('o', pusher)
             before = open_sockets()
-            deadline = time.monotonic() + 5
-            while open_sockets() == before and time.monotonic() < deadline:
-                sleep(0.01)
+            wait_for(lambda: open_sockets() != before, 'the peer closes it')
             self.ask('DELETE', 'o', 2)
             self.assertEqual(Outcome.APPLIED, self.push('o', pusher).outcome)
 
@@ -299,7 +296,3 @@ class TestPeers(PusherTestCase):
             self.pusher(port).push(self.source, PARTITION, hash_of('o'), 2)
         env, = counting.requests
         self.assertEqual('2', env['HTTP_X_BACKEND_NEXT_PART_POWER'])
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -2,7 +2,6 @@
 """role_nodes: where an object belongs, and Swift's view of it."""
 
 import os
-import unittest
 from array import array
 from unittest import mock
 
@@ -175,7 +174,3 @@ class TestRoleApplication(RingCase):
         self.view.error_occurred(node(0, 6200), 'ERROR 503')
         self.assertFalse(self.stock.error_occurred.called)
         self.assertIn('ERROR 503', str(self.stock.logger.mock_calls))
-
-
-if __name__ == '__main__':
-    unittest.main()
