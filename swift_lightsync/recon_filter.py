@@ -63,7 +63,7 @@ class LightSyncRecon:
                                         headers={'Allow': 'GET, HEAD'})
         try:
             status, body = 200, answer().encode()
-        except (ReconError, OSError) as err:
+        except (ValueError, OSError) as err:
             self.logger.error('Unable to answer %s: %s', request.path, err)
             status, body = 500, json.dumps({'error': str(err)}).encode()
         return Response(request=request, status=status, body=body,

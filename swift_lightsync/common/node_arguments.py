@@ -18,15 +18,12 @@ from swift.common.storage_policy import (
 )
 from swift.common.utils import set_swift_dir
 
+from swift_lightsync.common.command import UsageError
 from swift_lightsync.common.places import parse_endpoint
 
 #: What Swift raises when it reads a ring that is damaged or missing.
 RING_ERRORS = (OSError, EOFError, LookupError, ValueError, struct.error,
                zlib.error, RingLoadError)
-
-
-class UsageError(Exception):
-    """What was asked for cannot be had, with the reason."""
 
 
 def seconds(value):

@@ -13,7 +13,7 @@ from swift.common.concurrency import (
     socket,
 )
 
-from swift_lightsync.common.recon_record import MAX_BYTES, ReconError
+from swift_lightsync.common.recon_record import MAX_BYTES
 
 #: Nodes asked at the same time.
 CONCURRENCY = 64
@@ -36,7 +36,7 @@ class Question:
     """
     :param path: of the GET that asks it
     :param decode: a function of the bytes of an answer that returns it, or
-        raises ReconError
+        raises ValueError
     """
     path: str
     decode: Callable
@@ -86,10 +86,10 @@ def _ask(host, timeout, question):
         return Reply(host, Outcome.WITHOUT, 'status %d' % status)
     try:
         if status != 200:
-            raise ReconError('status %d: %.200s' % (
+            raise ValueError('status %d: %.200s' % (
                 status, body.decode('utf8', 'replace')))
         return Reply(host, Outcome.ANSWERED, answer=question.decode(body))
-    except ReconError as err:
+    except ValueError as err:
         return Reply(host, Outcome.INVALID, str(err))
 
 
