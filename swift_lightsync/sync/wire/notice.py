@@ -7,9 +7,17 @@ LightSync §5.4.2. PROTOCOL.md, "Notices", is the format. A notice is a hint.
 
 import json
 from dataclasses import dataclass
+from typing import Any, Optional
 from urllib.parse import quote, unquote
 
-from swift_lightsync.common.places import node, parse_endpoint, place
+from swift_lightsync.common.places import (
+    Device,
+    Node,
+    Place,
+    node,
+    parse_endpoint,
+    place,
+)
 
 VERSION = 1
 #: Longest notice that is read, bytes.
@@ -19,30 +27,33 @@ MAX_BYTES = 1024
 class NoticeError(ValueError):
     """Bytes that are no notice, with the reason."""
 
-    def __init__(self, reason):
+    def __init__(self, reason: object) -> None:
         super().__init__('notice: %s' % reason)
 
 
 @dataclass(frozen=True)
 class Notice:
     """
-    :param reporter: who cannot reach the other: (replication IP, port)
-    :param failed: whom: (IP, port), or (IP, port, device)
-    """
-    reporter: tuple
-    failed: tuple
+    What a notice says.
 
-    def encode(self):
-        """:returns: the bytes of the notice"""
+    :param reporter: the node that cannot reach the other
+    :param failed: the node or device that it cannot reach
+    """
+    reporter: Node
+    failed: Place
+
+    def encode(self) -> bytes:
+        """Return the bytes of the notice."""
         return json.dumps({'version': VERSION, 'reporter': self.reporter,
                            'failed': self.failed}).encode('ascii')
 
 
-def decode(data):
+def decode(data: bytes) -> Notice:
     """
-    :param data: the bytes of a notice
-    :returns: a :class:`Notice`
-    :raises NoticeError: if they are none
+    Decode a notice.
+
+    :param data: the bytes of the notice
+    :raises NoticeError: if they are no notice
     """
     try:
         fields = json.loads(data)
@@ -50,7 +61,7 @@ def decode(data):
         raise NoticeError(err)
     if not isinstance(fields, dict) or fields.get('version') != VERSION:
         raise NoticeError('must be an object of version %d' % VERSION)
-    places = {}
+    places: dict[str, Any] = {}
     for field, parse in (('reporter', node), ('failed', place)):
         try:
             places[field] = parse(fields.get(field))
@@ -59,21 +70,25 @@ def decode(data):
     return Notice(**places)
 
 
-def encode_sender(device):
+def encode_sender(device: Device) -> str:
     """
-    :param device: (IP, port, name)
+    Return the value of the header that names the sender of a sync message.
+
+    :param device: the sender
     :returns: ``IP:port/name``, the name as in a URL
     """
     ip, port, name = device
     return '%s:%d/%s' % (ip, port, quote(name, safe=''))
 
 
-def parse_sender(value):
+def parse_sender(value: Optional[str]) -> list[Place]:
     """
+    Return the keys of failure tables that a sync message's sender has.
+
     :param value: as from :func:`encode_sender`, or None; the name may be
         missing
-    :returns: the keys of failure tables that speak of the sender: of its
-        node, and of the device; none if the value is none
+    :returns: the keys of its node and of the device; of the node alone if the
+        name is missing, none if the value is not valid
     """
     where, slash, name = (value or '').partition('/')
     endpoint = parse_endpoint(where)
