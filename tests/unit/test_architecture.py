@@ -24,7 +24,8 @@ PURE = {'array', 'base64', 'binascii', 'bisect', 'collections', 'contextlib',
         'hdrh', 'heapq', 'hmac', 'itertools', 'json', 'math', 'operator',
         're', 'struct', 'types', 'typing', 'urllib', 'zlib'}
 #: What pure rooms may import beside each other.
-PURE_MODULES = {'cosbench.errors', 'swift_lightsync.common.places',
+PURE_MODULES = {'cosbench.errors', 'swift_lightsync.common.address',
+                'swift_lightsync.common.places',
                 'swift_lightsync.common.backoff',
                 'swift_lightsync.common.conf_options',
                 'swift_lightsync.common.records'}

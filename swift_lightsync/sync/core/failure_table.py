@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Optional, TypeVar
 
-from swift_lightsync.common.places import Place as Key
+from swift_lightsync.common.address import PlaceTuple as Key
 
 #: Exceptions after which a key counts as failed (the paper's ESL).
 ERROR_SUPPRESSION_LIMIT = 10

@@ -7,17 +7,18 @@ LightSync §5.4.2. PROTOCOL.md, "Notices", is the format. A notice is a hint.
 
 import json
 from dataclasses import dataclass
-from typing import Any, Optional
+from typing import Literal, Optional
 from urllib.parse import quote, unquote
 
-from swift_lightsync.common.places import (
-    Device,
+from swift_lightsync.common.address import (
+    DeviceTuple,
     Node,
     Place,
-    node,
+    PlaceTuple,
+    parse_device,
     parse_endpoint,
-    place,
 )
+from swift_lightsync.common.records import Record, RecordError, load_json
 
 VERSION = 1
 #: Longest notice that is read, bytes.
@@ -32,7 +33,12 @@ class NoticeError(ValueError):
 
 
 @dataclass(frozen=True)
-class Notice:
+class _Versioned(Record):
+    version: Literal[1]
+
+
+@dataclass(frozen=True)
+class Notice(Record):
     """
     What a notice says.
 
@@ -44,8 +50,8 @@ class Notice:
 
     def encode(self) -> bytes:
         """Return the bytes of the notice."""
-        return json.dumps({'version': VERSION, 'reporter': self.reporter,
-                           'failed': self.failed}).encode('ascii')
+        return json.dumps(
+            {'version': VERSION, **self.to_json()}).encode('ascii')
 
 
 def decode(data: bytes) -> Notice:
@@ -56,21 +62,14 @@ def decode(data: bytes) -> Notice:
     :raises NoticeError: if they are no notice
     """
     try:
-        fields = json.loads(data)
-    except (ValueError, RecursionError) as err:
+        document = load_json(data, MAX_BYTES)
+        _Versioned.from_json(document)
+        return Notice.from_json(document)
+    except RecordError as err:
         raise NoticeError(err)
-    if not isinstance(fields, dict) or fields.get('version') != VERSION:
-        raise NoticeError('must be an object of version %d' % VERSION)
-    places: dict[str, Any] = {}
-    for field, parse in (('reporter', node), ('failed', place)):
-        try:
-            places[field] = parse(fields.get(field))
-        except ValueError as err:
-            raise NoticeError('%s: %s' % (field, err))
-    return Notice(**places)
 
 
-def encode_sender(device: Device) -> str:
+def encode_sender(device: DeviceTuple) -> str:
     """
     Return the value of the header that names the sender of a sync message.
 
@@ -81,7 +80,7 @@ def encode_sender(device: Device) -> str:
     return '%s:%d/%s' % (ip, port, quote(name, safe=''))
 
 
-def parse_sender(value: Optional[str]) -> list[Place]:
+def parse_sender(value: Optional[str]) -> list[PlaceTuple]:
     """
     Return the keys of failure tables that a sync message's sender has.
 
@@ -95,6 +94,6 @@ def parse_sender(value: Optional[str]) -> list[Place]:
     if endpoint is None or not slash:
         return [endpoint] if endpoint else []
     try:
-        return [endpoint, place([*endpoint, unquote(name)], (3,))]
+        return [endpoint, parse_device([*endpoint, unquote(name)])]
     except ValueError:
         return []
