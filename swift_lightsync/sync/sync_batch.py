@@ -13,9 +13,9 @@ from operator import attrgetter
 from swift.common.concurrency import GreenPool, Timeout, sleep, tpool
 from swift.common.exceptions import DiskFileDeviceUnavailable
 
+from swift_lightsync.sync.changed_file import ABSENT
 from swift_lightsync.sync.core.sync_round import Answer, Check
 from swift_lightsync.sync.exchange_batch import ExchangeBatch
-from swift_lightsync.sync.fingerprint import ABSENT
 from swift_lightsync.sync.fingerprints import in_portions
 from swift_lightsync.sync.neighbours import device_key
 from swift_lightsync.sync.partition_round import PartitionRound, Relist

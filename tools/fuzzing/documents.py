@@ -15,15 +15,15 @@ from dataclasses import asdict
 from swift_lightsync.common.recon_record import MAX_BYTES, ReconError
 from swift_lightsync.report import answer
 from swift_lightsync.sync import (
+    changed_file,
     failure_store,
-    fingerprint,
     names,
     recon_records,
 )
+from swift_lightsync.sync.changed_file import Fingerprint, FingerprintError
 from swift_lightsync.sync.core.failure_table import REPORT_INTERVAL
 from swift_lightsync.sync.core.sync_round import Answer
 from swift_lightsync.sync.failure_store import FailureStore
-from swift_lightsync.sync.fingerprint import Fingerprint, FingerprintError
 from swift_lightsync.sync.recon_records import PairRecord, PassRecord
 from swift_lightsync.sync.wire import notice
 from swift_lightsync.sync.wire.notice import Notice, NoticeError
@@ -202,8 +202,8 @@ def _document(name, make, parse, refuses, longest, **more):
 
 TARGETS = (
     Target('changed.pkl', make_fingerprint,
-           FileReader(names.CHANGED_FILE, fingerprint.load).parse,
-           (FingerprintError,), fingerprint.MAX_BYTES, 64),
+           FileReader(names.CHANGED_FILE, changed_file.load).parse,
+           (FingerprintError,), changed_file.MAX_BYTES, 64),
     _document('notice', make_notice, decode_notice, NoticeError,
               notice.MAX_BYTES),
     _document('failures', make_failures,
