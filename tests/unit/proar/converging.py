@@ -3,6 +3,7 @@
 
 import contextlib
 import os
+import socket
 import time
 
 import xattr
@@ -119,6 +120,24 @@ class ConvergerTestCase(ServerTestCase):
             node(number, port, device) for number, (port, device)
             in enumerate(zip(ports, devices), 1))],
             [list(range(len(ports) + 1))])
+
+    @contextlib.contextmanager
+    def dead_peer(self):
+        """In its context, nobody has the port of the first peer."""
+        with socket.socket() as free:
+            free.bind(('127.0.0.1', 0))
+            self.make_ring(free.getsockname()[1], self.ports[1])
+            yield
+
+    def load_ring(self, converger):
+        """Have a converger see the ring that was made last."""
+        self.policy.load_ring(self.root)
+        converger.policies[0].object_ring._rtime = 0
+
+    def overwrite(self, data, place=0):
+        with open(self.oplog.path, 'r+b') as log:
+            log.seek(place)
+            log.write(data)
 
     def converger(self, **options):
         return ObjectConverger({**self.conf, **FAST, **options},
