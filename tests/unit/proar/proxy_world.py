@@ -179,6 +179,8 @@ class ProxyCase(SwiftTestCase):
     def request(self, method, body=None, headers=None, **environ):
         """:returns: the Response; each request is a second later"""
         self.clock += 1
+        if method == 'PUT' and 'wsgi.input' not in environ:
+            body = body or b''
         info = headers_to_container_info(
             {'X-Backend-Storage-Policy-Index': '0'}, 200)
         req = Request.blank(
@@ -191,6 +193,13 @@ class ProxyCase(SwiftTestCase):
 
     def status(self, method, *args, **kwargs):
         return self.request(method, *args, **kwargs).status_int
+
+    def paint(self):
+        """:returns: the status of a POST, which colour() finds"""
+        return self.status('POST', headers={'X-Object-Meta-Colour': 'red'})
+
+    def colour(self, method='HEAD'):
+        return self.request(method).headers.get('X-Object-Meta-Colour')
 
     def put(self, body=b'one', **kwargs):
         return self.status('PUT', body, **kwargs)
@@ -206,6 +215,13 @@ class ProxyCase(SwiftTestCase):
                               for each in server.methods()))
             server.requests.clear()
         return counts
+
+    def hold(self, server, body=b'one', at=1, method='PUT', **headers):
+        """Have one server hold a version, as it came from elsewhere."""
+        status = server.direct(method, self.name, body, dict(
+            {'X-Timestamp': '%d.00000' % (self.clock + at),
+             'Content-Type': 'text/plain'}, **headers)).status_int
+        assert status < 500, status
 
     def on(self, server):
         """:returns: (status, body) of the object on one server"""
