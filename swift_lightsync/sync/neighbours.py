@@ -248,7 +248,7 @@ class Neighbours:
             return Answer.REFUSED, set()
         if answer is Answer.UNSUPPORTED:
             self.without_verb.add(endpoint(node))
-        if self.idleness.told(device, device_key(node), idle):
+        if self.idleness.note_answer(device, device_key(node), idle):
             self.logger.warning(
                 'The rounds of %s were not played for %d s: going on to the '
                 'devices after it', node_to_string(node, replication=True),

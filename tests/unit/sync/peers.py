@@ -9,6 +9,7 @@ from swift.common.concurrency import listen, sleep, spawn, tpool
 from swift_lightsync.sync.sync_client import SyncClient
 from swift_lightsync.sync.wire.sync_message import Verdict, encode_reply
 from tests.unit.sync.fixtures import (
+    DEADLINE,
     SwiftTestCase,
     node,
     open_sockets,
@@ -50,7 +51,7 @@ class ClientTestCase(SwiftTestCase):
     def setUp(self):
         super().setUp()
         self.stack = contextlib.ExitStack()
-        self.client = SyncClient(0.3, 0.5)
+        self.client = SyncClient(DEADLINE, DEADLINE)
         tpool.execute(int)  # it has a pair of sockets, from its first use
         gc.collect()
         self.sockets, self.timers = open_sockets(), pending_timers()
