@@ -6,6 +6,7 @@ import gc
 
 from swift.common.concurrency import listen, sleep, spawn, tpool
 
+from swift_lightsync.sync.keys import endpoint
 from swift_lightsync.sync.sync_client import SyncClient
 from swift_lightsync.sync.wire.sync_message import Verdict, encode_reply
 from tests.unit.sync.fixtures import (
@@ -110,5 +111,9 @@ class ClientTestCase(SwiftTestCase):
         return self.client.ask(SENDER, peer, self.policy,
                                roots or {0: EMPTY})
 
+    def kept(self, peer):
+        """Return the connections to a peer that are not in use."""
+        return self.client.connections._idle[endpoint(peer)]
+
     def assert_not_kept(self):
-        self.assertFalse(any(self.client._idle.values()))
+        self.assertFalse(any(self.client.connections._idle.values()))

@@ -71,7 +71,8 @@ class Trouble:
         for stamp, what in enumerate(['suffixes'] + self.after_hashes, 2):
             self.put_all('o', stamp, [0])
             with Meddler(self.nodes[1], what, hang) as met, \
-                    mock.patch.object(neighbours.client, 'http_timeout', 1):
+                    mock.patch.object(neighbours.client.connections,
+                                      'http_timeout', 1):
                 stats = self.run_pass(0)
             self.assertEqual(1, met.calls)
             self.assertNotIn('REPLICATE', self.requests()[1])
@@ -92,7 +93,7 @@ class Trouble:
         client = daemon.neighbours.client
 
         def die():
-            for each in daemon, client:
+            for each in daemon, client.connections:
                 each.conn_timeout = each.http_timeout = 0.5
             self.servers[1].close()
             # Who listens but does not accept is as silent as a dead host.
@@ -112,8 +113,9 @@ class Trouble:
             return original(batch)
 
         with mock.patch.object(ExchangeBatch, 'run', run), \
-                mock.patch.object(client, '_connect',
-                                  wraps=client._connect) as connected:
+                mock.patch.object(client.connections, '_connect',
+                                  wraps=client.connections._connect
+                                  ) as connected:
             stats = self.run_pass(0)
         self.assertEqual(0, stats.success)
         self.assertEqual(PARTS, stats.attempted)

@@ -33,7 +33,7 @@ class TestBadPeer(ClientTestCase):
 
     def test_one_that_never_answers(self):
         peer = self.scripted(lambda sock: sleep(60))
-        self.client.http_timeout = 0.1
+        self.client.connections.http_timeout = 0.1
         with self.assertRaises(Timeout):
             self.ask(peer)
         self.assert_not_kept()
@@ -59,7 +59,7 @@ class TestBadPeer(ClientTestCase):
                 sock.sendall(bytes([byte]))
                 sleep(0.02)
 
-        self.client.http_timeout = 0.1
+        self.client.connections.http_timeout = 0.1
         with self.assertRaises(Timeout):
             self.ask(self.scripted(script))
         self.assert_not_kept()
@@ -237,7 +237,7 @@ class TestBadPeer(ClientTestCase):
                 sock.sendall(answer())
 
         peer = self.scripted(script)
-        with mock.patch.object(self.client, 'http_timeout', 0.5), \
+        with mock.patch.object(self.client.connections, 'http_timeout', 0.5), \
                 self.assertRaises(Timeout):
             self.ask(peer)
         self.assertEqual((Answer.MATCH, set()), self.ask(peer))
@@ -279,9 +279,11 @@ class TestBadPeer(ClientTestCase):
         peer = self.scripted(lambda sock: read_request(sock) and
                              sock.sendall(answer()))
         self.ask(peer)
-        conn, = self.client._idle['127.0.0.1', peer['replication_port']]
-        self.assertEqual(4000 * self.client.conn_timeout, conn.sock.getsockopt(
-            green_socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT))
+        conn, = self.kept(peer)
+        self.assertEqual(
+            4000 * self.client.connections.conn_timeout,
+            conn.sock.getsockopt(green_socket.IPPROTO_TCP,
+                                 socket.TCP_USER_TIMEOUT))
 
 
 if __name__ == '__main__':
