@@ -77,6 +77,8 @@ class TestIdleness(ActivityTestCase):
 
     def is_idle(self, seconds, own):
         """
+        Return whether a neighbour is found to be idle.
+
         :param seconds: for which the neighbour was idle
         :param own: since our own rounds were played the last time
         """
