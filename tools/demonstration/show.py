@@ -1,26 +1,34 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-What the demonstration prints: plain text, which also looks right in a pipe.
+What the demonstration prints, in 80 columns, and never silent for long.
 
-On a terminal a progress line is rewritten in place; elsewhere there is a new
-one every few seconds.
+On a terminal the last line says what is done at the moment and is rewritten in
+place; elsewhere a new line says so when nothing was printed for a while.
 """
 
-import sys
-import textwrap
+import os
 import threading
 import time
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field
+from typing import IO, Optional
 
-WIDTH = 79
-INDENT = '  '
-#: seconds between two progress lines, on a terminal and elsewhere
-REDRAW_INTERVAL = 0.2
-REPEAT_INTERVAL = 10
+from rich import box
+from rich.console import Console
+from rich.live import Live
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+WIDTH = 80
+#: seconds of silence after which a line is printed that is not rewritten
+SILENCE = 4.0
+VERDICTS = {True: ('PASSED', 'bold green'), False: ('FAILED', 'bold red')}
 
 
-def byte_count(number):
-    """:returns: a number of bytes, readable: 12.3 MB"""
+def byte_count(number: float) -> str:
+    """Return a number of bytes as a person reads it: 12.3 MB."""
     for unit in ('B', 'kB', 'MB'):
         if number < 1000:
             return '%.3g %s' % (number, unit)
@@ -28,64 +36,127 @@ def byte_count(number):
     return '%.3g GB' % number
 
 
+@dataclass
+class Step:
+    """
+    Something that takes a while.
+
+    :param what: what is done
+    :param total: how many things; 0: it is not counted
+    """
+
+    what: str
+    total: int = 0
+    done: int = 0
+    begin: float = field(default_factory=time.monotonic)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def count(self) -> None:
+        with self.lock:
+            self.done += 1
+
+    def __str__(self) -> str:
+        seconds = time.monotonic() - self.begin
+        if not self.total:
+            return '  %s: %.0f s' % (self.what, seconds)
+        return '  %s: %d of %d, %.0f s (%.0f a second)' % (
+            self.what, self.done, self.total, seconds,
+            self.done / max(seconds, 0.001))
+
+
 class Show:
     """
-    Prints scenes, and counts them.
+    Prints scenes, steps, tables and verdicts.
 
-    :param stream: where to
+    :param stream: where to; None: standard output
     """
 
-    def __init__(self, stream=sys.stdout):
-        self.stream = stream
+    def __init__(self, stream: Optional[IO[str]] = None) -> None:
+        self.console = Console(file=stream, highlight=False, markup=False,
+                               emoji=False, soft_wrap=False)
+        is_terminal = self.console.is_terminal
+        self.console.width = (min(WIDTH, self.console.width)
+                              if is_terminal else WIDTH)
         self.scenes = 0
-        self.begin = time.monotonic()
+        self.begin = self.printed = time.monotonic()
+        self.steps: list[Step] = []
 
-    def _print(self, text, end='\n'):
-        print(text, end=end, file=self.stream, flush=True)
+    def _print(self, what, style: Optional[str] = None, **kwargs) -> None:
+        self.printed = time.monotonic()
+        self.console.print(what, style=style, **kwargs)
 
-    def scene(self, title):
+    def act(self, title: str) -> None:
+        """Begin an act."""
+        self._print('\n=== %s' % title, 'bold')
+
+    def scene(self, title: str) -> None:
         """Begin the next scene."""
         self.scenes += 1
         self._print('\n%d. %s  [%d s]' % (
-            self.scenes, title, time.monotonic() - self.begin))
+            self.scenes, title, time.monotonic() - self.begin), 'bold')
 
-    def say(self, text):
-        self._print(textwrap.fill(
-            text, WIDTH, initial_indent=INDENT, subsequent_indent=INDENT,
-            break_long_words=False, break_on_hyphens=False))
+    def say(self, text: str) -> None:
+        """Print a paragraph."""
+        self._print(Padding(Text(text), (0, 0, 0, 2)))
 
-    def lines(self, *lines):
-        """Print lines as they are."""
+    def lines(self, *lines: str) -> None:
+        """Print lines as they are, be they too long: they are commands."""
         for line in lines:
-            self._print((INDENT + line).rstrip())
+            self._print(('  ' + line).rstrip(), soft_wrap=True)
+
+    def verdict(self, name: str, has_passed: bool, text: str) -> None:
+        """Print the line with which an act ends."""
+        word, style = VERDICTS[has_passed]
+        self._print('\nVERDICT %s: %s. %s' % (name, word, text), style)
+
+    def table(self, heads: list[str], rows: list[list[str]]) -> None:
+        """Print a table; all columns but the first are aligned right."""
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+        for number, head in enumerate(heads):
+            table.add_column(head, justify='right' if number else 'left',
+                             overflow='fold')
+        for row in rows:
+            table.add_row(*map(Text, row))
+        self._print(Padding(table, (0, 0, 0, 2)))
 
     @contextmanager
-    def progress(self, what, total):
+    def doing(self, what: str, total: int = 0
+              ) -> Iterator[Callable[[], None]]:
         """
-        :param what: what is counted, such as 'files uploaded'
-        :param total: how many there will be
+        Say what is done, and how far it is, while a with block runs.
+
+        :param what: such as 'files uploaded'
+        :param total: how many there will be; 0: they are not counted
         :returns: a context that gives a callable to count one more
         """
-        counter = _Progress(self._print, self.stream.isatty(), what, total)
-        yield counter.count
-        counter.end()
+        step = Step(what, total)
+        self.steps.append(step)
+        try:
+            with self._repeating() if len(self.steps) == 1 else nullcontext():
+                yield step.count
+        finally:
+            self.steps.remove(step)
+        if total or not self.steps:
+            self.lines(str(step)[2:])
 
     @contextmanager
-    def waiting(self, text):
-        """
-        :param text: a callable that returns how it stands; another thread
-            calls it
-        :returns: a context in which this is said again and again, and at
-            its end
-        """
-        def indented():
-            return INDENT + text()
+    def _repeating(self) -> Iterator[None]:
+        def line() -> Text:
+            # The steps may be over between two looks at them.
+            return Text(str((self.steps or [''])[-1]), no_wrap=True,
+                        overflow='ellipsis')
 
-        def repeat():
-            while not over.wait(REDRAW_INTERVAL):
-                line.again(indented)
+        def repeat() -> None:
+            while not over.wait(SILENCE / 4):
+                if time.monotonic() - self.printed >= SILENCE:
+                    self._print(line())
 
-        line = _Line(self._print, self.stream.isatty())
+        if self.console.is_terminal and os.environ.get('TERM') != 'dumb':
+            with Live(get_renderable=line, console=self.console,
+                      transient=True, refresh_per_second=4,
+                      redirect_stdout=False, redirect_stderr=False):
+                yield
+            return
         over = threading.Event()
         thread = threading.Thread(target=repeat)
         thread.start()
@@ -94,68 +165,3 @@ class Show:
         finally:
             over.set()
             thread.join()
-            line.end(indented())
-
-    def table(self, heads, rows):
-        """
-        Print a table; all columns but the first are aligned right.
-
-        :param heads: a list of strings
-        :param rows: a list of lists of strings
-        """
-        widths = [max(map(len, column)) for column in zip(heads, *rows)]
-        rule = ['-' * width for width in widths]
-        for row in (heads, rule, *rows):
-            cells = [row[0].ljust(widths[0])]
-            cells += [cell.rjust(width)
-                      for cell, width in zip(row[1:], widths[1:])]
-            self._print((INDENT + '  '.join(cells)).rstrip())
-
-
-class _Line:
-    """What is said again now and then: on a terminal, in its place."""
-
-    def __init__(self, write, in_place):
-        self.write = write
-        self.before, self.after, self.interval = (
-            ('\r', '', REDRAW_INTERVAL) if in_place
-            else ('', '\n', REPEAT_INTERVAL))
-        self.begin = time.monotonic()
-        self.next_time = self.begin + self.interval
-
-    def again(self, text):
-        """
-        :param text: a callable that returns it
-        """
-        now = time.monotonic()
-        if now >= self.next_time:
-            self.next_time = now + self.interval
-            self.write(self.before + text(), end=self.after)
-
-    def end(self, text):
-        self.write(self.before + text)
-
-
-class _Progress:
-
-    def __init__(self, write, in_place, what, total):
-        self.line = _Line(write, in_place)
-        self.what = what
-        self.total = total
-        self.done = 0
-        self.lock = threading.Lock()
-
-    def count(self):
-        with self.lock:
-            self.done += 1
-            if self.done < self.total:
-                self.line.again(self._text)
-
-    def end(self):
-        self.line.end(self._text())
-
-    def _text(self):
-        seconds = time.monotonic() - self.line.begin
-        return '%s%d of %d %s, %.0f s (%.0f a second)' % (
-            INDENT, self.done, self.total, self.what, seconds,
-            self.done / max(seconds, 0.001))
