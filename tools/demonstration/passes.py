@@ -111,11 +111,11 @@ def print_comparison(show: Show, title: str, lightsync: Cost, stock: Cost
     rows = []
     for name, form, measure in (
             ('passes', str, lambda cost: cost.passes),
-            ('messages', str, lambda cost: cost.messages.total()),
+            ('messages', str, lambda cost: sum(cost.messages.values())),
             *(('  ' + verb, str, lambda cost, verb=verb: cost.messages[verb])
               for verb in VERBS),
             ('bytes of messages', byte_count,
-             lambda cost: cost.sizes.total() - cost.sizes[traffic.RSYNC]),
+             lambda cost: sum(cost.sizes[verb] for verb in VERBS)),
             ('bytes of rsync', byte_count,
              lambda cost: cost.sizes[traffic.RSYNC]),
             ('seconds, slowest node', '{:.1f}'.format,
