@@ -26,8 +26,6 @@ from tools.demonstration.users import (
 MAX_PASSES = 12
 EXAMPLES = 10
 NOTHING = 'nothing'
-#: attribute of a Policy -> what it means
-KINDS = {'kv': ', objects in volumes', 'proar': ', primary-role writes'}
 Cues = dict[int, Callable[[], Any]]
 
 
@@ -41,8 +39,6 @@ class Act:
     """
     Plays on a stage: run does, and returns the verdict in a sentence.
 
-    :param stage: the Stage
-    :param show: the Show
     :param files: how many files the user wants to be uploaded
     """
 
@@ -90,17 +86,26 @@ class Act:
             spec.nodes, self.cluster.node_ip(1),
             self.cluster.node_ip(spec.nodes), spec.port('proxy-server')))
         for policy in self.policies:
-            self.user.make_container(policy.name, X_Storage_Policy=policy.name)
-            self.show.say('Policy and container %s: %d replicas%s.' % (
-                policy.name, policy.replicas, ''.join(
-                    text for kind, text in KINDS.items()
-                    if getattr(policy, kind))))
+            self.user.make_container(policy.name, {
+                'X-Storage-Policy': policy.name})
+        self.show.say('Policies, and a container for each: %s.' % ', '.join(
+            '%s with %d replicas%s' % (
+                policy.name, policy.replicas, ' in volumes' if policy.kv
+                else ' and primary-role writes' if policy.proar else '')
+            for policy in self.policies))
 
-    def to_each(self, files: Iterable[Any]) -> dict[str, list[Upload]]:
-        """Return a dict of container -> the same files for each."""
-        files = list(files)
-        return {policy.name: [(ObjectName(policy.name, each.name), each)
-                              for each in files] for policy in self.policies}
+    def to_each(self, *args: Any) -> dict[str, list[Upload]]:
+        """Return a dict of container -> the same uploads for each."""
+        return {policy.name: self.uploads(policy.name, *args)
+                for policy in self.policies}
+
+    @staticmethod
+    def uploads(container: str, kind: str, number: int, *sizes: int
+                ) -> list[Upload]:
+        """Return so many uploads, called by their kind and number."""
+        names = ['%s %d' % (kind, each) for each in range(number)]
+        return [Upload(ObjectName(container, name), name, *sizes)
+                for name in names]
 
     def each(self, operation: Callable, items: Iterable[Any], what: str,
              cues: Optional[Cues] = None, threads: int = THREADS
@@ -128,16 +133,12 @@ class Act:
             cues: Optional[Cues] = None) -> None:
         self.expected.update(self.each(self.user.put, items, what, cues))
 
-    def delete(self, names: Sequence[ObjectName], what: str) -> None:
-        self.each(self.user.delete, names, what)
+    def delete(self, names: Sequence[ObjectName]) -> None:
+        self.each(self.user.delete, names, 'objects deleted')
         self.expected.update(dict.fromkeys(names))
 
     def signal(self, node: int, daemon: str, number: int) -> None:
-        """
-        Send a signal to each process of a daemon, such as 'object-server'.
-
-        :raises DemoError: if there is none
-        """
+        """Send a signal to each process of a daemon of a node."""
         pids = self.cluster.pids(node, daemon)
         if not pids:
             raise DemoError('node %d has no %s that could be sent a signal'
@@ -165,9 +166,9 @@ class Act:
                                    or each.policy == policy.index)
                  for device, files in self.read_disks(cluster).items()}
         findings = survey.judge(found, survey.placement(cluster))
-        self.show.lines('on the disks: %s' % findings)
-        wanted = {self.copies.key(name): (name, content)
-                  for name, content in self.expected.items()
+        self.show.say('on the disks: %s' % findings)
+        wanted = {(self.copies.policy(name).index, self.copies.hash(name)):
+                  (name, content) for name, content in self.expected.items()
                   if not policy or name.container == policy.name}
         wrong = []
         for key in sorted(findings.contents.keys() | wanted.keys()):
@@ -177,12 +178,15 @@ class Act:
             if there != content:
                 wrong.append('%s: %s, not %s' % (
                     name, _in_words(there), _in_words(content)))
-        if wrong:
-            raise DemoError('%s: of %d objects the disks have not what was '
-                            'acknowledged:\n  %s' % (
-                                cluster.spec.root, len(wrong),
-                                '\n  '.join(wrong[:EXAMPLES])))
+        self.require_none(wrong, 'objects are not on the disks of %s as was '
+                          'acknowledged' % cluster.spec.root)
         return findings
+
+    @staticmethod
+    def require_none(wrong: list[str], what: str) -> None:
+        if wrong:
+            raise DemoError('%d %s:\n  %s' % (
+                len(wrong), what, '\n  '.join(wrong[:EXAMPLES])))
 
     def require_equal(self, findings: survey.Findings, when: str) -> None:
         if not findings.equal:
@@ -192,19 +196,20 @@ class Act:
     def one_pass(self, cluster: Cluster, name: str) -> Cost:
         with self.show.doing('a pass on every node'):
             cost = one_pass(cluster)
-        self.show.lines('%s: %s' % (name, cost))
+        self.show.say('%s: %s' % (name, cost))
         return cost
 
     def replicate_until_equal(self, cluster: Cluster) -> Cost:
         """Return the Cost of the passes that it took."""
-        total = Cost()
-        for number in range(1, MAX_PASSES + 1):
+        total, number = Cost(), 0
+        while True:
+            number += 1
             total += self.one_pass(cluster, 'pass %d' % number)
             findings = self.look(cluster)
             if findings.equal:
                 return total
-        self.require_equal(findings, 'after %d passes' % MAX_PASSES)
-        return total
+            if number == MAX_PASSES:
+                self.require_equal(findings, 'after %d passes' % MAX_PASSES)
 
     # What is served
 
@@ -219,16 +224,12 @@ class Act:
             self.user.check, self.expected.items(),
             'objects compared with what was uploaded, or gone') if text]
         for policy in self.policies:
-            listed = self.user.listing(policy.name)
-            wanted = sorted(
-                (where.name for where, content in self.expected.items()
-                 if where.container == policy.name and content is not None),
-                key=str.encode)
-            if listed != wanted:
-                wrong.append('the listing of container %s: %d names differ' % (
-                    policy.name, len(set(listed) ^ set(wanted))))
-        if wrong:
-            raise DemoError('%d objects are wrong:\n  %s' % (
-                len(wrong), '\n  '.join(wrong[:EXAMPLES])))
-        self.show.say('Each has the content of its local file, each deleted '
+            names = {where.name for where, content in self.expected.items()
+                     if where.container == policy.name and content}
+            differing = names.symmetric_difference(
+                self.user.listing(policy.name))
+            wrong += ['%s/%s: its listing is wrong' % (policy.name, name)
+                      for name in sorted(differing)]
+        self.require_none(wrong, 'objects are wrong')
+        self.show.say('Each has the content that was uploaded, each deleted '
                       'one answers 404, and the container listings agree.')

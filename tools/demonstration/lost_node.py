@@ -10,18 +10,8 @@ from tools.demonstration import survey
 from tools.demonstration.act import Act
 from tools.demonstration.errors import DemoError
 from tools.demonstration.passes import Cost, print_comparison
-from tools.demonstration.users import (
-    LocalFile,
-    ObjectName,
-    Upload,
-    choose,
-    default_trees,
-)
 
 LOST_NODE = 3
-#: of all files: overwritten, deleted and added while the node is away
-OVERWRITTEN = DELETED = 10
-ADDED = 15
 
 
 class LostNode(Act):
@@ -36,44 +26,30 @@ class LostNode(Act):
         self.upload()
         self.lose_node()
         before = self.copy_to_stock(stock)
-        mine, my_stable = self.repair('LightSync repairs', self.cluster,
-                                      before, is_ours=True)
-        other, other_stable = self.repair(
+        repair, stable = self.repair(
+            'LightSync repairs', self.cluster, before, is_ours=True)
+        stock_repair, stock_stable = self.repair(
             "Swift's own replicator repairs the copy", stock, before,
             is_ours=False)
         self.compare_ends(stock)
         self.check_served()
         self.show.scene('LightSync and stock Swift')
-        print_comparison(self.show, 'repair: until all is identical', mine,
-                         other)
-        print_comparison(self.show, 'then, nothing to repair', my_stable,
-                         other_stable)
+        print_comparison(self.show, 'repair: until all is identical', repair,
+                         stock_repair)
+        print_comparison(self.show, 'then, nothing to repair', stable,
+                         stock_stable)
         with self.show.doing('the copy of stock Swift deleted'):
             stock.destroy()
         return ('All replicas identical, byte for byte, with %d messages to '
-                'repair (stock Swift: %d), %d when nothing is to be done '
-                '(%d).' % tuple(sum(cost.messages.values()) for cost in (
-                    mine, other, my_stable, other_stable)))
-
-    def _items(self, files: list[LocalFile]) -> list[Upload]:
-        """Return uploads, half of them to each policy."""
-        names = [policy.name for policy in self.policies]
-        return [(ObjectName(names[i % len(names)], each.name), each)
-                for i, each in enumerate(files)]
+                'repair (stock Swift: %d), and %d when nothing is to be done '
+                '(%d).' % (repair.all_messages, stock_repair.all_messages,
+                           stable.all_messages, stock_stable.all_messages))
 
     def upload(self) -> None:
-        self.show.scene('Real files become objects')
-        overwritten, count = self.files // OVERWRITTEN, self.files
-        files = choose(count + overwritten + count // ADDED)
-        uploads = self._items(files[:count])
-        self.overwrites = [(where, other) for (where, _), other in zip(
-            uploads, files[count:count + overwritten])]
-        self.deletes = [where for where, _ in uploads[
-            overwritten:overwritten + count // DELETED]]
-        self.additions = self._items(files[count + overwritten:])
-        self.show.say('From %s: half to each policy.'
-                      % ', '.join(default_trees().values()))
-        self.put(uploads, 'files uploaded')
+        self.show.scene('%d objects, half to each policy' % self.files)
+        self.items = [item for items in self.to_each(
+            'object', self.files // 2).values() for item in items]
+        self.put(self.items, 'objects uploaded')
         self.one_pass(self.cluster, 'a first pass, which hashes all')
         self.require_equal(self.look(self.cluster), 'after a first pass')
 
@@ -81,16 +57,20 @@ class LostNode(Act):
         self.show.scene('Node %d dies, and users go on' % LOST_NODE)
         killed = self.cluster.kill(LOST_NODE)
         self.show.say('kill -9 of its %d processes.' % len(killed))
-        self.put(self.overwrites, 'objects overwritten')
-        self.delete(self.deletes, 'objects deleted')
-        self.put(self.additions, 'objects added')
+        overwrites = [item._replace(seed='other ' + item.seed)
+                      for item in self.items[::10]]
+        self.put(overwrites, 'objects overwritten')
+        self.delete([item.where for item in self.items[1::10]])
+        self.put([item for items in self.to_each(
+            'new', self.files // 30).values() for item in items],
+            'objects added')
         with self.show.doing('node %d started, with what it had before'
                              % LOST_NODE):
             self.cluster.start(LOST_NODE)
         if self.look(self.cluster).equal:
             raise DemoError('node %d was dead during %d changes, and yet all '
                             'replicas are identical' % (
-                                LOST_NODE, len(self.overwrites)))
+                                LOST_NODE, len(overwrites)))
 
     def copy_to_stock(self, stock: Cluster) -> survey.Survey:
         """Return what is on the disks of both clusters."""
@@ -100,13 +80,10 @@ class LostNode(Act):
         with self.show.doing('all devices copied'):
             self.stage.copy_objects()
         before = self.read_disks(self.cluster)
-        if self.read_disks(stock) != before:
-            raise DemoError('the devices in %s are not a true copy of those '
-                            'in %s' % (stock.spec.root,
-                                       self.cluster.spec.root))
-        if survey.placement(stock) != survey.placement(self.cluster):
-            raise DemoError('the rings in %s and %s place partitions '
-                            'differently' % (stock.spec.root,
+        if self.read_disks(stock) != before or survey.placement(
+                stock) != survey.placement(self.cluster):
+            raise DemoError('devices and rings in %s are not a true copy of '
+                            'those in %s' % (stock.spec.root,
                                              self.cluster.spec.root))
         self.show.say("Swift's own object-server and replicator have a copy "
                       'of each device (%d files, compared one by one), and '
@@ -143,11 +120,9 @@ class LostNode(Act):
                       'contents and metadata on every device.')
 
     def to_look_at(self) -> tuple[str, ...]:
-        device = self.cluster.device_path(1, self.cluster.devices(1)[0])
         return ("# LightSync's roots, beside Swift's suffix hashes",
-                'ls -l %s/objects*/*/*.pkl' % device,
-                "# node 1's account of its last pass",
-                'cat %s/object.recon' % self.cluster.layout.cache_dir(1),
+                'ls -l %s/objects*/*/*.pkl' % self.cluster.device_path(
+                    1, self.cluster.devices(1)[0]),
                 '# break it again, repair it again', self.saio('kill 2'),
                 self.saio('start 2'), self.saio(
                     'run swift-init %s once' % self.cluster.replicator_daemon))

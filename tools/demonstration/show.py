@@ -2,26 +2,25 @@
 """
 What the demonstration prints, in 80 columns, and never silent for long.
 
-On a terminal the last line says what is done at the moment and is rewritten in
-place; elsewhere a new line says so when nothing was printed for a while.
+On a terminal the last line says what is done at the moment, and is rewritten
+in place; elsewhere a new line says so when nothing was printed for a while.
 """
 
-import os
+import textwrap
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field
 from typing import IO, Optional
 
 from rich import box
 from rich.console import Console
 from rich.live import Live
-from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
 WIDTH = 80
+INDENT = '  '
 #: seconds of silence after which a line is printed that is not rewritten
 SILENCE = 4.0
 VERDICTS = {True: ('PASSED', 'bold green'), False: ('FAILED', 'bold red')}
@@ -36,7 +35,6 @@ def byte_count(number: float) -> str:
     return '%.3g GB' % number
 
 
-@dataclass
 class Step:
     """
     Something that takes a while.
@@ -45,11 +43,12 @@ class Step:
     :param total: how many things; 0: it is not counted
     """
 
-    what: str
-    total: int = 0
-    done: int = 0
-    begin: float = field(default_factory=time.monotonic)
-    lock: threading.Lock = field(default_factory=threading.Lock)
+    def __init__(self, what: str, total: int) -> None:
+        self.what = what
+        self.total = total
+        self.done = 0
+        self.begin = time.monotonic()
+        self.lock = threading.Lock()
 
     def count(self) -> None:
         with self.lock:
@@ -58,9 +57,9 @@ class Step:
     def __str__(self) -> str:
         seconds = time.monotonic() - self.begin
         if not self.total:
-            return '  %s: %.0f s' % (self.what, seconds)
-        return '  %s: %d of %d, %.0f s (%.0f a second)' % (
-            self.what, self.done, self.total, seconds,
+            return '%s%s: %.0f s' % (INDENT, self.what, seconds)
+        return '%s%s: %d of %d, %.0f s (%.0f a second)' % (
+            INDENT, self.what, self.done, self.total, seconds,
             self.done / max(seconds, 0.001))
 
 
@@ -73,51 +72,55 @@ class Show:
 
     def __init__(self, stream: Optional[IO[str]] = None) -> None:
         self.console = Console(file=stream, highlight=False, markup=False,
-                               emoji=False, soft_wrap=False)
-        is_terminal = self.console.is_terminal
-        self.console.width = (min(WIDTH, self.console.width)
-                              if is_terminal else WIDTH)
+                               emoji=False)
+        self.width = (min(WIDTH, self.console.width)
+                      if self.console.is_terminal else WIDTH)
         self.scenes = 0
         self.begin = self.printed = time.monotonic()
         self.steps: list[Step] = []
 
-    def _print(self, what, style: Optional[str] = None, **kwargs) -> None:
+    def lines(self, *lines: str, style: Optional[str] = None) -> None:
+        """Print lines as they are, be they too long: they are commands."""
         self.printed = time.monotonic()
-        self.console.print(what, style=style, **kwargs)
+        for line in lines:
+            self.console.print(Text(line.rstrip(), style or ''),
+                               soft_wrap=True)
+
+    def say(self, text: str, indent: str = INDENT,
+            style: Optional[str] = None) -> None:
+        """Print a paragraph."""
+        for line in text.splitlines():
+            self.lines(*textwrap.wrap(
+                line, self.width - 1, initial_indent=indent,
+                subsequent_indent=indent, break_on_hyphens=False),
+                style=style)
 
     def act(self, title: str) -> None:
         """Begin an act."""
-        self._print('\n=== %s' % title, 'bold')
+        self.lines('', '=== ' + title, style='bold')
 
     def scene(self, title: str) -> None:
         """Begin the next scene."""
         self.scenes += 1
-        self._print('\n%d. %s  [%d s]' % (
-            self.scenes, title, time.monotonic() - self.begin), 'bold')
-
-    def say(self, text: str) -> None:
-        """Print a paragraph."""
-        self._print(Padding(Text(text), (0, 0, 0, 2)))
-
-    def lines(self, *lines: str) -> None:
-        """Print lines as they are, be they too long: they are commands."""
-        for line in lines:
-            self._print(('  ' + line).rstrip(), soft_wrap=True)
+        self.lines('', '%d. %s  [%d s]' % (
+            self.scenes, title, time.monotonic() - self.begin), style='bold')
 
     def verdict(self, name: str, has_passed: bool, text: str) -> None:
-        """Print the line with which an act ends."""
+        """Print what an act ends with."""
         word, style = VERDICTS[has_passed]
-        self._print('\nVERDICT %s: %s. %s' % (name, word, text), style)
+        self.lines('')
+        self.say('VERDICT %s: %s. %s' % (name, word, text), '', style)
 
     def table(self, heads: list[str], rows: list[list[str]]) -> None:
         """Print a table; all columns but the first are aligned right."""
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
         for number, head in enumerate(heads):
-            table.add_column(head, justify='right' if number else 'left',
-                             overflow='fold')
+            table.add_column(head, justify='right' if number else 'left')
         for row in rows:
             table.add_row(*map(Text, row))
-        self._print(Padding(table, (0, 0, 0, 2)))
+        with self.console.capture() as printed:
+            self.console.print(table, width=self.width - len(INDENT))
+        self.lines(*(INDENT + line for line in printed.get().splitlines()))
 
     @contextmanager
     def doing(self, what: str, total: int = 0
@@ -136,25 +139,23 @@ class Show:
                 yield step.count
         finally:
             self.steps.remove(step)
-        if total or not self.steps:
-            self.lines(str(step)[2:])
+        self.lines(str(step))
 
     @contextmanager
     def _repeating(self) -> Iterator[None]:
         def line() -> Text:
-            # The steps may be over between two looks at them.
-            return Text(str((self.steps or [''])[-1]), no_wrap=True,
-                        overflow='ellipsis')
+            text = Text(str(self.steps[-1]), no_wrap=True)
+            text.truncate(self.width - 1, overflow='ellipsis')
+            return text
 
         def repeat() -> None:
-            while not over.wait(SILENCE / 4):
+            while not over.wait(SILENCE / 8):
                 if time.monotonic() - self.printed >= SILENCE:
-                    self._print(line())
+                    self.lines(str(line()))
 
-        if self.console.is_terminal and os.environ.get('TERM') != 'dumb':
+        if self.console.is_terminal:
             with Live(get_renderable=line, console=self.console,
-                      transient=True, refresh_per_second=4,
-                      redirect_stdout=False, redirect_stderr=False):
+                      transient=True):
                 yield
             return
         over = threading.Event()

@@ -13,8 +13,8 @@ from swift_lightsync.common.files import open_locked
 from tools.cluster import Cluster, ClusterSpec, Policy, commands
 from tools.cluster.disks import DIRECTORY_NOTE
 from tools.cluster.sites import Sites
-from tools.demonstration import traffic
 from tools.demonstration.errors import DemoError
+from tools.demonstration.passes import OPTIONS
 from tools.demonstration.removal import MARKER, remove
 
 #: from the base port of one cluster to that of the next
@@ -24,21 +24,18 @@ NODE_TIMEOUT = 2
 #: A node that is back is written to at once, so that each kill strikes one
 #: that is at work; else the proxy would spare it for a minute.
 PROXY: dict[str, Any] = {'error_suppression_interval': 0.5}
-COUNTED = {'replication-server': {
-    'pipeline:main': {'pipeline': 'traffic recon object-server'},
-    'filter:traffic': {'paste.filter_factory':
-                       traffic.__name__ + ':filter_factory'}}}
 #: name -> fields of its ClusterSpec
 CLUSTERS: dict[str, dict[str, Any]] = {
-    'lightsync': {'options': COUNTED},
-    'stock': {'options': COUNTED, 'replicator': 'stock',
+    'lightsync': {'options': OPTIONS},
+    'stock': {'options': OPTIONS, 'replicator': 'stock',
               'services': ('object',)},
     'volumes': {
-        'nodes': 3, 'options': {'proxy-server': {'app:proxy-server': PROXY}},
+        'nodes': 3, 'options': {**OPTIONS, 'proxy-server': {
+            'app:proxy-server': PROXY}},
         'policies': (Policy('files', 0, 3, part_power=5),
                      Policy('volumes', 1, 3, part_power=5, kv=True))},
     'roles': {
-        'nodes': 3, 'options': {**COUNTED, 'proxy-server': {
+        'nodes': 3, 'options': {**OPTIONS, 'proxy-server': {
             'app:proxy-server': {**PROXY, 'node_timeout': NODE_TIMEOUT}}},
         'policies': (Policy('stock', 0, 3, part_power=5),
                      Policy('proar', 1, 3, part_power=5, proar=True))}}

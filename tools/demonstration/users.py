@@ -1,33 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Users of a cluster, and the local files that they upload.
+Users of a cluster, and what they upload.
 
 An answer other than the one that an operation calls for is a DemoError:
 nothing is retried, nothing is passed over.
 """
 
 import hashlib
-import os
 import random
-import sysconfig
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, Optional
+from typing import Any, NamedTuple, Optional
 from urllib.parse import unquote
 
 from swiftclient.client import ClientException, Connection
 
-from tools import REPO
 from tools.demonstration.errors import DemoError
 
 THREADS = 8
 #: seconds that an answer may take
 TIMEOUT = 60
-SEED = 'demo'
-MAX_SIZE = 256 * 1024
-SKIPPED_DIRECTORIES = ('__pycache__', 'site-packages', 'dist-packages')
 
 
 @dataclass(frozen=True, order=True)
@@ -41,75 +35,25 @@ class ObjectName:
         return '%s/%s' % (self.container, self.name)
 
 
-@dataclass(frozen=True)
-class LocalFile:
+class Upload(NamedTuple):
     """
-    A file and the name that its object gets.
+    What is put where: bytes by chance, always the same for the same seed.
 
-    :param path: where it is
-    :param name: its path relative to its tree, after the tree's name
+    :param where: the ObjectName
+    :param seed: what the content follows from
+    :param low, high: bytes that it has; most are small
     """
 
-    path: str
-    name: str
+    where: ObjectName
+    seed: str
+    low: int = 1
+    high: int = 256 * 1024
 
-    def read(self) -> bytes:
-        try:
-            with open(self.path, 'rb') as local:
-                return local.read()
-        except OSError as err:
-            raise DemoError('%s was chosen for an upload and cannot be read: '
-                            '%s' % (self.path, err.strerror)) from err
-
-
-Upload = tuple[ObjectName, LocalFile]
-
-
-def default_trees() -> dict[str, str]:
-    """Return a dict of tree's name -> directory: of real, various files."""
-    return {'project': REPO, 'packages': sysconfig.get_path('purelib'),
-            'python': sysconfig.get_path('stdlib')}
-
-
-def _files(tree: str, top: str, low: int, high: int) -> Iterator[LocalFile]:
-    for directory, subdirectories, names in os.walk(top):
-        subdirectories[:] = sorted(
-            each for each in subdirectories if not each.startswith('.')
-            and each not in SKIPPED_DIRECTORIES)
-        for name in sorted(names):
-            path = os.path.join(directory, name)
-            if path.isprintable() and not path.endswith('.pyc') \
-                    and not os.path.islink(path) and os.path.isfile(path) \
-                    and os.access(path, os.R_OK) \
-                    and low <= os.path.getsize(path) <= high:
-                yield LocalFile(path, os.path.join(
-                    tree, os.path.relpath(path, top)))
-
-
-def choose(count: int, low: int = 0, high: int = MAX_SIZE,
-           trees: Optional[dict[str, str]] = None) -> list[LocalFile]:
-    """
-    Choose files, evenly from all that there are, in an order by chance.
-
-    The same trees give the same files in the same order.
-
-    :param count: how many
-    :param low: bytes that a file must have
-    :param high: bytes that it may have
-    :param trees: a dict of name -> directory; default_trees() if None
-    :raises DemoError: if there are fewer files
-    """
-    trees = trees or default_trees()
-    found = [each for tree, top in trees.items()
-             for each in _files(tree, top, low, high)]
-    if len(found) < count:
-        raise DemoError('%d files are wanted, but %s hold only %d of %d to %d '
-                        'KiB; choose a smaller --files' % (
-                            count, ', '.join(trees.values()), len(found),
-                            low // 1024, high // 1024))
-    chosen = [found[i * len(found) // count] for i in range(count)]
-    random.Random(SEED).shuffle(chosen)
-    return chosen
+    @property
+    def data(self) -> bytes:
+        chance = random.Random(self.seed)
+        size = self.low * (self.high / self.low) ** chance.random()
+        return chance.getrandbits(8 * int(size)).to_bytes(int(size), 'big')
 
 
 def digest(data: bytes) -> str:
@@ -125,7 +69,7 @@ def each_of(operation: Callable[[Any], Any], items: Iterable[Any],
     :param count: called after each
     :returns: a list of the results, in the order of the items
     """
-    def one(item):
+    def one(item: Any) -> Any:
         result = operation(item)
         count()
         return result
@@ -154,7 +98,8 @@ class User:
         self.url, self.token = self._ask('get_auth')
         self.account = unquote(self.url.rpartition('/')[2])
 
-    def _ask(self, method: str, *args, allowed: tuple = (), **kwargs) -> Any:
+    def _ask(self, method: str, *args: Any, allowed: tuple = (),
+             **kwargs: Any) -> Any:
         """Return an answer; if its status is one of allowed, the status."""
         if not hasattr(self._local, 'connection'):
             self._local.connection = Connection(
@@ -170,43 +115,37 @@ class User:
                 each for each in args if isinstance(each, str)),
                 err)) from err
 
-    def make_container(self, container: str, **headers: str) -> None:
-        self._ask('put_container', container, headers={
-            name.replace('_', '-'): value for name, value in headers.items()})
+    def make_container(self, container: str, headers: dict[str, str]) -> None:
+        self._ask('put_container', container, headers=headers)
 
     def listing(self, container: str) -> list[str]:
         """Return the names of all objects of a container, sorted."""
         return [row['name'] for row in self._ask(
             'get_container', container, full_listing=True)[1]]
 
-    def put(self, item: Upload) -> tuple[ObjectName, str]:
+    def write(self, where: ObjectName, data: bytes) -> None:
+        self._ask('put_object', where.container, where.name, data)
+
+    def put(self, upload: Upload) -> tuple[ObjectName, str]:
         """Upload; return the name and the digest of what was sent."""
-        where, local = item
-        data = local.read()
-        self.write(where, data)
-        return where, digest(data)
+        data = upload.data
+        self.write(upload.where, data)
+        return upload.where, digest(data)
 
-    def write(self, where: ObjectName, data: bytes,
-              version_id: Optional[str] = None) -> None:
-        """Upload data, or make an older version the latest (without data)."""
-        self._ask('put_object', where.container, where.name, data,
-                  query_string=_of(version_id))
+    def delete(self, where: ObjectName) -> None:
+        self._ask('delete_object', where.container, where.name)
 
-    def delete(self, where: ObjectName,
-               version_id: Optional[str] = None) -> None:
-        self._ask('delete_object', where.container, where.name,
-                  query_string=_of(version_id))
-
-    def read(self, where: ObjectName, version_id: Optional[str] = None
+    def read(self, where: ObjectName, version_id: str = ''
              ) -> tuple[int, bytes]:
         """Return the status of a GET: 200, 404 or 503; and the content."""
-        answer = self._ask('get_object', where.container, where.name,
-                           query_string=_of(version_id), allowed=(404, 503))
+        answer = self._ask(
+            'get_object', where.container, where.name, allowed=(404, 503),
+            query_string='version-id=' + version_id if version_id else None)
         return (answer, b'') if isinstance(answer, int) else (200, answer[1])
 
-    def check(self, item: tuple[ObjectName, Optional[str]]) -> Optional[str]:
+    def check(self, item: tuple[ObjectName, Optional[str]]) -> str:
         """
-        Return what is wrong with an object, or None.
+        Return what is wrong with an object, if anything.
 
         :param item: its name and the digest of its content, or None if it
             must not be found
@@ -216,9 +155,8 @@ class User:
         if status != (404 if wanted is None else 200):
             return '%s: GET answers %d, and it %s' % (
                 where, status, 'exists' if wanted else 'was deleted')
-        if wanted is not None and digest(data) != wanted:
-            return '%s: the content is not that of its local file' % where
-        return None
+        return '' if wanted in (None, digest(data)) else (
+            '%s: the content is not what was uploaded' % where)
 
     def versions(self, where: ObjectName) -> list[dict[str, Any]]:
         """Return the rows of ?versions, newest first; [] if there is none."""
@@ -226,7 +164,3 @@ class User:
                            query_string='versions')
         return [] if isinstance(answer, int) else [
             row for row in answer[1] if row['name'] == where.name]
-
-
-def _of(version_id: Optional[str]) -> Optional[str]:
-    return 'version-id=' + version_id if version_id else None
