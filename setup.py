@@ -57,8 +57,6 @@ setup(
         'greenlet>=1.0',
         'inotify_simple>=2.0,<3',
         'pyeclib>=1.3.1',
-        # What long work shows of itself; 1.5 MB with what it needs.
-        'rich>=13.7,<16',
         'xattr>=0.7.2',
         'unidiff>=0.7.5,<2',
     ],

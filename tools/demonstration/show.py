@@ -6,24 +6,21 @@ On a terminal the last line says what is done at the moment, and is rewritten
 in place; elsewhere a new line says so when nothing was printed for a while.
 """
 
+import sys
 import textwrap
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
-from typing import IO, Optional
+from contextlib import contextmanager
+from typing import Optional, TextIO
 
-from rich import box
-from rich.console import Console
-from rich.live import Live
-from rich.table import Table
-from rich.text import Text
+from swift_lightsync.common.progress import Progress
 
-WIDTH = 80
+WIDTH = 79
 INDENT = '  '
-#: seconds of silence after which a line is printed that is not rewritten
-SILENCE = 4.0
-VERDICTS = {True: ('PASSED', 'bold green'), False: ('FAILED', 'bold red')}
+#: seconds between two looks at what is done, and between two such lines
+TICK, SILENCE = 0.5, 4.0
+VERDICTS = {True: 'PASSED', False: 'FAILED'}
 
 
 def byte_count(number: float) -> str:
@@ -35,34 +32,6 @@ def byte_count(number: float) -> str:
     return '%.3g GB' % number
 
 
-class Step:
-    """
-    Something that takes a while.
-
-    :param what: what is done
-    :param total: how many things; 0: it is not counted
-    """
-
-    def __init__(self, what: str, total: int) -> None:
-        self.what = what
-        self.total = total
-        self.done = 0
-        self.begin = time.monotonic()
-        self.lock = threading.Lock()
-
-    def count(self) -> None:
-        with self.lock:
-            self.done += 1
-
-    def __str__(self) -> str:
-        seconds = time.monotonic() - self.begin
-        if not self.total:
-            return '%s%s: %.0f s' % (INDENT, self.what, seconds)
-        return '%s%s: %d of %d, %.0f s (%.0f a second)' % (
-            INDENT, self.what, self.done, self.total, seconds,
-            self.done / max(seconds, 0.001))
-
-
 class Show:
     """
     Prints scenes, steps, tables and verdicts.
@@ -70,57 +39,45 @@ class Show:
     :param stream: where to; None: standard output
     """
 
-    def __init__(self, stream: Optional[IO[str]] = None) -> None:
-        self.console = Console(file=stream, highlight=False, markup=False,
-                               emoji=False)
-        self.width = (min(WIDTH, self.console.width)
-                      if self.console.is_terminal else WIDTH)
+    def __init__(self, stream: Optional[TextIO] = None) -> None:
+        self.progress = Progress(stream or sys.stdout, SILENCE)
         self.scenes = 0
-        self.begin = self.printed = time.monotonic()
-        self.steps: list[Step] = []
+        self.begin = time.monotonic()
 
-    def lines(self, *lines: str, style: Optional[str] = None) -> None:
+    def lines(self, *lines: str) -> None:
         """Print lines as they are, be they too long: they are commands."""
-        self.printed = time.monotonic()
         for line in lines:
-            self.console.print(Text(line.rstrip(), style or ''),
-                               soft_wrap=True)
+            self.progress.say(line.rstrip())
 
-    def say(self, text: str, indent: str = INDENT,
-            style: Optional[str] = None) -> None:
-        """Print a paragraph."""
+    def say(self, text: str, indent: str = INDENT) -> None:
+        """Print paragraphs."""
         for line in text.splitlines():
             self.lines(*textwrap.wrap(
-                line, self.width - 1, initial_indent=indent,
-                subsequent_indent=indent, break_on_hyphens=False),
-                style=style)
+                line, WIDTH, initial_indent=indent, subsequent_indent=indent,
+                break_on_hyphens=False))
 
     def act(self, title: str) -> None:
         """Begin an act."""
-        self.lines('', '=== ' + title, style='bold')
+        self.lines('', '=== ' + title)
 
     def scene(self, title: str) -> None:
         """Begin the next scene."""
         self.scenes += 1
         self.lines('', '%d. %s  [%d s]' % (
-            self.scenes, title, time.monotonic() - self.begin), style='bold')
+            self.scenes, title, time.monotonic() - self.begin))
 
     def verdict(self, name: str, has_passed: bool, text: str) -> None:
         """Print what an act ends with."""
-        word, style = VERDICTS[has_passed]
         self.lines('')
-        self.say('VERDICT %s: %s. %s' % (name, word, text), '', style)
+        self.say('%s %s: %s' % (VERDICTS[has_passed], name, text), '')
 
     def table(self, heads: list[str], rows: list[list[str]]) -> None:
         """Print a table; all columns but the first are aligned right."""
-        table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-        for number, head in enumerate(heads):
-            table.add_column(head, justify='right' if number else 'left')
-        for row in rows:
-            table.add_row(*map(Text, row))
-        with self.console.capture() as printed:
-            self.console.print(table, width=self.width - len(INDENT))
-        self.lines(*(INDENT + line for line in printed.get().splitlines()))
+        widths = [max(map(len, column)) for column in zip(heads, *rows)]
+        rule = ['-' * width for width in widths]
+        self.lines('', *(INDENT + '  '.join([row[0].ljust(widths[0]), *(
+            cell.rjust(width) for cell, width in zip(row[1:], widths[1:]))])
+            for row in (heads, rule, *rows)), '')
 
     @contextmanager
     def doing(self, what: str, total: int = 0
@@ -132,37 +89,25 @@ class Show:
         :param total: how many there will be; 0: they are not counted
         :returns: a context that gives a callable to count one more
         """
-        step = Step(what, total)
-        self.steps.append(step)
-        try:
-            with self._repeating() if len(self.steps) == 1 else nullcontext():
-                yield step.count
-        finally:
-            self.steps.remove(step)
-        self.lines(str(step))
+        done: list[None] = []
+        begin = time.monotonic()
 
-    @contextmanager
-    def _repeating(self) -> Iterator[None]:
-        def line() -> Text:
-            text = Text(str(self.steps[-1]), no_wrap=True)
-            text.truncate(self.width - 1, overflow='ellipsis')
-            return text
+        def text() -> str:
+            seconds = time.monotonic() - begin
+            return '%s%s: %s%.0f s' % (INDENT, what, '%d of %d, ' % (
+                len(done), total) if total else '', seconds)
 
         def repeat() -> None:
-            while not over.wait(SILENCE / 8):
-                if time.monotonic() - self.printed >= SILENCE:
-                    self.lines(str(line()))
+            while not over.wait(TICK):
+                self.progress.show(text)
 
-        if self.console.is_terminal:
-            with Live(get_renderable=line, console=self.console,
-                      transient=True):
-                yield
-            return
         over = threading.Event()
         thread = threading.Thread(target=repeat)
+        self.progress.begin(what)
         thread.start()
         try:
-            yield
+            yield lambda: done.append(None)
         finally:
             over.set()
             thread.join()
+        self.lines(text())

@@ -14,7 +14,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from glob import glob
+from pathlib import Path
 from pickle import UnpicklingError  # nosec: B403
 from typing import Any, NamedTuple, Optional
 
@@ -56,13 +56,12 @@ def _digest(data: bytes) -> str:
 
 
 def _in_directories(device_path: str, policy: int) -> Iterator[StoredFile]:
-    top = os.path.join(device_path, data_directory(policy))
-    for path in glob(os.path.join(top, '[0-9]*', '???', '*', '*')):
-        partition, _, hashed, name = path.split(os.sep)[-4:]
-        with open(path, 'rb') as stored:
-            content = _digest(stored.read())
+    top = Path(device_path, data_directory(policy))
+    for path in top.glob('[0-9]*/???/*/*'):
+        partition, _, hashed, name = path.parts[-4:]
+        content = _digest(path.read_bytes())
         try:
-            metadata = _digest_of_metadata(read_metadata(path))
+            metadata = _digest_of_metadata(read_metadata(str(path)))
         except (DiskFileError, EOFError, UnpicklingError) as err:
             metadata = 'unreadable: %r' % err
         yield StoredFile(policy, int(partition), hashed, name, content,
@@ -245,8 +244,8 @@ class Copies:
         for device in (node['device'] for node in nodes):
             path = self.cluster.device_path(self.cluster.node_of(device),
                                             device)
-            names[device] = max(map(os.path.basename, glob(
-                os.path.join(path, below, '*'))), default='')
+            names[device] = max((each.name for each in Path(
+                path, below).glob('*')), default='')
         newest = max(names.values())
         return {device for device, name in names.items()
                 if name and name == newest}

@@ -9,7 +9,7 @@ uploads.
 
 import os
 from contextlib import suppress
-from glob import glob
+from pathlib import Path
 from signal import SIGKILL
 
 from swift_losf.errors import IndexUnavailable
@@ -46,13 +46,13 @@ def footprint(layout: Layout) -> tuple[int, int]:
     :returns: files and directories, and bytes allocated for them
     """
     sizes = []
-    for top in (os.path.join(layout.objects, '*', '???'),
-                os.path.join(layout.root, 'volumes', '*'),
-                os.path.join(layout.root, 'index', '*')):
-        for path in glob(os.path.join(top, '**'), recursive=True):
+    for top, pattern in ((layout.objects, '*/???'),
+                         (layout.objects, '*/???/**/*'),
+                         (layout.root, 'volumes/*'), (layout.root, 'index/*')):
+        for path in Path(top).glob(pattern):
             # A LevelDB removes files of its own while it is counted.
             with suppress(FileNotFoundError):
-                sizes.append(512 * os.lstat(path).st_blocks)
+                sizes.append(512 * path.lstat().st_blocks)
     return len(sizes), sum(sizes)
 
 
