@@ -37,7 +37,6 @@ def _file_count(text: str) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog='tools/demo',
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
         description='Starts real Swift clusters, uploads real files, breaks '
         'nodes, servers and lines, repairs them, and proves from the disks '
         'that nothing is lost. It says first what it needs and leaves '
@@ -45,15 +44,16 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument('--quick', action='store_true',
                         help='the first act only, with few files')
     parser.add_argument('--acts', nargs='+', metavar='ACT', choices=ACTS,
-                        default=list(ACTS), help='which to play: %(choices)s')
+                        default=list(ACTS), help='which to play: %(choices)s (all)')
     parser.add_argument('--dir', default=DEFAULT_DIR, help='directory of the '
-                        'demonstration; an earlier one there is replaced')
+                        'demonstration; an earlier one there is replaced '
+                        '(lightsync-demo where temporary files are)')
     parser.add_argument('--base-port', type=int, default=DEFAULT_BASE_PORT,
                         help='the ports are from here to 400 above; '
-                        'the sites take free ones')
+                        'the sites take free ones (%(default)s)')
     parser.add_argument('--files', type=_file_count, default=DEFAULT_FILES,
                         help='how many files the first act uploads; the '
-                        'second has half as many small ones')
+                        'second has half as many small ones (%(default)s)')
     parser.add_argument('--down', action='store_true',
                         help='remove a demonstration: its processes, mounts '
                         'and directory')

@@ -10,8 +10,8 @@ from signal import SIGCONT, SIGKILL, SIGSTOP
 from tempfile import TemporaryDirectory
 from unittest import TestCase, mock
 
-from swift_losf.format.layout import Layout
 from swift_lightsync.versioning.core.stamp import Stamp, offset_of
+from swift_losf.format.layout import Layout
 from tests.unit.tools.demonstration.test_survey import (
     GONE,
     HASH,

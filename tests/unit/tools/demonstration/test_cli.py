@@ -65,6 +65,7 @@ class TestCommand(Case):
         with mock.patch.object(cli, 'ACTS', acts):
             for names, status in ((['c', 'a'], 0), (['a', 'b', 'c'], 1)):
                 del played[:]
+                self.setUp()    # the directory stays locked
                 found, text = self.run_main('--acts', *names)
                 self.assertEqual(status, found)
                 self.assertEqual(sorted(names)[:2], played)
