@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, Optional
 
-from tools import REPO
 from tools.cluster import Cluster, Policy
 from tools.demonstration import survey
 from tools.demonstration.errors import DemoError
@@ -65,13 +64,13 @@ class Act:
         raise NotImplementedError
 
     def to_look_at(self) -> Iterable[str]:
-        """Return commands to look at what is left, with comments."""
+        """Return commands to look at what is left."""
         return ()
 
-    def saio(self, command: str) -> str:
-        """Return a command line for the cluster of this act."""
-        return '%s --dir %s %s' % (os.path.join(REPO, 'tools', 'saio'),
-                                   self.cluster.spec.root, command)
+    def shell(self, command: str) -> tuple[str, ...]:
+        """Return how to run a command in the environment of the cluster."""
+        return ('eval "$(tools/saio --dir %s env)"' % self.cluster.spec.root,
+                'swift list', command)
 
     # A cluster and its users
 

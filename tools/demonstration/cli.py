@@ -44,7 +44,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument('--quick', action='store_true',
                         help='the first act only, with few files')
     parser.add_argument('--acts', nargs='+', metavar='ACT', choices=ACTS,
-                        default=list(ACTS), help='which to play: %(choices)s (all)')
+                        default=list(ACTS),
+                        help='which to play: %(choices)s (all)')
     parser.add_argument('--dir', default=DEFAULT_DIR, help='directory of the '
                         'demonstration; an earlier one there is replaced '
                         '(lightsync-demo where temporary files are)')
@@ -81,7 +82,7 @@ def _play(stage: Stage, show: Show, args: argparse.Namespace) -> bool:
         except (DemoError, ClusterError, OSError) as err:
             passed, text = False, str(err)
         show.verdict(name, passed, text)
-        rows.append([name, VERDICTS[passed][0], '%.0f s' % (
+        rows.append([name, VERDICTS[passed], '%.0f s' % (
             time.monotonic() - begin)])
         if not passed:
             break
@@ -89,10 +90,10 @@ def _play(stage: Stage, show: Show, args: argparse.Namespace) -> bool:
     show.table(['act', 'verdict', 'time'], rows)
     if passed:
         for act in acts:
-            show.lines(*act.to_look_at())
+            show.lines('', '# ' + act.title, *act.to_look_at())
     else:
         show.say('The logs are below %s, in logs/.' % stage.directory)
-    show.lines('# remove everything: processes, mounts, directories',
+    show.lines('', '# remove everything: processes, mounts, directories',
                'tools/demo --down' + (' --dir ' + args.dir if args.dir
                                       != DEFAULT_DIR else ''))
     return passed

@@ -40,10 +40,8 @@ class LostNode(Act):
                          stock_stable)
         with self.show.doing('the copy of stock Swift deleted'):
             stock.destroy()
-        return ('All replicas identical, byte for byte, with %d messages to '
-                'repair (stock Swift: %d), and %d when nothing is to be done '
-                '(%d).' % (repair.all_messages, stock_repair.all_messages,
-                           stable.all_messages, stock_stable.all_messages))
+        return ('all replicas identical; %d messages to repair, stock Swift '
+                '%d' % (repair.all_messages, stock_repair.all_messages))
 
     def upload(self) -> None:
         self.show.scene('%d objects, half to each policy' % self.files)
@@ -120,9 +118,6 @@ class LostNode(Act):
                       'contents and metadata on every device.')
 
     def to_look_at(self) -> tuple[str, ...]:
-        return ("# LightSync's roots, beside Swift's suffix hashes",
-                'ls -l %s/objects*/*/*.pkl' % self.cluster.device_path(
-                    1, self.cluster.devices(1)[0]),
-                '# break it again, repair it again', self.saio('kill 2'),
-                self.saio('start 2'), self.saio(
-                    'run swift-init %s once' % self.cluster.replicator_daemon))
+        saio = 'tools/saio --dir %s ' % self.cluster.spec.root
+        return (saio + 'kill 2', saio + 'start 2', *self.shell(
+            'swift-init %s once' % self.cluster.replicator_daemon))

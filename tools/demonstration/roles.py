@@ -62,12 +62,12 @@ class PrimaryRole(Act):
         self.show.scene('What it has missed of the policy stock')
         self.replicate_until_equal(self.cluster)
         self.check_served()
-        self.show.lines(
-            *self.cluster.run(['swift-proar-lag']).stdout.splitlines())
-        return ('A hung server held up writes at a quorum for %.1f s, others '
-                'for %.2f s. %d objects that only a killed server had were '
-                'never answered with 404 and were on all disks %.1f s after '
-                'its return.' % (*waited, len(alone), seconds))
+        self.show.say(self.cluster.run(['swift-proar-lag']).stdout)
+        self.show.say('%d objects that only a killed server had were on all '
+                      'disks %.1f s after its return.' % (
+                          len(alone), seconds))
+        return ('a hung server held up stock writes %.1f s, others %.2f s; '
+                'none lost' % waited)
 
     # How long a write takes, and how many copies there are then
 
@@ -89,8 +89,8 @@ class PrimaryRole(Act):
                              '%d' % median(writes[1]),
                              '%.0f' % median(writes[2])])
             gains.append(medians[1] < 0.9 * medians[0])
-        self.show.table(['', 'ms until acknowledged', 'slowest',
-                         'copies then', 'ms more until all'], rows)
+        self.show.table(['', 'ms to acknowledge', 'slowest', 'copies then',
+                         'all after, ms'], rows)
         if not all(gains):
             self.show.say(
                 'No gain to speak of: all servers share the %d cores and the '
@@ -222,5 +222,4 @@ class PrimaryRole(Act):
                    if where.container == self.proar.name)
 
     def to_look_at(self) -> tuple[str, ...]:
-        return ('# what primary roles hold that other devices lack',
-                self.saio('run swift-proar-lag'))
+        return self.shell('swift-proar-lag')

@@ -77,7 +77,7 @@ class Show:
         rule = ['-' * width for width in widths]
         self.lines('', *(INDENT + '  '.join([row[0].ljust(widths[0]), *(
             cell.rjust(width) for cell, width in zip(row[1:], widths[1:]))])
-            for row in (heads, rule, *rows)), '')
+            for row in (heads, rule, *rows)))
 
     @contextmanager
     def doing(self, what: str, total: int = 0

@@ -75,9 +75,8 @@ class Volumes(Act):
         self.replicate_until_equal(self.cluster)
         self.check_served()
         self.check_indexes()
-        return ('%.0f times fewer files and directories; nothing was lost '
-                'when servers were killed amid uploads, and each index fits '
-                'its volumes.' % ratio)
+        return ('%.0f times fewer files and directories; nothing lost to '
+                'kill -9' % ratio)
 
     def layouts(self, policy: Policy) -> list[Layout]:
         """Return the Layout of each device."""
@@ -156,8 +155,5 @@ class Volumes(Act):
             self._wait_for_indexes()
 
     def to_look_at(self) -> tuple[str, ...]:
-        layout = self.layouts(self.policies[-1])[0]
-        return ('# the volumes of a device, and what is in them',
-                'ls -l ' + layout.volumes,
-                self.saio('run swift-losf-fsck dump %s --policy %d' % (
-                    layout.device_path, layout.policy_index)))
+        return ('ls -l ' + self.layouts(self.policies[-1])[0].volumes,
+                *self.shell('swift-losf-status'))

@@ -90,6 +90,10 @@ class TestConf(unittest.TestCase):
             if path.startswith('/c/etc/object-server'):
                 self.assertIn('[object-replicator]', self.render()[path])
 
+    def test_a_cluster_without_versions_has_nothing_of_them(self):
+        self.assertFalse([text for text in self.render().values()
+                          if 'versioning]' in text or 'propagator' in text])
+
     def test_the_replicator_kind_chooses_app_and_class(self):
         ours = self.conf('object-server', 1)
         self.assertEqual('egg:swift-lightsync#object',
