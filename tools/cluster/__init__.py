@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The development cluster; README.md has its interface."""
 
-from tools.cluster.cluster import Cluster, NodeStatus
+from tools.cluster.cluster import Cluster
 from tools.cluster.errors import ClusterError
-from tools.cluster.network import Counters, Reachability
+from tools.cluster.network import Counters, NodeStatus, Reachability
 from tools.cluster.ports import free_base_port
 from tools.cluster.spec import ClusterSpec, Policy
 

@@ -64,14 +64,28 @@ class Daemons:
         return [process for process in processes.all_processes()
                 if process.pid != os.getpid() and self._is_ours(process)]
 
-    def of_node(self, node: int, found: Optional[list[Process]] = None
-                ) -> list[Process]:
-        """Return every Process of a node, also those run once."""
-        name = re.compile(r'(.*=)?%s/(etc/[a-z]+-server/%d\.conf$|'
-                          r'etc/rsyncd-%d\.conf$|srv/node%d/)' % (
-                              re.escape(self.layout.root), node, node, node))
+    def of_node(self, node: Optional[int],
+                found: Optional[list[Process]] = None) -> list[Process]:
+        """
+        Return every Process of a node, also those run once.
+
+        :param node: its number; None for what belongs to no node
+        :param found: those of the cluster, if they are known
+        """
+        name = re.compile(r'(.*=)?%s/(etc/[a-z]+-server/%s\.conf$|'
+                          r'etc/rsyncd-%s\.conf$|srv/node%s/)' % (
+                              re.escape(self.layout.root),
+                              *(3 * [node or r'\d+'])))
         return [process for process in found or self.all()
-                if any(name.match(arg) for arg in process.argv)]
+                if any(map(name.match, process.argv)) == bool(node)]
+
+    def by_name(self, node: int, found: list[Process]
+                ) -> dict[str, list[int]]:
+        """Return the pids of a node's daemons, by name."""
+        pids: dict[str, list[int]] = {}
+        for process in self.of_node(node, found):
+            pids.setdefault(self.name(process), []).append(process.pid)
+        return pids
 
     def log_sink_runs(self) -> bool:
         """Return whether the sink runs: exactly while the cluster is up."""

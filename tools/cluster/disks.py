@@ -42,6 +42,7 @@ class Devices:
 
     def names(self, node: int) -> list[str]:
         """Return the names of a node's devices."""
+        self.spec.check_node(node)
         return [device_name(node, k)
                 for k in range(1, self.spec.devices + 1)]
 

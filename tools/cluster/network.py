@@ -44,6 +44,22 @@ class Counters:
             astuple(self), astuple(earlier))))
 
 
+@dataclass(frozen=True)
+class NodeStatus:
+    """
+    What is seen of a node.
+
+    :param daemons: name -> pids
+    :param devices: name -> whether it is there (mounted, if it is an image)
+    """
+
+    node: int
+    ip: str
+    daemons: dict[str, list[int]]
+    devices: dict[str, bool]
+    reachability: Reachability
+
+
 class Network:
     """
     What both networks have; methods that are not here are of each kind.

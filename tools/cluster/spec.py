@@ -216,6 +216,13 @@ class ClusterSpec:
         """Return the nodes' numbers, from 1."""
         return range(1, self.nodes + 1)
 
+    def check_node(self, *numbers: int) -> None:
+        """:raises ClusterError: if there is no node of such a number"""
+        for number in numbers:
+            if number not in self.node_numbers():
+                raise ClusterError('no node %r; this cluster has nodes 1 to '
+                                   '%d' % (number, self.nodes))
+
     def port(self, daemon: str, node: Optional[int] = None) -> int:
         """Return the port of a daemon, of a node if each has its own."""
         if daemon == 'replication-server' and not self.replication_ports:
