@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from subprocess import CompletedProcess
+from subprocess import CompletedProcess
 from typing import Any, Optional, Union
 
 from swift.common import utils
@@ -68,8 +69,6 @@ class Cluster:
 
     def __exit__(self, *exc_info: object) -> None:
         self.down()
-
-    # Life and death
 
     def is_up(self) -> bool:
         return self.daemons.log_sink_runs()
@@ -156,8 +155,6 @@ class Cluster:
         finally:
             os.close(lock)
 
-    # Failures
-
     def _check_up(self, *nodes: int) -> None:
         self.spec.check_node(*nodes)
         if not self.is_up():
@@ -204,8 +201,6 @@ class Cluster:
     def unmount(self, node: int, device: str) -> None:
         """Take a device from a node, whatever is open on it."""
         self.disks.unmount(node, device, lazy=True)
-
-    # Commands
 
     def environment(self) -> dict[str, str]:
         """Return that of clients and servers, which can load our filters."""
@@ -259,8 +254,6 @@ class Cluster:
             self.conf_path('object-server', node), '--once', '--verbose',
             *args], check=check) for node in nodes or
             self.spec.node_numbers()]
-
-    # What it looks like
 
     def ring(self, which: Union[Policy, str, int]) -> Ring:
         """
