@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from subprocess import CompletedProcess
-from subprocess import CompletedProcess
 from typing import Any, Optional, Union
 
 from swift.common import utils
@@ -229,7 +228,8 @@ class Cluster:
         return commands.run(self.network.command(node, argv), check=check,
                             env=self.environment(), **kwargs)
 
-    def swift_init(self, *args: str, check: bool = True) -> 'CompletedProcess[str]':
+    def swift_init(self, *args: str, check: bool = True
+                   ) -> 'CompletedProcess[str]':
         """Run swift-init."""
         self._check_up()
         return self.daemons.swift_init(*args, check=check)

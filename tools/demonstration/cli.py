@@ -13,7 +13,7 @@ from tools.demonstration.lost_node import LostNode
 from tools.demonstration.removal import DEFAULT_DIR, remove
 from tools.demonstration.roles import PrimaryRole
 from tools.demonstration.show import VERDICTS, Show
-from tools.demonstration.stage import Stage
+from tools.demonstration.stage import PART_POWER, QUICK_PART_POWER, Stage
 from tools.demonstration.versions import ConcurrentWrites
 from tools.demonstration.volumes import Volumes
 
@@ -37,7 +37,7 @@ def _file_count(text: str) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog='tools/demo',
-        description='Starts real Swift clusters, uploads real files, breaks '
+        description='Starts real Swift clusters, uploads objects, breaks '
         'nodes, servers and lines, repairs them, and proves from the disks '
         'that nothing is lost. It says first what it needs and leaves '
         'behind.')
@@ -114,7 +114,8 @@ def main(argv=None) -> int:
     show = Show()
     try:
         with show.doing('an earlier demonstration removed, if there is one'):
-            stage = Stage(args.dir, args.base_port)
+            stage = Stage(args.dir, args.base_port, QUICK_PART_POWER
+                          if args.quick else PART_POWER)
     except (DemoError, ClusterError) as err:
         print('tools/demo: %s' % err, file=sys.stderr)
         return 2

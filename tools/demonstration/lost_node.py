@@ -40,8 +40,8 @@ class LostNode(Act):
                          stock_stable)
         with self.show.doing('the copy of stock Swift deleted'):
             stock.destroy()
-        return ('all replicas identical; %d messages to repair, stock Swift '
-                '%d' % (repair.all_messages, stock_repair.all_messages))
+        return ('all replicas identical; %d messages, stock Swift %d' % (
+            repair.all_messages, stock_repair.all_messages))
 
     def upload(self) -> None:
         self.show.scene('%d objects, half to each policy' % self.files)

@@ -7,6 +7,7 @@ the ports, so the same placement, and Swift's own object-server and replicator.
 """
 
 import os
+from dataclasses import replace
 from typing import Any
 
 from swift_lightsync.common.files import open_locked
@@ -17,6 +18,8 @@ from tools.demonstration.errors import DemoError
 from tools.demonstration.passes import OPTIONS
 from tools.demonstration.removal import MARKER, remove
 
+#: of the first act; a quick one has fewer partitions to replicate
+PART_POWER, QUICK_PART_POWER = 8, 6
 #: from the base port of one cluster to that of the next
 PORTS = 100
 #: seconds that a server has to answer the proxy; Swift has 10 by default
@@ -53,15 +56,20 @@ class Stage:
     :param directory: made if it is not there; if it is, it must be empty or
         an earlier stage
     :param base_port: the ports are from here to 400 above
+    :param part_power: of the rings of lightsync and stock
     :raises DemoError: if the directory cannot be the stage's
     :raises ClusterError: for a value that a cluster cannot have
     """
 
-    def __init__(self, directory: str, base_port: int) -> None:
+    def __init__(self, directory: str, base_port: int,
+                 part_power: int = PART_POWER) -> None:
+        self.policies = tuple(replace(policy, part_power=part_power)
+                              for policy in ClusterSpec.policies)
         self.directory = os.path.realpath(directory)
         self.clusters = {name: Cluster(ClusterSpec(
             root=os.path.join(self.directory, name),
-            base_port=base_port + number * PORTS, **fields))
+            base_port=base_port + number * PORTS,
+            **{'policies': self.policies, **fields}))
             for number, (name, fields) in enumerate(CLUSTERS.items())}
         marker = os.path.join(self.directory, MARKER)
         try:
