@@ -48,7 +48,7 @@ def check_host(spec: ClusterSpec, layout: Layout, *tools: str) -> None:
 
 
 def check_data(spec: ClusterSpec, layout: Layout) -> None:
-    """:raises ClusterError: if the data there is of another kind of cluster"""
+    """Check that the data there is not of another kind of cluster."""
     if not os.path.exists(layout.spec) or not os.path.exists(layout.srv):
         return
     before = read_spec(spec.root)

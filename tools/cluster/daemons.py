@@ -117,7 +117,7 @@ class Daemons:
         return found
 
     def check_ports(self) -> None:
-        """:raises ClusterError: if a port of the cluster is in use"""
+        """Check that no port of the cluster is in use."""
         for ip, number, name in ([] if self.network.namespaces
                                  else self.ports()):
             error = ports.bind_error(ip, number)

@@ -51,7 +51,7 @@ class Devices:
                 for device in self.names(node)]
 
     def check_space(self) -> None:
-        """:raises ClusterError: if the disk is too full to make them"""
+        """Check that the disk is not too full to make them."""
         new = [device for node, device in self._all()
                if not os.path.exists(
                    self.layout.image(device) if self.images

@@ -92,7 +92,7 @@ class Sites:
 
     @classmethod
     def open(cls, root: str) -> 'Sites':
-        """:raises ClusterError: if there are no sites in the directory"""
+        """Open the sites in a directory, which must be there."""
         state = os.path.join(root, STATE)
         if not os.path.exists(state):
             raise ClusterError('there are no sites in %s; `--sites N up` '

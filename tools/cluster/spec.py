@@ -217,7 +217,7 @@ class ClusterSpec:
         return range(1, self.nodes + 1)
 
     def check_node(self, *numbers: int) -> None:
-        """:raises ClusterError: if there is no node of such a number"""
+        """Check that there are nodes of such numbers."""
         for number in numbers:
             if number not in self.node_numbers():
                 raise ClusterError('no node %r; this cluster has nodes 1 to '

@@ -60,7 +60,7 @@ class Act:
         return self.cluster.spec.policies
 
     def run(self) -> str:
-        """:raises DemoError, ClusterError: if anything is not as it should"""
+        """Play; an error says what is not as it should be."""
         raise NotImplementedError
 
     def to_look_at(self) -> Iterable[str]:
@@ -213,7 +213,7 @@ class Act:
     # What is served
 
     def check_served(self) -> None:
-        """:raises DemoError: unless the proxy serves what it acknowledged"""
+        """Check that the proxy serves what it has acknowledged."""
         self.show.scene('Every object through the proxy')
         with self.show.doing('container listings brought up to date'):
             for daemon in ('object-updater', 'container-replicator',

@@ -137,7 +137,7 @@ class TestVolumes(KVTest):
         cls.addClassCleanup(cls.world.close)
 
     def found(self):
-        """:returns: the files of the object of this test"""
+        """Return the files of the object of this test."""
         return [each for each in files_on_device(self.world.path('d1'))
                 if each.object_hash == self.hash()]
 
