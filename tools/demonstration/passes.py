@@ -15,8 +15,8 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
-from tools.benchmarks.sync import request_log
-from tools.benchmarks.sync.measure import cpu_seconds
+from tools.benchmarks import request_log
+from tools.benchmarks.measure import cpu_seconds
 from tools.demonstration.errors import DemoError
 
 #: verbs with which nodes talk about replicas

@@ -13,7 +13,7 @@ import fcntl
 import os
 from contextlib import suppress
 
-from tools.benchmarks.sync.site import OPTIONS
+from tools.benchmarks.request_log import REPLICATION as OPTIONS
 from tools.cluster import Cluster, ClusterSpec, Policy, commands
 from tools.cluster.disks import DIRECTORY_NOTE
 from tools.cluster.sites import STATE, Sites
