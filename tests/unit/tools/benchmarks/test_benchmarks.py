@@ -234,8 +234,8 @@ class TestSmoke(unittest.TestCase):
                 mock.patch.object(sync.Sync, '_storage', None, create=True), \
                 mock.patch.object(sync.Sync, '_master', '', create=True), \
                 mock.patch.object(sync.Trial, 'play', lambda *args: (
-                    sync.figures([sync.Pass(1.0, {'SSYNC': 2.0}, 3, 4, 5)],
-                                 5, 0))):
+                    {'pass_seconds': 1.0, 'messages': 2.0,
+                     'live_nodes': 5})):
             out, records = self.run_bench(
                 'sync', '--runs', '1', '--objects', '10',
                 sync__Contestant=self.site(), sync__Cluster=mock.Mock())

@@ -15,8 +15,8 @@ from swift.obj.diskfile import read_metadata
 
 from tools.benchmarks import sync_probe
 from tools.benchmarks.settings import BenchError
-from tools.benchmarks.sync import Pass, figures
 from tools.benchmarks.sync_data import DataSet, Storage, Version, restore
+from tools.benchmarks.sync_trial import summary
 
 DEVICES = ('a', 'b', 'c', 'd', 'e')
 #: Swift removes tombstones older than a week.
@@ -198,20 +198,19 @@ class TestProbe(unittest.TestCase):
                     probes.stop()
 
 
-class TestFigures(unittest.TestCase):
+class TestSummary(unittest.TestCase):
 
     def test_the_first_pass_counts_and_the_sums_of_all(self):
-        passes = [Pass(2.0, {'SSYNC': 3, 'REPLICATE': 4}, 100, 1.0, 50),
-                  Pass(1.0, {'REPLICATE': 1}, 10, 0.5, 60)]
-        found = figures(passes, 4, 0)
-        self.assertEqual((2.0, 7, 100, 50, 2, 1), tuple(
-            found[name] for name in (
-                'pass_seconds', 'messages', 'bytes_sent', 'max_rss_mib',
-                'rounds', 'converged')))
-        self.assertEqual((3.0, 8, 110, 1.5), tuple(
+        first, second = ({
+            'pass_seconds': seconds, 'messages': 7, 'bytes_sent': 100,
+            'cpu_seconds': 1.0, 'max_rss_mib': 50} for seconds in (2.0, 1.0))
+        found = summary([first, second], 4, 0)
+        self.assertEqual({**first, **found}, found)
+        self.assertEqual((3.0, 14, 200, 2.0), tuple(
             found['total_' + name] for name in (
                 'pass_seconds', 'messages', 'bytes_sent', 'cpu_seconds')))
-        self.assertEqual(0, figures(passes, 4, 2)['converged'])
+        self.assertEqual((2, 1), (found['rounds'], found['converged']))
+        self.assertEqual(0, summary([first], 4, 2)['converged'])
 
 
 if __name__ == '__main__':
