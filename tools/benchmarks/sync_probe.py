@@ -18,7 +18,7 @@ import sys
 import time
 from dataclasses import asdict, dataclass
 from importlib import import_module
-from typing import Any, Dict, Iterable, List, Optional
+from typing import Any, Dict, Iterable, List, Optional, Sequence, Tuple
 
 from tools.benchmarks.settings import BenchError
 
@@ -83,47 +83,6 @@ def measured(base: Any, fd: int) -> Any:
     return Probe
 
 
-class _Process:
-    """The probe of one node."""
-
-    def __init__(self, cluster: Any, node: int) -> None:
-        self.node = node
-        self.is_idle = True
-        self.log = cluster.layout.log('probe.%d' % node)
-        self.socket, theirs = socket.socketpair(
-            socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with theirs, open(self.log, 'ab') as log:
-            self.process = subprocess.Popen(cluster.network.command(node, [
-                sys.executable, '-m', __name__, cluster.spec.replicator,
-                cluster.conf_path('object-server', node), cluster.layout.etc,
-                str(theirs.fileno())]), stdin=subprocess.DEVNULL, stdout=log,
-                stderr=log, env=cluster.environment(),
-                pass_fds=[theirs.fileno()], start_new_session=True)
-
-    def receive(self, deadline: float, what: str) -> bytes:
-        self.socket.settimeout(max(0.001, deadline - time.monotonic()))
-        try:
-            packet = self.socket.recv(PACKET)
-        except TimeoutError as err:
-            raise BenchError('node %d: %s did not come in time; give it '
-                             'longer (--timeout) or less to do (--objects)'
-                             % (self.node, what)) from err
-        if not packet:
-            raise BenchError('node %d: the replicator ended before %s; see '
-                             '%s and the other logs beside it (--keep keeps '
-                             'them)' % (self.node, what, self.log))
-        return packet
-
-    def stop(self) -> None:
-        """End the probe, by force if it is busy."""
-        self.socket.close()
-        try:
-            self.process.wait(STOP_TIMEOUT if self.is_idle else 0)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
-
-
 class Probes:
     """
     The probes of a cluster, as the benchmark sees them.
@@ -133,20 +92,60 @@ class Probes:
 
     def __init__(self, cluster: Any) -> None:
         self.cluster = cluster
-        self._probes: Dict[int, _Process] = {}
+        #: of each node the process, and our end of its pair
+        self._probes: Dict[int, Tuple[subprocess.Popen, socket.socket]] = {}
 
-    def start(self, nodes: Iterable[int]) -> None:
+    def start(self, nodes: Sequence[int]) -> None:
         """Start the replicators of nodes, and wait until they are ready."""
         deadline = time.monotonic() + START_TIMEOUT
-        new = {node: _Process(self.cluster, node) for node in nodes}
-        self._probes.update(new)
-        for each in new.values():
-            each.receive(deadline, 'its start')
+        for node in nodes:
+            self._probes[node] = self._begin(node)
+        for node in nodes:
+            self._receive(node, deadline, 'its start')
+
+    def _log(self, node: int) -> str:
+        return self.cluster.layout.log('probe.%d' % node)
+
+    def _begin(self, node: int) -> Tuple[subprocess.Popen, socket.socket]:
+        cluster = self.cluster
+        ours, theirs = socket.socketpair(socket.AF_UNIX,
+                                         socket.SOCK_SEQPACKET)
+        with theirs, open(self._log(node), 'ab') as log:
+            return subprocess.Popen(cluster.network.command(node, [
+                sys.executable, '-m', __name__, cluster.spec.replicator,
+                cluster.conf_path('object-server', node), cluster.layout.etc,
+                str(theirs.fileno())]), stdin=subprocess.DEVNULL, stdout=log,
+                stderr=log, env=cluster.environment(),
+                pass_fds=[theirs.fileno()], start_new_session=True), ours
+
+    def _receive(self, node: int, deadline: float, what: str) -> bytes:
+        ours = self._probes[node][1]
+        ours.settimeout(max(0.001, deadline - time.monotonic()))
+        try:
+            packet = ours.recv(PACKET)
+        except TimeoutError as err:
+            raise BenchError('node %d: %s did not come in time; give it '
+                             'longer (--timeout) or less to do (--objects)'
+                             % (node, what)) from err
+        if not packet:
+            raise BenchError('node %d: the replicator ended before %s; see '
+                             '%s and the other logs beside it (--keep keeps '
+                             'them)' % (node, what, self._log(node)))
+        return packet
 
     def stop(self, nodes: Optional[Iterable[int]] = None) -> None:
-        """End the replicators of nodes, or all."""
-        for node in list(self._probes) if nodes is None else nodes:
-            self._probes.pop(node).stop()
+        """End the replicators of nodes, or all; kill those that do not."""
+        found = [self._probes.pop(node) for node in (
+            list(self._probes) if nodes is None else nodes)]
+        for _, ours in found:
+            ours.close()
+        deadline = time.monotonic() + STOP_TIMEOUT
+        for process, _ in found:
+            try:
+                process.wait(max(0, deadline - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
 
     def run(self, timeout: float) -> List[Usage]:
         """
@@ -156,16 +155,11 @@ class Probes:
         :raises BenchError: if it takes longer
         """
         deadline = time.monotonic() + timeout
-        for each in self._probes.values():
-            each.is_idle = False
-            each.socket.send(GO)
-        usages = []
-        for each in self._probes.values():
-            packet = each.receive(deadline, 'the end of a pass (%g seconds)'
-                                  % timeout)
-            each.is_idle = True
-            usages.append(Usage(**json.loads(packet)))
-        return usages
+        for _, ours in self._probes.values():
+            ours.send(GO)
+        return [Usage(**json.loads(self._receive(
+            node, deadline, 'the end of a pass (%g seconds)' % timeout)))
+            for node in self._probes]
 
 
 def main() -> None:
