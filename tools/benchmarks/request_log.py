@@ -10,6 +10,7 @@ an index server of LOSF that the process makes.
 
 import os
 from collections import Counter
+from functools import wraps
 from typing import Any, Dict
 
 from swift.common.utils import config_true_value
@@ -88,9 +89,13 @@ class RequestLog:
 
 
 def count_calls(cls: Any, name: str, log: RequestLog) -> None:
-    """Have each call of a method of a class logged as ``RPC``."""
+    """Have each call of a method of a class logged as ``RPC``, once."""
     method = getattr(cls, name)
+    if hasattr(method, '__wrapped__'):
+        # A server loads its filters more than once.
+        return
 
+    @wraps(method)
     def counted(*args: Any, **kwargs: Any) -> Any:
         log.write('RPC', '')
         return method(*args, **kwargs)

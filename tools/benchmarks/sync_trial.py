@@ -161,11 +161,12 @@ class Trial:
         elif step == 'replicate':
             self._replicate()
         else:
+            # Of scenarios that lose no node, all nodes are live.
+            paths = self._contestant.devices(self._live)
             writes = self._data_set.changes(
-                step, self._seed, self._storage.devices_of,
-                self._contestant.devices(self._live))
-            self._storage.write(writes, lambda device: cluster.layout.node_dir(
-                cluster.node_of(device)))
+                step, self._seed, self._storage.devices_of, paths)
+            self._storage.write(
+                writes, lambda device: os.path.dirname(paths[device]))
             self._versions.update((each.name, each) for each, _ in writes)
 
     def _heal(self) -> Any:
