@@ -211,6 +211,7 @@ class TestTrouble(SitesTestCase):
 
     def test_a_site_that_is_away_holds_nobody_up_and_gets_all_later(self):
         self.paris.go_away()
+        start = time.time()
         self.rome.put('o', b'1')
         self.rome.put('o', b'2')
         propagator = self.rome.propagate(
@@ -221,7 +222,7 @@ class TestTrouble(SitesTestCase):
             paris.site, paris.failures, paris.shipped))
         self.assertIn('paris', paris.error)
         self.assertGreater(paris.rows, 0)
-        self.assertLess(time.time() - paris.oldest, 60)
+        self.assertTrue(start <= paris.oldest <= time.time())
         self.assertEqual((0, None, 0), (oslo.rows, oslo.oldest,
                                         oslo.failures))
         self.paris.listen()

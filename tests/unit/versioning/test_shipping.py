@@ -114,9 +114,10 @@ class TestShipment(unittest.TestCase):
         fields = json.loads(shipping.shipment(each))
         name = data.draw(st.sampled_from(sorted(fields)))
         fields[name] = data.draw(st.recursive(
-            st.none() | st.booleans() | st.integers() | st.text()
+            st.none() | st.booleans() | st.integers() | st.text(max_size=9)
             | st.floats(), lambda inner: st.lists(inner, max_size=3)
-            | st.dictionaries(st.text(), inner, max_size=3)))
+            | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+            max_leaves=4))
         try:
             found = shipping.decode(json.dumps(fields).encode('ascii'))
         except ValueError:
