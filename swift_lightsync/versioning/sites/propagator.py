@@ -29,7 +29,7 @@ from swift.common.utils import (
 
 from swift_lightsync.versioning.core.clock import HybridClock
 from swift_lightsync.versioning.core.stamp import offset_of
-from swift_lightsync.versioning.rows.local_rows import NearRows
+from swift_lightsync.versioning.rows.local_rows import LocalRows
 from swift_lightsync.versioning.rows.rows import Rows
 from swift_lightsync.versioning.sites.databases import Databases
 from swift_lightsync.versioning.sites.local_data import LocalData, make_client
@@ -97,7 +97,7 @@ class VersionsPropagator(Daemon):
         options = self.options
         upkeep = {
             'adopt': AdoptTask(self._strategy, self.logger),
-            'repair': RepairTask(self._strategy, self._near_strategy,
+            'repair': RepairTask(self._strategy, self._local_strategy,
                                  options.repair_delay, self.logger),
             'purge': PurgeTask(self.ring, list(peers), options.reclaim_age,
                                self.logger)}
@@ -117,12 +117,12 @@ class VersionsPropagator(Daemon):
         cls = ReadRepair if database.mode == 'read-repair' else WriteRepair
         return self._strategy_of(cls, self._rows(database))
 
-    def _near_strategy(self, database):
+    def _local_strategy(self, database):
         """:returns: that of a replica, or None if it lacks what others have"""
         ordinal, _ = self._ordinal(database)
         if ordinal is None or not database.is_whole:
             return None
-        return self._strategy_of(WriteRepair, NearRows(
+        return self._strategy_of(WriteRepair, LocalRows(
             database, self._rows(database), ordinal))
 
     def _strategy_of(self, cls, rows):

@@ -38,7 +38,7 @@ class RepairTask(_Upkeep):
     The pointer auditor of Write-Repair (VERSIONING.md §5).
 
     :param strategy: a function of a ``Database``
-    :param near: the same, of the strategy that sees what one replica has;
+    :param local: the same, of the strategy that sees what one replica has;
         None where that would not be all
     :param delay: seconds after which racing writers are through
     """
@@ -46,11 +46,11 @@ class RepairTask(_Upkeep):
     name = '.repair'
     of_hidden = True
 
-    def __init__(self, strategy, near, delay, logger):
+    def __init__(self, strategy, local, delay, logger):
         self.delay = delay
         self.repaired = 0
         self._strategy = strategy
-        self._near = near
+        self._local = local
         self._logger = logger
 
     def wants(self, item):
@@ -70,18 +70,18 @@ class RepairTask(_Upkeep):
 
     def _audit(self, database, strategy, obj):
         """:returns: whether the pointer is right, as far as one can see"""
-        near = self._looks_right(database, obj)
-        if near:
+        local = self._looks_right(database, obj)
+        if local:
             return True
         # A majority that was read may be without what looked wrong here.
         return self._repair(database, strategy, obj) and (
-            near is None or self._looks_right(database, obj) is not False)
+            local is None or self._looks_right(database, obj) is not False)
 
     def _looks_right(self, database, obj):
         """:returns: None where one replica does not tell"""
         try:
-            near = self._near(database)
-            return near and near.is_right(obj)
+            local = self._local(database)
+            return local and local.is_right(obj)
         except (RowsUnavailable, ValueError, *BROKER_ERRORS):
             return None
 

@@ -23,7 +23,7 @@ from swift_lightsync.versioning.core.clock import HybridClock
 from swift_lightsync.versioning.core.keys import hidden_container
 from swift_lightsync.versioning.core.row_data import Entry
 from swift_lightsync.versioning.core.stamp import offset_of
-from swift_lightsync.versioning.rows import row_reader
+from swift_lightsync.versioning.rows import row_client
 from swift_lightsync.versioning.rows.rows import Rows
 from swift_lightsync.versioning.strategies.write_repair import WriteRepair
 from tests.unit.sync import fixtures
@@ -322,7 +322,7 @@ class PatientCase(SwiftTestCase):
     """
 
     def setUp(self):
-        for target, name in ((fixtures, 'DEADLINE'), (row_reader, 'SLOW')):
+        for target, name in ((fixtures, 'DEADLINE'), (row_client, 'SLOW')):
             patcher = mock.patch.object(target, name, PATIENCE)
             patcher.start()
             self.addCleanup(patcher.stop)

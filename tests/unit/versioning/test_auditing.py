@@ -23,7 +23,7 @@ from swift_lightsync.versioning.core.row_data import (
     latest_row,
 )
 from swift_lightsync.versioning.core.stamp import TICKS, Stamp
-from swift_lightsync.versioning.rows.local_rows import NearRows
+from swift_lightsync.versioning.rows.local_rows import LocalRows
 from swift_lightsync.versioning.rows.row_client import RowClient
 from swift_lightsync.versioning.rows.row_wire import LAST, Query
 from swift_lightsync.versioning.rows.rows import Rows
@@ -96,7 +96,7 @@ class AuditCase(SitesTestCase):
                       if call.args[1]['port'] == port]
 
 
-class TestNearRows(AuditCase):
+class TestLocalRows(AuditCase):
 
     def write(self):
         for hidden, name in ((False, CONTAINER),
@@ -113,7 +113,7 @@ class TestNearRows(AuditCase):
         self.write()
         propagator = self.rome.propagator()
         far = self.rome.strategy.rows
-        near = [NearRows(database, far, propagator._ordinal(database)[0])
+        near = [LocalRows(database, far, propagator._ordinal(database)[0])
                 for database in self.databases(propagator)]
         self.assertEqual(3, len(near))
 

@@ -8,7 +8,7 @@ from swift.common.concurrency import sleep
 from swift_lightsync.versioning.core.keys import hidden_container
 from swift_lightsync.versioning.core.row_data import Row
 from swift_lightsync.versioning.core.stamp import Stamp
-from swift_lightsync.versioning.rows import row_reader
+from swift_lightsync.versioning.rows import row_client
 from swift_lightsync.versioning.rows import rows as rows_module
 from swift_lightsync.versioning.rows.rows import Query, RowsUnavailable
 from tests.unit.sync.fixtures import wait_for
@@ -213,7 +213,7 @@ class TestRead(RowsCase):
 
     def test_another_is_asked_when_one_is_slow(self):
         self.rows.write(hidden_rows=[row('\0V\0a')])
-        with mock.patch.object(row_reader, 'SLOW', 0.01):
+        with mock.patch.object(row_client, 'SLOW', 0.01):
             for slow in self.servers:
                 slow.stall()
                 self.assertEqual([[row('\0V\0a')]],
@@ -224,7 +224,7 @@ class TestRead(RowsCase):
         self.rows.write(hidden_rows=[row('\0V\0a')])
         for slow in self.servers:
             slow.stall(0.1)
-        with mock.patch.object(row_reader, 'SLOW', 0.01):
+        with mock.patch.object(row_client, 'SLOW', 0.01):
             self.assertEqual([[row('\0V\0a')]], self.rows.read(Query(True)))
 
     def test_a_limited_node_is_asked_last(self):
