@@ -30,9 +30,10 @@ class HybridClock:
         self._last = max(int(now * TICKS), self._last + 1)
         return Stamp(self._last, self.offset)
 
-    def follow(self, stamp):
-        """Let all later ticks be after a stamp that this site holds."""
-        self._last = max(self._last, stamp.ticks)
+    def follow(self, *stamps: Stamp) -> None:
+        """Let all later ticks be after stamps that this site holds."""
+        for stamp in stamps:
+            self._last = max(self._last, stamp.ticks)
 
     def check(self, stamp, now):
         """:raises ClockAhead: if no site may have given this stamp yet"""

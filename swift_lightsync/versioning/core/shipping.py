@@ -90,6 +90,17 @@ def is_stored(name):
                               and not name.startswith(_NOT_STORED))
 
 
+def stored_headers(headers):
+    """
+    Return those headers of an object that are stored with it.
+
+    :param headers: pairs of a name and a value
+    :returns: a tuple of such pairs, the names in lower case
+    """
+    low = ((lowered(name), value) for name, value in headers)
+    return tuple(pair for pair in low if is_stored(pair[0]))
+
+
 def _head(verb, **fields):
     text = json.dumps({'format': FORMAT, 'verb': verb, **fields},
                       separators=(',', ':'))

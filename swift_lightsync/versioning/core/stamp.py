@@ -7,6 +7,7 @@ In text they are Swift's internal timestamps, whose order they have.
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 #: Ticks in a second.
 TICKS = 100000
@@ -19,6 +20,8 @@ _RANK_SHIFT = 32
 #: Above the rank: how often a pointer was revised.
 _REVISION_SHIFT = 40
 _NO_OFFSET = '0' * 16
+#: Texts of which is remembered what they mean.
+_REMEMBERED = 4096
 _TEXT = re.compile(r'(\d{10})\.(\d{5})(?:_([0-9a-f]{16}))?\Z', re.ASCII)
 
 
@@ -40,8 +43,14 @@ class Stamp:
                              (self.offset, OFFSETS - 1))
 
     @classmethod
-    def parse(cls, text):
-        """:raises ValueError: unless it is what ``str`` of a stamp gives"""
+    @lru_cache(_REMEMBERED)
+    def parse(cls, text: str) -> 'Stamp':
+        """
+        Read a stamp; the same few are read again and again.
+
+        :param text: what ``str`` of a stamp gives
+        :raises ValueError: if it is not
+        """
         match = _TEXT.match(text)
         if not match:
             raise ValueError('a stamp is %.60r, must be seconds with 5 '

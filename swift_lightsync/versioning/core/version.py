@@ -6,9 +6,12 @@ Versions, their partial order and which of them is the latest
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 from swift_lightsync.versioning.core.stamp import MAX_SITES, Stamp
 
+#: Texts of which is remembered what they mean; a long one has 13 KB.
+_REMEMBERED = 1024
 _SITE = re.compile(r'[a-z0-9][a-z0-9-]{0,31}\Z', re.ASCII)
 
 
@@ -33,8 +36,14 @@ class Vector(tuple):
         return super().__new__(cls, sorted(dict(stamps).items()))
 
     @classmethod
-    def parse(cls, text):
-        """:raises ValueError: unless it is what ``str`` of a vector gives"""
+    @lru_cache(_REMEMBERED)
+    def parse(cls, text: str) -> 'Vector':
+        """
+        Read a vector.
+
+        :param text: what ``str`` of a vector gives
+        :raises ValueError: if it is not
+        """
         pairs = [each.split(':', 1) for each in text.split(',')] if text \
             else []
         if len(pairs) > MAX_SITES or any(len(pair) != 2 for pair in pairs):

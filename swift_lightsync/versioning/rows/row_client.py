@@ -174,12 +174,12 @@ class RowClient:
         return good
 
     def _put_answer(self, queue, node, *what):
-        answer = Answer(node, NO_ANSWER)
+        answer = None
         try:
             answer = self.ask_one(node, *what)
         finally:
             # Who waits must not wait for ever, whatever went wrong.
-            queue.put(answer)
+            queue.put(answer or Answer(node, NO_ANSWER))
 
     def ask_one(self, node, part, place, parameters, kind):
         """Return the ``Answer`` of one replica; see ``ask``."""

@@ -124,12 +124,12 @@ class Rows:
                 raise unavailable(write.place, write.answers, write.needed)
 
     def _deliver(self, write, part, node, answers):
-        answer = Answer(node, NO_ANSWER)
+        answer = None
         try:
             answer = self._send(write, part, node)
         finally:
-            # who waits must not wait for ever, whatever went wrong
-            answers.put((write, answer))
+            # Who waits must not wait for ever, whatever went wrong.
+            answers.put((write, answer or Answer(node, NO_ANSWER)))
         if answer.good or answer.shard:
             return
         for seconds in RETRY_AFTER:

@@ -8,6 +8,7 @@ before (null versions).
 import os
 from collections import namedtuple
 from dataclasses import dataclass
+from functools import lru_cache
 from sqlite3 import DatabaseError
 from typing import Optional
 
@@ -33,6 +34,7 @@ from swift_lightsync.versioning.core.row_data import (
     parameters_of,
 )
 from swift_lightsync.versioning.core.stamp import Stamp
+from swift_lightsync.versioning.core.sync_point import PAGE
 from swift_lightsync.versioning.core.version import Version
 
 #: Set by the middleware on a container whose objects have versions.
@@ -40,10 +42,12 @@ ENABLED = 'X-Container-Sysmeta-Site-Versions-Enabled'
 MODE = 'X-Container-Sysmeta-Site-Versions-Mode'
 #: What a broker raises when a database is gone, locked or damaged.
 BROKER_ERRORS = (DatabaseError, LockTimeout, OSError)
-PAGE = 1000
 #: A limit that no listing comes to.
 ALL = 2 ** 31
 _SYNC = 'site-versions/%s/%s'
+
+#: Rows of which is remembered what they mean: each peer's task reads them.
+_REMEMBERED = 4096
 
 _Looked = namedtuple('_Looked', 'state followed')
 
@@ -64,11 +68,41 @@ class Item:
     keys: Optional[type]
 
 
-def _row(record):
-    stamp = decode_timestamps(record['created_at'])[0]
-    return Row(record['name'], Stamp.parse(stamp.internal), record['size'],
-               record['content_type'], record['etag'],
-               bool(record['deleted']))
+@lru_cache(_REMEMBERED)
+def _meaning(site, hidden, name, created_at, size, content_type, etag,
+             deleted):
+    """
+    Return what a record of a database means.
+
+    :param site: the name of this site
+    :param hidden: whether the record is one of a hidden container
+    :returns: when it was made in Unix time, its ``Row``, its ``Entry`` and
+        the keys of its mode; None and None for what is no version
+    :raises ValueError: if it should be a version, and cannot be read
+    """
+    stamp = Stamp.parse(decode_timestamps(created_at)[0].internal)
+    row = Row(name, stamp, size, content_type, etag, bool(deleted))
+    if not row.deleted and not hidden:
+        return stamp.seconds, row, _null(row, site), None
+    if not row.deleted:
+        for keys in (WriteRepairKeys, ReadRepairKeys):
+            if name.startswith(keys.all_versions):
+                return (stamp.seconds, row, entry_of(row, keys.parse(name)),
+                        keys)
+    return stamp.seconds, row, None, None
+
+
+def _made(record):
+    return float(decode_timestamps(record['created_at'])[0])
+
+
+def _null(row, site):
+    etag, ours = parameters_of(row.etag)
+    if ours:
+        return None
+    version = Version.after((), row.stamp, site)
+    return Entry(row.name, version, row.size, etag, row.content_type,
+                 plain=True)
 
 
 class Database:
@@ -92,6 +126,8 @@ class Database:
         self.hidden_container = root if self.hidden else None
         self.id = broker.get_info()['id']
         self.mode = mode
+        #: at which place of the ring it is, None: at none; and of how many
+        self.place = (None, 1)
 
     def __str__(self):
         return '%s/%s on %s' % (self.account, self.broker.container,
@@ -103,34 +139,20 @@ class Database:
         :returns: (ROWID, when it was made in Unix time, ``Item`` or None if
             it is none) of each row that follows it
         """
-        found = []
-        for record in self.broker.get_items_since(after, limit):
-            row = _row(record)
-            found.append((record['ROWID'], row.stamp.seconds,
-                          self._item(record['ROWID'], row)))
-        return found
+        return [self._item(record) for record
+                in self.broker.get_items_since(after, limit)]
 
-    def _item(self, rowid, row):
-        if row.deleted:
-            return None
+    def _item(self, record):
+        rowid = record['ROWID']
         try:
-            if not self.hidden:
-                return self._null(rowid, row)
-            for keys in (WriteRepairKeys, ReadRepairKeys):
-                if row.name.startswith(keys.all_versions):
-                    return Item(rowid, row, entry_of(
-                        row, keys.parse(row.name)), keys)
+            made, row, entry, keys = _meaning(
+                self.site, self.hidden, record['name'], record['created_at'],
+                record['size'], record['content_type'], record['etag'],
+                record['deleted'])
         except ValueError as err:
             self.broker.logger.warning('%s: row %d: %s', self, rowid, err)
-        return None
-
-    def _null(self, rowid, row):
-        etag, ours = parameters_of(row.etag)
-        if ours:
-            return None
-        version = Version.after((), row.stamp, self.site)
-        return Item(rowid, row, Entry(row.name, version, row.size, etag,
-                                      row.content_type, plain=True), None)
+            return rowid, _made(record), None
+        return rowid, made, entry and Item(rowid, row, entry, keys)
 
     @property
     def is_whole(self):
@@ -194,22 +216,35 @@ class Databases:
     :param mode_of: a function of the account and the name of a container: a
         text, the mode if its versions are enabled, else empty; None if
         nobody says
+    :param place_of: a function of a ``Database``: its ``place``
     """
 
-    def __init__(self, devices, mount_check, site, logger, mode_of):
+    def __init__(self, devices, mount_check, site, logger, mode_of,
+                 place_of=lambda database: (None, 1)):
         self.devices = devices
         self.mount_check = mount_check
         self.site = site
         self.logger = logger
         self._mode_of = mode_of
+        self._place_of = place_of
         # By directory.
         self._looked = {}
         # Of the containers of shards, as they were said to be in this scan.
         self._modes = {}
 
     def __iter__(self):
-        for directory, looked in list(self._looked.items()):
-            yield from ((directory, each) for each in looked.followed)
+        return iter([(directory, each)
+                     for directory, looked in self._looked.items()
+                     for each in looked.followed])
+
+    def followed(self, hidden):
+        """
+        Return the databases of hidden containers, or of users' ones.
+
+        :returns: a list of pairs of a directory and a ``Database``
+        """
+        return [(directory, each) for directory, each in self
+                if each.hidden is hidden]
 
     def scan(self):
         """Look for databases that are new, gone or enabled since."""
@@ -240,6 +275,9 @@ class Databases:
         if looked is None or looked.state != state:
             self._looked[directory] = self._looked_at(
                 directory, device, state, looked.followed if looked else ())
+        # A ring that has changed takes effect with a scan.
+        for each in self._looked[directory].followed:
+            each.place = self._place_of(each)
 
     def _looked_at(self, directory, device, state, before):
         """:returns: a ``_Looked``"""

@@ -45,7 +45,7 @@ from swift_lightsync.versioning.sites.sync_state import (
     PeerLag,
     SyncState,
 )
-from swift_lightsync.versioning.sites.task_runner import Lane
+from swift_lightsync.versioning.sites.task_runner import TaskRunner
 from swift_lightsync.versioning.sites.upkeep_tasks import (
     AdoptTask,
     PurgeTask,
@@ -86,11 +86,11 @@ class VersionsPropagator(Daemon):
         self.databases = Databases(
             conf.get('devices', '/srv/node'),
             config_true_value(conf.get('mount_check', 'true')),
-            self.sites.site, self.logger, self._source.mode_of)
+            self.sites.site, self.logger, self._source.mode_of, self._place)
         self.peer_tasks, self.upkeep = self._tasks()
-        self.lanes = [Lane(task, self.databases, self._ordinal, self.options,
-                           self.logger)
-                      for task in [*self.peer_tasks, *self.upkeep.values()]]
+        self.runners = [TaskRunner(task, self.databases, self.options,
+                                   self.logger)
+                        for task in [*self.peer_tasks, *self.upkeep.values()]]
 
     def _tasks(self):
         peers = self.sites.peers()
@@ -119,7 +119,7 @@ class VersionsPropagator(Daemon):
 
     def _local_strategy(self, database):
         """:returns: that of a replica, or None if it lacks what others have"""
-        ordinal, _ = self._ordinal(database)
+        ordinal, _ = database.place
         if ordinal is None or not database.is_whole:
             return None
         return self._strategy_of(WriteRepair, LocalRows(
@@ -136,8 +136,8 @@ class VersionsPropagator(Daemon):
         return Rows(app, self.logger, database.account, database.container,
                     database.broker.storage_policy_index)
 
-    def _ordinal(self, database):
-        """:returns: its place among its container's replicas, how many"""
+    def _place(self, database):
+        """Return its place among its container's replicas, and how many."""
         nodes = self.ring.get_nodes(database.broker.account,
                                     database.broker.container)[1]
         for ordinal, node in enumerate(nodes):
@@ -152,20 +152,20 @@ class VersionsPropagator(Daemon):
         """Do what is due, with the sites that answer."""
         self.databases.scan()
         # What has no row yet gets it first.
-        order = sorted(self.lanes,
-                       key=lambda lane: lane.task is not self.upkeep['adopt'])
+        order = sorted(self.runners, key=lambda runner:
+                       runner.task is not self.upkeep['adopt'])
         order[0].run_all()
         pool = GreenPool(len(order))
-        for lane in order[1:]:
-            pool.spawn(lane.run_all)
+        for runner in order[1:]:
+            pool.spawn(runner.run_all)
         pool.waitall()
         self.report()
 
     def run_forever(self, *args, **kwargs):
         """Follow the rows until SIGTERM."""
         self._guarded(self.databases.scan)
-        for lane in self.lanes:
-            spawn(lane.run_forever)
+        for runner in self.runners:
+            spawn(runner.run_forever)
         scan_at = time.monotonic() + self.options.scan_interval
         while True:
             sleep(min(self.options.interval, self.options.scan_interval))
@@ -183,7 +183,7 @@ class VersionsPropagator(Daemon):
 
     def state(self):
         """:returns: the ``SyncState`` of now"""
-        lags = {lane.task: lane.lag() for lane in self.lanes}
+        lags = {runner.task: runner.lag() for runner in self.runners}
 
         def error(task):
             return task.error if lags[task].rows or \

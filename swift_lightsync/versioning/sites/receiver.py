@@ -15,6 +15,7 @@ from swift.common.memcached import MemcacheConnectionError
 from swift.common.swob import HTTPException, Response, wsgi_to_str
 from swift.common.utils import cache_from_env
 
+from swift_lightsync.common.signing import Nonces
 from swift_lightsync.versioning.core import shipping
 from swift_lightsync.versioning.core.clock import ClockAhead
 from swift_lightsync.versioning.core.row_data import Kind
@@ -22,9 +23,9 @@ from swift_lightsync.versioning.core.signature import (
     ANSWER_HEADER,
     HEAD_HEADER,
     HEADER,
+    MAX_NONCES,
     WINDOW,
     Claim,
-    Nonces,
     SignatureError,
     Signed,
     answer_mac,
@@ -35,8 +36,7 @@ from swift_lightsync.versioning.sites.propagator_options import SiteOptions
 from swift_lightsync.versioning.sites.received_body import (
     Data,
     Disconnected,
-    lengths,
-    read_exactly,
+    read_head,
 )
 
 #: Versions of an offer that are looked for at the same time.
@@ -74,7 +74,7 @@ class Receiver:
         self.logger = logger
         self.helper = helper
         self.peers = SiteOptions.from_conf({**conf, 'site': site}).peers()
-        self._nonces = Nonces()
+        self._nonces = Nonces(WINDOW, MAX_NONCES)
         self._now = now
 
     def handles(self, req):
@@ -123,10 +123,9 @@ class Receiver:
             raise SignatureError('the method is %.20s, must be POST' %
                                  req.method)
         claim.check_time(self._now())
-        head_length, data_length = lengths(
-            req.headers.get(HEAD_HEADER, ''), req.content_length)
         stream = req.environ['wsgi.input']
-        head = read_exactly(stream, head_length)
+        head, data_length = read_head(
+            stream, req.headers.get(HEAD_HEADER, ''), req.content_length)
         signed = Signed(req.method, req.path, claim.sender, self.site,
                         claim.time, claim.nonce, req.content_length, head)
         key = signed.key_of(peer.keys, claim.mac)

@@ -272,11 +272,8 @@ class Strategy:
 
     def follow(self, entry, *stamps):
         """Let all later versions of this site be after what it has read."""
-        for stamp in stamps:
-            self.clock.follow(stamp)
-        self.clock.follow(entry.version.id)
-        for _site, stamp in entry.version.vector:
-            self.clock.follow(stamp)
+        self.clock.follow(entry.version.id, *stamps, *(
+            stamp for _site, stamp in entry.version.vector))
 
     def all_entries(self, obj):
         """:returns: a list of each ``Entry`` of an object; 1 round"""

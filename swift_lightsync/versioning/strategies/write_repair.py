@@ -204,9 +204,8 @@ class WriteRepair(Strategy):
         if not rows:
             return None
         pointer = pointer_of(rows[0], obj)
-        self.clock.follow(pointer.stamp)
-        for version in pointer.frontier:
-            self.clock.follow(version.id)
+        self.clock.follow(pointer.stamp, *(
+            version.id for version in pointer.frontier))
         return pointer
 
     def _history_query(self, obj):

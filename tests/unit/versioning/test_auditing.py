@@ -74,15 +74,15 @@ class AuditCase(SitesTestCase):
         """
         propagator = self.rome.propagator(repair_delay='10')
         task = propagator.upkeep['repair']
-        lane, = (each for each in propagator.lanes if each.task is task)
+        runner, = (each for each in propagator.runners if each.task is task)
         self.now = time.time()
-        lane._now = lambda: self.now
+        runner._now = lambda: self.now
         propagator.databases.scan()
         with mock.patch.object(RowClient, 'request', autospec=True,
                                side_effect=RowClient.request) as request:
             for _pass in range(20):
-                lane.run_all()
-                if _pass and not lane.lag().rows:
+                runner.run_all()
+                if _pass and not runner.lag().rows:
                     break
                 self.now += 100
         for database in self.databases(propagator):
@@ -113,7 +113,7 @@ class TestLocalRows(AuditCase):
         self.write()
         propagator = self.rome.propagator()
         far = self.rome.strategy.rows
-        near = [LocalRows(database, far, propagator._ordinal(database)[0])
+        near = [LocalRows(database, far, database.place[0])
                 for database in self.databases(propagator)]
         self.assertEqual(3, len(near))
 

@@ -178,17 +178,17 @@ class TestPropagation(SitesTestCase):
         for directory, database in list(propagator.databases):
             if database.hidden and database.device != 'sdb':
                 del propagator.databases._looked[directory]
-        lane = propagator.lanes[0]
+        runner = propagator.runners[0]
         shipped = []
         for later in (0, 1000, 1000):
-            now = lane._now() + later
-            lane._now = lambda: now
-            lane.run_pass()
+            now = runner._now() + later
+            runner._now = lambda: now
+            runner.run_pass()
             shipped.append(len(self.paris.puts))
         self.assertEqual(sorted(shipped), shipped)
         self.assertLess(shipped[0], 9)
         self.assertEqual(9, shipped[-1])
-        self.assertEqual(0, lane.lag().rows)
+        self.assertEqual(0, runner.lag().rows)
 
     def test_large_data_arrives_whole(self):
         self.rome.make_container()
@@ -205,9 +205,9 @@ class TestTrouble(SitesTestCase):
         self.rome.make_container()
 
     def lag(self, propagator, name):
-        lane, = [lane for lane in propagator.lanes
-                 if lane.task.name == name]
-        return lane.lag()
+        runner, = [runner for runner in propagator.runners
+                 if runner.task.name == name]
+        return runner.lag()
 
     def test_a_site_that_is_away_holds_nobody_up_and_gets_all_later(self):
         self.paris.go_away()
