@@ -128,7 +128,7 @@ class TestTheWalker(unittest.TestCase):
 
     def test_it_sees_the_product(self):
         self.assertIn('swift_lightsync.sync.core.merkle',
-                      imports_of('swift_lightsync.sync.fingerprint'))
+                      imports_of('swift_lightsync.sync.changed_file'))
         for module in ('swift_lightsync.sync.core.merkle',
                        'swift_losf.format.header', 'cosbench.measure.tally'):
             self.assertTrue(is_pure(module))
