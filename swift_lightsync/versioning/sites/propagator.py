@@ -200,7 +200,7 @@ class VersionsPropagator(Daemon):
     def report(self):
         """Put into recon how far the other sites are behind."""
         state = self.state()
-        dump_recon_cache({KEY: state.to_fields()}, self.recon_file,
+        dump_recon_cache({KEY: state.to_json()}, self.recon_file,
                          self.logger)
         for peer in state.peers:
             self.logger.update_stats('waiting.%s' % peer.site, peer.rows)

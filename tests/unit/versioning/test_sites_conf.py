@@ -5,7 +5,7 @@ import os
 import tempfile
 import unittest
 
-from swift_lightsync.common.conf_options import OptionError
+from swift_lightsync.common.options import OptionError
 from swift_lightsync.versioning.sites.propagator_options import (
     PropagatorOptions,
     SiteOptions,
