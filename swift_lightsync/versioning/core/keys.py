@@ -72,7 +72,7 @@ class WriteRepairKeys:
 
     @staticmethod
     def version(obj, version):
-        return _joined(_VERSION, obj, str(version.id.inverted))
+        return _joined(_VERSION, obj, version.id.inverted_text)
 
     @staticmethod
     def of_object(obj):
@@ -97,7 +97,7 @@ class ReadRepairKeys:
     @staticmethod
     def version(obj, version):
         return _joined(_READ_REPAIR, obj, version.site,
-                       str(version.id.inverted))
+                       version.id.inverted_text)
 
     @staticmethod
     def of_object(obj):

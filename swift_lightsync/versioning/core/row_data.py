@@ -126,6 +126,17 @@ def stamped_etag(row):
     return with_parameters(etag, **dict(ours, stamp=row.stamp))
 
 
+def unstamped_etag(etag):
+    """
+    Take apart what ``stamped_etag`` has made.
+
+    :returns: the etag of the row, and the text of its stamp or None
+    """
+    rest, ours = parameters_of(etag)
+    stamp = ours.pop('stamp', None)
+    return with_parameters(rest, **ours), stamp
+
+
 def _bytes_of(parameters):
     found = parameters.get('bytes', '0')
     if not _BYTES.match(found):

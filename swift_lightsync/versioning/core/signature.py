@@ -126,6 +126,21 @@ class Signed:
                 'Content-Type': 'application/octet-stream',
                 'Content-Length': str(self.length)}, claim.mac
 
+    def verify(self, keys: Sequence[bytes], claim: Claim,
+               now: float) -> bytes:
+        """
+        Refuse a request that is not the sender's, or not of about now.
+
+        :param keys: those that the sender may use
+        :param claim: what the request says
+        :param now: by our clock, in Unix seconds
+        :returns: the key that it was signed with
+        :raises SignatureError: if it is not as claimed
+        """
+        key = self.key_of(keys, claim.mac)
+        claim.check_time(now)
+        return key
+
     def key_of(self, keys: Sequence[bytes], mac: str) -> bytes:
         """
         Find the key that a request was signed with.
@@ -197,8 +212,3 @@ def check(expected: Union[bytes, str], found: Union[bytes, str],
     """
     if not is_same(expected, found):
         raise SignatureError('the signature of %s does not fit' % what)
-
-
-def nonce_key(sender: str, nonce: str) -> str:
-    """Return the name under which caches remember a nonce."""
-    return 'site-versions/nonce/%s/%s' % (sender, nonce)

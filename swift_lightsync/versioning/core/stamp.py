@@ -71,6 +71,11 @@ class Stamp:
         """The stamp whose text sorts the other way round."""
         return Stamp(END_OF_TIME - 1 - self.ticks, OFFSETS - 1 - self.offset)
 
+    @property
+    def inverted_text(self) -> str:
+        """The text of the inverted stamp, as the names of rows have it."""
+        return str(self.inverted)
+
     def revised(self, tick):
         """
         :param tick: a new ``Stamp``

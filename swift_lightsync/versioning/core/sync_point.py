@@ -230,8 +230,7 @@ class Follower:
             due = due or self._due(tried)
             batch, due = due[:size], due[size:]
             tried.update(item.rowid for item in batch)
-            if batch:
-                self._run(batch)
+            self._run(batch)
             if self._now() < self._task.backoff.until:
                 return False
             if len(batch) < size:
@@ -248,16 +247,14 @@ class Follower:
             self._noted = state
 
     def _run(self, items: Sequence[Any]) -> None:
-        for rowid, done in self._task.run(self._database, items):
+        tried = self._task.run(self._database, items) if items else ()
+        for rowid, done in tried:
             if done:
                 self.progress.done(rowid)
             else:
                 self.progress.hold(
                     rowid, self._now(), self._options.retry_delay,
                     self._options.max_retry_delay)
-        self._advance()
-
-    def _advance(self) -> None:
         if self.progress.advance():
             self._database.save_point(self._task.name, self.progress.point)
 
@@ -273,7 +270,6 @@ class Follower:
             each for each in self._scheduled(now)
             if each[1] not in tried and self.progress.is_due(each[1], now)),
             key=lambda each: each[:2])
-        self._advance()
         return [item for _, _, item in found]
 
     def _scheduled(self, now: float) -> Iterator[Tuple[int, int, Any]]:

@@ -15,9 +15,8 @@ from swift.common.swob import str_to_wsgi
 
 from swift_lightsync.versioning.core.row_data import (
     Row,
-    parameters_of,
     stamped_etag,
-    with_parameters,
+    unstamped_etag,
 )
 from swift_lightsync.versioning.core.stamp import TICKS, Stamp
 
@@ -129,13 +128,11 @@ def row_of_record(record):
     :returns: the ``Row``; its stamp is the one it was written with, or
         when others than we have written it, when it was modified
     """
-    etag, ours = parameters_of(record['hash'])
-    stamp = ours.pop('stamp', None)
+    etag, stamp = unstamped_etag(record['hash'])
     return Row(record['name'],
                Stamp.parse(stamp) if stamp else
                _modified(record['last_modified']),
-               record['bytes'], record['content_type'],
-               with_parameters(etag, **ours))
+               record['bytes'], record['content_type'], etag)
 
 
 def newest(rows):

@@ -183,7 +183,8 @@ class VersionsPropagator(Daemon):
 
     def state(self):
         """:returns: the ``SyncState`` of now"""
-        lags = {runner.task: runner.lag() for runner in self.runners}
+        lags = {runner.task: runner.lag() for runner in self.runners
+                if runner.task in self.peer_tasks}
 
         def error(task):
             return task.error if lags[task].rows or \

@@ -29,7 +29,6 @@ from swift_lightsync.versioning.core.signature import (
     SignatureError,
     Signed,
     answer_mac,
-    nonce_key,
 )
 from swift_lightsync.versioning.rows.rows import RowsUnavailable
 from swift_lightsync.versioning.sites.propagator_options import SiteOptions
@@ -122,20 +121,19 @@ class Receiver:
         if req.method != 'POST':
             raise SignatureError('the method is %.20s, must be POST' %
                                  req.method)
-        claim.check_time(self._now())
         stream = req.environ['wsgi.input']
         head, data_length = read_head(
             stream, req.headers.get(HEAD_HEADER, ''), req.content_length)
         signed = Signed(req.method, req.path, claim.sender, self.site,
                         claim.time, claim.nonce, req.content_length, head)
-        key = signed.key_of(peer.keys, claim.mac)
+        key = signed.verify(peer.keys, claim, self._now())
         self._remember(req, claim)
         return key, claim, (head, Data(stream, data_length, key, claim.mac),
                             data_length)
 
     def _remember(self, req, claim):
         """:raises SignatureError: if the request was sent before"""
-        name = nonce_key(claim.sender, claim.nonce)
+        name = 'site-versions/nonce/%s/%s' % (claim.sender, claim.nonce)
         self._nonces.add(name, self._now())
         memcache = cache_from_env(req.environ, True)
         if memcache is None:

@@ -21,7 +21,6 @@ from swift_lightsync.versioning.core.stamp import Stamp
 from swift_lightsync.versioning.core.version import (
     Vector,
     Version,
-    check_site,
     latest,
 )
 from swift_lightsync.versioning.rows.row_wire import Query
@@ -131,7 +130,7 @@ class Strategy:
                              (lookup,))
         self.rows = rows
         self.clock = clock
-        self.site = check_site(site)
+        self.site = site
         self.sites = tuple(sites)
         self.now = now
         self.lookup = lookup
