@@ -1,12 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """How Write-Repair moves its pointer (VERSIONING.md §3, timestamps)."""
 
-from swift_lightsync.versioning.core.row_data import Pointer
+from typing import Callable, Optional, Sequence
+
+from swift_lightsync.versioning.core.row_data import Entry, Pointer
+from swift_lightsync.versioning.core.stamp import Stamp
 from swift_lightsync.versioning.core.version import frontier
 
 
-def pointer_after(read, entries, tick, held=None):
+def pointer_after(read: Optional[Pointer], entries: Sequence[Entry],
+                  tick: Callable[[], Stamp],
+                  held: Optional[Stamp] = None) -> Pointer:
     """
+    Return the pointer to write.
+
     :param read: the ``Pointer`` that was read, or None
     :param entries: all ``Entry`` that are known of the object: its new
         version, what the pointer says and what else was read

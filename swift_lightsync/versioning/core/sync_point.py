@@ -135,7 +135,7 @@ class Progress:
 
     @property
     def due_at(self) -> float:
-        """When there is something to do, Unix time; infinity: never"""
+        """When there is something to do, Unix time; infinity: never."""
         return min((seen.until or 0 for seen in self._rows.values()
                     if not seen.done), default=math.inf)
 

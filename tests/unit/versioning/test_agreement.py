@@ -30,7 +30,7 @@ MODES = ((WriteRepair, 'full'), (ReadRepair, 'full'),
 class DeafClock(HybridClock):
     """It does not follow what it sees: a wall clock."""
 
-    def follow(self, stamp):
+    def follow(self, *stamps):
         pass
 
 
