@@ -10,7 +10,7 @@ from swift_lightsync.versioning.core.version import frontier
 
 def pointer_after(read: Optional[Pointer], entries: Sequence[Entry],
                   tick: Callable[[], Stamp],
-                  held: Optional[Stamp] = None) -> Pointer:
+                  listed_at: Optional[Stamp] = None) -> Pointer:
     """
     Return the pointer to write.
 
@@ -18,7 +18,7 @@ def pointer_after(read: Optional[Pointer], entries: Sequence[Entry],
     :param entries: all ``Entry`` that are known of the object: its new
         version, what the pointer says and what else was read
     :param tick: a function that gives a new ``Stamp``
-    :param held: the ``Stamp`` of a row of the object that others than we
+    :param listed_at: the ``Stamp`` of a row of the object that others than we
         have written, or None
     :returns: the ``Pointer`` to write; it is newer than what was read
     :raises KeyError: if the latest is known only as a member of the
@@ -32,7 +32,7 @@ def pointer_after(read: Optional[Pointer], entries: Sequence[Entry],
     versions.update((entry.version.id, entry.version)
                     for entry in known.values())
     members = tuple(frontier(versions.values()))
-    before = [stamp for stamp in (read and read.stamp, held) if stamp]
+    before = [stamp for stamp in (read and read.stamp, listed_at) if stamp]
     if not members:
         return Pointer(max(before).revised(tick()) if before else tick())
     stamp = members[0].id

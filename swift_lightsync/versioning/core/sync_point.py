@@ -14,17 +14,7 @@ How far a task has come with the rows of a database, and its next steps.
 import math
 from dataclasses import dataclass
 from heapq import nsmallest
-from typing import (
-    Any,
-    Callable,
-    Dict,
-    Iterator,
-    List,
-    Optional,
-    Sequence,
-    Set,
-    Tuple,
-)
+from typing import Any, Callable, Iterator, Optional, Sequence
 from zlib import crc32
 
 from swift_lightsync.common.backoff import delay_after
@@ -74,11 +64,11 @@ class Progress:
 
     def __init__(self, point: int) -> None:
         self.point = point
-        self._rows: Dict[int, _Seen] = {}
+        self._rows: dict[int, _Seen] = {}
         # By subject: the last row about it.
-        self._last: Dict[str, int] = {}
+        self._last: dict[str, int] = {}
 
-    def look(self, after: int, page: Sequence[Tuple[int, float]],
+    def look(self, after: int, page: Sequence[tuple[int, float]],
              complete: bool) -> None:
         """
         Note what is there now.
@@ -119,13 +109,11 @@ class Progress:
         self.done(row)
         return False
 
-    def is_new(self, row: int) -> bool:
-        """Return whether it has to be decided when a row is due."""
-        found = self._rows.get(row)
-        return found is not None and not found.done and found.until is None
-
     def schedule(self, row: int, until: float) -> None:
-        self._rows[row].until = until
+        """Decide when a row is due, unless that is decided."""
+        found = self._rows.get(row)
+        if found is not None and found.until is None:
+            found.until = until
 
     def is_due(self, row: int, now: float) -> bool:
         """Return whether a row is to be tried: neither done nor held."""
@@ -224,8 +212,8 @@ class Follower:
             self._note(state)
             return False
         size = self._options.batch_size
-        due: List[Any] = []
-        tried: Set[int] = set()
+        due: list[Any] = []
+        tried: set[int] = set()
         for _ in range(TURN):
             due = due or self._due(tried)
             batch, due = due[:size], due[size:]
@@ -258,7 +246,7 @@ class Follower:
         if self.progress.advance():
             self._database.save_point(self._task.name, self.progress.point)
 
-    def _due(self, tried: Set[int]) -> List[Any]:
+    def _due(self, tried: set[int]) -> list[Any]:
         """
         Return the items that are due, as many as may go in one turn.
 
@@ -272,19 +260,17 @@ class Follower:
             key=lambda each: each[:2])
         return [item for _, _, item in found]
 
-    def _scheduled(self, now: float) -> Iterator[Tuple[int, int, Any]]:
+    def _scheduled(self, now: float) -> Iterator[tuple[int, int, Any]]:
         """Yield (whose turn it is, ROWID, item) of all that may be due."""
         ordinal, replicas = self._database.place
         for rowid, item in self._rows(self.progress.point):
             turns = turn(crc32(item.row.name.encode('utf8')), ordinal,
                          replicas)
-            if self.progress.is_new(rowid):
-                self.progress.schedule(
-                    rowid, now + self._task.delay +
-                    self._options.handover_delay * turns)
+            self.progress.schedule(rowid, now + self._task.delay +
+                                   self._options.handover_delay * turns)
             yield turns, rowid, item
 
-    def _rows(self, after: int) -> Iterator[Tuple[int, Any]]:
+    def _rows(self, after: int) -> Iterator[tuple[int, Any]]:
         """Look at the rows after a ROWID, and yield what may be due."""
         task, progress = self._task, self.progress
         end = progress.point + WINDOW

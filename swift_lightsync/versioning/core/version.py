@@ -128,8 +128,8 @@ def frontier(versions: Iterable[Version]) -> List[Version]:
     # Of two of one site only the newer can be in it.
     newest: Dict[str, Version] = {}
     for version in versions:
-        held = newest.get(version.site)
-        if held is None or held.id < version.id:
+        known = newest.get(version.site)
+        if known is None or known.id < version.id:
             newest[version.site] = version
     undominated = [version for version in newest.values()
                    if not any(other.descends_from(version)

@@ -142,8 +142,8 @@ def newest(rows):
     """
     found = {}
     for row in rows:
-        held = found.get(row.name)
-        if held is None or (held.stamp, held.etag) < (row.stamp, row.etag):
+        known = found.get(row.name)
+        if known is None or (known.stamp, known.etag) < (row.stamp, row.etag):
             found[row.name] = row
     return found
 
@@ -174,9 +174,9 @@ def missed(page, whole, reverse):
     :returns: the rows of the whole that the replica should have and has
         not, or has older
     """
-    held = {row.name: row.stamp for row in page.rows}
+    known = {row.name: row.stamp for row in page.rows}
     end = page.rows[-1].name if page.truncated and page.rows else None
     return [row for row in whole.rows
             if (end is None or (row.name >= end if reverse
                                 else row.name <= end))
-            and (row.name not in held or held[row.name] < row.stamp)]
+            and (row.name not in known or known[row.name] < row.stamp)]

@@ -7,35 +7,25 @@ before (null versions).
 
 import os
 from collections import namedtuple
-from dataclasses import dataclass
-from functools import lru_cache
 from sqlite3 import DatabaseError
-from typing import Optional
 
 from swift.common.exceptions import LockTimeout
 from swift.common.utils import (
     audit_location_generator,
     config_true_value,
-    decode_timestamps,
     get_db_files,
 )
 from swift.container.backend import DATADIR, UNSHARDED, ContainerBroker
 
-from swift_lightsync.versioning.core.keys import (
-    RESERVED,
-    ReadRepairKeys,
-    WriteRepairKeys,
-    user_container,
-)
-from swift_lightsync.versioning.core.row_data import (
-    Entry,
-    Row,
-    entry_of,
-    parameters_of,
-)
+from swift_lightsync.versioning.core.keys import RESERVED, user_container
+from swift_lightsync.versioning.core.row_data import Row
 from swift_lightsync.versioning.core.stamp import Stamp
 from swift_lightsync.versioning.core.sync_point import PAGE
-from swift_lightsync.versioning.core.version import Version
+from swift_lightsync.versioning.sites.database_rows import (
+    Item,
+    made_at,
+    meaning_of,
+)
 
 #: Set by the middleware on a container whose objects have versions.
 ENABLED = 'X-Container-Sysmeta-Site-Versions-Enabled'
@@ -46,63 +36,7 @@ BROKER_ERRORS = (DatabaseError, LockTimeout, OSError)
 ALL = 2 ** 31
 _SYNC = 'site-versions/%s/%s'
 
-#: Rows of which is remembered what they mean: each peer's task reads them.
-_REMEMBERED = 4096
-
 _Looked = namedtuple('_Looked', 'state followed')
-
-
-@dataclass(frozen=True)
-class Item:
-    """
-    A row that is one version.
-
-    :param rowid: in its database
-    :param row: a ``Row``
-    :param entry: what it means
-    :param keys: of the mode; None if it is of the user's container
-    """
-    rowid: int
-    row: Row
-    entry: Entry
-    keys: Optional[type]
-
-
-@lru_cache(_REMEMBERED)
-def _meaning(site, hidden, name, created_at, size, content_type, etag,
-             deleted):
-    """
-    Return what a record of a database means.
-
-    :param site: the name of this site
-    :param hidden: whether the record is one of a hidden container
-    :returns: when it was made in Unix time, its ``Row``, its ``Entry`` and
-        the keys of its mode; None and None for what is no version
-    :raises ValueError: if it should be a version, and cannot be read
-    """
-    stamp = Stamp.parse(decode_timestamps(created_at)[0].internal)
-    row = Row(name, stamp, size, content_type, etag, bool(deleted))
-    if not row.deleted and not hidden:
-        return stamp.seconds, row, _null(row, site), None
-    if not row.deleted:
-        for keys in (WriteRepairKeys, ReadRepairKeys):
-            if name.startswith(keys.all_versions):
-                return (stamp.seconds, row, entry_of(row, keys.parse(name)),
-                        keys)
-    return stamp.seconds, row, None, None
-
-
-def _made(record):
-    return float(decode_timestamps(record['created_at'])[0])
-
-
-def _null(row, site):
-    etag, ours = parameters_of(row.etag)
-    if ours:
-        return None
-    version = Version.after((), row.stamp, site)
-    return Entry(row.name, version, row.size, etag, row.content_type,
-                 plain=True)
 
 
 class Database:
@@ -145,13 +79,13 @@ class Database:
     def _item(self, record):
         rowid = record['ROWID']
         try:
-            made, row, entry, keys = _meaning(
+            made, row, entry, keys = meaning_of(
                 self.site, self.hidden, record['name'], record['created_at'],
                 record['size'], record['content_type'], record['etag'],
                 record['deleted'])
         except ValueError as err:
             self.broker.logger.warning('%s: row %d: %s', self, rowid, err)
-            return rowid, _made(record), None
+            return rowid, made_at(record), None
         return rowid, made, entry and Item(rowid, row, entry, keys)
 
     @property

@@ -41,7 +41,7 @@ from swift_lightsync.versioning.sites.received_body import (
 #: Versions of an offer that are looked for at the same time.
 CONCURRENCY = 8
 #: What object servers say to data that they have already.
-_HELD = (202, 409)
+_STORED_ALREADY = (202, 409)
 
 
 class Refusal(Exception):
@@ -219,20 +219,20 @@ class Receiver:
 
     def _store(self, path, strategy, shipment, data):
         entry = shipment.entry
-        held = strategy.get(entry.object, entry.version.id)
+        stored = strategy.get(entry.object, entry.version.id)
         if entry.kind is not Kind.DATA:
             data.verify()
             # First: a sender asks no more when the marker is there.
-            self._drop_data(path, strategy, held, entry)
+            self._drop_data(path, strategy, stored, entry)
             strategy.apply(entry)
-        elif held is None:
+        elif stored is None:
             self._put(path, strategy, shipment, data)
             if entry.changed:
                 self._post(path, strategy, shipment)
             strategy.apply(entry)
-        elif not held.purged and _is_older(held, entry.changed):
+        elif not stored.purged and _is_older(stored, entry.changed):
             self._post(path, strategy, shipment)
-            strategy.amend(held, entry.content_type, entry.changed)
+            strategy.amend(stored, entry.content_type, entry.changed)
 
     def _post(self, path, strategy, shipment):
         entry = shipment.entry
@@ -247,20 +247,21 @@ class Receiver:
         response = self.helper._put_data(*path, name, shipment.entry, data,
                                          headers)
         self._checked(response)
-        if response.status_int not in _HELD:
+        if response.status_int not in _STORED_ALREADY:
             data.verify()
 
-    def _drop_data(self, path, strategy, held, entry):
+    def _drop_data(self, path, strategy, stored, entry):
         # Without a row there may be data nevertheless: its row follows it,
         # perhaps now.
-        if entry.purged and (held is None or held.kind is Kind.DATA and
-                             not held.plain):
-            self.helper._delete_data(*path, strategy.data_name(held or entry))
+        if entry.purged and (stored is None or stored.kind is Kind.DATA and
+                             not stored.plain):
+            self.helper._delete_data(*path, strategy.data_name(
+                stored or entry))
 
     @staticmethod
     def _checked(response):
         """:raises Refusal: unless what was asked for is so"""
         status = response.status_int
-        if not 200 <= status < 300 and status not in _HELD:
+        if not 200 <= status < 300 and status not in _STORED_ALREADY:
             raise Refusal(status if status >= 500 else 409,
                           'the data was not stored: %s' % response.status)

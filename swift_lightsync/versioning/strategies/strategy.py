@@ -38,7 +38,7 @@ class Basis:
 
     :param pointer: a ``Pointer``, or None
     :param known: each ``Entry`` that was read, purged ones too
-    :param held: the stamp of its row in the user's container, or None
+    :param listed_at: the stamp of its row in the user's container, or None
     :param null: the ``Entry`` of a null version that has no row of its own
         yet; it is in ``known`` too
     :param listed: the ``Entry`` of which its row in the user's container
@@ -47,7 +47,7 @@ class Basis:
     object: str
     pointer: Optional[Pointer] = None
     known: Tuple[Entry, ...] = ()
-    held: Optional[Stamp] = None
+    listed_at: Optional[Stamp] = None
     null: Optional[Entry] = None
     listed: Optional[Entry] = None
 

@@ -189,15 +189,15 @@ class WriteRepair(Strategy):
         pointer = self._pointer(histories, obj)
         entries = {row.name: self.entry(row)
                    for rows in versions for row in rows}
-        held = listed[0].stamp if listed else None
+        listed_at = listed[0].stamp if listed else None
         known = list(entries.values())
         null = None
-        if held and (pointer is None or pointer.stamp < held):
+        if listed_at and (pointer is None or pointer.stamp < listed_at):
             known = self.with_null(known, listed[0])
             null = known[-1] if len(known) > len(entries) else None
-        if held:
-            self.clock.follow(held)
-        return Basis(obj, pointer, tuple(known), held, null,
+        if listed_at:
+            self.clock.follow(listed_at)
+        return Basis(obj, pointer, tuple(known), listed_at, null,
                      listed_entry(listed[0]) if listed else None)
 
     def _pointer(self, rows, obj):
@@ -226,7 +226,7 @@ class WriteRepair(Strategy):
         known = list(basis.known) + fresh
         try:
             pointer = pointer_after(basis.pointer, known, self.tick,
-                                    basis.held)
+                                    basis.listed_at)
         except KeyError:
             self._write_all(self._whole(basis.object), fresh)
             return
@@ -247,7 +247,7 @@ class WriteRepair(Strategy):
             fresh = [pointed] + fresh
         self._write_rows(basis, pointer_after(
             basis.pointer and Pointer(basis.pointer.stamp),
-            list(basis.known) + fresh, self.tick, basis.held), fresh)
+            list(basis.known) + fresh, self.tick, basis.listed_at), fresh)
 
     def _write_rows(self, basis, pointer, fresh):
         if basis.null and all(entry.version.id != basis.null.version.id

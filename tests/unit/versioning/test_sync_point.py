@@ -22,8 +22,7 @@ class TestProgress(unittest.TestCase):
     def look(self, *rows, after=3, complete=True):
         self.progress.look(after, page(*rows), complete)
         for row in rows:
-            if self.progress.is_new(row):
-                self.progress.schedule(row, 0)
+            self.progress.schedule(row, 0)
 
     def waiting(self):
         return [row for row in range(1, 10) if row in self.progress._rows
@@ -104,12 +103,11 @@ class TestProgress(unittest.TestCase):
 
     def test_a_row_is_due_when_that_was_decided(self):
         self.progress.look(3, page(4, 5), True)
-        self.assertTrue(self.progress.is_new(4))
         self.assertFalse(self.progress.is_due(4, 1000))
         self.assertEqual(0, self.progress.due_at)
         self.progress.schedule(4, 100)
         self.progress.schedule(5, 200)
-        self.assertFalse(self.progress.is_new(4))
+        self.progress.schedule(4, 0)
         self.assertFalse(self.progress.is_due(4, 99))
         self.assertTrue(self.progress.is_due(4, 100))
         self.assertEqual(100, self.progress.due_at)
