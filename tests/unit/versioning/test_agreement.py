@@ -281,7 +281,3 @@ class TestPointer(unittest.TestCase):
         read = self.after(None, Entry(OBJECT, a), Entry(OBJECT, c))
         with self.assertRaises(KeyError):
             self.after(read, Entry(OBJECT, b))
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -3,7 +3,6 @@
 """What the pointer auditor looks at, and what it costs."""
 
 import time
-import unittest
 from itertools import product
 from unittest import mock
 from urllib.parse import quote
@@ -257,7 +256,3 @@ class TestAuditor(AuditCase):
             propagator = self.rome.propagate()
         for database in self.databases(propagator):
             self.assertGreater(database.point('.repair'), 0)
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -113,7 +113,3 @@ class TestRows(unittest.TestCase):
             for read in (listed_entry, lambda row: pointer_of(row, 'o')):
                 with self.assertRaisesRegex(ValueError, 'bytes of a version'):
                     read(row)
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -69,7 +69,3 @@ class TestOptions(SwiftTestCase):
             with self.assertRaisesRegex(OptionError, '%s = %s: .*%s' % (
                     name, value, allowed)):
                 self.make(**{name: value})
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -2,7 +2,6 @@
 """The propagator and the receiver: what one site has, all get."""
 
 import time
-import unittest
 
 from swift_lightsync.versioning.core.keys import (
     WriteRepairKeys,
@@ -435,7 +434,3 @@ class TestUpkeep(SitesTestCase):
         propagator = self.rome.propagate(2, reclaim_age='0',
                                          repair_delay='3600')
         self.assertEqual(0, propagator.state().purged)
-
-
-if __name__ == '__main__':
-    unittest.main()

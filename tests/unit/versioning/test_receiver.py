@@ -431,7 +431,3 @@ class TestClient(ReceiverCase):
             self.offer(client)
         self.assertIn('127.0.0.1:1', str(caught.exception))
         self.assertIsInstance(client, PeerClient)
-
-
-if __name__ == '__main__':
-    unittest.main()

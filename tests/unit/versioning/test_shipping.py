@@ -180,7 +180,3 @@ class TestAnswer(unittest.TestCase):
         self.assertEqual('no', shipping.reason(shipping.answer(error='no')))
         for body in (b'', b'<html>', b'[]', shipping.answer(error=7)):
             self.assertEqual('', shipping.reason(body))
-
-
-if __name__ == '__main__':
-    unittest.main()

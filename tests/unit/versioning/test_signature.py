@@ -93,7 +93,3 @@ class TestClaim(unittest.TestCase):
         for late in (WINDOW + 1, -WINDOW - 1):
             with self.assertRaises(SignatureError):
                 claim.check_time(claim.time + late)
-
-
-if __name__ == '__main__':
-    unittest.main()

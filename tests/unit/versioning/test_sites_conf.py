@@ -108,7 +108,3 @@ class TestOptions(unittest.TestCase):
             with self.assertRaises(OptionError) as caught:
                 PropagatorOptions.from_conf({name: value})
             self.assertIn(name, str(caught.exception))
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -150,7 +150,3 @@ class TestTurn(unittest.TestCase):
 
     def test_who_is_at_no_place_comes_last(self):
         self.assertEqual(3, turn(7, None, 3))
-
-
-if __name__ == '__main__':
-    unittest.main()

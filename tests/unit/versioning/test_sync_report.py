@@ -131,7 +131,3 @@ class TestRecorded(SitesTestCase):
         self.assertGreater(oslo.failures, 0)
         self.assertEqual(0, oslo.shipped)
         self.assertEqual(state.peers, propagator.state().peers)
-
-
-if __name__ == '__main__':
-    unittest.main()

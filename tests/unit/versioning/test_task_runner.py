@@ -166,7 +166,3 @@ class TestTaskRunner(unittest.TestCase):
         runner = self.runner(work, a=BATCH * TURN * 2)
         self.assertFalse(runner.run_pass())
         self.assertEqual(2, len(self.task.seen))
-
-
-if __name__ == '__main__':
-    unittest.main()
