@@ -21,8 +21,8 @@ class StrategyCase(SiteCase):
         super().setUp()
         self.strategy = self.north.strategy(self.kind, lookup=self.lookup)
 
-    def put(self, strategy, obj='o', *args, **fields):
-        return self.north.put(strategy, obj, *args, **fields)
+    def put(self, obj='o', strategy=None, **fields):
+        return self.north.put(strategy or self.strategy, obj, **fields)
 
 
 def _of_each(case, variants):
