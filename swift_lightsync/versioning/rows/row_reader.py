@@ -85,7 +85,7 @@ class RowReader:
             marker = page.rows[-1].name
 
     def _page(self, place, query, kind, depth):
-        """:returns: (a ``Page``, the rounds that it took)"""
+        """Return (a ``Page``, the rounds that it took)."""
         parameters = query.parameters()
         answers = self._ask(place, parameters, kind)
         pages = [(answer, self._page_of(answer, query))
@@ -146,7 +146,7 @@ class RowReader:
 
     @staticmethod
     def _nearer(end, name, query):
-        """:returns: the one of two names that is listed first"""
+        """Return the one of two names that is listed first."""
         if end is None:
             return name
         return max(end, name) if query.reverse else min(end, name)

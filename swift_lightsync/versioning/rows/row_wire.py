@@ -53,7 +53,7 @@ class Query:
                              % (self.limit,))
 
     def parameters(self):
-        """:returns: those of the query string, a dict"""
+        """Return the parameters of the query string, a dict."""
         # A shard is written to before its older rows are moved there.
         found = {'format': 'json', 'states': 'listing,updating',
                  'prefix': self.prefix, 'limit': self.limit or '',

@@ -112,7 +112,7 @@ class Database:
                 if not query.exact or name == query.prefix]
 
     def point(self, task):
-        """:returns: the ROWID up to which a task is done, or -1"""
+        """Return the ROWID up to which a task is done, or -1."""
         # A copy of the database has another id and begins anew: its ROWIDs
         # are its own.
         return self.broker.get_sync(_SYNC % (self.id, task), incoming=False)
@@ -135,7 +135,7 @@ def _state(directory):
 
 
 def _mode(broker):
-    """:returns: that of a container, empty if no versions are enabled"""
+    """Return the mode of a container; empty if it has no versions."""
     def said(name):
         return broker.metadata.get(name, ('', ''))[0]
     return said(MODE) if config_true_value(said(ENABLED)) else ''
@@ -197,7 +197,7 @@ class Databases:
                 self.logger.warning('%s is left out: %s', directory, err)
 
     def state(self, directory):
-        """:returns: what differs when anything was written there, or None"""
+        """Return what differs when anything was written there, or None."""
         try:
             return _state(directory)
         except OSError:
@@ -214,7 +214,7 @@ class Databases:
             each.place = self._place_of(each)
 
     def _looked_at(self, directory, device, state, before):
-        """:returns: a ``_Looked``"""
+        """Return a ``_Looked``."""
         name = os.path.basename(directory) + '.db'
         broker = ContainerBroker(os.path.join(directory, name),
                                  logger=self.logger)

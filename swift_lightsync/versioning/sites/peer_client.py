@@ -106,7 +106,7 @@ class PeerClient:
         return self._checked(key, sent_mac, status, mac, text)
 
     def _connect(self):
-        """:returns: a connection to the first endpoint that takes one"""
+        """Return a connection to the first endpoint that takes one."""
         errors = []
         endpoints = self.peer.endpoints
         for endpoint in random.sample(endpoints, len(endpoints)):

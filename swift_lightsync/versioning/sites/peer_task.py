@@ -18,7 +18,7 @@ from swift_lightsync.versioning.sites.peer_client import (
 
 
 def offered(item):
-    """:returns: the ``Offered`` of an ``Item``"""
+    """Return the ``Offered`` of an ``Item``."""
     entry = item.entry
     return Offered(entry.object, entry.version.id, entry.version.site,
                    entry.kind, entry.changed)
@@ -72,7 +72,7 @@ class PeerTask:
         return list(done.items())
 
     def _ship(self, database, item):
-        """:returns: whether the peer has it now"""
+        """Return whether the peer has it now."""
         # A peer that has gone is not waited for once for each version.
         if self._now() < self.backoff.until:
             return False

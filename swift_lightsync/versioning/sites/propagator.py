@@ -113,12 +113,12 @@ class VersionsPropagator(Daemon):
                         versions.wait)
 
     def _strategy(self, database):
-        """:returns: the strategy of the container of a ``Database``"""
+        """Return the strategy of the container of a ``Database``."""
         cls = ReadRepair if database.mode == 'read-repair' else WriteRepair
         return self._strategy_of(cls, self._rows(database))
 
     def _local_strategy(self, database):
-        """:returns: that of a replica, or None if it lacks what others have"""
+        """Return the strategy of one replica, or None if it lacks rows."""
         ordinal, _ = database.place
         if ordinal is None or not database.is_whole:
             return None
@@ -182,7 +182,7 @@ class VersionsPropagator(Daemon):
             self.logger.exception('Unable to follow all containers')
 
     def state(self):
-        """:returns: the ``SyncState`` of now"""
+        """Return the ``SyncState`` of now."""
         lags = {runner.task: runner.lag() for runner in self.runners
                 if runner.task in self.peer_tasks}
 

@@ -39,7 +39,7 @@ class SiteOptions:
 
     @classmethod
     def from_conf(cls, conf):
-        """:raises OptionError: if a value is not allowed"""
+        """Raise OptionError if a value is not allowed."""
         site = read_option(conf, 'site', '', check_site)
 
         def parse_preference(text):

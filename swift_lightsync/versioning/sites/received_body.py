@@ -93,7 +93,7 @@ class Data:
         return b''
 
     def verify(self):
-        """:raises SignatureError: unless all was read and is as signed"""
+        """Raise SignatureError unless all was read and is as signed."""
         if self._verified:
             return
         if self._left:

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-What a proxy-server does with the requests of other sites (VERSIONING.md §5):
-it tells which of the offered versions are lacking, and stores what is
-shipped, data first. All is idempotent; all answers are signed, but those to
-who could not show that he is a peer.
+Answer the requests of other sites, in a proxy-server (VERSIONING.md §5).
+
+An offer is answered with the versions that this site lacks; what is shipped
+is stored, data first. Each request may be repeated. Each answer is signed,
+except to a sender that has not shown that it is a peer.
 """
 
 import time
@@ -81,7 +82,7 @@ class Receiver:
         return HEADER in req.headers
 
     def __call__(self, req):
-        """:returns: a ``Response``, whatever the request is"""
+        """Return a ``Response``, whatever the request is."""
         try:
             key, claim, data = self._authentic(req)
         except SignatureError as err:
@@ -132,7 +133,7 @@ class Receiver:
                             data_length)
 
     def _remember(self, req, claim):
-        """:raises SignatureError: if the request was sent before"""
+        """Raise SignatureError if the request was sent before."""
         name = 'site-versions/nonce/%s/%s' % (claim.sender, claim.nonce)
         self._nonces.add(name, self._now())
         memcache = cache_from_env(req.environ, True)
@@ -150,7 +151,7 @@ class Receiver:
     # What it wants
 
     def _done(self, req, claim, head, data, length):
-        """:returns: a status and the fields of the answer"""
+        """Return a status and the fields of the answer."""
         try:
             return self._do(req, shipping.decode(head), data, length)
         except ClockAhead as err:
@@ -192,7 +193,7 @@ class Receiver:
         return 201, {}
 
     def _check_stamps(self, shipment):
-        """:raises ClockAhead: if a stamp cannot have been given yet"""
+        """Raise ClockAhead if a stamp cannot have been given yet."""
         version = shipment.entry.version
         stamps = [version.id, shipment.entry.purged, shipment.entry.changed]
         stamps += [stamp for _, stamp in version.vector]
@@ -260,7 +261,7 @@ class Receiver:
 
     @staticmethod
     def _checked(response):
-        """:raises Refusal: unless what was asked for is so"""
+        """Raise Refusal unless the data is stored or changed as asked."""
         status = response.status_int
         if not 200 <= status < 300 and status not in _STORED_ALREADY:
             raise Refusal(status if status >= 500 else 409,

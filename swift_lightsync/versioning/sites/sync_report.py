@@ -82,7 +82,7 @@ def directories(paths):
 
 
 def look(directory):
-    """:returns: what is ``Found`` in a recon_cache_path"""
+    """Return what is ``Found`` in a recon_cache_path."""
     try:
         state = read(directory)
     except (OSError, RecordError) as err:
@@ -92,7 +92,7 @@ def look(directory):
 
 
 def complaints(found, now, max_seconds):
-    """:returns: a list of texts: what is not well"""
+    """Return a list of texts: what is not well."""
     texts = []
     for each in found:
         if each.problem:
@@ -113,7 +113,7 @@ def complaints(found, now, max_seconds):
 
 
 def as_json(found, texts):
-    """:returns: the report as JSON"""
+    """Return the report as JSON."""
     return json_text({'well': not texts, 'complaints': texts, 'nodes': [
         {'recon_cache_path': each.directory, 'problem': each.problem,
          'state': each.state and each.state.to_json()}
@@ -121,7 +121,7 @@ def as_json(found, texts):
 
 
 def as_text(found, texts, now):
-    """:returns: the report to be read"""
+    """Return the report to be read."""
     lines = []
     for each in found:
         if each.state is None:
@@ -143,7 +143,7 @@ def as_text(found, texts, now):
 
 
 def default_confs():
-    """:returns: as swift-init finds them: a conf, or a directory of such"""
+    """Return the conf that swift-init reads, or the directory of such."""
     path = os.path.join(os.environ.get('SWIFT_DIR', '/etc/swift'),
                         'container-server')
     return [path if os.path.isdir(path) else path + '.conf']

@@ -157,7 +157,7 @@ class PurgeTask(_Upkeep):
                 for item in items]
 
     def _removed(self, broker, part, nodes, row):
-        """:returns: whether the marker is gone or going everywhere"""
+        """Return whether the marker is gone or going everywhere."""
         try:
             for node in nodes:
                 _, found = direct_get_container(

@@ -77,7 +77,7 @@ class WriteRepair(Strategy):
         return self._one_of(obj, stamp, [self._version_query(obj, stamp)])
 
     def name_of(self, obj, stamp):
-        """:returns: the name of a version's data, by its id alone"""
+        """Return the name of a version's data, by its id alone."""
         return self.keys.version(obj, self.name_only(stamp, self.site))
 
     def purge(self, obj, stamp):
@@ -171,18 +171,18 @@ class WriteRepair(Strategy):
         return entries + [null]
 
     def _around(self, entry):
-        """:returns: a ``Basis`` that has a version's own row; 1 round"""
+        """Return a ``Basis`` that has a version's own row; 1 round."""
         return self._basis(
             entry.object,
             Query(True, self.keys.of_object(entry.object), limit=1),
             self._version_query(entry.object, entry.version.id))
 
     def _whole(self, obj):
-        """:returns: the ``Basis`` of all versions; 1 round"""
+        """Return the ``Basis`` of all versions; 1 round."""
         return self._basis(obj, Query(True, self.keys.of_object(obj)))
 
     def _basis(self, obj, *queries):
-        """:returns: the ``Basis`` of these queries of versions; 1 round"""
+        """Return the ``Basis`` of these queries of versions; 1 round."""
         histories, listed, *versions = self.rows.read(
             self._history_query(obj), Query(False, obj, exact=True),
             *queries)

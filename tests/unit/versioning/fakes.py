@@ -254,7 +254,7 @@ class MemoryRows:
         self.whole = whole
 
     def seen_by(self, gate, whole):
-        """:returns: the same rows, with another gate"""
+        """Return the same rows, with another gate."""
         other = MemoryRows(gate, whole)
         other.user, other.hidden = self.user, self.hidden
         return other

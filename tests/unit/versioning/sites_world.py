@@ -58,7 +58,7 @@ STRATEGIES = {'write-repair': WriteRepair, 'read-repair': ReadRepair}
 
 
 def key_of(one, other):
-    """:returns: what two sites share, a text"""
+    """Return what two sites share, a text."""
     return sha256('-'.join(sorted((one, other))).encode()).hexdigest()
 
 
@@ -219,7 +219,7 @@ class Site:
             }).get_response(self.container_server)
 
     def brokers(self, container=CONTAINER):
-        """:returns: those that there are of a container"""
+        """Return the brokers of a container's databases."""
         part, _ = self.ring.get_nodes(ACCOUNT, container)
         found = [ContainerBroker.create_broker(
             os.path.join(self.devices_dir, device), part, ACCOUNT, container,
@@ -238,7 +238,7 @@ class Site:
     # A client
 
     def put(self, obj, body, **meta):
-        """:returns: the ``Version`` that was made"""
+        """Return the ``Version`` that was made."""
         strategy = self.strategy
         basis = strategy.begin(obj)
         version = strategy.new_version(basis)
@@ -284,14 +284,14 @@ class Site:
     # What there is
 
     def history(self, obj):
-        """:returns: what its clients see of all versions, newest first"""
+        """Return what its clients see of all versions, newest first."""
         return [(str(entry.version.id), entry.version.site,
                  str(entry.version.vector), entry.kind, entry.size,
                  entry.etag, entry.content_type)
                 for entry in self.strategy.history(obj)]
 
     def bodies(self, obj):
-        """:returns: the data of all versions that have some"""
+        """Return the data of all versions that have some."""
         strategy = self.strategy
         found = {}
         for entry in strategy.history(obj):
@@ -302,7 +302,7 @@ class Site:
         return found
 
     def latest(self, obj):
-        """:returns: the id of the latest; None: no version, no container"""
+        """Return the id of the latest; None: no version, no container."""
         try:
             entry = self.strategy.latest(obj)
         except RowsUnavailable as err:

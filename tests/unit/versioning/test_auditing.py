@@ -51,7 +51,7 @@ class AuditCase(SitesTestCase):
         self.rome.make_container()
 
     def databases(self, propagator):
-        """:returns: the ``Database`` of each replica of the hidden one"""
+        """Return the ``Database`` of each replica of the hidden one."""
         propagator.databases.scan()
         return [each for _, each in propagator.databases if each.hidden]
 

@@ -15,7 +15,7 @@ from tests.unit.versioning.sites_world import ACCOUNT, CONTAINER, SitesTestCase
 
 
 def items(site):
-    """:returns: the rows of versions in one database of a site"""
+    """Return the rows of versions in one database of a site."""
     propagator = site.propagator()
     propagator.databases.scan()
     database = next(each for _, each in propagator.databases if each.hidden)

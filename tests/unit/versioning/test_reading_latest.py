@@ -41,7 +41,7 @@ class TestSure(CacheCase):
         self.reads += 1
 
     def cached(self, method='GET', **headers):
-        """:returns: (body, gates of the rows that it passed)"""
+        """Return (body, gates of the rows that it passed)."""
         before = self.reads
         resp = self.ask(method, 'c/o', headers)
         body = resp.body if resp.status_int == 200 else resp.status_int
@@ -109,7 +109,7 @@ class TestHint(CacheCase):
         self.ask.proxy.rows['c'].gate = sleep
 
     def gets(self, method='GET', **headers):
-        """:returns: (what was answered, how often data were asked for)"""
+        """Return (what was answered, how often data were asked for)."""
         before = len(self.ask.proxy.writes(method))
         resp = self.ask(method, 'c/o', headers)
         body = resp.body if resp.status_int == 200 else resp.status_int

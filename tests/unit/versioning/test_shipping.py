@@ -36,7 +36,7 @@ PURGE = Shipment(Entry('o', VERSION, content_type=PURGE_MARKER, purged=T2))
 
 
 def changed(shipment, **values):
-    """:returns: the head of a shipment with other fields"""
+    """Return the head of a shipment with other fields."""
     return json.dumps({**json.loads(shipping.shipment(shipment)),
                        **values}).encode('ascii')
 

@@ -44,7 +44,7 @@ class TestReport(unittest.TestCase):
             json.dump({KEY: state.to_json()}, recon)
 
     def report(self, *args):
-        """:returns: the exit status and what is printed"""
+        """Return the exit status and what is printed."""
         out, err = io.StringIO(), io.StringIO()
         with contextlib.redirect_stdout(out), \
                 contextlib.redirect_stderr(err):

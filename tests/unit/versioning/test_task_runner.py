@@ -116,7 +116,7 @@ class TestTaskRunner(unittest.TestCase):
         self.assertEqual(BATCH * TURN * 2 + 1, self.databases['a'].saved)
 
     def share(self, which, place, count):
-        """:returns: the rows on which a replica acts in that turn"""
+        """Return the rows on which a replica acts in that turn."""
         return [row for row in range(1, count + 1) if turn(
             crc32(str(row).encode()), *place) == which]
 
