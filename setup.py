@@ -62,6 +62,8 @@ setup(
     ],
     extras_require={
         'cosbench': COSBENCH,
+        # There are wheels for Linux on x86-64 only.
+        'fuzz': ['atheris>=2.3'],
         'losf': LOSF,
         'simulation': ['matplotlib>=3.6'],
         'test': LOSF + COSBENCH + [
