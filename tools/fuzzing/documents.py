@@ -11,18 +11,19 @@ import tempfile
 import time
 from dataclasses import asdict
 
-from swift_lightsync.common.recon_record import MAX_BYTES, ReconError
+from swift_lightsync.common.nodes import MAX_BYTES
+from swift_lightsync.common.records import RecordError
 from swift_lightsync.report import answer
 from swift_lightsync.sync import (
+    changed_file,
     failure_store,
-    fingerprint,
     names,
     recon_records,
 )
+from swift_lightsync.sync.changed_file import Fingerprint, FingerprintError
 from swift_lightsync.sync.core.failure_table import REPORT_INTERVAL
 from swift_lightsync.sync.core.sync_round import Answer
 from swift_lightsync.sync.failure_store import FailureStore
-from swift_lightsync.sync.fingerprint import Fingerprint, FingerprintError
 from swift_lightsync.sync.wire import notice
 from swift_lightsync.sync.wire.notice import NoticeError
 from tools.fuzzing.mutate import JSON
@@ -141,8 +142,8 @@ def _document(name, documents, parse, refuses, longest, **more):
 
 TARGETS = (
     Target('changed.pkl', fingerprints(),
-           in_file(names.CHANGED_FILE, fingerprint.load),
-           (FingerprintError,), fingerprint.MAX_BYTES),
+           in_file(names.CHANGED_FILE, changed_file.load),
+           (FingerprintError,), changed_file.MAX_BYTES),
     _document('notice', [{'version': 1, 'reporter': NODE, 'failed': failed}
                          for failed in (OTHER, DEVICE, ['10.0.0.2', 1])],
               reread(notice.decode, _encode), NoticeError, notice.MAX_BYTES),
@@ -157,10 +158,10 @@ TARGETS = (
     _document('recon', [{
         'version': 1, 'pairs': dict(enumerate(pairs)), 'devices': passes}
         for pairs, passes in (({}, {}), (PAIRS, {'a': PASSES[0]}))],
-              in_file(recon_records.FILE, read_recon), ReconError, MAX_BYTES,
+              in_file(recon_records.FILE, read_recon), RecordError, MAX_BYTES,
               buffer=MAX_BYTES),
     _document('recon-answer', [{
         'time': NOW, 'source': '/var/cache/swift', 'pairs': PAIRS,
         'devices': PASSES, 'suspects': SUSPECTS}],
-              reread(answer.decode, _encode), ReconError, MAX_BYTES),
+              reread(answer.decode, _encode), RecordError, MAX_BYTES),
 )
