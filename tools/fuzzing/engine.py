@@ -110,6 +110,8 @@ def _child(target, inputs, seed, sender, work, findings):
     log = os.open(work / 'log', os.O_CREAT | os.O_WRONLY)
     os.dup2(log, 1)
     os.dup2(log, 2)
+    # What is left there when the child is ended is removed with it.
+    tempfile.tempdir = str(work)
     corpus = work / 'corpus'
     corpus.mkdir()
     for number, data in enumerate(target.examples):
