@@ -64,7 +64,6 @@ setup(
         # There are wheels for Linux on x86-64 only.
         'fuzz': ['atheris>=2.3'],
         'losf': LOSF,
-        'simulation': ['matplotlib>=3.6'],
         'test': LOSF + COSBENCH + [
             'h2>=4.1,<5',
             # What generated swift_losf/index/index_pb2.py.
