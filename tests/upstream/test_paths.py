@@ -207,6 +207,16 @@ class TestPaths(unittest.TestCase):
         with self.assertRaises(FileNotFoundError):
             self.by_test('shutil.rmtree(partition)')
 
+    def test_a_tree_in_which_a_server_makes_a_file_is_removed(self):
+        def remove(path):
+            if not os.listdir(path):
+                return os.rmdir(path)
+            os.unlink(path + '/hashes.pkl')
+            raise OSError(errno.ENOTEMPTY, 'Directory not empty', path)
+        self.content.files.clear()
+        paths.PathShim(self.content).rmtree(remove, self.partition)
+        self.assertFalse(os.path.exists(self.partition))
+
     def test_a_test_spoils_metadata(self):
         spoil = 'xattr.setxattr(%s, "user.a", xattr.getxattr(%s, "user.a"))'
         self.by_test(spoil % ('data', 'data'))
