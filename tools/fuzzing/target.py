@@ -12,17 +12,7 @@ import re
 import tracemalloc
 from dataclasses import dataclass, field
 from time import process_time
-from typing import (
-    Any,
-    Callable,
-    Dict,
-    Iterable,
-    List,
-    Optional,
-    Sequence,
-    Set,
-    Tuple,
-)
+from typing import Any, Callable, Iterable, Optional, Sequence
 
 #: Bytes of memory that a parser may take whatever the input is.
 MEMORY_BASE = 1 << 20
@@ -62,11 +52,11 @@ class Target:
     name: str
     examples: Sequence[bytes]
     parse: Callable[[bytes], Any]
-    refuses: Tuple[type, ...]
+    refuses: tuple[type, ...]
     longest: int
     memory: int = 64
     encode: Optional[Callable[[Any], bytes]] = None
-    mutations: Tuple[Callable[[Any, bytes], bytes], ...] = ()
+    mutations: tuple[Callable[[Any, bytes], bytes], ...] = ()
     finish: Optional[Callable[[bytes], bytes]] = None
     large: Callable[[], Iterable[bytes]] = tuple
     buffer: int = 0
@@ -89,8 +79,8 @@ class Checker:
     target: Target
     inputs: int = 0
     accepted: int = 0
-    outcomes: Set[str] = field(default_factory=set)
-    findings: List[Finding] = field(default_factory=list)
+    outcomes: set[str] = field(default_factory=set)
+    findings: list[Finding] = field(default_factory=list)
 
     def feed(self, data: bytes) -> str:
         """
@@ -118,7 +108,7 @@ class Checker:
         if all(kind != _kind_of(each.problem) for each in self.findings):
             self.findings.append(Finding(data, problem))
 
-    def _measure(self, data: bytes) -> Tuple[str, str, Dict[str, str]]:
+    def _measure(self, data: bytes) -> tuple[str, str, dict[str, str]]:
         """Return the outcome, a problem or '', and what was too much."""
         before = tracemalloc.get_traced_memory()[0]
         tracemalloc.reset_peak()
@@ -137,7 +127,7 @@ class Checker:
                 seconds, allowed)
         return outcome, problem, excess
 
-    def _parse(self, data: bytes) -> Tuple[str, str]:
+    def _parse(self, data: bytes) -> tuple[str, str]:
         target, problem = self.target, ''
         try:
             found = target.parse(data)
@@ -172,12 +162,12 @@ def slowness() -> float:
     return max(1.0, (process_time() - begin) / REFERENCE)
 
 
-def as_json(*documents: Any) -> Tuple[bytes, ...]:
+def as_json(*documents: Any) -> tuple[bytes, ...]:
     """Return the bytes of some documents in JSON."""
     return tuple(json.dumps(each).encode() for each in documents)
 
 
-def as_text(*texts: Any) -> Tuple[bytes, ...]:
+def as_text(*texts: Any) -> tuple[bytes, ...]:
     """Return the bytes of some texts, or of what str makes texts of."""
     return tuple(str(each).encode() for each in texts)
 
