@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Files that are replaced as a whole, and files that one process has alone.
+
+A reader of a replaced file sees the old content or the new one, never a part
+of it. A writer that is killed leaves the old content, and perhaps a temporary
+file, which the next one overwrites.
+"""
+
+import fcntl
+import os
+import secrets
+from contextlib import suppress
+from typing import Optional
+
+#: What the temporary file is called: the path and this.
+FRESH = '.new'
+
+
+def replace_file(path: str, data: bytes, *, mode: int = 0o666,
+                 is_durable: bool = False,
+                 temporary_in: Optional[str] = None) -> os.stat_result:
+    """
+    Replace a file as a whole, or make it.
+
+    Without ``temporary_in`` the temporary file is ``path`` with ``.new``
+    behind it: then one caller at a time may replace the file.
+
+    :param path: of the file
+    :param data: its new content
+    :param mode: its permissions, of which the umask takes away
+    :param is_durable: whether content and name survive a power cut once this
+        returns
+    :param temporary_in: a directory of the same file system, in which the
+        temporary file gets a name of its own, so that any number of callers
+        may replace the file at once; None: beside the file
+    :returns: the status of the new file, which tells it from others
+    :raises OSError: if the file could not be replaced; what was there stays,
+        and the temporary file is gone
+    """
+    flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC
+    if temporary_in is None:
+        fresh = path + FRESH
+        flags |= os.O_TRUNC
+    else:
+        fresh = os.path.join(temporary_in, '%s.%s.tmp' % (
+            os.path.basename(path), secrets.token_hex(8)))
+        flags |= os.O_EXCL
+    fd = os.open(fresh, flags, mode)
+    try:
+        with open(fd, 'wb') as stream:
+            stream.write(data)
+            stream.flush()
+            if is_durable:
+                os.fsync(fd)
+            status = os.fstat(fd)
+        os.replace(fresh, path)
+    except BaseException:
+        # On a full disk it has room that others need.
+        with suppress(OSError):
+            os.unlink(fresh)
+        raise
+    if is_durable:
+        sync_directory(os.path.dirname(path) or '.')
+    return status
+
+
+def sync_directory(path: str) -> None:
+    """
+    Make the names in a directory survive a power cut.
+
+    :param path: of the directory
+    :raises OSError: if that is not possible
+    """
+    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def try_lock(fd: int) -> bool:
+    """
+    Lock an open file for this descriptor alone, without waiting.
+
+    The lock (flock) ends when the descriptor is closed.
+
+    :param fd: of the file
+    :returns: False if another has locked it
+    :raises OSError: if the file cannot be locked
+    """
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def open_locked(path: str, mode: int = 0o600) -> Optional[int]:
+    """
+    Open a lock file, made if it is absent, and lock it without waiting.
+
+    :param path: of the file; its content stays
+    :param mode: permissions of a new one
+    :returns: a descriptor, which holds the lock until it is closed; None if
+        another holds the lock
+    :raises OSError: if the file cannot be opened or locked
+    """
+    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, mode)
+    try:
+        if try_lock(fd):
+            return fd
+    except BaseException:
+        os.close(fd)
+        raise
+    os.close(fd)
+    return None
