@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-swift-losf-status: whether the index servers of a node are as they should be.
+swift-losf-status: tells whether the index servers of a node are healthy.
 
 For Nagios and the like, and for operators: it asks the index server of each
 device of this node, and tells what it found as text or as JSON. The first line
@@ -24,8 +24,8 @@ from swift.common.utils import readconf
 
 from swift_losf.daemon.manager import SECTION, IndexServerManager
 from swift_losf.errors import IndexUnavailable
-from swift_losf.format.keys import Statistics
 from swift_losf.format.layout import Layout
+from swift_losf.format.values import Statistics
 from swift_losf.index.index_client import IndexClient
 from swift_losf.volumes.ballast import is_given_up
 
@@ -35,7 +35,7 @@ _RECOVERING = 503
 
 
 class Severity(enum.IntEnum):
-    """The values are exit statuses."""
+    """How bad a state is; the values are exit statuses."""
     OK = 0
     WARNING = 1
     CRITICAL = 2
@@ -52,6 +52,8 @@ class State(enum.Enum):
 @dataclass(frozen=True)
 class Limits:
     """
+    The values from which on something is a problem.
+
     :param warning_free: percent of a filesystem; a warning if less is free
     :param critical_free: the same, critical
     :param quarantined: files; a warning if more are in quarantine
@@ -84,7 +86,7 @@ class Seen:
     full: bool = False
 
     def problems(self, limits):
-        """:returns: a list of (Severity, what is wrong)"""
+        """Return what is wrong: a list of (Severity, text)."""
         name, severity = self.state.value
         if severity:
             return [(severity, '%s: %s' % (name, self.detail)
@@ -105,7 +107,7 @@ class Seen:
         return found
 
     def text(self):
-        """:returns: what there is to say, however it is"""
+        """Return what there is to say, whether something is wrong or not."""
         name = self.state.value[0]
         if not self.statistics:
             return name
@@ -116,7 +118,7 @@ class Seen:
                     known.quarantined, known.dead_bytes))
 
     def fields(self):
-        """:returns: the same as a dict, for JSON"""
+        """Return the same as a dict, for JSON."""
         return {'device': self.device, 'policy': self.policy,
                 'state': self.state.value[0], 'free_percent': self.free,
                 'full': self.full,
@@ -124,11 +126,11 @@ class Seen:
 
 
 class CannotTell(Exception):
-    """Why it is not known what is to be looked at."""
+    """The configuration or the rings do not say which servers there are."""
 
 
 class _Problems:
-    """A logger that raises what a manager has to say."""
+    """A logger for a manager that raises errors instead of logging them."""
 
     @staticmethod
     def error(message, *args):
@@ -136,22 +138,23 @@ class _Problems:
 
 
 def free_percent(layout):
-    """:returns: of the filesystem of the volumes or of the index, whatever
-        has less"""
+    """Return what is free where volumes or index are, whichever has less."""
     return min(100 * found.f_bavail / found.f_blocks
                for found in map(os.statvfs, (layout.volumes, layout.index)))
 
 
-def look(place, layout, is_there, timeout):
+def look(key, layout, is_there, timeout):
     """
-    :param place: a Place
+    Ask one index server how it is.
+
+    :param key: a ServerKey
     :param layout: its Layout
     :param is_there: whether the device is
     :param timeout: seconds that the server has to answer
     :returns: Seen
     """
     def seen(state, *args):
-        return Seen(place.device, place.policy_index, state, *args)
+        return Seen(key.device, key.policy_index, state, *args)
     if not is_there:
         return seen(State.UNMOUNTED)
     try:
@@ -167,6 +170,8 @@ def look(place, layout, is_there, timeout):
 
 def look_at_all(conf):
     """
+    Ask all index servers of this node how they are.
+
     :param conf: of the section object-losf, a dict
     :returns: a list of Seen, by device and policy
     :raises CannotTell: if rings or options do not say what there is
@@ -175,23 +180,25 @@ def look_at_all(conf):
         manager = IndexServerManager(conf, _Problems)
         for policy in manager.policies:
             policy.load_ring(manager.swift_dir)
-        places = sorted(manager.places())
+        keys = sorted(manager.server_keys())
         manager.devices.refresh()
     except (OSError, ValueError, SwiftException) as err:
         raise CannotTell(str(err)) from err
     options = manager.losf_options
-    pile = GreenPile(max(len(places), 1))
-    for place in places:
-        layout = Layout(manager.devices.path(place.device),
-                        place.policy_index, options.index_path)
-        pile.spawn(look, place, layout,
-                   manager.devices.presence(place.device) is not None,
+    pile = GreenPile(max(len(keys), 1))
+    for key in keys:
+        layout = Layout(manager.devices.path(key.device),
+                        key.policy_index, options.index_path)
+        pile.spawn(look, key, layout,
+                   manager.devices.presence(key.device) is not None,
                    options.index_timeout)
     return list(pile)
 
 
 def judge(found, limits):
     """
+    Sum up what the index servers have said.
+
     :param found: a list of Seen
     :returns: (the worst Severity, a dict with all for JSON, lines of text)
     """
@@ -250,7 +257,7 @@ def _parse(argv):
 
 def main(argv=None):
     """
-    The console script swift-losf-status.
+    Run the console script swift-losf-status.
 
     :returns: the exit status
     """

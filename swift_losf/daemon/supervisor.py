@@ -31,7 +31,7 @@ class State(enum.Enum):
 
 
 def _die_with(parent):
-    """In a child, before exec: have the kernel end it with its parent."""
+    """Let the kernel end this child, before its exec, with its parent."""
     if (_libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
             or os.getppid() != parent):
         os._exit(1)
@@ -39,6 +39,8 @@ def _die_with(parent):
 
 class Supervised:
     """
+    One index server as a child process.
+
     :param name: for the log and statsd
     :param argv: the command line of the server
     :param options: ManagerOptions
@@ -60,12 +62,12 @@ class Supervised:
 
     @property
     def pid(self):
-        """Of the server; None if it does not run."""
+        """The process id of the server; None if it does not run."""
         return self._process.pid if self._process else None
 
     def tend(self, presence, now):
         """
-        Do what is to be done now; to be called often.
+        Start, stop or restart the server if it is time to. Call this often.
 
         :param presence: of the device, as Devices.presence says
         :param now: seconds of a monotonic clock
@@ -85,7 +87,7 @@ class Supervised:
                 self.state = State.DELAYED
 
     def stop(self, now):
-        """Tell the server to end, and see to it in tend()."""
+        """Tell the server to end; tend() kills it if it does not."""
         if self._process and self.state is not State.STOPPING:
             self._logger.info('index server %s: stopping pid %d', self.name,
                               self.pid)
@@ -163,11 +165,12 @@ class Supervised:
 
 def command(layout, options, max_volume_size, mount_check):
     """
+    Return the command line of an index server.
+
     :param layout: of the device and policy
     :param options: ManagerOptions
     :param max_volume_size: of LosfOptions
     :param mount_check: whether the device has to be mounted
-    :returns: the command line of their index server
     """
     argv = [sys.executable, '-m', 'swift_losf.daemon.index_server',
             '--device-path', layout.device_path,

@@ -44,7 +44,7 @@ class VolumeAuditLocation(AuditLocation):
 
 
 def _read_ahead(path, ranges):
-    """Have the kernel read ranges of a file, (offset, length)s."""
+    """Let the kernel read ranges of a file, (offset, length)s, in advance."""
     # Not posix_fadvise: of what that is told, Linux reads no more at a time
     # than the device takes in one request, and forgets the rest. What cannot
     # be read, the auditor will run into.
@@ -80,6 +80,8 @@ class Walk:
 
     def locations(self, device, policy):
         """
+        Walk through the objects of a device.
+
         :param device: its name
         :param policy: the storage policy
         :returns: an iterator of VolumeAuditLocations

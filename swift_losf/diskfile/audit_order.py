@@ -14,8 +14,8 @@ import struct
 from dataclasses import dataclass
 
 from swift_losf.format.header import SMALL
-from swift_losf.format.keys import Location
 from swift_losf.format.layout import volume_name, volume_number
+from swift_losf.format.values import Location
 
 #: most hashes in memory, besides those of a page; some 120 bytes each
 MOST = 500000
@@ -55,7 +55,7 @@ class HashFiles:
         return next(iter(self.files.values()))
 
     def pack(self):
-        """:returns: bytes, whose order is that of the places"""
+        """Return bytes whose order is that of the volumes and offsets."""
         pieces = [_HEAD.pack(*self.location.spot, self.partition, self.hash)]
         for name, at in self.files.items():
             pieces += _FILE.pack(
@@ -103,8 +103,7 @@ class Nearest:
             del self._packed[kept:]
 
     def take(self):
-        """:returns: an iterator of the HashFiles before the end, in order,
-        which are forgotten one by one"""
+        """Yield the HashFiles before the end, in order, forgetting each."""
         packed, self._packed = self._packed, []
         packed.sort(reverse=True)
         while packed:
@@ -157,7 +156,7 @@ def _wanted(location, all_data):
 
 
 def _joined(ranges):
-    """:returns: (offset, length)s, of (offset, end)s in their order"""
+    """Return (offset, length)s that cover (offset, end)s, given in order."""
     joined = []
     for offset, end in ranges:
         if joined and offset - joined[-1][1] <= GAP:
@@ -169,6 +168,8 @@ def _joined(ranges):
 
 def stretches(hashes, all_data):
     """
+    Group hashes whose records are worth reading at once.
+
     :param hashes: an iterable of HashFiles, in the order of their places
     :param all_data: whether data is read too that is not read to open it
     :returns: an iterator of Stretches
@@ -204,6 +205,8 @@ def format_left(numbers, spot):
 
 def parse_left(left):
     """
+    Read where an audit has to go on.
+
     :param left: what is in the file, or whatever else there was
     :returns: a list of (volume, offset), where to go on; None if it is not
         what format_left has made

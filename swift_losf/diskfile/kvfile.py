@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-kvfile: Swift's diskfile for objects that live in volumes. FORMAT.md.
-"""
+"""kvfile: Swift's diskfile for objects that are in volumes. FORMAT.md."""
 
 import errno
 import os
@@ -112,7 +110,7 @@ class KVWriter(diskfile.BaseDiskFileWriter):
 
 
 class Superseded(DiskFileNotExist):
-    """A file of a listing is not what the index has any more."""
+    """The index has changed a file since it was listed."""
 
 
 class KVReader(diskfile.BaseDiskFileReader):
@@ -150,7 +148,7 @@ class KVFile(diskfile.BaseDiskFile):
             return super().open(*args, **kwargs)
         name = self._name
         try:
-            with self.manager.with_files(self._datadir, self.listed):
+            with self.manager.files.with_files(self._datadir, self.listed):
                 return super().open(*args, **kwargs)
         except (Superseded, DiskFileStateChanged):
             self.listed = None
@@ -164,8 +162,9 @@ class KVFile(diskfile.BaseDiskFile):
         :param path: of the file
         :raises Superseded: if not
         """
-        if self.listed is not None and \
-                self.manager.locate(path) != self.listed.get(basename(path)):
+        if self.listed is None:
+            return
+        if self.manager.files.locate(path) != self.listed.get(basename(path)):
             raise Superseded()
 
     def _quarantine(self, data_file, msg):
@@ -187,5 +186,5 @@ class KVDiskFile(diskfile.DiskFile, KVFile):
 
 
 class KVDiskFileManager(KVManager, diskfile.DiskFileManager):
-    """``egg:swift-lightsync#replication.kv``"""
+    """The diskfile module ``egg:swift-lightsync#replication.kv``."""
     diskfile_cls = KVDiskFile

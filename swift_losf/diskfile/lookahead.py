@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Listing many suffixes of a partition with few calls of the index.
-"""
+"""Lists many suffixes of a partition with few calls of the index."""
 
 #: most hashes of the second call; each that follows may have FACTOR times as
 #: many
@@ -32,8 +30,9 @@ class Lookahead:
 
     def files(self, suffix):
         """
+        Return the files of a suffix: a dict of hash to file names.
+
         :param suffix: three hexadecimal digits
-        :returns: a dict of hash to file names
         """
         number = int(suffix, 16)
         if not self._first <= number < self._end:

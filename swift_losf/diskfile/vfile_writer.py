@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Writing a file: it becomes a record of a volume. FORMAT.md, "Writing a file".
+Writes a file: it becomes a record of a volume. FORMAT.md, "Writing a file".
 """
 
 import time
@@ -43,6 +43,8 @@ class VFileWriter:
 
     def write(self, chunk):
         """
+        Take in the next bytes of the data.
+
         :param chunk: the next bytes of the data
         :returns: the length of the data so far
         :raises OSError: if they could not be written; the file is aborted
@@ -88,8 +90,9 @@ class VFileWriter:
 
     def finish(self, name, metadata, partition, hash_):
         """
-        Make the file durable, as a whole or not at all. Blocks: to be called
-        in a native thread.
+        Make the file durable, as a whole or not at all.
+
+        This blocks: call it in a native thread.
 
         :param name: of the file
         :param metadata: a dict

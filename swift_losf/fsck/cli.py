@@ -50,7 +50,11 @@ def _usable(layout):
 
 
 def require_device(device_path, mount_check):
-    """:raises CannotRun: unless it is the directory of a device"""
+    """
+    Check that a path is the directory of a device.
+
+    :raises CannotRun: if it is not
+    """
     root, device = os.path.split(device_path)
     devices = Devices(root, mount_check)
     devices.refresh()
@@ -64,8 +68,9 @@ def require_device(device_path, mount_check):
 
 def choose_policy(device_path, wanted):
     """
+    Return the index of the policy that is meant.
+
     :param wanted: index of a storage policy, or None: the only one there is
-    :returns: the index
     :raises CannotRun: if the device has no volumes of it
     """
     there = policies_in(os.listdir(device_path))
@@ -81,8 +86,9 @@ def choose_policy(device_path, wanted):
 
 def run(args):
     """
+    Run a command, and return the exit status.
+
     :param args: of the command line
-    :returns: the exit status
     :raises CannotRun: if nothing could be looked at
     """
     device_path = os.path.abspath(args.device_path)

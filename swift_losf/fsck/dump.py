@@ -70,24 +70,26 @@ class NoEntries(Exception):
 @contextlib.contextmanager
 def offline(index):
     """
+    Read the entries from an index that this process has open.
+
     :param index: an Index, which is closed at the end
     :returns: a context with Entries
     """
     def list_quarantine():
         after = b''
         while True:
-            page, after = index.list_quarantine(after)
+            page, after = index.reader.list_quarantine(after)
             yield from page
             if not after:
                 return
     with contextlib.closing(index):
-        yield Entries(index.list_hash, list_quarantine, lambda: [
+        yield Entries(index.reader.list_hash, list_quarantine, lambda: [
             (number, state.files, state.bytes, state.dead_bytes)
             for number, state in index.list_volumes()])
 
 
 def online(layout):
-    """:returns: Entries that ask the index server, or Unknown"""
+    """Return Entries that ask the index server, or Unknown."""
     client = IndexClient(layout.socket)
     try:
         client.statistics()
@@ -100,6 +102,8 @@ def online(layout):
 
 class Dump:
     """
+    Shows volumes, records, and files.
+
     :param layout: a Layout
     :param entries: Entries, or Unknown
     :param line: called with each line: its text, and the same as keywords
@@ -111,7 +115,11 @@ class Dump:
         self.line = line
 
     def _known(self):
-        """:raises NoEntries: if the index cannot be asked"""
+        """
+        Return the Entries.
+
+        :raises NoEntries: if the index cannot be asked
+        """
         if isinstance(self.entries, Unknown):
             raise NoEntries(self.entries.reason)
         return self.entries
@@ -259,9 +267,11 @@ def _header_fields(fd, number):
 
 def partitions_of(hash_):
     """
-    :param hash_: of an object, 16 bytes
-    :returns: a list of all partitions that it may be in, whatever the
-        partition power is
+    Return all partitions that an object may be in, a list.
+
+    The partition power is not known here, so there is one for each power.
+
+    :param hash_: of the object, 16 bytes
     """
     head = int.from_bytes(hash_[:4], 'big')
     return sorted({head >> _BITS - power for power in range(_BITS + 1)})

@@ -18,7 +18,7 @@ import plyvel
 
 from swift_losf.format import keys
 from swift_losf.format.header import FormatError
-from swift_losf.format.keys import Location
+from swift_losf.format.values import Location, unpack_varints
 from swift_losf.fsck.findings import Finding, Kind
 
 _PLACE = struct.Struct('>QQ')
@@ -53,13 +53,17 @@ class Entry:
 
     @classmethod
     def unpack(cls, key, value):
-        """:raises FormatError: if it is none"""
+        """
+        Read an entry of the index.
+
+        :raises FormatError: if it is none
+        """
         if key[:1] == keys.DEAD:
             try:
                 place = keys.split_dead_key(key)
             except struct.error as err:
                 raise FormatError('key %s: %s' % (key.hex(), err))
-            return cls(key, *place, *keys.unpack_varints(
+            return cls(key, *place, *unpack_varints(
                 value, 1, 'length'))
         location = Location.unpack(value)
         return cls(key, *location.spot, location.length, location,
@@ -92,8 +96,10 @@ class Count:
             self.dead_bytes += entry.length
 
 
-class Places:
+class EntryOrder:
     """
+    Entries of an index, sorted by volume and offset.
+
     :param path: of a directory that does not exist, for a LevelDB
     """
 
@@ -110,14 +116,16 @@ class Places:
     @contextlib.contextmanager
     def temporary(cls, directory=None):
         """
+        Make one that is removed when its context is left.
+
         :param directory: where to put it; by default as tempfile does
-        :returns: a context with Places
+        :returns: a context with an EntryOrder
         """
         with tempfile.TemporaryDirectory(prefix='losf-fsck-',
                                          dir=directory) as path:
             with contextlib.closing(
-                    cls(os.path.join(path, 'places'))) as places:
-                yield places
+                    cls(os.path.join(path, 'entries'))) as order:
+                yield order
 
     def fill(self, db, progress):
         """
@@ -147,10 +155,7 @@ class Places:
         writes.put(_PLACE.pack(*entry.spot) + entry.key, value)
 
     def volume(self, number):
-        """
-        :returns: an iterator of (offset, a list of the Entries there), by
-            offset
-        """
+        """Return an iterator of (offset, the Entries there), by offset."""
         start, stop = _PLACE.pack(number, 0), _PLACE.pack(number + 1, 0)
         entries = (Entry.unpack(key[_PLACE.size:], value)
                    for key, value in self._db.iterator(start=start,

@@ -78,7 +78,7 @@ class Kind(enum.Enum):
         return self.value[1]
 
     @property
-    def mend(self):
+    def remedy(self):
         return self.value[2]
 
 
@@ -110,7 +110,7 @@ class Finding:
     put: object = None
 
     def fields(self):
-        """:returns: a dict of what there is to say, for JSON"""
+        """Return what there is to say, a dict for JSON."""
         values = {'kind': self.kind.label, 'volume': self.volume,
                   'offset': self.offset, 'length': self.length}
         if self.entry and self.entry.hash:
@@ -121,12 +121,12 @@ class Finding:
                           name=self.found.name,
                           hash=self.found.header.hash.hex())
         values.update(what=self.kind.what, detail=self.detail or None,
-                      mend=self.kind.mend)
+                      mend=self.kind.remedy)
         return {name: value for name, value in values.items()
                 if value is not None}
 
     def text(self):
-        """:returns: the same as one line"""
+        """Return the same as one line."""
         fields = self.fields()
         parts = []
         if self.volume is not None:

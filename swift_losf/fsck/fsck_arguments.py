@@ -89,6 +89,8 @@ def _add_quarantine(commands, *parents):
 
 def parse(argv):
     """
+    Read the command line.
+
     :param argv: of the command line, without the name of the program
     :returns: an argparse.Namespace
     """
@@ -111,8 +113,9 @@ def parse(argv):
 
 def only_shows(args):
     """
+    Return whether a command changes nothing, so that an index server may run.
+
     :param args: as parse() returns them
-    :returns: whether an index server that runs is asked, and may go on
     """
     return args.command == 'dump' or args.command == 'quarantine' and (
         args.dry_run or not args.purge)

@@ -16,6 +16,8 @@ _STRIDE = 256
 
 class Progress:
     """
+    Shows how far a run has come.
+
     :param stream: to write to
     :param clock: a function that returns seconds
     """
@@ -31,6 +33,8 @@ class Progress:
 
     def begin(self, what, total):
         """
+        Begin the next part of the run.
+
         :param what: is being done
         :param total: of records, bytes or whatever advance() is told
         """
@@ -48,6 +52,8 @@ class Progress:
 
     def advance(self, done, records):
         """
+        Note how much of the total has been done.
+
         :param done: of the total
         :param records: done, altogether
         """
@@ -62,7 +68,7 @@ class Progress:
         self._say(self.text(done, now - self._began))
 
     def text(self, done, seconds):
-        """:returns: records, rate, percent and what is left of the time"""
+        """Return records, rate, percent, and the time that is left."""
         text = '%s: %d records, %d/s' % (
             self._what, self._records, self._records / seconds)
         if not self._total:

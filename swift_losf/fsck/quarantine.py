@@ -30,6 +30,8 @@ class Wanted:
 
     def has(self, hash_, name):
         """
+        Return whether a file is meant.
+
         :param hash_: of a file
         :param name: of the file
         """
@@ -49,13 +51,12 @@ def purge(index, wanted):
     """
     after, more = b'', True
     while more:
-        page, after = index.list_quarantine(after)
+        page, after = index.reader.list_quarantine(after)
         with index.db.change() as change:
             for partition, hash_, name, location in page:
                 if wanted.has(hash_, name):
-                    change.delete(keys.quarantine_key(
+                    change.remove_quarantined(keys.quarantine_key(
                         partition, hash_, name, location))
-                    change.quarantined -= 1
-                    change.bury(location)
+                    change.reclaim(location)
         more = bool(after)
     index.sync()

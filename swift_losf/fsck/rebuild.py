@@ -34,7 +34,7 @@ class Seen:
 
 
 def used_bytes(layout):
-    """:returns: what the volumes take on the disk"""
+    """Return the bytes that the volumes take on the disk."""
     return sum(512 * os.stat(layout.volume(number)).st_blocks
                for number in list_volumes(layout)[0])
 
@@ -72,9 +72,7 @@ def _count(fd, number, seen, progress):
 
 
 def rebuild(layout, progress):
-    """
-    :returns: (where the index before was put, or None; the Statistics)
-    """
+    """Set an index aside, and make a new one from the volumes."""
     aside = None
     if os.path.exists(layout.index):
         before = set(os.listdir(os.path.dirname(layout.index)))
@@ -86,7 +84,7 @@ def rebuild(layout, progress):
     def advance(state):
         known = index.statistics()
         padding = known.files * ALIGNMENT // 2
-        progress.advance(known.bytes + padding, index.recovered)
+        progress.advance(known.bytes + padding, index.adopter.recovered)
     try:
         Recovery(layout, index, advance).run()
         return aside, index.statistics()

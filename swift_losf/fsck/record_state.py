@@ -36,6 +36,8 @@ class Probe:
 
 def probe(fd, number, volume_header, offset, check_data):
     """
+    Look at what is at a place of a volume.
+
     :param fd: of a volume
     :param number: of the volume
     :param volume_header: its VolumeHeader; None if it is damaged: then the

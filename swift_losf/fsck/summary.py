@@ -27,8 +27,9 @@ _DATA = {True: 'read and verified',
 
 def summary_text(values):
     """
+    Return the summary, a line for each field.
+
     :param values: a dict of fields
-    :returns: a line for each
     """
     shown = {**values, 'data_read': _DATA[values['data_read']]}
     return '\n'.join('%s: %s' % (name, readable(shown[field]))
@@ -36,7 +37,7 @@ def summary_text(values):
 
 
 def readable(value):
-    """:returns: a value as text: a dict of counts, a list, or a scalar"""
+    """Return a value as text: a dict of counts, a list, or a scalar."""
     if isinstance(value, dict):
         return ', '.join('%s %s' % item for item in sorted(value.items())) \
             or 'nothing'

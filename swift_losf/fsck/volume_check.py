@@ -17,8 +17,8 @@ from swift_losf.format.header import (
     aligned,
     expect,
 )
-from swift_losf.format.keys import VolumeState
 from swift_losf.format.name_code import durable_name
+from swift_losf.format.values import VolumeState
 from swift_losf.fsck.entry_order import Count
 from swift_losf.fsck.findings import Finding, Kind
 from swift_losf.fsck.record_state import UNREADABLE, probe
@@ -30,7 +30,8 @@ from swift_losf.volumes.volume import iter_records, read_header, try_flock
 
 def read_own_header(fd, number):
     """
-    :returns: the VolumeHeader of a volume
+    Return the VolumeHeader of a volume.
+
     :raises FormatError: if it has none, or that of another
     """
     header = read_header(fd)
@@ -41,6 +42,8 @@ def read_own_header(fd, number):
 
 def compare_state(number, state, count, type_=None, end=None):
     """
+    Compare what the index counts in a volume with its entries.
+
     :param state: the VolumeState that the index has, or None
     :param count: the Count of its entries
     :param type_: of the volume, if it is there
@@ -96,7 +99,7 @@ class VolumeCheck:
         self.dead = None
 
     def run(self):
-        """:returns: an iterator of Findings"""
+        """Return an iterator of Findings."""
         if not self.free:
             self.check.totals.in_use.append(self.number)
         header_finding = self._read_header()
@@ -106,14 +109,14 @@ class VolumeCheck:
             self.header and aligned(self.end, self.header.alignment))
         if header_finding:
             yield header_finding
-        for offset, entries in self.check.places.volume(self.number):
+        for offset, entries in self.check.order.volume(self.number):
             yield from self._advance(offset)
             yield from self._look_at(offset, entries)
             self.check.progress.step(len(entries))
         yield from self._advance(self.end)
 
     def _read_header(self):
-        """:returns: a Finding about the header, or None"""
+        """Read or make the header; return a Finding about it, or None."""
         try:
             self.header = read_own_header(self.fd, self.number)
             detail = 'the volume was set aside, and is sound'
@@ -132,7 +135,7 @@ class VolumeCheck:
         return Finding(Kind.LOST_VOLUME, self.number, 0, detail=detail)
 
     def _make_header(self):
-        for offset, entries in self.check.places.volume(self.number):
+        for offset, entries in self.check.order.volume(self.number):
             entry = entries[0]
             found = entry.location and self._probe(offset).found
             if found and found.header.hash == entry.hash:

@@ -40,7 +40,11 @@ _native_sleep = patcher.original('time').sleep
 
 
 def check_path(path):
-    """:raises ValueError: if Linux does not take the path for a socket"""
+    """
+    Check that Linux takes a path for a socket.
+
+    :raises ValueError: if it is too long
+    """
     length = len(os.fsencode(path))
     if length > MAX_PATH:
         raise ValueError('the path of the socket %s has %d bytes; Linux '
@@ -49,9 +53,10 @@ def check_path(path):
 
 def in_main_thread():
     """
-    :returns: whether this is the thread that runs eventlet's hub; on Linux
-        the main thread is the one that has the number of the process, also
-        after a fork
+    Return whether this is the thread that runs eventlet's hub.
+
+    On Linux the main thread is the one that has the number of the process,
+    also after a fork.
     """
     return _threading.get_native_id() == os.getpid()
 
@@ -72,7 +77,11 @@ class Breaker:
         self._closed_until = None
 
     def admits(self):
-        """:returns: whether a call may be made; if so, it is the probe"""
+        """
+        Return whether a call may be made now.
+
+        If calls are being refused, the one that is let through is the probe.
+        """
         if self._closed_until is None:
             return True
         now = self._clock()
@@ -110,6 +119,8 @@ class _Pool:
     @contextmanager
     def connection(self, deadline):
         """
+        Lend a connection that nobody else uses meanwhile.
+
         :param deadline: in the time of time.monotonic
         :returns: a context with a UnaryConnection that nobody else uses
         :raises OSError: if there is none; socket.timeout at the deadline
@@ -210,6 +221,8 @@ class Channel:
 
     def call(self, method, message):
         """
+        Make a call, and wait for its reply.
+
         :param method: its path, such as b'/package.Service/Method'
         :param message: the bytes of the request
         :returns: the bytes of the reply

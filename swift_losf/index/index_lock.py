@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Having the index of a device and policy to oneself: index.lock.
+Locks the index of a device and policy for one process: index.lock.
 """
 
 import contextlib
@@ -19,25 +19,23 @@ class ServerError(Exception):
 
 
 @dataclass(frozen=True)
-class Hold:
+class IndexLock:
     """
-    The lock of an index.
+    A held lock of an index, and what comes with it.
 
     :param layout: the Layout that it is found by
     :param fd: of index.lock
-    :param own: a Layout that leads to the volumes of this device even when it
-        has been unmounted, or another mounted in its place
+    :param pinned: a Layout that leads to the volumes of this device even
+        when it has been unmounted, or another mounted in its place
     :param ballasts: the Ballasts of the filesystems
     """
     layout: Layout
     fd: int
-    own: Layout
+    pinned: Layout
     ballasts: list
 
     def is_in_place(self):
-        """
-        :returns: whether the device is still where it was found
-        """
+        """Return whether the device is still where it was found."""
         try:
             return os.path.samestat(os.fstat(self.fd),
                                     os.stat(self.layout.lock))
@@ -47,6 +45,8 @@ class Hold:
 
 def check_device(path, mount_check):
     """
+    Check that a device is there.
+
     :raises ServerError: if there is no device, or a mere directory where one
         has to be mounted
     """
@@ -63,7 +63,7 @@ def locked(layout, mount_check=False):
     """
     Hold index.lock, with room to work even if the disk is full.
 
-    Yields the Hold.
+    Yields the IndexLock.
 
     :param layout: a Layout
     :param mount_check: whether the device has to be mounted
@@ -88,5 +88,5 @@ def locked(layout, mount_check=False):
         check_filesystem(layout.volumes)
         device = os.open(layout.device_path, os.O_RDONLY | os.O_DIRECTORY)
         at_end.callback(os.close, device)
-        yield Hold(layout, fd, Layout(opened_path(device),
-                                      layout.policy_index), ballasts)
+        yield IndexLock(layout, fd, Layout(
+            opened_path(device), layout.policy_index), ballasts)

@@ -25,8 +25,9 @@ _MASK_DELTA = 0xa282ead8
 
 def is_torn(path):
     """
-    :param path: the directory of a LevelDB that nobody has open
-    :returns: whether its logs have no damage that is older than a sync
+    Return whether the logs of a LevelDB have no damage older than a sync.
+
+    :param path: the directory of the LevelDB, which nobody has open
     """
     damaged = False
     for name in sorted(os.listdir(path)):
@@ -42,7 +43,7 @@ def is_torn(path):
 
 
 def _batches(log):
-    """:returns: an iterator of batches, and None for whatever is none"""
+    """Return an iterator of batches, with None for what is no batch."""
     batch = None
     while block := log.read(_BLOCK):
         for kind, payload in _fragments(block):

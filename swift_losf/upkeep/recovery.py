@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-What an index server does before it serves: FORMAT.md, "Recovery".
+Recovers an index before it is served: FORMAT.md, "Recovery".
 
 The steps are numbered there. Each may be interrupted and done again.
 """
@@ -28,8 +28,8 @@ from swift_losf.format.ranges import Ranges
 from swift_losf.index.db import fsync
 from swift_losf.index.index import Index
 from swift_losf.index.leveldb_log import is_torn
-from swift_losf.upkeep.header_restore import mend_header
-from swift_losf.volumes.gaps import bury_gaps, cut_records
+from swift_losf.upkeep.header_restore import restore_header
+from swift_losf.volumes.gaps import reclaim_gaps, subtract_records
 from swift_losf.volumes.volume import (
     iter_records,
     pread,
@@ -97,9 +97,11 @@ def _open_torn(layout):
 
 def is_lost(error):
     """
-    :param error: that ended an index server
-    :returns: whether the index cannot be used again; a full disk or a lock,
-        for one, says nothing against what is in it
+    Return whether an index cannot be used again after an error.
+
+    A full disk or a lock, for one, says nothing against what is in the index.
+
+    :param error: the exception that ended an index server
     """
     if isinstance(error, plyvel.IOError):
         return any(os.strerror(number) in str(error)
@@ -109,7 +111,7 @@ def is_lost(error):
 
 def set_aside(layout, reason):
     """
-    Put an index aside, so that the next is made anew.
+    Rename an index, so that a new one is made from the volumes.
 
     :param reason: why: an exception, or a text
     """
@@ -122,6 +124,8 @@ def set_aside(layout, reason):
 
 class Recovery:
     """
+    Brings an index up to date with its volumes.
+
     :param layout: a Layout
     :param index: the Index, which nobody else uses yet
     :param progress: called with a few words on what is being done
@@ -134,17 +138,17 @@ class Recovery:
         self._gaps = {}
 
     def run(self):
-        """Steps 3 to 7."""
+        """Do the steps 3 to 7."""
         numbers = self._list_volumes()
         for done, number in enumerate(numbers, 1):
             self.progress('volume %d of %d, %d files recovered' % (
-                done, len(numbers), self.index.recovered))
+                done, len(numbers), self.index.adopter.recovered))
             self._recover_volume(number)
         self.progress('gaps')
-        bury_gaps(self.layout, self.index, self._gaps)
+        reclaim_gaps(self.layout, self.index, self._gaps)
         self.index.sync()
         self.progress('partitions')
-        for partition in self.index.list_partitions():
+        for partition in self.index.reader.list_partitions():
             os.makedirs(self.layout.partition(partition), exist_ok=True)
 
     def _list_volumes(self):
@@ -166,14 +170,16 @@ class Recovery:
             os.close(fd)
 
     def _header(self, number, fd, free):
-        """:returns: that of a volume, or None: it has none, or is put aside"""
+        """
+        Return the volume's header, or None if it has none or was set aside.
+        """
         try:
             header = read_header(fd)
             expect('the number in the header', header.number, number,
                    header.number == number)
             return header
         except FormatError as err:
-            header = mend_header(self.layout, self.index, number, fd) \
+            header = restore_header(self.layout, self.index, number, fd) \
                 if free else None
             if header:
                 logger.warning('%s: its header was damaged, and is written '
@@ -201,7 +207,7 @@ class Recovery:
         batch, gaps = [], Ranges()
         if start < end:
             gaps.add(start, end)
-        for found in cut_records(gaps, header, iter_records(
+        for found in subtract_records(gaps, header, iter_records(
                 fd, header, start, end, _log_damage(header))):
             batch.append(found)
             if len(batch) == BATCH:
@@ -236,21 +242,22 @@ class Recovery:
         for partition, numbers in suffixes.items():
             invalidate(self.layout, partition, numbers)
         for found in new:
-            self.index.adopt(found.header, _name(found), found.location,
-                             self._written)
-        self.progress('%d files recovered' % self.index.recovered)
+            self.index.adopter.adopt(found.header, _name(found),
+                                     found.location, self._written)
+        self.progress('%d files recovered' % self.index.adopter.recovered)
 
     def _is_new(self, found):
         header, location = found.header, found.location
-        if self.index.is_dead(location):
+        if self.index.reclaim.has(location):
             return False
-        if not self.index.is_entered(header.partition, header.hash, location):
+        reader, of_hash = self.index.reader, (header.partition, header.hash)
+        if not reader.is_entered(*of_hash, location):
             return True
-        return header.quarantined and location in self.index.files(
-            header.partition, header.hash).values()
+        return header.quarantined and location in reader.files(
+            *of_hash).values()
 
     def _written(self, location):
-        """:returns: when a record was written; -1 if it is none any more"""
+        """Return when a record was written, ns; -1 if it is none any more."""
         try:
             fd = os.open(self.layout.volume(location.volume), os.O_RDONLY)
         except FileNotFoundError:

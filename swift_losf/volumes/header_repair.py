@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Making the header of a volume anew from one of its records.
+Makes the header of a volume anew from one of its records.
 
 All that is not known elsewhere is the salt. A record's tag is the CRC of the
 salt and of its offset, and a CRC is linear: bit by bit, the tag tells what
@@ -18,8 +18,9 @@ _BITS = 32
 
 def _solve(function, value):
     """
+    Return the argument for which a function gives a value.
+
     :param function: of 32 bits to 32 bits; affine over GF(2), and one to one
-    :returns: the argument for which it gives value
     """
     zero = function(0)
     pivots = {}
@@ -43,9 +44,10 @@ def _reduce(pivots, image, argument):
 
 def find_salt(tag, offset):
     """
+    Return a salt with which VolumeHeader.tag gives a record's tag.
+
     :param tag: of a record
     :param offset: of the same
-    :returns: 8 bytes, with which VolumeHeader.tag gives that tag
     """
     place = offset.to_bytes(8, 'little')
     state = _solve(lambda crc: extend(crc, place), tag)
@@ -57,12 +59,13 @@ def find_salt(tag, offset):
 
 def make_header(layout, number, volume_type, created, found):
     """
+    Return a VolumeHeader under which a record is one of the volume's.
+
     :param layout: a Layout
     :param number: of the volume
     :param volume_type: a VolumeType
     :param created: Unix time, ns
     :param found: a Found record of the volume
-    :returns: a VolumeHeader with which that record is one of the volume's
     """
     return VolumeHeader(number, volume_type, layout.policy_index, created,
                         find_salt(found.header.tag, found.location.offset))

@@ -69,14 +69,17 @@ class Pending:
         self.location = location
 
     def watermark(self):
-        """:returns: what the record has to be registered with"""
+        """Return the watermark that the record has to be registered with."""
         return self._pool.watermark(self._held, self.location.offset)
 
     def is_in_place(self, path):
         """
+        Return whether the record is in the volume that is there now.
+
+        If not, another device has been mounted, and no volume from before is
+        used again.
+
         :param path: of the volume
-        :returns: whether the record is in what is there now; if not, another
-            device has been mounted, and no volume of before is used again
         """
         try:
             there = os.path.samestat(os.fstat(self._held.volume.fd),
@@ -89,6 +92,8 @@ class Pending:
 
     def done(self):
         """
+        End it: the volume need not stay locked for this record.
+
         REQUIRES: the registration has been answered or given up, and is not
         tried again.
         """
@@ -122,7 +127,8 @@ class VolumePool:
 
     def take(self):
         """
-        :returns: a HeldVolume that nobody else uses; release it
+        Give the caller a volume that nobody else uses.
+
         :raises OSError: if there is none and none can be made
         """
         with self._lock:
@@ -151,10 +157,7 @@ class VolumePool:
             _sleep(_LOOK)
 
     def _find(self):
-        """
-        :returns: a volume that no process uses, or None, and how many there
-            are that some process uses
-        """
+        """Look for a volume that no process uses."""
         open_ones = 0
         for number in self._numbers():
             if number in self._held or number in self._unfit:
@@ -204,7 +207,7 @@ class VolumePool:
                       self._layout.volumes)
 
     def release(self, held):
-        """Let others have it."""
+        """Let others have a volume that take gave."""
         with self._lock:
             held.used = False
             held.left = time.monotonic()
@@ -212,7 +215,7 @@ class VolumePool:
 
     def abandon(self, held):
         """
-        Never use it again. Its user releases it.
+        Never use a volume again. Its user releases it.
 
         :param held: a volume whose end is in an unknown state
         """
@@ -220,7 +223,7 @@ class VolumePool:
         self._unfit.add(held.number)
 
     def abandon_all(self):
-        """Never use those again that are locked now."""
+        """Never use again the volumes that are locked now."""
         with self._lock:
             for held in self._held.values():
                 held.broken = True
@@ -298,7 +301,7 @@ class VolumePool:
 
     def close(self, inherited=False):
         """
-        Close all, in use or not.
+        Close all volumes, in use or not.
 
         :param inherited: whether they are another process's
         """

@@ -2,7 +2,7 @@
 """
 A volume that is open for appending. FORMAT.md, "Volumes".
 
-Nothing here decides which volume is used for what: pool.py does.
+Nothing here decides which volume is used for what: volume_pool.py does.
 """
 
 import fcntl
@@ -160,6 +160,8 @@ class WritableVolume:
 
     def write_at(self, buffers, offset):
         """
+        Write bytes at an offset.
+
         :param buffers: of bytes, written one after the other
         :raises OSError: if not all of them could be written
         """
@@ -196,5 +198,5 @@ class WritableVolume:
             self.close()
 
     def close(self):
-        """Unlock it too."""
+        """Close the volume, and unlock it."""
         os.close(self.fd)

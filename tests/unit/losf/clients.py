@@ -16,7 +16,7 @@ import grpc
 from swift.common.concurrency import Timeout, sleep, spawn
 
 from swift_losf.errors import IndexUnavailable
-from swift_losf.format.keys import Location
+from swift_losf.format.values import Location
 from swift_losf.index.index_client import IndexClient
 from swift_losf.index.index_service import IndexService
 from tests.waiting import stop

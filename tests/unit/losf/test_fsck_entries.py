@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from swift_losf.format import keys
 from swift_losf.format.header import HEADER_LENGTH
-from swift_losf.format.keys import Location
+from swift_losf.format.values import Location, VolumeState
 from swift_losf.upkeep.recovery import recover
 from swift_losf.volumes.volume import mark_quarantined
 from swift_losf.volumes.writable import WritableVolume
@@ -27,7 +27,7 @@ class TestEntries(MendTest):
         before = self.listed()
         for hash_ in HASHES[1:3]:
             with self.changed() as change:
-                change.leave(self.key(hash_), self.files[hash_])
+                change.remove_file(self.key(hash_), self.files[hash_])
         self.assertEqual(
             [self.files[hash_].length for hash_ in HASHES[1:3]],
             [line['length'] for line in self.run_fsck('check')[1][:-1]])
@@ -55,7 +55,7 @@ class TestEntries(MendTest):
 
     def test_entries_of_a_volume_that_is_gone_are_dropped(self):
         with self.changed() as change:
-            change.bury(Location(2, 8192, 10, 10, 10))
+            change.reclaim(Location(2, 8192, 10, 10, 10))
         os.unlink(self.layout.volume(2))
         expected = self.listed()
         del expected[HASH, TOMBSTONE]
@@ -101,10 +101,10 @@ class TestEntries(MendTest):
         before = self.bytes_at(self.files[HASHES[1]])
         inside = Location(1, self.files[HASHES[1]].offset + 512, 10, 20, 21)
         with self.changed() as change:
-            change.enter(self.key(b'x' * 16), inside)
-            change.quarantine(keys.quarantine_key(
+            change.add_file(self.key(b'x' * 16), inside)
+            change.add_quarantined(keys.quarantine_key(
                 PARTITION, b'y' * 16, NAME, inside), inside)
-            change.bury(inside)
+            change.reclaim(inside)
         self.assert_mended('inside', 'inside', 'inside')
         self.assertEqual(expected, self.listed())
         self.assertEqual(before, self.bytes_at(self.files[HASHES[1]]))
@@ -113,8 +113,8 @@ class TestEntries(MendTest):
         expected = self.listed()
         place = self.files[HASHES[1]]
         with self.changed() as change:
-            change.leave(self.key(HASHES[1]), place)
-            change.enter(self.key(b'x' * 16), Location(
+            change.remove_file(self.key(HASHES[1]), place)
+            change.add_file(self.key(b'x' * 16), Location(
                 1, place.offset + 512, 10, 20, 21))
         self.assert_mended('missing', 'inside')
         self.assertEqual(expected, self.listed())
@@ -123,8 +123,8 @@ class TestEntries(MendTest):
         expected = self.listed()
         place = self.files[HASHES[1]]
         with self.changed() as change:
-            change.leave(self.key(HASHES[1]), place)
-            change.enter(self.key(HASHES[1]), Location(
+            change.remove_file(self.key(HASHES[1]), place)
+            change.add_file(self.key(HASHES[1]), Location(
                 1, place.offset, place.data_length - 1,
                 place.metadata_length, place.name_length))
         self.assert_mended('other-record', 'missing')
@@ -137,7 +137,7 @@ class TestEntries(MendTest):
         forged = self.write(hash_=b'x' * 16)
         self.release(1)
         with self.changed() as change:
-            change.enter(self.key(b'x' * 16), forged)
+            change.add_file(self.key(b'x' * 16), forged)
         self.assert_mended('damaged')
         self.assertEqual(expected, self.listed())
         self.assertEqual(b'\0', self.bytes_at(forged)[10:11])
@@ -146,7 +146,7 @@ class TestEntries(MendTest):
         expected = self.listed()
         place = self.files[HASHES[1]]
         with self.changed() as change:
-            change.enter(self.key(b'x' * 16), place)
+            change.add_file(self.key(b'x' * 16), place)
         self.assert_mended('other-record')
         self.assertEqual(expected, self.listed())
 
@@ -154,15 +154,15 @@ class TestEntries(MendTest):
         expected = self.listed()
         place = self.files[HASHES[1]]
         with self.changed() as change:
-            change.leave(self.key(HASHES[1]), place)
-            change.enter(self.key(b'x' * 16), place)
+            change.remove_file(self.key(HASHES[1]), place)
+            change.add_file(self.key(b'x' * 16), place)
         self.assert_mended('other-record', 'missing')
         self.assertEqual(expected, self.listed())
 
     def test_a_file_that_is_dead_too_stays(self):
         expected = self.listed()
         with self.changed() as change:
-            change.bury(self.files[HASHES[1]])
+            change.reclaim(self.files[HASHES[1]])
         self.assert_mended('twice')
         self.assertEqual(expected, self.listed())
 
@@ -170,17 +170,17 @@ class TestEntries(MendTest):
         expected = self.listed()
         place = self.files[HASHES[1]]
         with self.changed() as change:
-            change.enter(keys.file_key(9, HASHES[1], NAME), place)
+            change.add_file(keys.file_key(9, HASHES[1], NAME), place)
         self.assert_mended('twice')
         self.assertEqual(expected, self.listed())
         with self.index() as index:
-            self.assertEqual([PARTITION], index.list_partitions())
+            self.assertEqual([PARTITION], index.reader.list_partitions())
 
     def test_a_file_that_is_in_quarantine_too_stays_there(self):
         place = self.files[HASHES[1]]
         mark_quarantined(self.layout, place)
         with self.changed() as change:
-            change.quarantine(keys.quarantine_key(
+            change.add_quarantined(keys.quarantine_key(
                 PARTITION, HASHES[1], NAME, place), place)
         self.assert_mended('twice')
         self.assertNotIn((HASHES[1], NAME), self.listed())
@@ -197,7 +197,7 @@ class TestEntries(MendTest):
         place = self.files[HASHES[1]]
         mark_quarantined(self.layout, place)
         with self.changed() as change:
-            change.leave(self.key(HASHES[1]), place)
+            change.remove_file(self.key(HASHES[1]), place)
         self.assert_mended('missing')
         self.assertNotIn((HASHES[1], NAME), self.listed())
         self.assertEqual([(HASHES[1], NAME, place)], self.in_quarantine())
@@ -214,8 +214,8 @@ class TestEntries(MendTest):
         with self.index() as index:
             expected = index.list_volumes()
         with self.changed() as change:
-            change.put_volume(1, keys.VolumeState(2, 2 ** 40, 2 ** 40))
-            change.put_volume(2, keys.VolumeState(2, 4096, 4096, 9, 9, 9))
+            change.put_volume(1, VolumeState(2, 2 ** 40, 2 ** 40))
+            change.put_volume(2, VolumeState(2, 4096, 4096, 9, 9, 9))
         self.assert_mended('statistics', 'statistics')
         with self.index() as index:
             for (number, old), (_, new) in zip(expected,
@@ -229,7 +229,7 @@ class TestEntries(MendTest):
         gone = self.files[HASHES[2]]
         self.overwrite(1, gone.offset, bytes(gone.length))
         with self.changed() as change:
-            change.put_volume(1, keys.VolumeState(1, 4096, 4096))
+            change.put_volume(1, VolumeState(1, 4096, 4096))
         self.assert_mended('statistics', 'no-record')
 
     def test_an_entry_that_cannot_be_read_is_dropped(self):

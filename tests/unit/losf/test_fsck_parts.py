@@ -7,7 +7,7 @@ import random
 import unittest
 
 from swift_losf.format.header import VolumeHeader, VolumeType
-from swift_losf.fsck.entry_order import Places
+from swift_losf.fsck.entry_order import EntryOrder
 from swift_losf.fsck.progress import LOG_INTERVAL, Progress
 from swift_losf.volumes.header_repair import find_salt
 from tests.unit.losf.fsck_world import FsckTest
@@ -31,21 +31,21 @@ class TestSalt(unittest.TestCase):
 class TestPlaces(FsckTest):
 
     def test_entries_come_by_volume_and_offset(self):
-        with self.index() as index, Places.temporary(self.device) as places:
-            self.assertEqual([], list(places.fill(
+        with self.index() as index, EntryOrder.temporary(self.device) as order:
+            self.assertEqual([], list(order.fill(
                 index.db, Progress(io.StringIO()))))
             seen = [(offset, [each.letter for each in entries])
-                    for offset, entries in places.volume(1)]
+                    for offset, entries in order.volume(1)]
             self.assertEqual(sorted(
                 [(each.offset, [b'o']) for each in self.files.values()]
                 + [(self.removed.offset, [b'd']),
                    (self.last.offset, [b'o'])]), seen)
             for number, state in index.list_volumes():
-                count = places.counts[number]
+                count = order.counts[number]
                 self.assertEqual(
                     (state.files, state.bytes, state.dead_bytes),
                     (count.files, count.bytes, count.dead_bytes))
-            self.assertEqual(8, places.entries)
+            self.assertEqual(8, order.entries)
             self.assertEqual(1, len([name for name in os.listdir(self.device)
                                      if 'fsck' in name]))
         self.assertEqual(['losf'], os.listdir(self.device))

@@ -54,7 +54,7 @@ class TestDamagedHeaders(RecoveryTest):
             header.number, header.type, header.policy))
         self.assertEqual(
             {**self.locations, '1700000000.00009.data': self.unregistered},
-            dict(index.list_hash(PARTITION, HASH)))
+            dict(index.reader.list_hash(PARTITION, HASH)))
         index.close()
 
     def test_one_bit_anywhere_is_mended_and_all_files_are_there(self):

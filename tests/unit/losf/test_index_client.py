@@ -9,7 +9,7 @@ from unittest import mock
 
 from swift.common.concurrency import GreenPile, Timeout, tpool
 
-from swift_losf.format.keys import Location
+from swift_losf.format.values import Location
 from swift_losf.index import channel as index_channel
 from swift_losf.index import grpc_reply, grpc_unary
 from swift_losf.index.channel import MAX_CONNECTIONS

@@ -28,7 +28,7 @@ from swift_losf.daemon.index_server import (
 from swift_losf.format.header import FormatError
 from swift_losf.format.layout import Layout
 from swift_losf.index import index_pb2 as pb
-from swift_losf.index.index import Index
+from swift_losf.index.entry_reader import EntryReader
 from swift_losf.volumes import space
 from tests.unit.losf.index_world import HASH, NAME, PARTITION, IndexTest
 
@@ -111,7 +111,7 @@ class TestProcess(ServerTest):
         process.send_signal(signal.SIGTERM)
         self.assertEqual(0, process.wait(30))
         self.assertFalse(os.path.exists(self.layout.socket))
-        self.assertEqual(NAME, self.open_index().list_hash(
+        self.assertEqual(NAME, self.open_index().reader.list_hash(
             PARTITION, HASH)[0][0])
 
     def test_a_killed_server_is_replaced_by_the_next(self):
@@ -210,7 +210,7 @@ class TestServer(ServerTest):
         self.register(location)
         self.call('Remove', pb.RemoveRequest(partition=PARTITION, hash=HASH))
         codes = grpc.StatusCode
-        with mock.patch.object(self.server.service.index, 'is_dead',
+        with mock.patch.object(self.server.service.index.reclaim, 'has',
                                lambda _: True):
             self.assert_refused(codes.FAILED_PRECONDITION, 'been removed',
                                 self.register, location)
@@ -254,7 +254,7 @@ class TestServer(ServerTest):
 
     def fail_with(self, error, code=grpc.StatusCode.UNAVAILABLE):
         self.start_and_wait()
-        with mock.patch.object(Index, 'files', side_effect=error), \
+        with mock.patch.object(EntryReader, 'files', side_effect=error), \
                 self.assertLogs(index_server.logger, 'ERROR') as logs:
             self.assert_refused(code, 'the index server ends: ',
                                 self.list_hash)
@@ -288,7 +288,7 @@ class TestServer(ServerTest):
             return []
 
         with mock.patch.object(index_server, 'MAX_CALLS', 1), \
-                mock.patch.object(Index, 'list_hash', wait):
+                mock.patch.object(EntryReader, 'list_hash', wait):
             self.start_and_wait()
             waiting = self.call.channel.unary_unary(
                 '/losf.Index/ListHash').future(b'')
@@ -308,7 +308,7 @@ class TestServer(ServerTest):
     def test_calls_under_way_are_answered_and_no_others_begun(self):
         going_on, begun = threading.Event(), threading.Event()
         self.addCleanup(going_on.set)
-        real = Index.list_hash
+        real = EntryReader.list_hash
 
         def wait(*args):
             begun.set()
@@ -317,7 +317,7 @@ class TestServer(ServerTest):
 
         self.start_and_wait()
         self.register(self.write())
-        with mock.patch.object(Index, 'list_hash', wait):
+        with mock.patch.object(EntryReader, 'list_hash', wait):
             waiting = self.call.channel.unary_unary(
                 '/losf.Index/ListHash').future(pb.HashRequest(
                     partition=PARTITION, hash=HASH).SerializeToString())
@@ -342,7 +342,7 @@ class TestServer(ServerTest):
             return []
 
         self.start_and_wait()
-        with mock.patch.object(Index, 'list_hash', wait), \
+        with mock.patch.object(EntryReader, 'list_hash', wait), \
                 mock.patch.object(index_server, 'GRACE', 0.1):
             waiting = self.call.channel.unary_unary(
                 '/losf.Index/ListHash').future(b'')

@@ -266,7 +266,7 @@ class TestQuarantine(KVTest):
     def test_no_index_no_quarantine_on_a_guess(self):
         self.write(b'x', 1)
         self.diskfile().write_metadata({'X-Timestamp': '0000000002.00000'})
-        with mock.patch.object(self.manager, '_read',
+        with mock.patch.object(self.manager.files, '_read',
                                side_effect=IndexUnavailable('away')):
             with self.assertRaises(IndexUnavailable):
                 self.diskfile().open()

@@ -14,8 +14,8 @@ from swift.common import storage_policy
 
 from swift_losf.daemon import status
 from swift_losf.daemon.status import Limits, Seen, Severity, State, judge
-from swift_losf.format.keys import Statistics
 from swift_losf.format.layout import Layout
+from swift_losf.format.values import Statistics
 from tests.unit.losf.clients import serve_recovering
 from tests.unit.losf.manager_world import InProcessTestCase
 from tests.unit.sync.fixtures import node

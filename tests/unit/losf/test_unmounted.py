@@ -70,7 +70,7 @@ class TestUnmounted(IndexTest):
         index = self.recover(self.disk)
         state = index.db.volumes[1]
         self.assertEqual(state.watermark, state.checkpoint)
-        self.assertEqual([NAME], [name for name, _ in index.list_hash(
+        self.assertEqual([NAME], [name for name, _ in index.reader.list_hash(
             PARTITION, HASH)])
         self.assertEqual(0, index.statistics().recovered)
 
@@ -94,14 +94,14 @@ class TestUnmounted(IndexTest):
         self.assert_all_was_synced()
 
     def test_space_is_given_back_where_it_was(self):
-        with locked(self.layout) as hold:
+        with locked(self.layout) as lock:
             index = self.open_index()
             location = self.put(index, number=1)
             index.remove(PARTITION, HASH)
             self.assertTrue(any(self.bytes_at(location)))
             self.unmount()
             self.mount()
-            sweeper = Sweeper(hold.own, index, 1, None)
+            sweeper = Sweeper(lock.pinned, index, 1, None)
             self.assertEqual(0, sweeper.sweep())
             with open(self.disk.volume(1), 'rb') as volume:
                 volume.seek(location.offset)
