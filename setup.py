@@ -38,9 +38,11 @@ setup(
         'Operating System :: POSIX :: Linux',
         'Programming Language :: Python :: 3',
     ],
-    python_requires='>=3.9',
-    packages=find_packages(include=[
-        'swift_lightsync*', 'swift_losf*', 'tools', 'cosbench*']),
+    python_requires='>=3.10',
+    # COSBench lies with the tools, and is imported as cosbench.
+    package_dir={'cosbench': 'tools/cosbench'},
+    packages=find_packages(include=['swift_lightsync*', 'swift_losf*'])
+    + find_packages('tools', include=['cosbench*']),
     package_data={'': ['*.md', '*.proto', '*.xsd', 'static/*']},
     data_files=[
         ('share/swift-lightsync/patches',
@@ -56,7 +58,6 @@ setup(
         'inotify_simple>=2.0,<3',
         'pyeclib>=1.3.1',
         'xattr>=0.7.2',
-        'unidiff>=0.7.5,<2',
     ],
     extras_require={
         'cosbench': COSBENCH,
@@ -67,7 +68,9 @@ setup(
             # Any protoc compares index_pb2.py with index.proto.
             'grpcio-tools>=1.51,<2',
             'coverage>=7',
-            'flake8>=6',
+            'mypy>=1.8',
+            'ruff>=0.4',
+            'rich>=13',
             'hypothesis>=6.90',
             'pytest>=7.4',
             'pytest-cov>=4.1',

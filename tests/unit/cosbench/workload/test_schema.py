@@ -20,7 +20,7 @@ from tests.unit.cosbench.documents import (
     wrapped,
 )
 
-ETC = join(dirname(SCHEMA), '..', '..', 'etc', 'cosbench')
+ETC = join(dirname(SCHEMA), '..', '..', '..', 'etc', 'cosbench')
 XS = '{http://www.w3.org/2001/XMLSchema}'
 TREE = etree.parse(SCHEMA)
 VALIDATOR = etree.XMLSchema(TREE)
