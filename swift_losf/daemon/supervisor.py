@@ -16,6 +16,8 @@ import sys
 
 from swift.common.concurrency import spawn_n, subprocess
 
+from swift_lightsync.common.backoff import Backoff
+
 PR_SET_PDEATHSIG = 1
 _LINE = re.compile(r'\S+ \S+ (DEBUG|INFO|WARNING|ERROR|CRITICAL) (.*)')
 _LONGEST_LINE = 8192
@@ -56,9 +58,10 @@ class Supervised:
         self._logger = logger
         self._process = None
         self._presence = None
-        self._delay = 0
-        #: when it was started, is to be killed, or to be started: by state
-        self._since = self._kill_at = self._start_at = 0
+        self._backoff = Backoff(options.restart_delay,
+                                options.max_restart_delay)
+        #: when it was started, and when it is to be killed if it still runs
+        self._since = self._kill_at = 0
 
     @property
     def pid(self):
@@ -81,7 +84,7 @@ class Supervised:
         if not self._process:
             if presence is None:
                 self.state = State.ABSENT
-            elif now >= self._start_at:
+            elif self._backoff.may_try(now):
                 self._start(presence, now)
             else:
                 self.state = State.DELAYED
@@ -124,7 +127,7 @@ class Supervised:
             self.pid, self._process.returncode)
         self._process = None
         if asked:
-            self._delay = self._start_at = 0
+            self._backoff.succeeded()
             self.state = State.ABSENT
         else:
             self._logger.increment('index_server.death.%s' % self.name)
@@ -132,12 +135,10 @@ class Supervised:
             self._put_off(now)
 
     def _put_off(self, now):
-        options = self._options
-        if now - self._since > self._delay + options.restart_delay:
-            self._delay = 0
-        self._delay = min(2 * self._delay or options.restart_delay,
-                          options.max_restart_delay)
-        self._start_at = now + self._delay
+        lived = now - self._since
+        if lived > self._backoff.delay + self._options.restart_delay:
+            self._backoff.succeeded()
+        self._backoff.failed(now)
         self.state = State.DELAYED
 
     def _kill(self):

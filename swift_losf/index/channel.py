@@ -21,6 +21,7 @@ from contextlib import contextmanager
 from swift.common.concurrency import Semaphore, patcher, sleep
 from swift.common.concurrency import socket as green_socket
 
+from swift_lightsync.common.backoff import Backoff
 from swift_losf.errors import IndexUnavailable
 from swift_losf.index.grpc_reply import CallError, Status
 from swift_losf.index.grpc_unary import UnaryConnection
@@ -71,10 +72,9 @@ class Breaker:
     """
 
     def __init__(self, interval, patience, clock=time.monotonic):
-        self._interval = interval
+        self._backoff = Backoff(interval, interval)
         self._patience = patience
         self._clock = clock
-        self._closed_until = None
 
     def admits(self):
         """
@@ -82,21 +82,22 @@ class Breaker:
 
         If calls are being refused, the one that is let through is the probe.
         """
-        if self._closed_until is None:
+        if not self._backoff.failures:
             return True
         now = self._clock()
-        if now < self._closed_until:
+        if not self._backoff.may_try(now):
             return False
-        self._closed_until = now + self._patience
+        # Others wait until the probe has ended.
+        self._backoff.until = now + self._patience
         return True
 
     def missed(self):
-        """A call was not answered in time."""
-        self._closed_until = self._clock() + self._interval
+        """Note that a call was not answered in time."""
+        self._backoff.failed(self._clock())
 
     def answered(self):
-        """The server, or the kernel in its place, has answered."""
-        self._closed_until = None
+        """Note that the server, or the kernel in its place, has answered."""
+        self._backoff.succeeded()
 
 
 class _Pool:

@@ -16,9 +16,9 @@ from swift.common.exceptions import (
 from swift.obj import diskfile
 from swift.obj.diskfile import DiskFileManager
 
+from swift_lightsync.common.options import OptionError
 from swift_losf.diskfile.kvfile import KVDiskFileManager
 from swift_losf.errors import IndexUnavailable
-from swift_losf.options import OptionError
 from tests.unit.losf.kv_world import PARTITION, KVTest, World
 
 

@@ -5,8 +5,8 @@ import os
 import signal
 import unittest
 
+from swift_lightsync.common.options import OptionError
 from swift_losf.daemon.manager import ServerKey, kv_policies
-from swift_losf.options import OptionError
 from tests.unit.losf.manager_world import InProcessTestCase
 from tests.unit.sync.fixtures import node
 from tests.waiting import is_running, stop

@@ -4,7 +4,8 @@
 import unittest
 from dataclasses import fields
 
-from swift_losf.options import LosfOptions, ManagerOptions, OptionError
+from swift_lightsync.common.options import OptionError
+from swift_losf.options import LosfOptions, ManagerOptions
 
 SEVERAL = (LosfOptions, ManagerOptions)
 
