@@ -15,6 +15,7 @@ LOSF = [
     'hyperframe>=6.0,<7',
     'plyvel>=1.5,<2',
     'protobuf>=3.20.2,<8',
+    'rich>=13',
 ]
 
 COSBENCH = [

@@ -29,7 +29,8 @@ from swift_losf.format.layout import Layout
 from swift_losf.index.db import VersionError
 from swift_losf.index.index_lock import ServerError, locked
 from swift_losf.index.index_service import FATAL, IndexService
-from swift_losf.upkeep.recovery import is_lost, recover, set_aside
+from swift_losf.upkeep.lost_index import is_lost, set_aside
+from swift_losf.upkeep.recovery import recover
 from swift_losf.upkeep.sweeper import MAX_VOLUME_SIZE, Sweeper
 from swift_losf.volumes.space import FilesystemError
 

@@ -17,11 +17,15 @@ import json
 import os
 import sys
 from dataclasses import dataclass
+from typing import Optional
 
 from swift.common.concurrency import GreenPile
 from swift.common.exceptions import SwiftException
 from swift.common.utils import readconf
 
+from swift_lightsync.common import command
+from swift_lightsync.common.command import argument
+from swift_lightsync.common.options import number
 from swift_losf.daemon.manager import SECTION, IndexServerManager
 from swift_losf.errors import IndexUnavailable
 from swift_losf.format.layout import Layout
@@ -81,14 +85,15 @@ class Seen:
     policy: int
     state: State
     detail: str = ''
-    statistics: Statistics = None
-    free: float = None
+    statistics: Optional[Statistics] = None
+    free: Optional[float] = None
     full: bool = False
 
     def problems(self, limits):
         """Return what is wrong: a list of (Severity, text)."""
         name, severity = self.state.value
-        if severity:
+        known, free = self.statistics, self.free
+        if known is None or free is None:
             return [(severity, '%s: %s' % (name, self.detail)
                      if self.detail else name)]
         found = []
@@ -98,23 +103,23 @@ class Seen:
         for limit, severity in (
                 (limits.critical_free, Severity.CRITICAL),
                 (limits.warning_free, Severity.WARNING)):
-            if self.free < limit:
-                found.append((severity, '%.1f %% free' % self.free))
+            if free < limit:
+                found.append((severity, '%.1f %% free' % free))
                 break
-        if self.statistics.quarantined > limits.quarantined:
+        if known.quarantined > limits.quarantined:
             found.append((Severity.WARNING, '%d in quarantine'
-                          % self.statistics.quarantined))
+                          % known.quarantined))
         return found
 
     def text(self):
         """Return what there is to say, whether something is wrong or not."""
         name = self.state.value[0]
-        if not self.statistics:
+        known, free = self.statistics, self.free
+        if known is None or free is None:
             return name
-        known = self.statistics
         return ('%s, %.1f %% free, %d volumes, %d files, %d in quarantine, '
                 '%d bytes to be given back' % (
-                    name, self.free, known.volumes, known.files,
+                    name, free, known.volumes, known.files,
                     known.quarantined, known.dead_bytes))
 
     def fields(self):
@@ -223,17 +228,7 @@ def judge(found, limits):
         'LOSF %s: %s' % (worst.name, summary)] + lines
 
 
-def _percent(text):
-    value = float(text)
-    if not 0 <= value <= 100:
-        raise ValueError
-    return value
-
-
-_percent.__name__ = 'percentage from 0 to 100,'
-
-
-def _parse(argv):
+def _parser():
     parser = argparse.ArgumentParser(
         prog='swift-losf-status', description='Tell whether the index servers '
         'of this node are as they should be. Has to run as Swift\'s user, or '
@@ -241,10 +236,11 @@ def _parse(argv):
         'or it cannot be told.')
     parser.add_argument('conf_file', nargs='?', default=CONF,
                         help='object-server.conf (%(default)s)')
-    parser.add_argument('--warning-free', type=_percent, metavar='PERCENT',
+    percent = argument(number(0, 100))
+    parser.add_argument('--warning-free', type=percent, metavar='PERCENT',
                         default=Limits.warning_free, help='a warning if less '
                         'of a disk is free (%(default)s)')
-    parser.add_argument('--critical-free', type=_percent, metavar='PERCENT',
+    parser.add_argument('--critical-free', type=percent, metavar='PERCENT',
                         default=Limits.critical_free, help='critical if less '
                         'of a disk is free (%(default)s)')
     parser.add_argument('--quarantined', type=int, metavar='FILES',
@@ -252,7 +248,7 @@ def _parse(argv):
                         'has more files in quarantine (%(default)s)')
     parser.add_argument('--json', action='store_true',
                         help='print a JSON object')
-    return parser.parse_args(argv)
+    return parser
 
 
 def main(argv=None):
@@ -261,7 +257,10 @@ def main(argv=None):
 
     :returns: the exit status
     """
-    args = _parse(argv)
+    return command.run(_parser(), _report, argv)
+
+
+def _report(args):
     try:
         found = look_at_all(readconf(args.conf_file, SECTION))
         severity, document, lines = judge(found, Limits(

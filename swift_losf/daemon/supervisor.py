@@ -13,6 +13,7 @@ import os
 import re
 import signal
 import sys
+from typing import Any
 
 from swift.common.concurrency import spawn_n, subprocess
 
@@ -56,12 +57,12 @@ class Supervised:
         self._argv = argv
         self._options = options
         self._logger = logger
-        self._process = None
+        self._process: Any = None
         self._presence = None
         self._backoff = Backoff(options.restart_delay,
                                 options.max_restart_delay)
         #: when it was started, and when it is to be killed if it still runs
-        self._since = self._kill_at = 0
+        self._since = self._kill_at = 0.0
 
     @property
     def pid(self):

@@ -5,6 +5,7 @@ import errno
 import os
 from contextlib import contextmanager, suppress
 from os.path import basename, dirname, isdir
+from typing import Any
 
 from swift.common.concurrency import tpool
 from swift.common.exceptions import (
@@ -23,6 +24,9 @@ from swift_losf.volumes.ballast import is_given_up
 
 class KVWriter(diskfile.BaseDiskFileWriter):
     """Writes a file of an object into a volume."""
+
+    #: a VFileWriter while it is open
+    _fd: Any
 
     def open(self):
         if self._fd is not None:

@@ -10,11 +10,11 @@ MAX_LIMIT = 4096
 
 class Lookahead:
     """
-    The files of suffixes that are asked for in their order. The first is
-    listed alone; the more follow, the more are listed at a time.
+    Lists suffixes that are asked for in their order.
 
-    What it says of a suffix was so some time after it was made. A suffix
-    that is not behind the one before is listed anew.
+    The first is listed alone; the more follow, the more are listed at a time.
+    A listing may be as old as the Lookahead, but no older. A suffix that is
+    not behind the one before is listed anew.
 
     :param store: a Store
     :param partition: a number

@@ -7,6 +7,7 @@ Hashes are hex digits here, and suffixes their last three, as in Swift's paths.
 
 from contextlib import suppress
 from functools import partial
+from typing import Dict, List
 
 from swift.common.concurrency import tpool
 
@@ -65,7 +66,7 @@ class Store:
         first = int(suffix, 16)
         hashes, more = self.index.list_onward(partition, first, limit)
         end = suffix_of(hashes[-1][0]) if more else MAX_SUFFIX + 1
-        suffixes = {}
+        suffixes: Dict[str, Dict[str, List[str]]] = {}
         for object_hash, names in hashes:
             number = suffix_of(object_hash)
             if number < end:

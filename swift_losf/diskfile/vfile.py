@@ -28,6 +28,7 @@ from swift_losf.format.header import (
 from swift_losf.format.metadata import decode_metadata
 from swift_losf.format.name_code import durable_name
 from swift_losf.format.record import Footer
+from swift_losf.format.values import Location
 from swift_losf.volumes.volume import lock_range, pread
 
 __all__ = ['CorruptRecord', 'MissingRecord', 'VFileReader', 'VFileWriter',
@@ -74,7 +75,7 @@ class _Wanted:
     :param name: of the file
     """
     path: str
-    location: object
+    location: Location
     hash: bytes
     name: str
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Compares an index with its volumes, in the order of the volumes. Nothing is
-changed here.
+Compares an index with its volumes, in the order of the volumes.
+
+Nothing is changed here.
 """
 
 import os
@@ -17,7 +18,7 @@ from swift_losf.upkeep.recovery import BROKEN
 
 @dataclass
 class Totals:
-    """What a check has seen."""
+    """Counts of what a check has seen."""
     volumes: int = 0
     records: int = 0
     #: files in quarantine whose records are damaged, as they may be

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The commands of swift-losf-fsck, and what they print.
-"""
+"""The commands of swift-losf-fsck, and what they print."""
 
 import contextlib
 import json
@@ -13,32 +11,29 @@ from dataclasses import asdict
 
 import plyvel
 
+from swift_lightsync.common.command import Exit, UsageError
+from swift_lightsync.common.progress import Progress
 from swift_losf.format.header import FormatError
 from swift_losf.fsck.check import Check
 from swift_losf.fsck.dump import Dump, Unknown, offline, online
 from swift_losf.fsck.entry_order import EntryOrder
 from swift_losf.fsck.findings import Finding, Kind
-from swift_losf.fsck.progress import Progress
 from swift_losf.fsck.quarantine import Wanted, purge
 from swift_losf.fsck.rebuild import count_records, rebuild
 from swift_losf.fsck.repair import Repair
 from swift_losf.fsck.summary import readable, summary_text
 from swift_losf.index.index import Index
 from swift_losf.index.index_lock import ServerError, locked
-from swift_losf.upkeep.recovery import is_lost, recover
+from swift_losf.upkeep.lost_index import is_lost
+from swift_losf.upkeep.recovery import recover
 
-SOUND, FOUND = 0, 1
 #: seconds
 DAY = 86400
 
 
-class CannotRun(Exception):
-    """Why nothing could be looked at."""
-
-
 class Output:
     """
-    Lines on standard output, as text or as JSON objects.
+    Prints lines on standard output, as text or as JSON objects.
 
     :param as_json: whether JSON is wanted
     :param progress: a Progress, which makes room
@@ -76,12 +71,12 @@ def require_index_or_say(layout):
     """
     Check that there is an index.
 
-    :raises CannotRun: if there is none
+    :raises UsageError: if there is none
     """
     try:
         require_index(layout)
     except FormatError as err:
-        raise CannotRun('%s; or rebuild it' % err)
+        raise UsageError('%s; or rebuild it' % err)
 
 
 class Fsck:
@@ -97,7 +92,7 @@ class Fsck:
         self.args = args
         self.progress = Progress()
         self.output = Output(args.json, self.progress)
-        self.counts = Counter()
+        self.counts: Counter[str] = Counter()
 
     # check and repair
 
@@ -108,13 +103,13 @@ class Fsck:
             index = Index(self.layout.index)
         except (plyvel.Error, FormatError) as err:
             if not is_lost(err):
-                raise CannotRun('%s: %s' % (self.layout.index, err))
+                raise UsageError('%s: %s' % (self.layout.index, err))
             self._report(Finding(Kind.NO_INDEX, detail=str(err)), None)
-            return FOUND
+            return Exit.NOT_WELL
         with contextlib.closing(index):
             totals = self._walk(index, lambda finding: None)
             self._summarize(totals, index)
-        return FOUND if self.counts else SOUND
+        return Exit.NOT_WELL if self.counts else Exit.WELL
 
     def repair(self):
         """Put right what check finds."""
@@ -128,14 +123,15 @@ class Fsck:
             repair.finish(lambda state: self.progress.step())
             self._summarize(totals, index, mended=repair.fixed,
                             recovered=index.adopter.recovered)
-        return FOUND if sum(self.counts.values()) > repair.fixed else SOUND
+        return Exit.NOT_WELL if sum(
+            self.counts.values()) > repair.fixed else Exit.WELL
 
     def _open(self):
         try:
             return Index(self.layout.index)
         except (plyvel.Error, FormatError) as err:
             if not is_lost(err):
-                raise CannotRun('%s: %s' % (self.layout.index, err))
+                raise UsageError('%s: %s' % (self.layout.index, err))
             self._report(Finding(Kind.NO_INDEX, detail=str(err)), True)
             self.counts.clear()
             return recover(self.layout)
@@ -181,14 +177,14 @@ class Fsck:
             self.output.line('\n'.join(
                 '%s: %s' % (name, readable(value))
                 for name, value in asdict(seen).items()), **asdict(seen))
-            return SOUND
+            return Exit.WELL
         aside, statistics = rebuild(self.layout, self.progress)
         text = 'files: %d\nquarantined: %d\nvolumes: %d' % (
             statistics.files, statistics.quarantined, statistics.volumes)
         self.output.line(
             '%s\nthe index before: %s' % (text, aside or 'there was none'),
             before=aside, **vars(statistics))
-        return SOUND
+        return Exit.WELL
 
     def dump(self):
         """Show volumes, the records of one, or the files of an object."""
@@ -218,7 +214,7 @@ class Fsck:
             if purges:
                 purge(index, wanted)
         self._say_purged(tally, purges)
-        return SOUND
+        return Exit.WELL
 
     def _say_purged(self, tally, purged):
         text = 'files: %d\nbytes: %d' % (tally.files, tally.bytes)
@@ -234,7 +230,7 @@ class Fsck:
         try:
             return Index(self.layout.index)
         except (plyvel.Error, FormatError) as err:
-            raise CannotRun('%s: %s' % (self.layout.index, err))
+            raise UsageError('%s: %s' % (self.layout.index, err))
 
     def _entries(self, at_end):
         try:

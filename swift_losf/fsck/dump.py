@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Shows volumes, records and entries. Reads only.
+Shows volumes, records and entries, and changes nothing.
 
-While the index server runs, nobody else can open the index: it is asked then.
-Volumes can be read at any time.
+While the index server runs, no other process can open the index, so that the
+server is asked. Volumes can be read at any time.
 """
 
 import contextlib
@@ -11,7 +11,9 @@ import errno
 import logging
 import os
 from dataclasses import dataclass
+from typing import Any, Callable
 
+from swift_lightsync.common.command import Exit, UsageError
 from swift_losf.diskfile.vfile import read_metadata
 from swift_losf.errors import IndexUnavailable
 from swift_losf.format.header import (
@@ -25,8 +27,7 @@ from swift_losf.fsck.volume_check import read_own_header
 from swift_losf.index.index_client import IndexClient
 from swift_losf.volumes.volume import iter_records
 
-SOUND, FOUND = 0, 1
-#: of a hash, of which its partition is taken
+#: a partition is some of the first so many bits of a hash
 _BITS = 32
 
 logger = logging.getLogger(__name__)
@@ -35,21 +36,21 @@ logger = logging.getLogger(__name__)
 @dataclass(frozen=True)
 class Entries:
     """
-    What the index, or its server, tells.
+    Functions that read the entries from an index, or ask its server.
 
     :param list_hash: of (partition, hash): a list of (name, Location)
     :param list_quarantine: an iterator of (partition, hash, name, Location)
     :param list_volumes: a list of (number, files, bytes, dead bytes)
     """
-    list_hash: object
-    list_quarantine: object
-    list_volumes: object
+    list_hash: Callable[..., Any]
+    list_quarantine: Callable[..., Any]
+    list_volumes: Callable[..., Any]
 
 
 @dataclass(frozen=True)
 class Unknown:
     """
-    Entries that nobody tells.
+    There are no entries: the index cannot be asked.
 
     :param reason: why
     """
@@ -61,10 +62,6 @@ class Tally:
     """How many files were shown, and what their records take."""
     files: int = 0
     bytes: int = 0
-
-
-class NoEntries(Exception):
-    """What is to be shown is in an index that cannot be asked."""
 
 
 @contextlib.contextmanager
@@ -118,10 +115,10 @@ class Dump:
         """
         Return the Entries.
 
-        :raises NoEntries: if the index cannot be asked
+        :raises UsageError: if the index cannot be asked
         """
         if isinstance(self.entries, Unknown):
-            raise NoEntries(self.entries.reason)
+            raise UsageError(self.entries.reason)
         return self.entries
 
     def _warn(self):
@@ -141,7 +138,7 @@ class Dump:
             self._volume(number, states.get(number))
         for name in set_aside:
             self.line('%s: set aside' % name, set_aside=name)
-        return SOUND
+        return Exit.WELL
 
     def _volume(self, number, counts):
         values = {'volume': number}
@@ -172,11 +169,11 @@ class Dump:
             try:
                 header = read_own_header(fd, number)
             except FormatError:
-                return FOUND
+                return Exit.NOT_WELL
             for found in iter_records(fd, header, VOLUME_HEADER_LENGTH,
                                       os.fstat(fd).st_size, self._damaged):
                 self._record(found)
-        return SOUND
+        return Exit.WELL
 
     def _damaged(self, offset, error):
         self._show({'offset': offset, 'damaged': str(error)})
@@ -202,15 +199,15 @@ class Dump:
 
     def hash(self, hash_):
         """Show the files of an object."""
-        status = FOUND
+        status = Exit.NOT_WELL
         for partition in partitions_of(hash_):
             for name, location in self._known().list_hash(
                     partition, hash_):
-                status = SOUND
+                status = Exit.WELL
                 self._file(partition, hash_, name, location)
         if self.quarantined(Wanted(hash_)).files:
-            status = SOUND
-        if status == FOUND:
+            status = Exit.WELL
+        if status == Exit.NOT_WELL:
             self.line('hash %s: no file' % hash_.hex(), hash=hash_.hex(),
                       files=0)
         return status
@@ -223,10 +220,11 @@ class Dump:
         :returns: their Tally
         """
         tally = Tally()
-        for each in self._known().list_quarantine():
-            _, hash_, name, location = each
+        for partition, hash_, name, location in (
+                self._known().list_quarantine()):
             if wanted.has(hash_, name):
-                self._file(*each, quarantined=True)
+                self._file(partition, hash_, name, location,
+                           quarantined=True)
                 tally.files += 1
                 tally.bytes += location.length
         return tally

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The entries of an index in the order of their records.
+Sorts the entries of an index by volume and offset.
 
-An index is sorted by partition and hash; whoever walks through the volumes
-needs its entries sorted by place. They are put into a temporary LevelDB, some
-70 bytes a file, so that memory is bounded however many there are.
+An index is sorted by partition and hash, and a check walks through the
+volumes. So the entries are put into a temporary LevelDB, some 70 bytes a
+file, and memory is bounded however many there are.
 """
 
 import contextlib
@@ -13,6 +13,7 @@ import os
 import struct
 import tempfile
 from dataclasses import dataclass
+from typing import Optional
 
 import plyvel
 
@@ -46,10 +47,10 @@ class Entry:
     volume: int
     offset: int
     length: int
-    location: Location = None
-    partition: int = None
-    hash: bytes = None
-    name: str = None
+    location: Optional[Location] = None
+    partition: Optional[int] = None
+    hash: Optional[bytes] = None
+    name: Optional[str] = None
 
     @classmethod
     def unpack(cls, key, value):
@@ -63,11 +64,12 @@ class Entry:
                 place = keys.split_dead_key(key)
             except struct.error as err:
                 raise FormatError('key %s: %s' % (key.hex(), err))
-            return cls(key, *place, *unpack_varints(
-                value, 1, 'length'))
+            length, = unpack_varints(value, 1, 'length')
+            return cls(key, *place, length)
         location = Location.unpack(value)
+        partition, hash_, name = keys.split_file_key(key)
         return cls(key, *location.spot, location.length, location,
-                   *keys.split_file_key(key))
+                   partition, hash_, name)
 
     @property
     def letter(self):
@@ -80,7 +82,7 @@ class Entry:
 
 @dataclass
 class Count:
-    """What the entries of a volume add up to, as VolumeState has it."""
+    """The sums of the entries of a volume, as VolumeState has them."""
     files: int = 0
     bytes: int = 0
     dead_bytes: int = 0
@@ -129,7 +131,7 @@ class EntryOrder:
 
     def fill(self, db, progress):
         """
-        Take the entries over.
+        Take over the entries of an index.
 
         :param db: the Database of the index
         :param progress: a Progress

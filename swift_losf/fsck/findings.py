@@ -1,18 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-What swift-losf-fsck finds: its kinds, what is wrong, and what would mend it.
-"""
+"""The kinds of findings of swift-losf-fsck: what is wrong, and its remedy."""
 
 import enum
 from dataclasses import dataclass
+from typing import Any, Optional
 
 from swift_losf.format.layout import volume_name
+from swift_losf.volumes.volume import Found
 
 
 class Kind(enum.Enum):
-    """
-    The value is (name, what is wrong, what would mend it).
-    """
+    """The kinds; each value is (name, what is wrong, its remedy)."""
     NO_INDEX = (
         'no-index', 'the index cannot be read',
         'rebuild it; the index server does so, too, when it is started')
@@ -101,13 +99,13 @@ class Finding:
     :param put: what mends it: a VolumeHeader, VolumeState or a key
     """
     kind: Kind
-    volume: int = None
-    offset: int = None
-    entry: object = None
-    found: object = None
-    length: int = None
+    volume: Optional[int] = None
+    offset: Optional[int] = None
+    entry: Any = None
+    found: Optional[Found] = None
+    length: Optional[int] = None
     detail: str = ''
-    put: object = None
+    put: Any = None
 
     def fields(self):
         """Return what there is to say, a dict for JSON."""

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-What is in quarantine, and emptying it.
+Lists what is in quarantine, and empties it.
 
 A file in quarantine keeps its record, so that one can look at it. To purge it
 is to turn its `q` entry into a `d` entry: the index server gives the space
@@ -10,6 +10,7 @@ back, as it does with that of a removed file. FORMAT.md, "Removing a file".
 import math
 import re
 from dataclasses import dataclass
+from typing import Optional
 
 from swift_losf.format import keys
 
@@ -25,7 +26,7 @@ class Wanted:
     :param before: Unix time, s: the timestamp in the file's name is older;
         when a file was put into quarantine, nothing tells
     """
-    hash: bytes = None
+    hash: Optional[bytes] = None
     before: float = math.inf
 
     def has(self, hash_, name):

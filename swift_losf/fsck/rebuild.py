@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Makes an index anew from its volumes.
-"""
+"""Makes an index anew from its volumes."""
 
 import os
 from dataclasses import dataclass, field
@@ -15,13 +13,14 @@ from swift_losf.format.header import (
 from swift_losf.fsck.check import list_volumes
 from swift_losf.fsck.volume_check import read_own_header
 from swift_losf.index.index import Index
-from swift_losf.upkeep.recovery import Recovery, set_aside
+from swift_losf.upkeep.lost_index import set_aside
+from swift_losf.upkeep.recovery import Recovery
 from swift_losf.volumes.volume import iter_records
 
 
 @dataclass
 class Seen:
-    """What is in the volumes."""
+    """Counts of what is in the volumes."""
     volumes: int = 0
     records: int = 0
     quarantined: int = 0

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Puts right what a check has found. What each kind takes stands in Kind.
+Puts right what a check has found. Kind has the remedy of each finding.
 
 1. What the index counts in a volume is corrected before anything of it is
    changed: counts go up and down with each change.

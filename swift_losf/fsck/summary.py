@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-What swift-losf-fsck says at the end of a check or a repair.
-"""
+"""The summary that swift-losf-fsck prints after a check or a repair."""
 
 #: field -> what it is called; the order is that of the text
 _NAMES = {

@@ -9,6 +9,7 @@ the data. Only what no valid record covers is searched for records.
 import os
 from dataclasses import replace
 
+from swift_lightsync.common.files import try_lock
 from swift_losf.format import keys
 from swift_losf.format.header import (
     VOLUME_HEADER_LENGTH,
@@ -25,7 +26,7 @@ from swift_losf.fsck.record_state import UNREADABLE, probe
 from swift_losf.index.index import is_tombstone
 from swift_losf.volumes.header_repair import make_header
 from swift_losf.volumes.space import is_zero
-from swift_losf.volumes.volume import iter_records, read_header, try_flock
+from swift_losf.volumes.volume import iter_records, read_header
 
 
 def read_own_header(fd, number):
@@ -71,7 +72,7 @@ def compare_state(number, state, count, type_=None, end=None):
 
 class VolumeCheck:
     """
-    One volume.
+    Compares one volume with its entries, from its beginning to its end.
 
     :param check: the Check
     :param fd: of the volume
@@ -89,7 +90,7 @@ class VolumeCheck:
         self.count = count
         self.set_aside = set_aside
         self.end = os.fstat(fd).st_size
-        self.free = try_flock(fd)
+        self.free = try_lock(fd)
         self.header = None
         #: behind the last valid record, or what was searched for one
         self.scanned = VOLUME_HEADER_LENGTH
@@ -195,7 +196,7 @@ class VolumeCheck:
             yield Finding(Kind.GAP, self.number, start, length=to - start)
 
     def _cover(self, offset, length):
-        """A valid record."""
+        """Note that a range has a valid record."""
         end = offset + length
         if self.header:
             end = aligned(end, self.header.alignment)
@@ -208,7 +209,7 @@ class VolumeCheck:
         self.covered = max(self.covered, end)
 
     def _cover_softly(self, entry):
-        """What has no valid record, but is not free either."""
+        """Note that a range has no valid record, but is not free either."""
         end = entry.offset + entry.length
         if self.header:
             end = aligned(end, self.header.alignment)
@@ -281,14 +282,14 @@ class VolumeCheck:
 
 
 def _is_of(entry, found):
-    """Whether an entry is that of a record, as who reads it sees it."""
+    """Return whether a reader of an entry takes a record for its file."""
     return (entry.hash == found.header.hash
             and entry.location == found.location
             and entry.name in (found.name, durable_name(found.name)))
 
 
 def _rank(entry, found):
-    """Which of two entries of one record is to stay: the higher one."""
+    """Return the rank of an entry: of two of one record the higher stays."""
     return (entry.letter == keys.QUARANTINED,
             entry.partition == found.header.partition,
             (entry.name != found.name) == found.header.durable)

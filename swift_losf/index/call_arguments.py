@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-What the calls of the index may be given. Whatever else they are given is
-refused with the field, its value, and what is allowed.
+Checks the arguments of the calls of the index.
+
+An error names the field, its value, and what is allowed.
 """
 
 from swift_losf.format import keys

@@ -202,7 +202,7 @@ class Channel:
     def __init__(self, path, timeout, retry_interval, complain):
         check_path(path)
         self._complain = complain
-        self._complain_at = 0
+        self._complain_at = 0.0
         self.path = path
         self._timeout = timeout
         self._retry_interval = retry_interval

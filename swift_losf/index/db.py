@@ -17,6 +17,7 @@ import errno
 import os
 import threading
 from dataclasses import replace
+from typing import AbstractSet, FrozenSet, Set
 
 import plyvel
 
@@ -42,7 +43,7 @@ _MAX_REMOVALS = 100000
 
 
 class VersionError(Exception):
-    """The index has been written by another release."""
+    """Another release has written the index, in another format."""
 
 
 class Database:
@@ -67,12 +68,13 @@ class Database:
         self._sync_lock = threading.Lock()
         #: why nothing may be written any more
         self._failure = None
-        self._synced_logs = frozenset()
+        self._synced_logs: FrozenSet[str] = frozenset()
         #: batches written, and how many of them are durable
         self._written = self._synced = 0
         #: hashes of which files were removed since the last sync began, and
         #: those that it makes durable
-        self._removals, self._syncing = set(), frozenset()
+        self._removals: Set[bytes] = set()
+        self._syncing: AbstractSet[bytes] = frozenset()
         #: is set by each change that queues space to be given back
         self.reclaim_pending = threading.Event()
         try:
@@ -105,7 +107,7 @@ class Database:
 
     def scan(self, start, stop):
         """
-        The entries whose keys are from start to below stop, as they are now.
+        Read the entries with keys from start to below stop, as they are now.
 
         :returns: an iterator of (key, value), which can seek
         """
@@ -119,8 +121,10 @@ class Database:
     @contextlib.contextmanager
     def change(self):
         """
-        Yields a Change, which is written when the block is left, and not at
-        all if it raises. Nobody else changes anything meanwhile.
+        Yield a Change, which is written when the block is left.
+
+        It is not written if the block raises. No other change is made
+        meanwhile.
 
         :raises plyvel.Error: if it cannot be written, or an earlier one could
             not: LevelDB would go on behind a torn end of its log, and not
@@ -189,10 +193,12 @@ class Database:
 
     def _sync_logs(self):
         """
-        Sync LevelDB's logs. Its own sync leaves out the log before the last
-        rotation, which is not in a table yet. A log that goes away meanwhile
-        is in a table, and tables are synced. The device may be detached
-        meanwhile: the path then leads elsewhere.
+        Sync LevelDB's logs.
+
+        LevelDB's own sync leaves out the log before the last rotation, which
+        is not in a table yet. A log that disappears meanwhile is in a table,
+        and tables are synced. If the device is detached meanwhile, the path
+        leads elsewhere; the open directory does not.
         """
         directory = opened_path(self._directory)
         logs = frozenset(name for name in os.listdir(directory)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Reads what is in an index: the calls of index.proto that only list, and more.
+Lists what is in an index, for the calls of index.proto and for upkeep.
 
 Each call sees the index as it was when the call began. Suffixes and
 partitions are found by seeking from one to the next, so their number of files
@@ -8,6 +8,7 @@ does not matter.
 """
 
 from itertools import groupby
+from typing import List, Tuple
 
 from swift_losf.format import keys
 from swift_losf.format.header import HASH_LENGTH, aligned
@@ -98,7 +99,7 @@ class EntryReader:
                 suffix, last), suffix <= keys.suffix_of(after) <= last)
             start = keys.hash_range(partition, after)[1]
         limit = min(limit or PAGE, PAGE)
-        page = []
+        page: List[Tuple[bytes, List[str]]] = []
         for key, _ in self.db.scan(start, stop):
             _, hash_, name = keys.split_file_key(key)
             if not page or page[-1][0] != hash_:
@@ -147,7 +148,8 @@ class EntryReader:
         check('after', after.hex(), 'empty or what came with a page',
               after[:1] in (b'', keys.FILE))
         start, stop = keys.prefix_range(keys.FILE)
-        page, searched = [], 0
+        page: List[Tuple[int, bytes, str, Location]] = []
+        searched = 0
         for _, entries in groupby(
                 self.db.scan(after or start, stop),
                 lambda entry: keys.hash_prefix(entry[0])):

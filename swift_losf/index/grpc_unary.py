@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Unary gRPC calls over one connected socket.
+Makes unary gRPC calls over one connected socket.
 
 grpcio's own client blocks eventlet's hub, or fails in its threads; this one
 waits in the socket it is given and nowhere else, so a green socket makes it

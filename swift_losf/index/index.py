@@ -203,10 +203,12 @@ class Index:
         """Return the Statistics: what there is, and what has been done."""
         states = list(self.db.volumes.copy().values())
         return Statistics(
-            *(sum(getattr(state, field) for state in states)
-              for field in ('files', 'bytes', 'dead_bytes')),
-            self.db.quarantined, len(states), self.adopter.recovered,
-            self.reclaim.punched_bytes)
+            files=sum(state.files for state in states),
+            bytes=sum(state.bytes for state in states),
+            dead_bytes=sum(state.dead_bytes for state in states),
+            quarantined=self.db.quarantined, volumes=len(states),
+            recovered=self.adopter.recovered,
+            punched_bytes=self.reclaim.punched_bytes)
 
     def sync(self):
         """Make all durable that has been done before."""

@@ -2,12 +2,13 @@
 """
 The calls of index.proto, for Swift's processes.
 
-Values go in and come out as plain values and frozen dataclasses. A reply that
-does not fit the question is as good as none: IndexUnavailable.
+Arguments and results are plain values and frozen dataclasses. A reply that
+does not fit the question raises IndexUnavailable, as no reply does.
 """
 
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Dict, List, Tuple
 
 from google.protobuf.message import DecodeError
 
@@ -33,7 +34,7 @@ class Volume:
 
 
 class MalformedReply(Exception):
-    """A reply that cannot be the answer to the question."""
+    """A reply cannot be the answer to the question."""
 
 
 def _require(good, what):
@@ -182,7 +183,7 @@ class IndexClient:
 
     def list_onward(self, partition, suffix, limit=0):
         """
-        A page of the hashes of a suffix and of all behind it.
+        List a page of the hashes of a suffix and of all behind it.
 
         :param suffix: a number
         :param limit: most hashes wanted; 0: as many as the server likes
@@ -220,7 +221,7 @@ class IndexClient:
 
     def list_files(self, first, end, after=b''):
         """
-        A page of the files of the hashes that stand in a range of places.
+        List a page of the files of the hashes that stand in a range.
 
         :param first: (volume, offset)
         :param end: the same, behind the last
@@ -231,7 +232,8 @@ class IndexClient:
         """
         files, after = self._file_page('ListFiles', index_pb2.FilesRequest(
             first=_place(first), end=_place(end), after=after))
-        hashes, last = [], None
+        hashes: List[Tuple[int, bytes, Dict[str, Location]]] = []
+        last = None
         for partition, object_hash, name, location in files:
             if (partition, object_hash) != last:
                 last = partition, object_hash

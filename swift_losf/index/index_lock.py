@@ -4,10 +4,10 @@ Locks the index of a device and policy for one process: index.lock.
 """
 
 import contextlib
-import fcntl
 import os
 from dataclasses import dataclass
 
+from swift_lightsync.common.files import open_locked
 from swift_losf.format.layout import Layout
 from swift_losf.mounts import STUB, opened_path
 from swift_losf.volumes.ballast import Ballast
@@ -15,7 +15,7 @@ from swift_losf.volumes.space import check_filesystem
 
 
 class ServerError(Exception):
-    """Why the server cannot be started."""
+    """The index server cannot be started, for the reason that is given."""
 
 
 @dataclass(frozen=True)
@@ -73,14 +73,11 @@ def locked(layout, mount_check=False):
     check_device(layout.device_path, mount_check)
     os.makedirs(layout.volumes, exist_ok=True)
     with contextlib.ExitStack() as at_end:
-        fd = os.open(layout.lock, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC,
-                     0o600)
-        at_end.callback(os.close, fd)
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        fd = open_locked(layout.lock)
+        if fd is None:
             raise ServerError('%s: another index server holds it'
                               % layout.lock)
+        at_end.callback(os.close, fd)
         ballasts = [at_end.enter_context(contextlib.closing(Ballast(path)))
                     for path in layout.ballasts]
         for ballast in ballasts:

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Tells logs of a LevelDB that a power cut has torn from those that have rotted.
+Tells whether a power cut has torn the logs of a LevelDB, or damage has.
 
-LevelDB cannot: it refuses both, or skips what is damaged in both. What a
-power cut tears was never synced, and what comes behind it neither. So damage
-with a sync's mark behind it is something else. The format of the logs is
+LevelDB cannot tell: it refuses both, or skips what is damaged in both. What a
+power cut tears was never synced, nor was anything behind it. So damage in
+front of a sync's mark has another cause. The format of the logs is
 LevelDB's own: blocks of 32 KiB, in them fragments with a masked CRC-32C, a
 length and a type.
 """

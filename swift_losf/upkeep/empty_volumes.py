@@ -8,13 +8,15 @@ in the index, which recovery makes anew.
 """
 
 import os
+from typing import Dict
 
+from swift_lightsync.common.files import try_lock
 from swift_losf.format.header import VOLUME_HEADER_LENGTH, FormatError
 from swift_losf.format.ranges import Ranges
 from swift_losf.index.db import fsync
 from swift_losf.volumes.gaps import reclaim_gaps, subtract_records
 from swift_losf.volumes.space import is_empty
-from swift_losf.volumes.volume import iter_records, read_header, try_flock
+from swift_losf.volumes.volume import iter_records, read_header
 
 #: volumes of a type that are kept to be appended to
 KEPT = 4
@@ -42,7 +44,8 @@ class EmptyVolumes:
 
         :returns: how many were removed
         """
-        kept, removed = {}, 0
+        kept: Dict[int, int] = {}
+        removed = 0
         for number, state in self.index.list_volumes():
             if state.files or state.dead_bytes:
                 continue
@@ -68,7 +71,7 @@ class EmptyVolumes:
 
     def _remove(self, fd, number):
         """Return whether the volume was removed."""
-        if not try_flock(fd):
+        if not try_lock(fd):
             return False
         state = self.index.db.volumes[number]
         if state.files or state.dead_bytes or any(

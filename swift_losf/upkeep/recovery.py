@@ -5,14 +5,12 @@ Recovers an index before it is served: FORMAT.md, "Recovery".
 The steps are numbered there. Each may be interrupted and done again.
 """
 
-import errno
 import fcntl
 import logging
 import os
-import time
+from typing import Dict, Set
 
-import plyvel
-
+from swift_lightsync.common.files import try_lock
 from swift_losf.format import keys
 from swift_losf.format.header import (
     HEADER_LENGTH,
@@ -26,15 +24,13 @@ from swift_losf.format.layout import volume_number
 from swift_losf.format.name_code import durable_name
 from swift_losf.format.ranges import Ranges
 from swift_losf.index.db import fsync
-from swift_losf.index.index import Index
-from swift_losf.index.leveldb_log import is_torn
 from swift_losf.upkeep.header_restore import restore_header
+from swift_losf.upkeep.lost_index import open_index
 from swift_losf.volumes.gaps import reclaim_gaps, subtract_records
 from swift_losf.volumes.volume import (
     iter_records,
     pread,
     read_header,
-    try_flock,
 )
 
 BROKEN = '.broken'
@@ -60,66 +56,13 @@ def recover(layout, progress=lambda state: None):
     """
     os.makedirs(layout.volumes, exist_ok=True)
     progress('opening the index')
-    index = _open(layout)
+    index = open_index(layout)
     try:
         Recovery(layout, index, progress).run()
     except BaseException:
         index.close()
         raise
     return index
-
-
-def _open(layout):
-    try:
-        return Index(layout.index)
-    except (plyvel.Error, FormatError) as err:
-        if not is_lost(err):
-            raise
-        if is_torn(layout.index):
-            logger.warning('%s: its log was torn, what was not synced is '
-                           'scanned for: %s', layout.index, err)
-            return _open_torn(layout)
-        set_aside(layout, err)
-        return Index(layout.index)
-
-
-def _open_torn(layout):
-    try:
-        # What can be read of the logs is put into a table.
-        plyvel.DB(layout.index, paranoid_checks=False).close()
-        return Index(layout.index)
-    except (plyvel.Error, FormatError) as err:
-        if not is_lost(err):
-            raise
-        set_aside(layout, err)
-        return Index(layout.index)
-
-
-def is_lost(error):
-    """
-    Return whether an index cannot be used again after an error.
-
-    A full disk or a lock, for one, says nothing against what is in the index.
-
-    :param error: the exception that ended an index server
-    """
-    if isinstance(error, plyvel.IOError):
-        return any(os.strerror(number) in str(error)
-                   for number in (errno.ENOENT, errno.EIO))
-    return isinstance(error, (plyvel.CorruptionError, FormatError))
-
-
-def set_aside(layout, reason):
-    """
-    Rename an index, so that a new one is made from the volumes.
-
-    :param reason: why: an exception, or a text
-    """
-    aside = '%s.broken-%d' % (layout.index, time.time_ns())
-    logger.error('%s is set aside as %s, and will be made anew from the '
-                 'volumes: %s', layout.index, aside, reason)
-    os.rename(layout.index, aside)
-    fsync(os.path.dirname(layout.index))
 
 
 class Recovery:
@@ -162,7 +105,7 @@ class Recovery:
         path = self.layout.volume(number)
         fd = os.open(path, os.O_RDWR)
         try:
-            free = try_flock(fd)
+            free = try_lock(fd)
             header = self._header(number, fd, free)
             if header:
                 self._recover_records(fd, header, free)
@@ -235,7 +178,7 @@ class Recovery:
         if new:
             os.fdatasync(fd)
         # Also of those that are known: hashes.invalid is never synced.
-        suffixes = {}
+        suffixes: Dict[int, Set[int]] = {}
         for found in batch:
             suffixes.setdefault(found.header.partition, set()).add(
                 keys.suffix_of(found.header.hash))

@@ -15,6 +15,7 @@ import itertools
 import os
 import threading
 
+from swift_lightsync.common.files import try_lock
 from swift_losf.format.header import FormatError, VolumeType, aligned
 from swift_losf.format.ranges import Ranges
 from swift_losf.upkeep.empty_volumes import EmptyVolumes
@@ -24,7 +25,6 @@ from swift_losf.volumes.volume import (
     lock_range,
     punch_hole,
     read_header,
-    try_flock,
     unlock,
     unlock_range,
 )
@@ -143,7 +143,7 @@ class Sweeper(threading.Thread):
         """Punch holes, widened where no process may be writing."""
         limit = self.index.db.volumes[number].watermark
         for start, end in ranges:
-            free = end + block_size(fd) > limit and try_flock(fd)
+            free = end + block_size(fd) > limit and try_lock(fd)
             try:
                 start, end = widened(fd, start, end, None if free else limit)
                 punch_hole(fd, start, end - start)

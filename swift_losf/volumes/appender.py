@@ -11,7 +11,8 @@ import os
 
 from swift.common.concurrency import patcher
 
-from swift_losf.volumes.volume_pool import Pending, VolumePool
+from swift_losf.volumes.held_volume import Pending
+from swift_losf.volumes.volume_pool import VolumePool
 
 threading = patcher.original('threading')
 

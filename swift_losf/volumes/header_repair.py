@@ -2,12 +2,14 @@
 """
 Makes the header of a volume anew from one of its records.
 
-All that is not known elsewhere is the salt. A record's tag is the CRC of the
-salt and of its offset, and a CRC is linear: bit by bit, the tag tells what
-state the CRC was in after the salt, and that state tells a salt that leads to
-it. It is not the salt that was there, but gives every record of the volume
-the tag that it has.
+Only the salt is not known from elsewhere. A record's tag is the CRC of the
+salt and of the record's offset. A CRC is linear, so the state of the CRC after
+the salt can be computed from the tag bit by bit, and from that state a salt
+that leads to it. It need not be the salt that was there, but it gives every
+record of the volume the tag that the record has.
 """
+
+from typing import Dict, Tuple
 
 from google_crc32c import extend
 
@@ -23,7 +25,7 @@ def _solve(function, value):
     :param function: of 32 bits to 32 bits; affine over GF(2), and one to one
     """
     zero = function(0)
-    pivots = {}
+    pivots: Dict[int, Tuple[int, int]] = {}
     for bit in range(_BITS):
         image, argument = function(1 << bit) ^ zero, 1 << bit
         image, argument = _reduce(pivots, image, argument)

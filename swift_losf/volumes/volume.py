@@ -192,21 +192,8 @@ def iter_records(fd, volume_header, start, end, damaged=None):
         offset += found.location.length
 
 
-def try_flock(fd):
-    """
-    Lock a volume, as its writer does, until unlock or close.
-
-    :returns: False if another has locked it
-    """
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
-
-
 def unlock(fd):
-    """Give up what try_flock got."""
+    """Give up the lock of a volume that try_lock got."""
     fcntl.flock(fd, fcntl.LOCK_UN)
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The volumes that this process has locked, and what is outstanding in them.
+Keeps the volumes that this process has locked, and what is outstanding there.
 
 A record is outstanding from when its place is chosen until its registration
 has been answered, or given up. A volume stays locked as long as it has one:
@@ -20,6 +20,7 @@ from swift.common.concurrency import patcher
 
 from swift_losf.format.header import FormatError
 from swift_losf.format.layout import volume_number
+from swift_losf.volumes.held_volume import HeldVolume
 from swift_losf.volumes.writable import WritableVolume
 
 threading = patcher.original('threading')
@@ -35,69 +36,6 @@ _LOOK = 0.01
 ATTEMPTS = 100
 #: what reading a volume's header gives if the disk cannot: others may do
 _DAMAGED = (errno.EIO, errno.ENODATA, errno.EUCLEAN)
-
-
-class HeldVolume:
-    """
-    A volume of the pool, with one user at a time.
-
-    :param volume: a WritableVolume
-    """
-
-    def __init__(self, volume):
-        self.volume = volume
-        self.number = volume.header.number
-        self.outstanding = set()
-        self.used = True
-        self.broken = False
-        #: when its last user left it: seconds of a monotonic clock
-        self.left = 0
-
-
-class Pending:
-    """
-    A record that is durable, and not in the index yet.
-
-    :param pool: the VolumePool
-    :param held: the HeldVolume
-    :param location: the Location of the record
-    """
-
-    def __init__(self, pool, held, location):
-        self._pool = pool
-        self._held = held
-        self.location = location
-
-    def watermark(self):
-        """Return the watermark that the record has to be registered with."""
-        return self._pool.watermark(self._held, self.location.offset)
-
-    def is_in_place(self, path):
-        """
-        Return whether the record is in the volume that is there now.
-
-        If not, another device has been mounted, and no volume from before is
-        used again.
-
-        :param path: of the volume
-        """
-        try:
-            there = os.path.samestat(os.fstat(self._held.volume.fd),
-                                     os.stat(path))
-        except FileNotFoundError:
-            there = False
-        if not there:
-            self._pool.abandon_all()
-        return there
-
-    def done(self):
-        """
-        End it: the volume need not stay locked for this record.
-
-        REQUIRES: the registration has been answered or given up, and is not
-        tried again.
-        """
-        self._pool.settle(self._held, self.location.offset)
 
 
 class VolumePool:

@@ -120,8 +120,9 @@ class WritableVolume:
 
     def _free_zeros(self):
         """
-        Give back what its last writer, which was killed, had laid out. The
-        size stays: what is behind an end that was seen once is never reused.
+        Give back the zeros that a killed writer had laid out.
+
+        The size stays: no offset below it is ever written to again.
         """
         size = os.fstat(self.fd).st_size
         if size % CHUNK:

@@ -4,7 +4,6 @@
 import os
 import shutil
 import tempfile
-import time
 import unittest
 from unittest import mock
 
@@ -15,6 +14,7 @@ from swift_losf.format.values import Location
 from swift_losf.index.index import Index, is_tombstone
 from swift_losf.upkeep.recovery import recover
 from swift_losf.volumes.writable import WritableVolume
+from tests.waiting import wait_for
 
 NAME = '1700000000.00001.data'
 OTHER = '1700000000.00002.data'
@@ -127,12 +127,9 @@ class IndexTest(unittest.TestCase):
              len(index.reader.list_quarantine()[0])),
             (found.files, found.bytes, found.quarantined))
 
-    def wait_for(self, condition, seconds=30):
-        """Fail unless condition() holds within so many seconds."""
-        deadline = time.monotonic() + seconds
-        while not condition():
-            self.assertLess(time.monotonic(), deadline, 'it never held')
-            time.sleep(0.01)
+    def wait_for(self, condition):
+        """Fail unless condition() holds some time."""
+        wait_for(condition, 'it holds', 120)
 
 
 class RecoveryTest(IndexTest):

@@ -186,7 +186,3 @@ class TestLeft(unittest.TestCase):
                      ['v1'], ['v0000000001+'], ['v0000000001+x'], [1],
                      ['v0000000001\n']):
             self.assertIsNone(parse_left(left), left)
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -109,27 +109,6 @@ class TestEntries(MendTest):
         self.assertEqual(expected, self.listed())
         self.assertEqual(before, self.bytes_at(self.files[HASHES[1]]))
 
-    def test_an_entry_into_the_midst_of_a_record_without_entry(self):
-        expected = self.listed()
-        place = self.files[HASHES[1]]
-        with self.changed() as change:
-            change.remove_file(self.key(HASHES[1]), place)
-            change.add_file(self.key(b'x' * 16), Location(
-                1, place.offset + 512, 10, 20, 21))
-        self.assert_mended('missing', 'inside')
-        self.assertEqual(expected, self.listed())
-
-    def test_an_entry_with_a_wrong_length_is_made_anew(self):
-        expected = self.listed()
-        place = self.files[HASHES[1]]
-        with self.changed() as change:
-            change.remove_file(self.key(HASHES[1]), place)
-            change.add_file(self.key(HASHES[1]), Location(
-                1, place.offset, place.data_length - 1,
-                place.metadata_length, place.name_length))
-        self.assert_mended('other-record', 'missing')
-        self.assertEqual(expected, self.listed())
-
     def test_what_does_not_carry_the_tag_of_its_place_is_no_record(self):
         expected = self.listed()
         volume = self.volumes[1] = WritableVolume.take(self.layout.volume(1))
@@ -142,29 +121,34 @@ class TestEntries(MendTest):
         self.assertEqual(expected, self.listed())
         self.assertEqual(b'\0', self.bytes_at(forged)[10:11])
 
-    def test_an_entry_of_another_record_is_dropped(self):
-        expected = self.listed()
+    def test_what_contradicts_a_record_is_put_right(self):
+        key, other = self.key(HASHES[1]), self.key(b'x' * 16)
         place = self.files[HASHES[1]]
-        with self.changed() as change:
-            change.add_file(self.key(b'x' * 16), place)
-        self.assert_mended('other-record')
-        self.assertEqual(expected, self.listed())
-
-    def test_a_record_whose_entry_has_another_hash_gets_its_own(self):
-        expected = self.listed()
-        place = self.files[HASHES[1]]
-        with self.changed() as change:
-            change.remove_file(self.key(HASHES[1]), place)
-            change.add_file(self.key(b'x' * 16), place)
-        self.assert_mended('other-record', 'missing')
-        self.assertEqual(expected, self.listed())
-
-    def test_a_file_that_is_dead_too_stays(self):
-        expected = self.listed()
-        with self.changed() as change:
-            change.reclaim(self.files[HASHES[1]])
-        self.assert_mended('twice')
-        self.assertEqual(expected, self.listed())
+        for what, steps, kinds in (
+                ('into the midst of a record without entry', [
+                    ('remove_file', key, place),
+                    ('add_file', other, Location(
+                        1, place.offset + 512, 10, 20, 21))],
+                 ['missing', 'inside']),
+                ('a wrong length', [
+                    ('remove_file', key, place),
+                    ('add_file', key, Location(
+                        1, place.offset, place.data_length - 1,
+                        place.metadata_length, place.name_length))],
+                 ['other-record', 'missing']),
+                ('of another record', [('add_file', other, place)],
+                 ['other-record']),
+                ('another hash', [('remove_file', key, place),
+                                  ('add_file', other, place)],
+                 ['other-record', 'missing']),
+                ('to be given back, too', [('reclaim', place)], ['twice'])):
+            with self.subTest(what):
+                expected = self.listed()
+                with self.changed() as change:
+                    for name, *args in steps:
+                        getattr(change, name)(*args)
+                self.assert_mended(*kinds)
+                self.assertEqual(expected, self.listed())
 
     def test_a_record_under_two_partitions_stays_in_its_own(self):
         expected = self.listed()
@@ -176,6 +160,10 @@ class TestEntries(MendTest):
         with self.index() as index:
             self.assertEqual([PARTITION], index.reader.list_partitions())
 
+    def assert_only_in_quarantine(self, place):
+        self.assertNotIn((HASHES[1], NAME), self.listed())
+        self.assertEqual([(HASHES[1], NAME, place)], self.in_quarantine())
+
     def test_a_file_that_is_in_quarantine_too_stays_there(self):
         place = self.files[HASHES[1]]
         mark_quarantined(self.layout, place)
@@ -183,15 +171,13 @@ class TestEntries(MendTest):
             change.add_quarantined(keys.quarantine_key(
                 PARTITION, HASHES[1], NAME, place), place)
         self.assert_mended('twice')
-        self.assertNotIn((HASHES[1], NAME), self.listed())
-        self.assertEqual([(HASHES[1], NAME, place)], self.in_quarantine())
+        self.assert_only_in_quarantine(place)
 
     def test_what_is_marked_as_in_quarantine_is_no_file(self):
         place = self.files[HASHES[1]]
         mark_quarantined(self.layout, place)
         self.assert_mended('not-quarantined')
-        self.assertNotIn((HASHES[1], NAME), self.listed())
-        self.assertEqual([(HASHES[1], NAME, place)], self.in_quarantine())
+        self.assert_only_in_quarantine(place)
 
     def test_a_marked_record_without_entry_is_entered_in_quarantine(self):
         place = self.files[HASHES[1]]
@@ -199,8 +185,7 @@ class TestEntries(MendTest):
         with self.changed() as change:
             change.remove_file(self.key(HASHES[1]), place)
         self.assert_mended('missing')
-        self.assertNotIn((HASHES[1], NAME), self.listed())
-        self.assertEqual([(HASHES[1], NAME, place)], self.in_quarantine())
+        self.assert_only_in_quarantine(place)
 
     def test_a_file_in_quarantine_is_marked(self):
         with self.index() as index:

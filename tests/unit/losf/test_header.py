@@ -259,7 +259,3 @@ class TestMetadata(unittest.TestCase):
         for data in (b'', b'{', b'[]', b'5', b'\xff'):
             with self.assertRaisesRegex(FormatError, 'the metadata'):
                 decode_metadata(data)
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -1,13 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files of a range of places: in the index, and through its client."""
+"""The files of the hashes that stand in a range of an index."""
 
 from unittest import mock
 
-from swift_losf.errors import IndexUnavailable
-from swift_losf.format.values import Location
-from swift_losf.index import entry_reader, index_pb2
+from swift_losf.index import entry_reader
 from swift_losf.index.call_arguments import InvalidArgument
-from tests.unit.losf.clients import HASH, StubTestCase
 from tests.unit.losf.index_world import NAME, OTHER, IndexTest, location_of
 
 META = '1700000000.00003.meta'
@@ -129,43 +126,3 @@ class TestListings(IndexTest):
                 ((0, 0), (1, 2 ** 63), b'', 'offset 9223372036854775808')):
             with self.assertRaisesRegex(InvalidArgument, message):
                 self.index.reader.list_files(first, end, after)
-
-
-class TestClient(StubTestCase):
-
-    def test_hashes_are_listed_over_all_pages(self):
-        hashes = [(1, b'%016d' % number, {
-            'a': Location(1, 4096 + 512 * number, 1, 2, 3),
-            'b': Location(1, 65536 + 512 * number, 4, 5, 6)})
-            for number in range(5)]
-        for partition, hash_, files in hashes:
-            for name, location in files.items():
-                self.client.register(partition, hash_, name, location, 0)
-        found, pages, after, more = [], 0, b'', True
-        while more:
-            page, after = self.client.list_files((0, 0), END, after)
-            found += page
-            pages += 1
-            more = bool(after)
-        self.assertEqual(hashes, found)
-        self.assertEqual(3, pages)
-
-    def malformed(self, message, files, after=b'', **reply):
-        listing = index_pb2.FileListing(files=files, **reply)
-        with mock.patch.object(self.client, '_call', return_value=listing), \
-                self.assertRaisesRegex(IndexUnavailable, message):
-            self.client.list_files((2, 4096), (3, 0), after)
-
-    def file(self, hash_=HASH, **place):
-        return index_pb2.File(partition=1, hash=hash_, name='x',
-                              location=index_pb2.Location(**place))
-
-    def test_malformed_replies_are_said(self):
-        for volume, offset in ((1, 8192), (2, 0), (3, 0), (3, 4096)):
-            self.malformed('x stands elsewhere', [self.file(
-                volume=volume, offset=offset)])
-        self.malformed('a hash that is not of 16 bytes', [self.file(
-            b'x', volume=2, offset=4096)])
-        self.malformed('without a location', [index_pb2.File(
-            partition=1, hash=HASH, name='x')])
-        self.malformed('pages out of order', [], b'b', next=b'b')

@@ -3,7 +3,6 @@
 
 import os
 import signal
-import unittest
 
 from swift_lightsync.common.options import OptionError
 from swift_losf.daemon.manager import ServerKey, kv_policies
@@ -110,7 +109,3 @@ class TestManager(InProcessTestCase):
         os.kill(sda['pid'], signal.SIGCONT)
         self.assertIn('has not answered within 0.3 s',
                       self.recon()['index_servers'][0]['error'])
-
-
-if __name__ == '__main__':
-    unittest.main()

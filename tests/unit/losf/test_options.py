@@ -57,7 +57,3 @@ class TestOptions(unittest.TestCase):
                         cls.from_conf({name: value, '__file__': '/etc/o'})
                     self.assertRegex(str(caught.exception), r'^/etc/o: '
                                      r'%s = %s: \S+' % (name, value))
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -80,7 +80,7 @@ class TestUnmounted(IndexTest):
         self.unmount()
         server.send_signal(signal.SIGTERM)
         self.assertEqual((0, False), (
-            server.wait(30), 'Traceback' in server.stderr.read()))
+            server.wait(120), 'Traceback' in server.stderr.read()))
         self.assert_all_was_synced()
 
     def test_a_server_ends_by_itself_and_leaves_the_next_disk_alone(self):
@@ -88,7 +88,7 @@ class TestUnmounted(IndexTest):
         self.register()
         self.unmount()
         self.mount()
-        self.assertEqual(0, server.wait(30))
+        self.assertEqual(0, server.wait(120))
         self.assertIn('is not there any more', server.stderr.read())
         self.assertEqual(['volumes'], os.listdir(self.layout.root))
         self.assert_all_was_synced()
@@ -108,7 +108,3 @@ class TestUnmounted(IndexTest):
                 self.assertFalse(any(volume.read()))
             self.assertEqual(location.length,
                              index.statistics().punched_bytes)
-
-
-if __name__ == '__main__':
-    unittest.main()
