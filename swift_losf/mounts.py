@@ -57,6 +57,7 @@ class Devices:
         self._mounts = {}
 
     def path(self, device):
+        """Return where a device is mounted."""
         return os.path.join(self.root, device)
 
     def refresh(self):

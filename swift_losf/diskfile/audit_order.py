@@ -66,6 +66,7 @@ class HashFiles:
 
     @classmethod
     def unpack(cls, packed):
+        """Return the HashFiles that pack has coded."""
         _, _, partition, hash_ = _HEAD.unpack_from(packed)
         files, at = {}, _HEAD.size
         while at < len(packed):

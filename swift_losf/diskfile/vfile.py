@@ -80,6 +80,7 @@ class _Wanted:
     name: str
 
     def missing(self):
+        """Return the error of a record that is no longer there."""
         return MissingRecord(
             errno.ENOENT, 'there is no record at %d any more'
             % self.location.offset, self.path)
@@ -92,6 +93,7 @@ class _Wanted:
             raise self.missing()
 
     def lock(self, fd):
+        """Lock the range of the record, shared with other readers."""
         if not lock_range(fd, self.location.offset, self.location.length,
                           shared=True):
             raise self.missing()
@@ -217,10 +219,12 @@ class VFileReader:
         return self._fd
 
     def tell(self):
+        """Return the offset in the data of what is read next."""
         self.fileno()
         return self._position
 
     def seek(self, offset, whence=os.SEEK_SET):
+        """Choose what is read next, as io.IOBase.seek does."""
         self.fileno()
         base = {os.SEEK_SET: 0, os.SEEK_CUR: self._position,
                 os.SEEK_END: self.size}[whence]

@@ -73,10 +73,12 @@ class Entry:
 
     @property
     def letter(self):
+        """The first byte of the key: what the entry is of."""
         return self.key[:1]
 
     @property
     def spot(self):
+        """The volume and offset that it points to."""
         return self.volume, self.offset
 
 
@@ -89,6 +91,7 @@ class Count:
     quarantined: int = 0
 
     def add(self, entry):
+        """Count an entry."""
         if entry.letter == keys.FILE:
             self.files += 1
             self.bytes += entry.length
@@ -167,4 +170,5 @@ class EntryOrder:
             yield offset, list(group)
 
     def close(self):
+        """Close the temporary LevelDB."""
         self._db.close()

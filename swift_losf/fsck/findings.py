@@ -69,14 +69,17 @@ class Kind(enum.Enum):
 
     @property
     def label(self):
+        """The name of the kind."""
         return self.value[0]
 
     @property
     def what(self):
+        """What is wrong."""
         return self.value[1]
 
     @property
     def remedy(self):
+        """What repair does about it."""
         return self.value[2]
 
 

@@ -86,6 +86,7 @@ class UnaryConnection:
         self.usable = True
 
     def close(self):
+        """Close the connection, which is not usable any more."""
         self.usable = False
         self._sock.close()
 

@@ -86,6 +86,7 @@ class Ballast:
         self._parent = os.open(parent, os.O_RDONLY | os.O_DIRECTORY)
 
     def close(self):
+        """Close what the ballast has open; its files stay."""
         os.close(self._parent)
 
     def relieve(self):

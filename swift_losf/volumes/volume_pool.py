@@ -61,6 +61,7 @@ class VolumePool:
         self._timer = None
 
     def full(self, held):
+        """Return whether a volume gets no more records."""
         return held.volume.end >= self._options.max_volume_size
 
     def take(self):
@@ -233,6 +234,7 @@ class VolumePool:
                        default=held.volume.end)
 
     def settle(self, held, offset):
+        """Note that a record is outstanding no longer."""
         with self._lock:
             held.outstanding.discard(offset)
             self._close_some()

@@ -67,6 +67,7 @@ class WritableVolume:
         self._laid_out = self.end
 
     def align(self, offset):
+        """Return the first offset from here on where a record may begin."""
         return aligned(offset, self.header.alignment)
 
     @classmethod
@@ -179,6 +180,7 @@ class WritableVolume:
                 buffers[0] = buffers[0][count:]
 
     def sync(self):
+        """Make durable what has been written."""
         os.fdatasync(self.fd)
 
     def cut(self, offset):

@@ -39,6 +39,14 @@ class TestOtherCalls(IndexTest):
                 self.clock += 1
         return hashes
 
+    def test_space_to_be_given_back_is_said_once_it_is_written(self):
+        pending = self.index.reclaim.pending
+        with self.index.db.change() as change:
+            change.reclaim(location_of(NAME))
+            self.assertFalse(pending.is_set())
+        self.assertTrue(pending.is_set())
+        self.assertTrue(self.index.reclaim.has(location_of(NAME)))
+
     def test_only_a_tombstone_that_follows_a_removal_is_synced(self):
         with mock.patch.object(index_db, 'fsync') as fsync:
             self.fill(1, names=(NAME, TOMBSTONE, '1700000000.00004.ts'))
