@@ -10,6 +10,8 @@ from unittest import mock
 from tests.upstream import __main__ as program
 from tests.upstream import runner, subject
 
+ROOT = Path(__file__).parents[2]
+
 
 class TestSubjects(unittest.TestCase):
     def test_each_names_what_is_replaced_once(self):
@@ -30,6 +32,17 @@ class TestSubjects(unittest.TestCase):
         for name in ('lightsync', 'kv'):
             for suite in subject.load(name, 'probe').suites:
                 self.assertIn(suite, runner.SUITES['probe'])
+
+    def test_what_is_ours_is_in_modules_that_there_are(self):
+        for name in subject.names():
+            loaded = subject.load(name)
+            ours = [row.ours for row in loaded.rows] + [
+                each.name for each in loaded.privates]
+            for module in {each.partition(':')[0] for each in ours}:
+                if module.startswith(('swift_lightsync.', 'swift_losf.')):
+                    self.assertTrue(
+                        (ROOT / module.replace('.', '/')).with_suffix(
+                            '.py').exists(), module)
 
     def test_a_subject_needs_nothing_installed_to_be_read(self):
         self.assertEqual(

@@ -22,7 +22,8 @@ SUBJECT = Subject(
             'expirer', 'updater'),
     # What tests mock is meant for Swift.
     privates=tuple(Private('swift_losf.%s:os' % module) for module in (
-        'vfile', 'volumes.pool', 'volumes.volume', 'volumes.writable')),
+        'diskfile.vfile', 'volumes.held_volume', 'volumes.volume_pool',
+        'volumes.volume', 'volumes.writable')),
     content=HOSTED + 'CONTENT')
 
 PROBE = Probe(
