@@ -63,7 +63,6 @@ setup(
     extras_require={
         'cosbench': COSBENCH,
         'losf': LOSF,
-        'simulation': ['matplotlib>=3.6'],
         'test': LOSF + COSBENCH + [
             'h2>=4.1,<5',
             # Any protoc compares index_pb2.py with index.proto.
