@@ -20,7 +20,6 @@ LOSF = [
 COSBENCH = [
     'aiohttp>=3.9,<4',
     'hdrhistogram>=0.10.3,<1',
-    'lxml>=4.9',
     'uvloop>=0.19',
 ]
 
@@ -38,9 +37,11 @@ setup(
         'Operating System :: POSIX :: Linux',
         'Programming Language :: Python :: 3',
     ],
-    python_requires='>=3.9',
-    packages=find_packages(include=[
-        'swift_lightsync*', 'swift_losf*', 'tools', 'cosbench*']),
+    python_requires='>=3.10',
+    # COSBench lies with the tools, and is imported as cosbench.
+    package_dir={'cosbench': 'tools/cosbench'},
+    packages=find_packages(include=['swift_lightsync*', 'swift_losf*'])
+    + find_packages('tools', include=['cosbench*']),
     package_data={'': ['*.md', '*.proto', '*.xsd', 'static/*']},
     data_files=[
         ('share/swift-lightsync/patches',
@@ -67,8 +68,11 @@ setup(
             # What generated swift_losf/index/index_pb2.py.
             'grpcio-tools==1.85.1',
             'coverage>=7',
-            'flake8>=6',
+            'mypy>=1.8',
+            'ruff>=0.4',
+            'rich>=13',
             'hypothesis>=6.90',
+            'lxml>=4.9',
             'pytest>=7.4',
             'pytest-cov>=4.1',
             'pytest-timeout>=2.2',

@@ -22,6 +22,10 @@ class ConfigError(ValueError):
         return cls('%s=%s: must be %s' % (key, shown(value), allowed))
 
 
+class ArchiveError(Exception):
+    """An archive, or a run in it, that cannot be used."""
+
+
 @dataclass(frozen=True)
 class Problem:
     """Something about one line of a document."""

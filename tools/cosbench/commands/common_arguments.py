@@ -6,6 +6,9 @@ import logging
 import os
 import sys
 
+#: Where controllers of COSBench listened.
+CONTROLLER_PORT = 19088
+
 
 def positive(text):
     """

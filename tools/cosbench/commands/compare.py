@@ -11,10 +11,10 @@ from cosbench.reports.compare import compare
 from cosbench.reports.compare_views import as_json, as_page, as_text
 
 
-def add(commands):
-    command = commands.add_parser(
-        'compare', help='compare two runs',
-        description='Compare the operations that two runs have in common.')
+def add(name, command):
+    """Add the arguments of the command to its parser."""
+    command.description = 'Compare the operations that two runs have in ' \
+        'common.'
     for each in ('first', 'second'):
         command.add_argument(each, metavar=each.upper(), help='a result '
                              'document, or the directory of an archived run')

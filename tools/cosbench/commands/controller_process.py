@@ -19,8 +19,6 @@ from cosbench.controller.run_store import Archive
 from cosbench.controller.workload_queue import Controller, Policy
 from cosbench.driver.secret import client_tls, server_tls
 
-#: Where controllers of COSBench listened.
-PORT = 19088
 log = logging.getLogger('cosbench.controller')
 
 

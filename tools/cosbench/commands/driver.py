@@ -12,11 +12,10 @@ from cosbench.driver.process_pool import Child, Pool
 from cosbench.driver.signature import WINDOW
 
 
-def add(commands):
-    command = commands.add_parser(
-        'driver', help='make the load that a controller asks for',
-        description='Listen for a controller. Prints a line of JSON for '
-        'each process when its port is open.')
+def add(name, command):
+    """Add the arguments of the command to its parser."""
+    command.description = 'Listen for a controller. Prints a line of JSON ' \
+        'for each process when its port is open.'
     common_arguments.listener(command, PORT)
     command.add_argument('--secret-file', metavar='FILE', help='has the '
                          'secret that controller and drivers share; '

@@ -11,37 +11,34 @@ import urllib.request
 from urllib.parse import quote, urlsplit
 
 from cosbench.commands import common_arguments
-from cosbench.commands.controller_process import PORT
-from cosbench.commands.run import read_bytes
+from cosbench.document.reader import file_bytes
 from cosbench.driver.secret import TOKEN, client_tls, secret
 from cosbench.errors import ConfigError
 
 TIMEOUT = 60.0
 #: What no field of a header has.
 _CONTROLS = re.compile(r'[\x00-\x1f\x7f]')
-DEFAULT = 'http://127.0.0.1:%d' % PORT
+DEFAULT = 'http://127.0.0.1:%d' % common_arguments.CONTROLLER_PORT
 
 
-def add(commands):
-    command = _command(commands, 'submit', 'have a controller run a '
-                       'workload', submit)
-    command.add_argument('file', metavar='WORKLOAD')
-    command.add_argument('--seed', type=common_arguments.seed, metavar='N',
-                         help='of all random choices; default: a new one')
-    command = _command(commands, 'info', 'show what a controller has, or '
-                       'one workload', info)
-    command.add_argument('id', nargs='?', metavar='ID')
-    command = _command(commands, 'cancel', 'cancel a workload', cancel)
-    command.add_argument('id', metavar='ID')
-    command = _command(commands, 'result', 'get the result document of a '
-                       'workload', result)
-    command.add_argument('id', metavar='ID')
-
-
-def _command(commands, name, text, run):
-    command = commands.add_parser(
-        name, help=text, description='%s%s. Exit status 1: the controller '
-        'refused or could not be reached.' % (text[0].upper(), text[1:]))
+def add(name, command):
+    """Add the arguments of one of the commands to its parser."""
+    run, what = {
+        'submit': (submit, 'Have a controller run a workload'),
+        'info': (info, 'Show what a controller has, or one workload'),
+        'cancel': (cancel, 'Cancel a workload'),
+        'result': (result, 'Get the result document of a workload'),
+    }[name]
+    command.description = '%s. Exit status 1: the controller refused or ' \
+        'could not be reached.' % what
+    if name == 'submit':
+        command.add_argument('file', metavar='WORKLOAD')
+        command.add_argument(
+            '--seed', type=common_arguments.seed, metavar='N',
+            help='of all random choices; default: a new one')
+    else:
+        command.add_argument('id', nargs='?' if name == 'info' else None,
+                             metavar='ID')
     command.add_argument('--controller', metavar='URL', default=DEFAULT,
                          help='default: %(default)s')
     command.add_argument('--token-file', metavar='FILE',
@@ -49,7 +46,6 @@ def _command(commands, name, text, run):
     command.add_argument('--tls-ca', metavar='FILE', help="a certificate "
                          "to check the controller's with, such as its own")
     command.set_defaults(run=run)
-    return command
 
 
 class _Failed(Exception):
@@ -152,7 +148,7 @@ def submit(args):
     path = '/v1/workloads'
     if args.seed is not None:
         path += '?seed=%d' % args.seed
-    found = _shown(args, 'POST', path, read_bytes(args.file))
+    found = _shown(args, 'POST', path, file_bytes(args.file))
     if found is None:
         return 1
     for text in found['warnings']:

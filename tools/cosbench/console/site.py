@@ -12,10 +12,9 @@ from cosbench.console.gate import Gate, Locked, check_origin, let_in, let_out
 from cosbench.console.submission import Submission
 from cosbench.controller.api import Api
 from cosbench.controller.live import headline
-from cosbench.controller.run_store import ArchiveError
 from cosbench.controller.runfile import Unwritten
 from cosbench.controller.workload_queue import QueueFull
-from cosbench.errors import ConfigError, WorkloadError
+from cosbench.errors import ArchiveError, ConfigError, WorkloadError
 from cosbench.measure.document import ResultError
 from cosbench.measure.result import Result
 from cosbench.reports.compare import compare

@@ -24,13 +24,13 @@ import threading
 from cosbench.controller.json_parts import dumps
 from cosbench.controller.result_document import terminated
 from cosbench.controller.runfile import (
-    ArchiveError,
     Unwritten,
     read_run,
     replace,
     sealed,
     writing,
 )
+from cosbench.errors import ArchiveError
 from cosbench.measure.result import Result
 from cosbench.reports import write_archive
 

@@ -10,16 +10,13 @@ import os
 from contextlib import contextmanager, suppress
 
 from cosbench.controller.core.workload_states import WorkloadState
+from cosbench.errors import ArchiveError
 from cosbench.measure.document import Node, ResultError
 from cosbench.measure.result import Result
 
 #: Each document of an archive has them.
 _KEYS = ('id', 'name', 'description', 'state', 'submitted', 'started',
          'stopped', 'xml', 'seed', 'warnings', 'drivers', 'stages')
-
-
-class ArchiveError(Exception):
-    """An archive, or a run in it, that cannot be used."""
 
 
 class Unwritten(OSError):

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Tuple
 from xml.parsers import expat
 
-from cosbench.errors import Problem, WorkloadError
+from cosbench.errors import ConfigError, Problem, WorkloadError
 from cosbench.workload.build import Adaptors, build
 from cosbench.workload.elements import Element
 from cosbench.workload.model import Workload
@@ -43,14 +43,35 @@ class Document:
     warnings: Tuple[Problem, ...]
 
 
+def file_bytes(path):
+    """
+    Read a file that a command names.
+
+    :param path: of a document
+    :returns: its bytes; of one that is too large, enough to be refused
+    :raises ConfigError: if the file cannot be read
+    """
+    try:
+        return _bytes(path)
+    except OSError as err:
+        raise ConfigError('%s: %s' % (path, err.strerror)) from None
+
+
 def read_file(path, adaptors=Adaptors()):
     """
+    Read a file, and build the workload that it means.
+
     :param path: of a document
+    :returns: a ``Document``
     :raises OSError: if it cannot be read
     :raises WorkloadError: if it is no workload
     """
+    return read(_bytes(path), adaptors)
+
+
+def _bytes(path):
     with open(path, 'rb') as source:
-        return read(source.read(MAX_BYTES + 1), adaptors)
+        return source.read(MAX_BYTES + 1)
 
 
 def read(data, adaptors=Adaptors()):

@@ -12,7 +12,7 @@ from unittest import mock
 from cosbench.controller import run_store as archives
 from cosbench.controller import runfile, workload_queue
 from cosbench.controller.core.workload_states import WorkloadState
-from cosbench.controller.run_store import RUN
+from cosbench.controller.run_store import REPORTED, RUN
 from cosbench.controller.runfile import Unwritten
 from tests.unit.cosbench.console.sites import SHORT, TOKEN, SiteCase
 from tests.unit.cosbench.controller.test_run_store import ArchiveCase
@@ -195,8 +195,8 @@ class TestController(SiteCase):
         with mock.patch.object(workload_queue, 'journal', side_effect=OSError(
                 errno.ENOSPC, REASON)), \
                 self.assertLogs('cosbench.controller', 'ERROR'):
-            await self.work_until(
-                lambda: self.controller.entry('w1').state.final)
+            await self.work_until(lambda: REPORTED in os.listdir(
+                self.archive.path('w1')))
         self.assertEqual('failed', await self.state('w1'))
         self.assertIn(REASON, self.archive.load('w1')['warnings'][-1])
 

@@ -11,8 +11,9 @@ from unittest import mock
 from cosbench.controller import live
 from cosbench.controller.measured import Measured
 from cosbench.controller.result_document import filled
-from cosbench.controller.run_store import Archive, ArchiveError
+from cosbench.controller.run_store import Archive
 from cosbench.controller.workload_queue import Controller, Entry
+from cosbench.errors import ArchiveError
 from cosbench.measure.histogram import Histogram
 from cosbench.measure.result import Result
 from cosbench.measure.summary import Metrics

@@ -135,7 +135,7 @@ class TestChoices(unittest.TestCase):
             ('put', 'mycontainers2', 'myobjects2', 9),
             ('delete', 'mycontainers3', 'myobjects3', 0),
             ('list', 'mycontainers4', None, 0),
-            ('put', 'mycontainers5', 'test_run.py', size)},
+            ('put', 'mycontainers5', 'test_mission_run.py', size)},
             set(storage.asked))
 
 

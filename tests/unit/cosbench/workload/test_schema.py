@@ -4,7 +4,7 @@
 import re
 import unittest
 from glob import glob
-from os.path import dirname, join
+from os.path import join
 
 from lxml import etree
 
@@ -19,8 +19,9 @@ from tests.unit.cosbench.documents import (
     work,
     wrapped,
 )
+from tests.unit.cosbench.processes import ROOT
 
-ETC = join(dirname(SCHEMA), '..', '..', 'etc', 'cosbench')
+ETC = join(ROOT, 'etc', 'cosbench')
 XS = '{http://www.w3.org/2001/XMLSchema}'
 TREE = etree.parse(SCHEMA)
 VALIDATOR = etree.XMLSchema(TREE)
