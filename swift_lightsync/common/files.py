@@ -31,22 +31,17 @@ def replace_file(path: str, data: bytes, *, mode: int = 0o666,
     :param mode: its permissions, of which the umask takes away
     :param is_durable: whether content and name survive a power cut once this
         returns
-    :param temporary_in: a directory of the same file system, in which the
-        temporary file gets a name of its own, so that any number of callers
-        may replace the file at once; None: beside the file
+    :param temporary_in: a directory of the same file system, where the file's
+        temporary name is unique, so that several callers may replace it at
+        once; None: beside the file
     :returns: the status of the new file, which tells it from others
-    :raises OSError: if the file could not be replaced; what was there stays,
-        and the temporary file is gone
+    :raises OSError: if it could not be replaced; what was there stays
     """
-    flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC
-    if temporary_in is None:
-        fresh = path + FRESH
-        flags |= os.O_TRUNC
-    else:
-        fresh = os.path.join(temporary_in, '%s.%s.tmp' % (
-            os.path.basename(path), secrets.token_hex(8)))
-        flags |= os.O_EXCL
-    fd = os.open(fresh, flags, mode)
+    fresh = path + FRESH if temporary_in is None else os.path.join(
+        temporary_in, '%s.%s.tmp' % (os.path.basename(path),
+                                     secrets.token_hex(8)))
+    fd = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC,
+                 mode)
     try:
         with open(fd, 'wb') as stream:
             stream.write(data)

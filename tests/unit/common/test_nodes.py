@@ -92,7 +92,7 @@ class TestAsking(unittest.TestCase):
         self.assertEqual('Connection refused', reply.problem)
 
     def test_a_name_that_is_no_address_is_unreachable(self):
-        reply, = ask_all([('no.such.host.invalid', 6200, QUESTION)], 5)
+        reply, = ask_all([('no.such.host.invalid', 6200)], 5, QUESTION)
         self.assertEqual(Outcome.UNREACHABLE, reply.outcome)
 
     def test_who_hangs_or_drips_costs_the_time_out_once_for_all(self):

@@ -231,7 +231,7 @@ class TestValues(RecordTestCase):
                    ('abc', 'aä', '\udc80'))
         self.check(Annotated[str, Utf8(9), Matches(
             re.compile('[^\0\r\n]*'), 'x')], ('a', ''),
-                   ('a\n', '\0', 'a' * 10))
+            ('a\n', '\0', 'a' * 10))
 
     def test_an_optional_one_has_the_limits_outside_as_well(self):
         self.check(Annotated[Optional[int], Between(0, 1)], (None, 1), (2,))

@@ -24,7 +24,7 @@ class TestDaemon(ManagerTestCase):
     """The whole of it, as a process."""
 
     START = ('from swift.common import utils; utils.set_swift_dir(%r); '
-             'from swift_losf import manager; manager.main()')
+             'from swift_losf.daemon import manager; manager.main()')
 
     def setUp(self):
         super().setUp()

@@ -11,6 +11,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
+import swift_lightsync.proar
 from swift_lightsync.proar.core import oplog
 from swift_lightsync.proar.core.oplog import (
     RECORD,
@@ -37,7 +38,7 @@ ENTRY = Entry(Op.DELETE, 2, 3, bytes(range(16)), 5, 6, 7, State.COMMITTED)
 
 def documented(table):
     """:returns: (offset, size) of each row of a table of PROTOCOL.md"""
-    with open(os.path.join(os.path.dirname(oplog.__file__),
+    with open(os.path.join(os.path.dirname(swift_lightsync.proar.__file__),
                            'PROTOCOL.md'), encoding='utf8') as text:
         rows = text.read().partition('| offset | size | %s |' % table)[2]
     return [(int(row[1]), int(row[2])) for row in re.finditer(
