@@ -27,7 +27,10 @@ PURE = {'array', 'base64', 'binascii', 'bisect', 'collections', 'contextlib',
 PURE_MODULES = {'cosbench.errors', 'swift_lightsync.common.places',
                 'swift_lightsync.common.backoff',
                 'swift_lightsync.common.conf_options',
-                'swift_lightsync.common.records'}
+                'swift_lightsync.common.record_limits',
+                'swift_lightsync.common.records',
+                'swift_lightsync.common.signing',
+                'swift_lightsync.common.text'}
 
 
 @functools.lru_cache(maxsize=None)

@@ -32,7 +32,7 @@ from cosbench.driver.signature import (
 from cosbench.driver.signed_server import MAX_BODY, guarded
 from cosbench.engine.core.mission import Mission
 from cosbench.engine.core.mission_states import MissionState
-from cosbench.workload.build import Adaptors
+from cosbench.workload.inheritance import Adaptors
 from tools.fuzzing.mutate import JSON, edit_text
 from tools.fuzzing.results import make_tally, make_timeline
 from tools.fuzzing.target import Target

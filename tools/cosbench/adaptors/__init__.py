@@ -9,7 +9,7 @@ from importlib import import_module
 from importlib.metadata import entry_points
 
 from cosbench.errors import ConfigError
-from cosbench.workload import build
+from cosbench.workload import inheritance
 
 _HERE = 'cosbench.adaptors.'
 #: kind -> type -> where its class is.
@@ -42,9 +42,9 @@ def _names(kind):
 
 def installed():
     """
-    :returns: ``build.Adaptors``: the types that a workload may name here
+    :returns: ``inheritance.Adaptors``: the types that a workload may name here
     """
-    return build.Adaptors(auth=_names('auth'), storage=_names('storage'))
+    return inheritance.Adaptors(auth=_names('auth'), storage=_names('storage'))
 
 
 def load(kind, name):

@@ -16,8 +16,9 @@ from typing import Tuple
 from xml.parsers import expat
 
 from cosbench.errors import ConfigError, Problem, WorkloadError
-from cosbench.workload.build import Adaptors, build
+from cosbench.workload.build import build
 from cosbench.workload.elements import Element
+from cosbench.workload.inheritance import Adaptors
 from cosbench.workload.model import Workload
 
 #: COSBench's own files have 1 to 4 KiB.

@@ -87,7 +87,7 @@ def pass_of(operation, storage, rng, counters, share):
     """
     if operation.type is _T.DELAY:
         return iter(())
-    size = operation.sizes and operation.sizes.drawer(
+    size = operation.sizes and operation.sizes.picker(
         rng, counters.get(operation, 'sizes'))
     act = {
         _T.INIT: lambda container, _: storage.create_container(

@@ -45,11 +45,11 @@ def _inside(root, place):
     return os.path.commonpath((root, place)) == root
 
 
-def drawer(paths, operation, rng, shared):
+def picker(paths, operation, rng, shared):
     """
     :param shared: the counter of the mission's workers
     :returns: a function that returns the next path
     """
-    draw = _SELECTORS[operation.file_selection](1, len(paths)).drawer(
+    draw = _SELECTORS[operation.file_selection](1, len(paths)).picker(
         rng, shared)
     return lambda: paths[draw() - 1]

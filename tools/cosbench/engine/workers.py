@@ -6,7 +6,7 @@ import random
 from cosbench.engine.actions import ACTIONS, pass_of
 from cosbench.engine.core.choices import Counters, Draw, chooser, seed_of
 from cosbench.engine.core.mission import Step
-from cosbench.engine.upload_files import drawer
+from cosbench.engine.upload_files import picker
 from cosbench.engine.worker import Worker
 from cosbench.workload.division import Share
 from cosbench.workload.model import OperationType, Quota, WorkType
@@ -52,7 +52,7 @@ def _choices(operations, storage, rng, counters, share, files):
     for operation in operations:
         draw = Draw(operation, rng, counters, share)
         if operation.type is OperationType.FILEWRITE:
-            draw.path = drawer(files[operation.id], operation, rng,
+            draw.path = picker(files[operation.id], operation, rng,
                                counters.get(operation, 'files'))
         actions.append((operation.id, ACTIONS[operation.type](
             operation, storage, draw, rng)))

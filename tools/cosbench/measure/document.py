@@ -6,7 +6,7 @@ so that an error names the place, the value and what is allowed. Nothing is
 taken without a bound.
 """
 
-from cosbench.errors import shown
+from swift_lightsync.common.text import shown
 
 #: No counter grows past it: 2**53, what every JSON reader takes exactly.
 MAX_COUNT = 2 ** 53

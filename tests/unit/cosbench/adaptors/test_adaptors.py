@@ -13,7 +13,7 @@ from cosbench.adaptors.base import OperationError, clock
 from cosbench.adaptors.content import Body, Checker
 from cosbench.adaptors.http1 import parse_url
 from cosbench.errors import ConfigError
-from cosbench.workload import build
+from cosbench.workload import inheritance
 from cosbench.workload.config import Config
 from cosbench.workload.model import Auth, Storage
 from tests.unit.cosbench.adaptors.servers import (
@@ -45,7 +45,7 @@ class TestInstalled(unittest.TestCase):
     def test_what_a_workload_may_name_without_others_is_what_is_built_in(
             self):
         with mock.patch.object(adaptors, 'entry_points', lambda group: []):
-            self.assertEqual(build.Adaptors(), adaptors.installed())
+            self.assertEqual(inheritance.Adaptors(), adaptors.installed())
 
     def test_the_built_in_ones_follow_the_interface(self):
         for kind, parent in (('auth', base.Auth), ('storage', base.Storage)):

@@ -7,7 +7,7 @@ import tempfile
 import unittest
 from itertools import count
 
-from cosbench.engine.upload_files import drawer, find
+from cosbench.engine.upload_files import find, picker
 from cosbench.errors import ConfigError
 from tests.unit.cosbench.documents import operation, work, works_of
 
@@ -59,7 +59,7 @@ class TestFind(unittest.TestCase):
             found = works_of(work(operation(
                 'containers=c(1);files=x;fileselection=' + selection,
                 'filewrite')))[0].operations[0]
-            draw = drawer(paths, found, random.Random(1), count())
+            draw = picker(paths, found, random.Random(1), count())
             self.assertEqual(expected, ''.join(draw() for _ in range(6)))
 
 

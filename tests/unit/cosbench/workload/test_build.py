@@ -4,7 +4,7 @@
 import unittest
 
 from cosbench.document.reader import read
-from cosbench.workload.build import Adaptors
+from cosbench.workload.inheritance import Adaptors
 from cosbench.workload.model import (
     Content,
     Division,

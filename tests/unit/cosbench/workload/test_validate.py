@@ -15,7 +15,7 @@ import tools
 from cosbench.commands.cli import main
 from cosbench.document.reader import read_file
 from cosbench.errors import WorkloadError
-from cosbench.workload.build import Adaptors
+from cosbench.workload.inheritance import Adaptors
 from tests.unit.cosbench.documents import PUBLISHED, READ, work, wrapped
 
 SAMPLES = os.environ.get('COSBENCH_SAMPLES')

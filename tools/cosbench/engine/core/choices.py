@@ -54,7 +54,7 @@ class Counters:
 
 class Draw:
     """
-    The drawers of one operation of one worker.
+    The pickers of one operation of one worker.
 
     ``container()``, ``object()`` are names, ``size()`` is bytes; each is
     None where the operation has no such thing.
@@ -67,7 +67,7 @@ class Draw:
         self._share = share
         self.container = self._names('containers', Division.CONTAINER)
         self.object = self._names('objects', Division.OBJECT)
-        self.size = operation.sizes and operation.sizes.drawer(
+        self.size = operation.sizes and operation.sizes.picker(
             rng, counters.get(operation, 'sizes'))
 
     def _names(self, key, division):
@@ -75,7 +75,7 @@ class Draw:
         if names is None:
             return None
         share = self._share if self._operation.division is division else None
-        draw = names.selector.drawer(
+        draw = names.selector.picker(
             self._rng, self._counters.get(self._operation, key), share)
         return lambda: names.name(draw())
 
