@@ -9,13 +9,14 @@ import base64
 import json
 import zlib
 
-from cosbench.measure.document import Node, ResultError
 from cosbench.measure.histogram import Histogram
+from cosbench.measure.limits import MAX_OPERATIONS
 from cosbench.measure.result import Result
 from cosbench.measure.sample import Sample
 from cosbench.measure.summary import Metrics
 from cosbench.measure.tally import Tally
-from cosbench.measure.timeline import MAX_INTERVAL, MAX_OPERATIONS, Timeline
+from cosbench.measure.timeline import MAX_INTERVAL, Timeline
+from swift_lightsync.common.records import RecordError
 from tools.fuzzing.mutate import ANY, JSON
 from tools.fuzzing.target import Target
 
@@ -56,16 +57,16 @@ def _bytes(document):
 
 
 def load(data):
-    """:raises ResultError: if the bytes are no JSON, as ``read_result``"""
+    """:raises RecordError: if the bytes are no JSON, as ``read_result``"""
     try:
         return json.loads(data)
     except (ValueError, RecursionError) as err:
-        raise ResultError('must be JSON: %s' % err) from None
+        raise RecordError('must be JSON: %s' % err) from None
 
 
 def decode_histogram(data):
-    found = Histogram.from_json(Node(load(data), 'histogram'))
-    again = Histogram.from_json(Node(found.to_json(), 'again'))
+    found = Histogram.from_json(load(data))
+    again = Histogram.from_json(found.to_json())
     if again.to_json() != found.to_json() or \
             again.buckets() != found.buckets():
         raise AssertionError('is not read as it was written')
@@ -183,7 +184,7 @@ def decode_result(data):
 
 
 def _document(name, make, parse, memory=64, mutations=JSON, **more):
-    return Target(name, lambda rng: _bytes(make(rng)), parse, (ResultError,),
+    return Target(name, lambda rng: _bytes(make(rng)), parse, (RecordError,),
                   LONGEST, memory, mutations=mutations, **more)
 
 

@@ -14,11 +14,16 @@ from tests.unit.cosbench.processes import DEADLINE, environment
 #: Runs the command line where some modules are not installed.
 HIDING = '''
 import sys
-class Hidden:
+class Hiding:
+    def __init__(self, finder):
+        self.finder = finder
+    def __getattr__(self, name):
+        return getattr(self.finder, name)
     def find_spec(self, name, path=None, target=None):
         if name.partition('.')[0] in sys.argv[1].split(','):
-            raise ModuleNotFoundError('No module named %r' % name, name=name)
-sys.meta_path.insert(0, Hidden())
+            return None
+        return self.finder.find_spec(name, path, target)
+sys.meta_path[:] = map(Hiding, sys.meta_path)
 from cosbench.commands.cli import main
 status = main(sys.argv[2:])
 assert not set(sys.argv[1].split(',')) & set(sys.modules)
@@ -57,8 +62,8 @@ class TestMissingLibraries(DirectoryCase):
                                         'http://127.0.0.1:1')),
                 ('aiohttp', 'aiohttp', self.run_it),
                 ('aiohttp', 'aiohttp', ('ramp', self.workload)),
-                ('hdrh', 'hdrhistogram', ('compare', 'a', 'b')),
-                ('hdrh', 'hdrhistogram', self.run_it)):
+                ('hdrh', 'hdrh', ('compare', 'a', 'b')),
+                (ALL, 'hdrh, aiohttp', self.run_it)):
             self.assertEqual(
                 (1, '', 'cosbench: %s is not installed: pip install '
                  "'swift-lightsync[cosbench]'\n" % missing),

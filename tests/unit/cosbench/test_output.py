@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Output that nobody reads any more ends commands as other tools' does."""
 
-import io
 import json
 import os
 import subprocess
@@ -10,8 +9,7 @@ import tempfile
 import unittest
 from unittest import mock
 
-from cosbench.commands.output import UNREAD, until_unread
-from cosbench.commands.progress import Progress
+from swift_lightsync.common.command import UNREAD, until_unread
 from tests.unit.cosbench.documents import operation, work, wrapped
 from tests.unit.cosbench.processes import DEADLINE, environment
 
@@ -100,12 +98,6 @@ class TestUntilUnread(unittest.TestCase):
             out.flush.assert_called_once_with()
             with self.assertRaises(ValueError), until_unread():
                 raise ValueError
-
-    def test_a_terminal_is_told_what_changes_in_one_line(self):
-        out = io.StringIO()
-        out.isatty = lambda: True
-        Progress(mock.Mock(), out).say('text')
-        self.assertEqual('\r\x1b[Ktext\n', out.getvalue())
 
 
 if __name__ == '__main__':

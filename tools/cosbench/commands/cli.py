@@ -9,25 +9,29 @@ import argparse
 import importlib
 import sys
 
-from cosbench.commands.output import until_unread
 from cosbench.errors import ArchiveError, ConfigError, WorkloadError
+from swift_lightsync.common.command import require_extra, run, until_unread
 
-#: Command -> (the module that adds its arguments, what it is for).
+#: What measures, and what speaks HTTP to drivers and browsers. Without uvloop
+#: the library's event loop serves.
+_MEASURES, _SERVES = ('hdrh',), ('hdrh', 'aiohttp')
+#: Command -> (the module that adds its arguments, libraries that it needs,
+#: what it is for).
 COMMANDS = {
-    'validate': ('validate', 'check workload files'),
-    'run': ('run', 'run one workload here, without controller or drivers'),
-    'ramp': ('ramp', 'run a workload with ever more workers, to the peak'),
-    'compare': ('compare', 'compare two runs'),
-    'driver': ('driver', 'make the load that a controller asks for'),
-    'controller': ('controller',
+    'validate': ('validate', (), 'check workload files'),
+    'run': ('run', _SERVES,
+            'run one workload here, without controller or drivers'),
+    'ramp': ('ramp', _SERVES,
+             'run a workload with ever more workers, to the peak'),
+    'compare': ('compare', _MEASURES, 'compare two runs'),
+    'driver': ('driver', _SERVES, 'make the load that a controller asks for'),
+    'controller': ('controller', _SERVES,
                    'queue workloads and have drivers run them'),
-    'submit': ('remote', 'have a controller run a workload'),
-    'info': ('remote', 'show what a controller has, or one workload'),
-    'cancel': ('remote', 'cancel a workload'),
-    'result': ('remote', 'get the result document of a workload'),
+    'submit': ('remote', (), 'have a controller run a workload'),
+    'info': ('remote', (), 'show what a controller has, or one workload'),
+    'cancel': ('remote', (), 'cancel a workload'),
+    'result': ('remote', (), 'get the result document of a workload'),
 }
-#: Modules that the extra ``cosbench`` installs -> what is called so there.
-EXTRA = {'aiohttp': 'aiohttp', 'hdrh': 'hdrhistogram'}
 
 
 def main(argv=None):
@@ -37,8 +41,12 @@ def main(argv=None):
     :param argv: the arguments; default: the process's
     :returns: exit status; 2 for bad arguments
     """
+    argv = sys.argv[1:] if argv is None else argv
+    wanted = next((each for each in argv if each in COMMANDS), None)
+    # Help may be left unread, too.
     with until_unread():
-        return _run(sys.argv[1:] if argv is None else argv)
+        return run(_parser(wanted), lambda args: args.run(args), argv,
+                   bad_input=(ArchiveError, ConfigError, WorkloadError))
 
 
 def _parser(wanted):
@@ -52,32 +60,10 @@ def _parser(wanted):
         prog='cosbench', description='Benchmark object storage with '
         'COSBench workloads.')
     commands = parser.add_subparsers(required=True, metavar='COMMAND')
-    for name, (module, words) in COMMANDS.items():
+    for name, (module, libraries, words) in COMMANDS.items():
         command = commands.add_parser(name, help=words)
         if name == wanted:
+            require_extra('cosbench', 'cosbench', *libraries)
             importlib.import_module('cosbench.commands.' + module).add(
                 name, command)
     return parser
-
-
-def _run(argv):
-    wanted = next((each for each in argv if each in COMMANDS), None)
-    try:
-        args = _parser(wanted).parse_args(argv)
-        return args.run(args)
-    except BrokenPipeError:
-        raise
-    except (ArchiveError, ConfigError, WorkloadError) as err:
-        print('cosbench: %s' % err, file=sys.stderr)
-        return 2
-    except ModuleNotFoundError as err:
-        if err.name not in EXTRA:
-            raise
-        print("cosbench: %s is not installed: pip install "
-              "'swift-lightsync[cosbench]'" % EXTRA[err.name],
-              file=sys.stderr)
-        return 1
-    except OSError as err:
-        # A port that is taken, a full disk: the message has it all.
-        print('cosbench: %s' % err, file=sys.stderr)
-        return 1

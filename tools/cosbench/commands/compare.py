@@ -5,10 +5,10 @@ import json
 import sys
 
 from cosbench.errors import ConfigError
-from cosbench.measure.document import ResultError
 from cosbench.reports import read_result
 from cosbench.reports.compare import compare
 from cosbench.reports.compare_views import as_json, as_page, as_text
+from swift_lightsync.common.records import RecordError
 
 
 def add(name, command):
@@ -31,7 +31,7 @@ def _read(path):
         return read_result(path)
     except OSError as err:
         raise ConfigError('%s: %s' % (path, err.strerror)) from None
-    except ResultError as err:
+    except RecordError as err:
         raise ConfigError('%s: %s' % (path, err)) from None
 
 

@@ -54,7 +54,7 @@ def main(args):
                           args.stage)
     document = run_loop(run_one(text(root).encode('utf8'), args,
                                 _Enough(names)))
-    found = ramps([Result.from_json(document)], args.p95)
+    found = ramps([Result.from_json(document, 'result')], args.p95)
     if args.json:
         json.dump(as_json(found), sys.stdout, indent=2)
     else:

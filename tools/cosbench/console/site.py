@@ -15,12 +15,12 @@ from cosbench.controller.live import headline
 from cosbench.controller.runfile import Unwritten
 from cosbench.controller.workload_queue import QueueFull
 from cosbench.errors import ArchiveError, ConfigError, WorkloadError
-from cosbench.measure.document import ResultError
 from cosbench.measure.result import Result
 from cosbench.reports.compare import compare
 from cosbench.reports.compare_views import sections as comparison
 from cosbench.reports.run_page import sections as report
 from cosbench.workload.config import integer
+from swift_lightsync.common.records import RecordError
 
 HEADERS = {
     'Content-Security-Policy':
@@ -257,8 +257,8 @@ class Console:
 
     async def _result(self, run_id):
         try:
-            return Result.from_json(await self._document(run_id))
-        except ResultError as err:
+            return Result.from_json(await self._document(run_id), 'result')
+        except RecordError as err:
             log.error('%s: %s', run_id, err)
             raise web.HTTPInternalServerError(
                 reason='%s cannot be read' % run_id) from None

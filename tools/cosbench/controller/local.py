@@ -69,6 +69,6 @@ async def drivers(number, timeout=TIMEOUT, triggers=None):
 async def _watch(child, driver):
     """Tell when the process has ended: nothing answers then."""
     status = await child.process.wait()
-    driver.fate = 'its process %d ended, %s' % (
+    driver.end_reason = 'its process %d ended, %s' % (
         child.process.pid, 'killed by signal %d' % -status if status < 0
         else 'with exit status %d' % status)

@@ -45,7 +45,8 @@ class Measured:
         self.timeline.merge(timeline)
         for operation, number, interval in timeline:
             if operation not in self._charts:
-                self._charts[operation] = Chart(timeline.seconds, MAX_POINTS)
+                self._charts[operation] = Chart(self.timeline.seconds,
+                                                MAX_POINTS)
             self._charts[operation].add(number, interval)
         self._tallies[mission] = tallies
         self._made.clear()

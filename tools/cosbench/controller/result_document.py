@@ -116,8 +116,8 @@ def _driver(run, driver):
 
 
 def _worst(shares, key):
-    return max((share.health[key] for share in shares
-                if share.health.get(key) is not None), default=None)
+    known = (getattr(share.health, key) for share in shares)
+    return max((each for each in known if each is not None), default=None)
 
 
 def _stage(run):

@@ -14,7 +14,6 @@ an archive is opened was killed with its controller. What has ended and
 cannot be written, since the disk is full, is kept in memory until it can.
 """
 
-import fcntl
 import logging
 import os
 import re
@@ -33,6 +32,7 @@ from cosbench.controller.runfile import (
 from cosbench.errors import ArchiveError
 from cosbench.measure.result import Result
 from cosbench.reports import write_archive
+from swift_lightsync.common.files import open_locked
 
 _DIRECTORY = re.compile(r'w([1-9]\d{0,8})-.*', re.ASCII | re.DOTALL)
 RUN, REPORTED = 'run.json', '.reported'
@@ -59,14 +59,10 @@ class Archive:
     def __init__(self, directory):
         self.directory = os.path.abspath(directory)
         os.makedirs(self.directory, _PRIVATE, exist_ok=True)
-        self._lock = os.open(os.path.join(self.directory, '.lock'),
-                             os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(self._lock)
+        self._lock = open_locked(os.path.join(self.directory, '.lock'))
+        if self._lock is None:
             raise ArchiveError('another controller has the archive %s'
-                               % self.directory) from None
+                               % self.directory)
         #: Reports of all runs share files: one run at a time writes them.
         self._finishing = threading.Lock()
         #: id -> (document, reason or None) of what is not written yet.
@@ -189,7 +185,7 @@ class Archive:
         """
         document, _ = self._unwritten.get(run_id, (None, None))
         if document is not None:
-            return document, Result.from_json(document)
+            return document, Result.from_json(document, 'result')
         return read_run(self._run(run_id), run_id)
 
     def stamp(self, run_id):

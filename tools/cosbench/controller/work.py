@@ -15,13 +15,13 @@ from math import sqrt
 
 from cosbench.controller.core.plan import eligible, inherited, split
 from cosbench.controller.core.workload_states import OnLoss, StageState
-from cosbench.controller.driver_client import Denied, Lost
+from cosbench.controller.driver_client import DriverLost, RequestDenied
+from cosbench.controller.driver_share import DriverShare
 from cosbench.controller.measured import Measured
-from cosbench.controller.share import Share
 from cosbench.engine.core.mission import Mission, steps
 from cosbench.engine.core.mission_states import MissionState
 from cosbench.measure.drivers import strains
-from cosbench.measure.stragglers import Late
+from cosbench.measure.stragglers import Stragglers
 from cosbench.workload.pacing import pace
 
 #: Seconds from the last word to the start, at least.
@@ -83,7 +83,7 @@ class WorkRun:
                 self._step = step
                 await self._run_step(barrier)
                 barrier = None
-        except (WorkFailed, Lost, Denied) as err:
+        except (WorkFailed, DriverLost, RequestDenied) as err:
             self.reason = str(err)
             await self._abandon()
             self._enter(StageState.FAILED)
@@ -153,7 +153,7 @@ class WorkRun:
             raise WorkFailed('no driver is left for work %s%s' % (
                 self.work.name, self.work.driver and
                 ', which is pinned to %s' % self.work.driver or ''))
-        shares = [Share(driver, part, self.measured)
+        shares = [DriverShare(driver, part, self.measured)
                   for driver, part in split(mission, drivers, self.place[1],
                                             self._new_id)]
         self.shares += shares
@@ -168,7 +168,7 @@ class WorkRun:
             if not await share.until_ready() and not self._cancelled:
                 raise WorkFailed('driver %s: %s' % (
                     share.driver.address.name, share.reason))
-        except Lost as err:
+        except DriverLost as err:
             self._lose(share, err)
             return await self._place(share.mission)
         return [share]
@@ -177,7 +177,7 @@ class WorkRun:
         try:
             await share.start(begin)
             await share.follow()
-        except Lost as err:
+        except DriverLost as err:
             self._lose(share, err)
             await self._carry(share)
             return
@@ -194,7 +194,7 @@ class WorkRun:
         """
         share.lost = True
         self._context.lose(share.driver, str(err))
-        self._context.recalls.begin(share)
+        self._context.lost_drivers.end_mission_of(share)
         if self._context.on_loss is OnLoss.FAIL or self._cancelled:
             raise WorkFailed('%s; it had %d of %d workers' % (
                 err, share.mission.count, self.work.workers)) from err
@@ -237,14 +237,13 @@ class WorkRun:
         await share.cancel()
         try:
             await share.follow()
-        except (Lost, Denied):
+        except (DriverLost, RequestDenied):
             share.lost = True
 
     def _judge(self):
         """Accept no more failures than afr allows."""
-        late = Late()
-        for share in self.shares:
-            late.merge(share.late)
+        late = sum((share.stragglers for share in self.shares),
+                   Stragglers())
         good = self.measured.count + late.operations - late.failed
         bad = self.measured.failed + late.failed
         allowed = self.work.afr

@@ -13,8 +13,8 @@ from cosbench.controller.core.workload_states import (
     StageState,
     WorkloadState,
 )
-from cosbench.controller.driver_client import Denied, Lost
-from cosbench.controller.lost_drivers import Recalls
+from cosbench.controller.driver_client import DriverLost, RequestDenied
+from cosbench.controller.lost_drivers import LostDrivers
 from cosbench.controller.work import WorkRun
 from cosbench.workload.model import Workload, WorkType
 from cosbench.workload.pacing import pace
@@ -41,7 +41,7 @@ class Context:
     triggering: set = field(default_factory=set)
 
     def __post_init__(self):
-        self.recalls = Recalls(self.warnings)
+        self.lost_drivers = LostDrivers(self.warnings)
 
     def lose(self, driver, reason):
         if driver in self.live:
@@ -233,7 +233,7 @@ class WorkloadRun:
                 for stage in self.stages:
                     await self._run_stage(stage)
         finally:
-            await self.context.recalls.end()
+            await self.context.lost_drivers.close()
         self.stopped = time.time()
         self.enter(self._verdict())
 
@@ -275,7 +275,7 @@ class WorkloadRun:
                     await driver.insist(
                         'POST', '/v1/missions/%s/cancel' % key)
             await trigger_calls.greet(self.context, driver, status)
-        except (Lost, Denied) as err:
+        except (DriverLost, RequestDenied) as err:
             self.context.lose(driver, str(err))
 
 

@@ -93,7 +93,7 @@ class Service:
             'triggers': self._triggers.ids}
 
     async def _accept(self, request, body):
-        mission = Mission.from_json(body)
+        mission = Mission.from_json(body, 'mission')
         held = self._held.get(mission.id)
         if held is not None:
             if held.run.mission != mission:

@@ -16,10 +16,11 @@ from cosbench.driver.signature import (
     NONCE,
     SIGNATURE,
     Head,
-    Refused,
     answer_signature,
 )
 from cosbench.errors import ConfigError, WorkloadError
+from swift_lightsync.common.records import RecordError
+from swift_lightsync.common.signing import SignatureError
 
 #: Bytes: a document of 1 MiB, each byte of it escaped, and the rest.
 MAX_BODY = 7 * 2 ** 20
@@ -55,7 +56,8 @@ def guarded(gate, handler):
     """
     :param gate: a ``Gate``
     :param handler: a coroutine function of (request, parsed body or None)
-        that returns (status, dict); raises Failure, ConfigError
+        that returns (status, dict); raises Failure, ConfigError,
+        RecordError
     :returns: an aiohttp handler
     """
     async def handle(request):
@@ -63,13 +65,13 @@ def guarded(gate, handler):
         try:
             body = await _body(gate, request, head)
             status, found = await handler(request, body)
-        except Refused as err:
+        except SignatureError as err:
             log.warning('refused: %s %.100r from %s: %s', request.method,
                         request.path, request.remote, err)
             status, found = 401, {'error': str(err)}
         except Failure as err:
             status, found = err.status, {'error': str(err)}
-        except (ConfigError, WorkloadError) as err:
+        except (ConfigError, RecordError, WorkloadError) as err:
             status, found = 400, {'error': str(err)}
         return _answer(gate.secret, request, status, found)
     return handle

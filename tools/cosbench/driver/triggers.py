@@ -17,10 +17,10 @@ import stat
 import sys
 import time
 
-from cosbench.driver import leash
+from cosbench.driver import until_eof
 from cosbench.errors import ConfigError
 
-#: Seconds from SIGTERM to SIGKILL, and those that the leash has in all.
+#: Seconds from SIGTERM to SIGKILL, and those that ``until_eof`` has in all.
 GRACE, PATIENCE = 5.0, 10.0
 MAX_LINES, MAX_LINE = 1000, 1000
 ENVIRONMENT = {
@@ -92,7 +92,7 @@ class Run:
         :raises OSError: if no process can be made
         """
         self._process = await asyncio.create_subprocess_exec(
-            sys.executable, '-I', leash.__file__, str(GRACE), path,
+            sys.executable, '-I', until_eof.__file__, str(GRACE), path,
             *self.trigger.arguments, cwd=os.path.dirname(path),
             env=ENVIRONMENT, start_new_session=True,
             stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,

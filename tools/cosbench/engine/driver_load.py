@@ -33,17 +33,17 @@ class Health:
             due = self._clock() + LAG_PERIOD
             await asyncio.sleep(LAG_PERIOD)
             now = self._clock()
-            self.late(now - due)
+            self.record_lag(now - due)
             if now - self._seen[0] >= CPU_PERIOD:
-                self.used(now, self._cpu_clock())
+                self.record_cpu(now, self._cpu_clock())
 
-    def late(self, seconds):
+    def record_lag(self, seconds):
         """
         :param seconds: how much later than asked the loop came back
         """
         self._lag.record_value(min(_HOUR, max(1, round(seconds * _MICRO))))
 
-    def used(self, now, cpu_seconds):
+    def record_cpu(self, now, cpu_seconds):
         """
         :param now: on the clock
         :param cpu_seconds: that the process has used until now

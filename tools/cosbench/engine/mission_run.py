@@ -14,7 +14,6 @@ Nothing here knows of HTTP; ``driver`` gives it a port.
 import asyncio
 import logging
 import time
-from dataclasses import asdict
 
 from cosbench.adaptors.base import OperationError
 from cosbench.engine.core.mission import operations
@@ -23,7 +22,7 @@ from cosbench.engine.core.window import Window
 from cosbench.engine.driver_load import Health
 from cosbench.engine.workers import workers
 from cosbench.errors import ConfigError
-from cosbench.measure.stragglers import Late
+from cosbench.measure.stragglers import Stragglers
 from cosbench.measure.tally import Tally
 from cosbench.measure.timeline import Timeline
 
@@ -60,7 +59,7 @@ class MissionRun:
         self._tallies = {}
         self._used = [0, 0]
         self._aborted = 0
-        self._late = Late()
+        self._stragglers = Stragglers()
         self._warned = set()
         self._timeline = None
         self._health = Health()
@@ -159,7 +158,7 @@ class MissionRun:
             'timeline': timeline.to_json(),
             'used': {'operations': self._used[0], 'volume': self._used[1]},
             'aborted': self._aborted,
-            'late': asdict(self._late),
+            'late': self._stragglers.to_json(),
             'resent': self._storage.resent,
             'health': self._health.to_json(),
         }
@@ -172,9 +171,10 @@ class MissionRun:
         self._timeline.add(sample)
         if self.window.counts(sample.started, sample.ended):
             self._tallies[sample.operation].add(sample)
-        late = self.window.late(sample.started, sample.ended)
-        if late:
-            self._late.add(late, sample.error is not None)
+        overrun = self.window.overrun(sample.started, sample.ended)
+        if overrun:
+            self._stragglers += Stragglers(
+                1, int(sample.error is not None), overrun)
 
     def unexpected(self, operation, err):
         """Log a bug, once of each kind."""

@@ -47,9 +47,14 @@ def _inside(root, place):
 
 def picker(paths, operation, rng, shared):
     """
+    Return what picks the files of one worker.
+
+    :param paths: from ``find``
+    :param operation: a filewrite
+    :param rng: the worker's ``random.Random``
     :param shared: the counter of the mission's workers
     :returns: a function that returns the next path
     """
-    draw = _SELECTORS[operation.file_selection](1, len(paths)).picker(
+    pick = _SELECTORS[operation.file_selection](1, len(paths)).picker(
         rng, shared)
-    return lambda: paths[draw() - 1]
+    return lambda: paths[pick() - 1]

@@ -4,7 +4,7 @@
 import random
 
 from cosbench.engine.actions import ACTIONS, pass_of
-from cosbench.engine.core.choices import Counters, Draw, chooser, seed_of
+from cosbench.engine.core.choices import Choices, Counters, chooser, seed_of
 from cosbench.engine.core.mission import Step
 from cosbench.engine.upload_files import picker
 from cosbench.engine.worker import Worker
@@ -50,12 +50,12 @@ def _choices(operations, storage, rng, counters, share, files):
     """
     actions = []
     for operation in operations:
-        draw = Draw(operation, rng, counters, share)
+        choices = Choices(operation, rng, counters, share)
         if operation.type is OperationType.FILEWRITE:
-            draw.path = picker(files[operation.id], operation, rng,
-                               counters.get(operation, 'files'))
+            choices.path = picker(files[operation.id], operation, rng,
+                                  counters.get(operation, 'files'))
         actions.append((operation.id, ACTIONS[operation.type](
-            operation, storage, draw, rng)))
+            operation, storage, choices, rng)))
     choose = chooser(operations, rng)
     while True:
         yield actions[choose()]

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Optional
 
-from cosbench.measure.timeline import Interval, limits_of
+from cosbench.measure.interval import Interval, limits_of
 
 BATCHES, DRAWS = 30, 1000
 #: Fewer batches of a run tell nothing.

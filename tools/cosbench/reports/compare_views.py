@@ -2,9 +2,10 @@
 """A comparison as text, as JSON, as a page."""
 
 from cosbench.reports.compare import TIMES
-from cosbench.reports.numbers import NOTHING, printable, ratio, short
+from cosbench.reports.numbers import NOTHING, ratio, short
 from cosbench.reports.page import heading, page, paragraph, plots, table
 from cosbench.reports.run_plots import both
+from swift_lightsync.common.text import printable
 
 _NAMES = ('mean', '50%', '90%', '95%', '99%')
 VERSION = 1
@@ -85,7 +86,7 @@ def as_text(comparison):
     lines += ['  '.join(cell.ljust(width) for cell, width
                         in zip(row, widths)).rstrip() for row in rows]
     return printable('\n'.join([*lines, *_missing(comparison),
-                                caveat(comparison)])) + '\n'
+                                caveat(comparison)]), keep='\n') + '\n'
 
 
 def as_json(comparison):

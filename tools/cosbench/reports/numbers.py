@@ -3,6 +3,8 @@
 
 from datetime import datetime, timezone
 
+from swift_lightsync.common import text
+
 #: What stands where there is nothing, as in COSBench.
 NOTHING = 'N/A'
 _SIZES = ('B', 'KB', 'MB', 'GB', 'TB', 'PB', 'EB')
@@ -14,9 +16,9 @@ def number(value, digits=2):
     """
     if value is None:
         return NOTHING
-    text = '%.*f' % (digits, value)
-    text = text.rstrip('0').rstrip('.') if '.' in text else text
-    return '0' if text == '-0' else text
+    found = '%.*f' % (digits, value)
+    found = found.rstrip('0').rstrip('.') if '.' in found else found
+    return '0' if found == '-0' else found
 
 
 def ratio(value):
@@ -30,13 +32,7 @@ def short(value):
     """
     :returns: three significant digits, for people
     """
-    if value is None:
-        return NOTHING
-    if value and abs(value) < 0.001:
-        return '%.3g' % value
-    digits = max(0, 3 - len(str(int(abs(value)))) if abs(value) >= 1 else 3)
-    text = '{:,.{}f}'.format(value, digits)
-    return text.rstrip('0').rstrip('.') if '.' in text else text
+    return NOTHING if value is None else text.short(value)
 
 
 def size(value):
@@ -60,12 +56,3 @@ def moment(when, zone=None, pattern='%Y-%m-%d %H:%M:%S'):
         return ''
     return datetime.fromtimestamp(when, timezone.utc).astimezone(
         zone).strftime(pattern)
-
-
-def printable(text):
-    """
-    :returns: lines for a terminal: names come from anyone, and may not
-        steer it
-    """
-    return ''.join(each if each.isprintable() or each == '\n' else '?'
-                   for each in text)

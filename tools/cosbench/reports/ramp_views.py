@@ -4,9 +4,10 @@
 from dataclasses import asdict
 
 from cosbench.measure.drivers import BUSY_PERCENT
-from cosbench.reports.numbers import printable, ratio, short, size
+from cosbench.reports.numbers import ratio, short, size
 from cosbench.reports.page import heading, page, paragraph, plots, table
 from cosbench.reports.run_plots import against_workers
+from swift_lightsync.common.text import printable
 
 VERSION = 1
 _COLUMNS = ('Workers', 'Operations/s', 'Bytes/s', 'Mean ms', '95% ms',
@@ -60,7 +61,7 @@ def as_text(ramps):
         lines.append(summary(ramp))
         lines += ['  '.join(cell.rjust(width) for cell, width
                             in zip(row, widths)).rstrip() for row in rows]
-    return printable('\n'.join(lines)) + '\n'
+    return printable('\n'.join(lines), keep='\n') + '\n'
 
 
 def as_json(ramps):

@@ -5,10 +5,10 @@ from itertools import accumulate
 
 from cosbench.reports.numbers import ratio, short
 from cosbench.reports.page import figure, table
-from cosbench.reports.plots import Axis, Series, bar_plot, line_plot
-from cosbench.reports.scale import Scale
 from cosbench.reports.tables import EVEN, bins, label
 from cosbench.workload.model import WorkType
+from swift_lightsync.common.scale import Scale
+from swift_lightsync.common.svg import Axis, Series, bar_plot, line_plot
 
 #: Points of a line, and rows of a table, at most.
 MOST_POINTS, MOST_ROWS = 600, 200

@@ -25,7 +25,8 @@ def schemes():
               for name in ('report.css', 'console.css')]
     light, dark = {}, {}
     for style in styles:
-        dark.update(_COLOUR.findall(_DARK.search(style).group(1)))
+        for found in _DARK.findall(style):
+            dark.update(_COLOUR.findall(found))
         light.update(_COLOUR.findall(_DARK.sub('', style)))
     return light, {**light, **dark}
 

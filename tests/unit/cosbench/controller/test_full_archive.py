@@ -24,7 +24,7 @@ def full():
     """
     :returns: a context in which no file can be written
     """
-    return mock.patch.object(runfile.os, 'fsync', side_effect=OSError(
+    return mock.patch.object(os, 'fsync', side_effect=OSError(
         errno.ENOSPC, REASON))
 
 
@@ -70,7 +70,7 @@ class TestArchive(ArchiveCase):
 
     def test_a_report_that_goes_wrong_loses_no_result(self):
         document = self.saved(state='finished')
-        for error in (KeyError('x'), runfile.ResultError('not CSV')):
+        for error in (KeyError('x'), runfile.RecordError('not CSV')):
             with mock.patch.object(archives, 'write_archive',
                                    side_effect=error), \
                     self.assertLogs('cosbench.archive', 'ERROR'):

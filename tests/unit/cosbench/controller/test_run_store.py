@@ -169,10 +169,10 @@ class TestArchive(ArchiveCase):
         del without['drivers']
         for text, reason in (
                 (dumps({**bad, 'id': good['id'], 'state': 'processing'}),
-                 "result.id='w1': must be w2"),
-                (dumps({**bad, 'id': 'w9'}), "result.id='w9': must be w2"),
+                 "result.id: 'w1' must be w2"),
+                (dumps({**bad, 'id': 'w9'}), "result.id: 'w9' must be w2"),
                 (dumps({**bad, 'state': 'odd'}),
-                 "result.state='odd': must be one of queuing, "),
+                 "result.state: 'odd' must be one of queuing, "),
                 (dumps(without), 'result.drivers is missing'),
                 # Terminated runs have their history told.
                 (dumps({**bad, 'state': 'processing', 'history': {}}),

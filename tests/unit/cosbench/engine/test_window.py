@@ -29,7 +29,7 @@ class TestWindow(unittest.TestCase):
         for started, ended, late in ((11, 14.5, 0.5), (14, 44, 30),
                                      (10.9, 14.5, 0), (14.1, 14.5, 0),
                                      (11, 14, 0)):
-            self.assertEqual(late, window.late(started, ended))
+            self.assertEqual(late, window.overrun(started, ended))
 
     def test_no_operation_starts_after_the_ramp_down(self):
         self.assertEqual(

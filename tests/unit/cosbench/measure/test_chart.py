@@ -8,8 +8,9 @@ from unittest import mock
 from hypothesis import given, strategies
 
 from cosbench.measure.chart import Chart
+from cosbench.measure.interval import Interval
 from cosbench.measure.sample import Sample
-from cosbench.measure.timeline import Interval, Timeline
+from cosbench.measure.timeline import Timeline
 from tests.unit.cosbench.measure import oracle
 
 #: Numbers of intervals, in the order in which reports bring them.

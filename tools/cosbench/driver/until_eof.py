@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs a command that does not outlive standard input.
 
-    leash.py SECONDS COMMAND ARGUMENT...
+    until_eof.py SECONDS COMMAND ARGUMENT...
 
 The command leads a process group of its own. When standard input ends, since
 its writer has closed it or has died, however that was, the group gets
