@@ -57,7 +57,6 @@ setup(
         'inotify_simple>=2.0,<3',
         'pyeclib>=1.3.1',
         'xattr>=0.7.2',
-        'unidiff>=0.7.5,<2',
     ],
     extras_require={
         'cosbench': COSBENCH,

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The paste app ``egg:swift-lightsync#object``: Swift's, with LIGHTSYNC and the
-log of primary-role writes.
+The paste app ``egg:swift-lightsync#object``: Swift's object-server, with
+LIGHTSYNC and the log of primary-role writes.
 """
+
+from collections.abc import Mapping
+from typing import Any
 
 from swift.obj import server
 
@@ -13,11 +16,12 @@ from swift_lightsync.sync.verb import LightSyncVerb
 class ObjectController(LightSyncVerb, PrimaryRoleVerbs,
                        server.ObjectController):
     """
-    Swift's object-server, which also answers sync messages, and logs writes
-    that are a primary role's.
+    Swift's object-server, which also answers sync messages, and logs the
+    writes of primary roles.
     """
 
 
-def app_factory(global_conf, **local_conf):
-    """paste.deploy app factory for creating WSGI object server apps"""
+def app_factory(global_conf: Mapping[str, Any],
+                **local_conf: Any) -> ObjectController:
+    """Return the object-server, as paste.deploy wants it."""
     return ObjectController(dict(global_conf, **local_conf))

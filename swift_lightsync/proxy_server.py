@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The paste app ``egg:swift-lightsync#proxy``: Swift's, PROAR, and writes that
-leave no rows for the versioning filter.
+The paste app ``egg:swift-lightsync#proxy``.
+
+It is Swift's proxy-server with PROAR, and with writes that leave no rows for
+the versioning filter.
 """
 
 from functools import partial
@@ -15,7 +17,7 @@ from swift_lightsync.proar.proxy.policy_options import primary_role_policies
 
 
 class RowlessPrimaryRole(PrimaryRoleController):
-    """It asks others to write; it is they who have to heed it."""
+    """Runs each request by controllers that heed ``ROWLESS``."""
 
     def _attempt(self, cls, *args):
         return super()._attempt(rowless(cls), *args)
@@ -39,7 +41,7 @@ class Application(server.Application):
                 policy.name for policy in self.primary_role_policies))
 
     def modify_wsgi_pipeline(self, pipe):
-        """Swift's, and a warning where fail-overs leave no marker."""
+        """Modify the pipeline as Swift, and warn if memcache is missing."""
         super().modify_wsgi_pipeline(pipe)
         if self.primary_role_policies and 'memcache' not in pipe:
             self.logger.warning(
@@ -48,7 +50,7 @@ class Application(server.Application):
 
 
 def app_factory(global_conf, **local_conf):
-    """paste.deploy app factory for creating WSGI proxy apps"""
+    """Make a proxy-server, as paste.deploy asks for one."""
     conf = dict(global_conf, **local_conf)
     conf['policy_config'] = server.parse_per_policy_config(conf)
     app = Application(conf)

@@ -3,76 +3,87 @@
 The paste filter ``egg:swift-lightsync#recon`` of object-servers.
 
 It answers ``GET /recon/lightsync`` with what the node's replicator has
-recorded and its failure table, ``GET /recon/proar`` with what its converger
-has, and passes on everything else. It has to stand before Swift's own recon
-filter, which takes all of /recon/.
+recorded and with its failure table, ``GET /recon/proar`` with what its
+converger has recorded, and passes on everything else. It has to stand before
+Swift's own recon filter, which takes all of /recon/.
 """
 
 import json
+import logging
 import os
 import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NoReturn, Union
 
 from swift.common.recon import DEFAULT_RECON_CACHE_PATH
 from swift.common.swob import HTTPMethodNotAllowed, Request, Response
 from swift.common.utils import get_logger
 
-from swift_lightsync.common.recon_record import ReconError
 from swift_lightsync.proar import lag
 from swift_lightsync.report.answer import PATH, NodeAnswer, suspects
 from swift_lightsync.sync.failure_store import FailureStore
 from swift_lightsync.sync.recon_records import FILE, read
 
+_App = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
-class _Problems:
-    """A logger that raises what a FailureStore has to say."""
 
-    @staticmethod
-    def warning(message, *args):
-        raise ReconError(message % args)
+class _Raising(logging.Logger):
+    """A logger that raises each warning as an error."""
+
+    def warning(self, msg: object, *args: object,
+                **kwargs: Any) -> NoReturn:
+        raise ValueError(str(msg) % args)
 
 
 class LightSyncRecon:
     """
+    The filter.
+
     :param app: the next app of the pipeline
-    :param conf: a dict: ``recon_cache_path``, and the failure table's
-        options, as the replicator has them
-    :raises ValueError: if an option has a value that is not allowed
+    :param conf: a section: ``recon_cache_path`` and the options of the
+        failure table, as the replicator has them
+    :raises OptionError: if an option has a value that is not allowed
     """
 
-    def __init__(self, app, conf):
+    def __init__(self, app: _App, conf: Mapping[str, Any]) -> None:
         self.app = app
         self.conf = conf
         self.logger = get_logger(conf, log_route='lightsync-recon')
         self.source = conf.get('recon_cache_path', DEFAULT_RECON_CACHE_PATH)
         self._failures()
-        self._answers = {PATH: self._replication,
-                         lag.PATH: self._convergence}
+        self._answers: dict[str, Callable[
+            [], Union[NodeAnswer, lag.NodeLag]]] = {
+                PATH: self._replication, lag.PATH: self._convergence}
 
-    def __call__(self, env, start_response):
+    def __call__(self, env: dict[str, Any],
+                 start_response: Callable[..., Any]) -> Iterable[bytes]:
         answer = self._answers.get(env['PATH_INFO'])
         if not answer:
             return self.app(env, start_response)
-        return self._respond(Request(env), answer)(env, start_response)
+        response = self._respond(Request(env), answer)
+        found: Iterable[bytes] = response(env, start_response)
+        return found
 
-    def _failures(self):
-        return FailureStore(self.conf, _Problems)
+    def _failures(self) -> FailureStore:
+        return FailureStore(self.conf, _Raising('lightsync-recon'))
 
-    def _respond(self, request, answer):
+    def _respond(self, request: Request, answer: Callable[
+            [], Union[NodeAnswer, lag.NodeLag]]) -> Response:
         if request.method not in ('GET', 'HEAD'):
             return HTTPMethodNotAllowed(request=request,
                                         headers={'Allow': 'GET, HEAD'})
         try:
             status, body = 200, answer().encode()
-        except (ReconError, OSError) as err:
+        except (ValueError, OSError) as err:
             self.logger.error('Unable to answer %s: %s', request.path, err)
             status, body = 500, json.dumps({'error': str(err)}).encode()
         return Response(request=request, status=status, body=body,
                         content_type='application/json')
 
-    def _convergence(self):
+    def _convergence(self) -> lag.NodeLag:
         return lag.read(self.source, time.time())
 
-    def _replication(self):
+    def _replication(self) -> NodeAnswer:
         now = time.time()
         pairs, devices = read(os.path.join(self.source, FILE))
         failures = self._failures()
@@ -82,11 +93,12 @@ class LightSyncRecon:
                           tuple(suspects(failures.table, now)))
 
 
-def filter_factory(global_conf, **local_conf):
-    """paste.deploy filter factory"""
+def filter_factory(global_conf: Mapping[str, Any],
+                   **local_conf: Any) -> Callable[[_App], LightSyncRecon]:
+    """Return what wraps an app in the filter, as paste.deploy wants it."""
     conf = dict(global_conf, **local_conf)
 
-    def lightsync_recon(app):
+    def lightsync_recon(app: _App) -> LightSyncRecon:
         return LightSyncRecon(app, conf)
 
     return lightsync_recon

@@ -1,55 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the commands that ask a cluster's nodes have in common."""
+"""The arguments of commands that ask a cluster's nodes."""
 
 import argparse
 import configparser
-import math
 import os
 import struct
-import sys
 import zlib
+from typing import Optional
 
 from swift.common.exceptions import RingLoadError
 from swift.common.ring import Ring
 from swift.common.storage_policy import (
     POLICIES,
     REPL_POLICY,
+    StoragePolicy,
     reload_storage_policies,
 )
 from swift.common.utils import set_swift_dir
 
-from swift_lightsync.common.places import parse_endpoint
+from swift_lightsync.common.address import parse_host
+from swift_lightsync.common.command import UsageError, add_json, argument, run
+from swift_lightsync.common.options import positive_seconds
 
+__all__ = ['UsageError', 'add_cluster', 'load_ring', 'policies', 'run',
+           'seconds']
+
+seconds = argument(positive_seconds)
 #: What Swift raises when it reads a ring that is damaged or missing.
 RING_ERRORS = (OSError, EOFError, LookupError, ValueError, struct.error,
                zlib.error, RingLoadError)
 
 
-class UsageError(Exception):
-    """What was asked for cannot be had, with the reason."""
-
-
-def seconds(value):
-    """:returns: an argument as a number of seconds above 0"""
-    try:
-        number = float(value)
-    except ValueError:
-        number = math.nan
-    if not 0 < number < math.inf:
-        raise argparse.ArgumentTypeError(
-            '%r must be a number of seconds above 0' % value)
-    return number
-
-
-def host(value):
-    """:returns: an argument as (IP, port)"""
-    found = parse_endpoint(value)
-    if found is None or not 0 < found[1] < 65536:
-        raise argparse.ArgumentTypeError('%r must be IP:port' % value)
-    return found[0].strip('[]'), found[1]
-
-
-def add_cluster(parser):
+def add_cluster(parser: argparse.ArgumentParser) -> None:
     """Add the arguments that say which nodes to ask, and about what."""
     parser.add_argument('--swift-dir', metavar='DIR',
                         default=os.environ.get('SWIFT_DIR', '/etc/swift'),
@@ -60,17 +42,18 @@ def add_cluster(parser):
     parser.add_argument('--timeout', '-t', type=seconds, default=5,
                         metavar='S', help='seconds that a node has to '
                         'answer (%(default)s)')
-    parser.add_argument('--json', action='store_true',
-                        help='print JSON instead of text')
-    parser.add_argument('hosts', nargs='*', type=host, metavar='IP:port',
+    add_json(parser)
+    parser.add_argument('hosts', nargs='*', type=argument(parse_host),
+                        metavar='IP:port',
                         help='ask these object-servers only')
 
 
-def policies(swift_dir, wanted):
+def policies(swift_dir: str, wanted: Optional[str]) -> list[StoragePolicy]:
     """
-    :param swift_dir: a directory
+    Return the replicated policies of a cluster.
+
+    :param swift_dir: the directory of swift.conf
     :param wanted: a policy's name or index; None: all
-    :returns: a list of StoragePolicies
     :raises UsageError: if there are none
     """
     try:
@@ -91,27 +74,13 @@ def policies(swift_dir, wanted):
     return found
 
 
-def run(parser, report, argv):
+def load_ring(swift_dir: str, policy: StoragePolicy) -> Ring:
     """
-    Run a command.
+    Return the object ring of a policy.
 
-    :param parser: of its arguments
-    :param report: a function of the arguments that does what it is for
-    :param argv: the arguments; those of the process if None
-    :returns: the exit status: what the function returns; 2 for a wrong call
-    """
-    args = parser.parse_args(argv)
-    try:
-        return report(args)
-    except UsageError as err:
-        print('%s: %s' % (parser.prog, err), file=sys.stderr)
-        return 2
-
-
-def load_ring(swift_dir, policy):
-    """
-    :returns: the ring of a policy
-    :raises UsageError: if there is none
+    :param swift_dir: the directory of the rings
+    :param policy: the policy
+    :raises UsageError: if the ring cannot be read
     """
     try:
         return Ring(swift_dir, ring_name=policy.ring_name)

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Asking the object-servers of a cluster, all at once."""
+"""Asks the object-servers of a cluster, all at the same time."""
 
 import os
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Callable
+from typing import Any
 
 from swift.common.concurrency import (
     GreenPool,
@@ -13,17 +14,19 @@ from swift.common.concurrency import (
     socket,
 )
 
-from swift_lightsync.common.recon_record import MAX_BYTES, ReconError
+from swift_lightsync.common.address import NodeTuple
 
+#: Longest recon file of a node, bytes: some 200,000 pairs of devices.
+MAX_BYTES = 64 << 20
 #: Nodes asked at the same time.
 CONCURRENCY = 64
-#: What a server says that has no such filter: Swift's recon filter, the
-#: object-server itself, and one of another kind.
+#: Statuses of a server without the filter: from Swift's recon filter, from the
+#: object-server itself, and from a server of another kind.
 WITHOUT_STATUSES = (400, 404, 405, 501)
 
 
 class Outcome(Enum):
-    """What came of asking a node."""
+    """Whether a node answered, and if not, why."""
     ANSWERED = 'answered'
     WITHOUT = 'without LightSync'
     UNREACHABLE = 'unreachable'
@@ -34,41 +37,47 @@ class Outcome(Enum):
 @dataclass(frozen=True)
 class Question:
     """
-    :param path: of the GET that asks it
-    :param decode: a function of the bytes of an answer that returns it, or
-        raises ReconError
+    What to ask a node, and how to read its answer.
+
+    :param path: the path of the GET
+    :param decode: makes the answer of its bytes, or raises ValueError
     """
     path: str
-    decode: Callable
+    decode: Callable[[bytes], Any]
 
 
 @dataclass(frozen=True)
 class Reply:
     """
-    :param host: who was asked: (IP, port)
-    :param outcome: an Outcome
+    The outcome of asking one node.
+
+    :param host: the node: (IP, port)
+    :param outcome: whether it answered
     :param problem: what went wrong, '' if nothing
     :param answer: what the question decodes, if the node has answered
     """
-    host: tuple
+    host: NodeTuple
     outcome: Outcome
     problem: str = ''
     answer: Any = None
 
 
-def ask_all(hosts, timeout, question):
+def ask_all(hosts: Iterable[NodeTuple], timeout: float,
+            question: Question) -> list[Reply]:
     """
-    :param hosts: an iterable of (IP, port)
+    Ask nodes at the same time.
+
+    :param hosts: their addresses
     :param timeout: seconds that a node has for its whole answer
-    :param question: a Question
-    :returns: a list of a :class:`Reply` of each, in the order of the hosts
+    :param question: what to ask
+    :returns: the reply of each, in the order of the hosts
     """
     pool = GreenPool(CONCURRENCY)
     return list(pool.imap(lambda host: _ask(host, timeout, question),
                           sorted(hosts)))
 
 
-def _ask(host, timeout, question):
+def _ask(host: NodeTuple, timeout: float, question: Question) -> Reply:
     try:
         with Timeout(timeout):
             status, body = _get(host, question.path)
@@ -86,19 +95,19 @@ def _ask(host, timeout, question):
         return Reply(host, Outcome.WITHOUT, 'status %d' % status)
     try:
         if status != 200:
-            raise ReconError('status %d: %.200s' % (
+            raise ValueError('status %d: %.200s' % (
                 status, body.decode('utf8', 'replace')))
         return Reply(host, Outcome.ANSWERED, answer=question.decode(body))
-    except ReconError as err:
+    except ValueError as err:
         return Reply(host, Outcome.INVALID, str(err))
 
 
-def _get(host, path):
+def _get(host: NodeTuple, path: str) -> tuple[int, bytes]:
     connection = green_http_client.HTTPConnection(*host)
     try:
         connection.request('GET', path)
         response = connection.getresponse()
-        # No node has as much to say; more than that is no answer.
+        # No node has that much to say; a longer answer is cut, and invalid.
         return response.status, response.read(2 * MAX_BYTES)
     finally:
         connection.close()

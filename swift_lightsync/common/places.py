@@ -1,25 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Where something is: (replication IP, port) of a node, and a device's name.
+Addresses of nodes and devices, as they come from files and other nodes.
 
-Keys of failure tables, senders of notices and rows of reports are places. All
-of them come from files or from other nodes, as JSON.
+A node is (replication IP, port), a device (replication IP, port, name). Keys
+of failure tables, senders of notices and rows of reports are such addresses.
 """
+
+from typing import Any, Optional, Union, cast
+
+Node = tuple[str, int]
+Device = tuple[str, int, str]
+Place = Union[Node, Device]
 
 MAX_NAME = 255
 MAX_PORT = 65535
 
 
-def _is_name(value):
+def _is_name(value: Any) -> bool:
     return isinstance(value, str) and 0 < len(value) <= MAX_NAME
 
 
-def place(value, lengths=(2, 3)):
+def place(value: Any, lengths: tuple[int, ...] = (2, 3)) -> Place:
     """
-    :param value: of JSON
+    Return a value of JSON as the address of a node or a device.
+
+    :param value: the value: [IP, port] or [IP, port, device]
     :param lengths: 2 if it may be a node, 3 if it may be a device
-    :returns: a tuple, the place
-    :raises ValueError: if the value is none
+    :returns: the address
+    :raises ValueError: if the value is no such address
     """
     sound = (isinstance(value, list) and len(value) in lengths
              and all(map(_is_name, value[::2]))
@@ -27,23 +35,25 @@ def place(value, lengths=(2, 3)):
     if not sound:
         raise ValueError('%.80r must be [IP, port%s]' % (
             value, ', device' if 3 in lengths else ''))
-    return tuple(value)
+    return cast(Place, tuple(value))
 
 
-def node(value):
-    """As :func:`place`, of a node."""
-    return place(value, (2,))
+def node(value: Any) -> Node:
+    """Return a value of JSON as a node's address; as :func:`place`."""
+    return cast(Node, place(value, (2,)))
 
 
-def device(value):
-    """As :func:`place`, of a device."""
-    return place(value, (3,))
+def device(value: Any) -> Device:
+    """Return a value of JSON as a device's address; as :func:`place`."""
+    return cast(Device, place(value, (3,)))
 
 
-def parse_endpoint(value):
+def parse_endpoint(value: Optional[str]) -> Optional[Node]:
     """
-    :param value: ``IP:port``, or None
-    :returns: (IP, port), or None if it is none
+    Return an ``IP:port`` as the address of a node.
+
+    :param value: the text, or None
+    :returns: (IP, port), or None if the text is no such address
     """
     ip, _, port = (value or '').rpartition(':')
     if not (port.isascii() and port.isdigit() and len(port) <= 5):

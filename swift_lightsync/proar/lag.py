@@ -1,39 +1,34 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-How far the peers of a node's devices are behind: recorded by the converger,
-answered by the recon filter, read by swift-proar-lag. OPERATING.md.
+How far the peers of a node's devices are behind.
+
+The converger records it, the recon filter answers it, and swift-proar-lag
+reads the answers. OPERATING.md.
 """
 
 import json
 import os
 from dataclasses import dataclass
+from typing import Annotated, Dict, Optional, Tuple
 
-from swift_lightsync.common.recon_record import (
-    MAX_BYTES,
-    ReconError,
-    Record,
-    count,
-    number,
-    parsed_by,
-    text,
-)
+from swift_lightsync.common.records import Between, Record
 
 #: in recon_cache_path
 FILE = 'proar.recon'
 KEY = 'object_convergence'
 PATH = '/recon/proar'
+#: Longest document that is read, bytes.
+MAX_BYTES = 64 << 20
 
-
-def _peers(value):
-    if not isinstance(value, dict):
-        raise ReconError('%.80r must be an object' % (value,))
-    return {count(int(peer)): count(behind)
-            for peer, behind in value.items()}
+Count = Annotated[int, Between(0, 10 ** 15 - 1)]
+Number = Annotated[float, Between(0, 1e15)]
 
 
 @dataclass(frozen=True)
 class DeviceLag(Record):
     """
+    How far the peers of one device are behind, in one policy.
+
     :param device: its name
     :param policy: the index of a policy
     :param entries: of its logs, those that some peer lacks
@@ -43,23 +38,63 @@ class DeviceLag(Record):
     :param peers: device id -> how many entries it lacks, if any
     :param unreadable: logs that cannot be read, and are not counted
     """
-    device: str = parsed_by(text)
-    policy: int = parsed_by(count)
-    entries: int = parsed_by(count)
-    exposed: int = parsed_by(count)
-    oldest_seconds: float = parsed_by(number)
-    peers: dict = parsed_by(_peers)
-    unreadable: int = parsed_by(count)
+    device: str
+    policy: Count
+    entries: Count
+    exposed: Count
+    oldest_seconds: Number
+    peers: Dict[int, Count]
+    unreadable: Count
+
+
+@dataclass(frozen=True)
+class Recorded(Record):
+    """
+    What a converger records.
+
+    :param updated: when it did, Unix time; 0: never
+    :param devices: one for each device and policy that has logs
+    """
+    updated: Number
+    devices: Tuple[DeviceLag, ...]
+
+
+@dataclass(frozen=True)
+class ReconFile(Record):
+    """The converger's recon file, which may have other keys too."""
+    object_convergence: Optional[Recorded] = None
+
+
+@dataclass(frozen=True)
+class NodeLag(Record):
+    """
+    What a node answers to ``GET /recon/proar``.
+
+    :param time: the node's clock, Unix time
+    :param source: the directory of its recon file
+    :param updated: when its converger wrote the file; 0: never
+    :param devices: one for each device and policy that has logs
+    """
+    time: Number
+    source: str
+    updated: Number
+    devices: Tuple[DeviceLag, ...]
+
+    def encode(self):
+        """Return the bytes of the answer."""
+        return json.dumps(self.to_json()).encode('ascii')
 
 
 def lag_of(device, policy, followers, unreadable, now):
     """
+    Sum up the logs of a device.
+
     :param followers: Followers of the logs of a device and policy
     :param unreadable: how many logs of it cannot be read
     :param now: Unix time in seconds
     :returns: its DeviceLag
     """
-    peers = {}
+    peers: Dict[int, int] = {}
     for follower in followers:
         for peer, cursor in follower.cursors().items():
             if cursor < follower.last_update:
@@ -75,85 +110,43 @@ def lag_of(device, policy, followers, unreadable, now):
         unreadable)
 
 
-@dataclass(frozen=True)
-class NodeLag:
-    """
-    What a node answers to ``GET /recon/proar``.
-
-    :param time: the node's clock, Unix time
-    :param source: the directory of its recon file
-    :param updated: when its converger wrote the file; 0: never
-    :param devices: a tuple of DeviceLags
-    """
-    time: float
-    source: str
-    updated: float
-    devices: tuple
-
-    def encode(self):
-        """:returns: the bytes of the answer"""
-        return json.dumps({
-            'time': self.time, 'source': self.source,
-            **recorded(self.devices, self.updated)}).encode('ascii')
-
-
 def recorded(devices, updated):
     """
+    Return what the converger records, as an object of JSON.
+
     :param devices: DeviceLags
     :param updated: Unix time
-    :returns: a dict, what the converger records
     """
-    return {'updated': updated,
-            'devices': [each.to_fields() for each in devices]}
+    return Recorded(updated, tuple(devices)).to_json()
 
 
 def decode(data):
     """
+    Read a node's answer.
+
     :param data: bytes, as of NodeLag.encode
     :returns: a :class:`NodeLag`
-    :raises ReconError: if they are none
+    :raises RecordError: if they are none
     """
-    values = _object(data)
-    try:
-        return NodeLag(number(values['time']), text(values['source']),
-                       *_parsed(values))
-    except KeyError as err:
-        raise ReconError('%s is missing' % err)
+    return NodeLag.parse(data, MAX_BYTES)
 
 
 def read(directory, now):
     """
+    Read what the converger has recorded.
+
     :param directory: recon_cache_path
     :param now: Unix time
-    :returns: a :class:`NodeLag`, of what the converger has recorded there
-    :raises ReconError: if that is not as it should be
+    :returns: a :class:`NodeLag`
+    :raises RecordError: if it is not as it should be
     :raises OSError: if it cannot be read
     """
     try:
         with open(os.path.join(directory, FILE), 'rb') as recon:
-            values = _object(recon.read(MAX_BYTES) or b'{}').get(KEY)
+            # Swift makes it empty, and then writes it.
+            document = recon.read(MAX_BYTES) or b'{}'
     except FileNotFoundError:
-        values = None
-    try:
-        return NodeLag(now, directory, *(
-            _parsed(values) if values else (0, ())))
-    except KeyError as err:
-        raise ReconError('%s: %s is missing' % (FILE, err))
-
-
-def _object(data):
-    try:
-        values = json.loads(data)
-    except (ValueError, RecursionError) as err:
-        raise ReconError('no JSON: %s' % err)
-    if not isinstance(values, dict):
-        raise ReconError('%.80r must be an object' % (values,))
-    return values
-
-
-def _parsed(values):
-    try:
-        return number(values['updated']), tuple(
-            map(DeviceLag.of_fields, values['devices']))
-    except TypeError as err:
-        raise ReconError('no list of records: %s' % err)
+        document = b'{}'
+    found = ReconFile.parse(document, MAX_BYTES, FILE).object_convergence \
+        or Recorded(0, ())
+    return NodeLag(now, directory, found.updated, found.devices)

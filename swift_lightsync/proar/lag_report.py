@@ -7,20 +7,20 @@ was called wrongly.
 """
 
 import argparse
-import json
 import sys
 from dataclasses import dataclass
+from typing import List
 
+from swift_lightsync.common.address import NodeTuple, place_name
+from swift_lightsync.common.command import argument, json_text, run
 from swift_lightsync.common.node_arguments import (
     add_cluster,
     load_ring,
     policies,
-    run,
-    seconds,
 )
 from swift_lightsync.common.nodes import Outcome, Question, ask_all
-from swift_lightsync.common.recon_record import place_name
-from swift_lightsync.proar.lag import PATH, decode
+from swift_lightsync.common.options import positive_seconds
+from swift_lightsync.proar.lag import PATH, DeviceLag, decode
 
 PROAR = Question(PATH, decode)
 #: A converger that has not reported for so many seconds does not run.
@@ -34,10 +34,10 @@ class Row:
     A device that holds what others lack.
 
     :param host: (IP, port) of its server
-    :param lag: a DeviceLag
+    :param lag: what it holds
     """
-    host: tuple
-    lag: object
+    host: NodeTuple
+    lag: DeviceLag
 
     @property
     def name(self):
@@ -47,15 +47,19 @@ class Row:
 @dataclass(frozen=True)
 class Lags:
     """
-    :param rows: a list of Rows, by policy and host
-    :param complaints: a list of texts
+    What is to be reported.
+
+    :param rows: sorted by policy and host
+    :param complaints: what is not well
     """
-    rows: list
-    complaints: list
+    rows: List[Row]
+    complaints: List[str]
 
 
 def assess(replies, indexes, max_seconds):
     """
+    Find what is not well in the answers of nodes.
+
     :param replies: Replies of nodes
     :param indexes: of the policies that count
     :param max_seconds: how old an entry may be that some device lacks
@@ -94,17 +98,18 @@ def _problem(reply):
 
 
 def as_json(lags):
-    """:returns: the Lags as JSON"""
-    return json.dumps({
+    """Return the Lags as JSON."""
+    return json_text({
         'well': not lags.complaints, 'complaints': lags.complaints,
-        'devices': [dict(row.lag.to_fields(), host=row.host)
-                    for row in lags.rows]}, indent=2) + '\n'
+        'devices': [dict(row.lag.to_json(), host=row.host)
+                    for row in lags.rows]})
 
 
 def as_text(lags, rings):
     """
+    Return the Lags as text for people.
+
     :param rings: policy index -> (its name, its Ring)
-    :returns: the Lags to be read
     """
     lines = []
     for index, (name, ring) in rings.items():
@@ -141,8 +146,9 @@ def _parser():
         'other devices lack.',
         epilog='Exits with 0: all is well; 1: something is not; 2: usage.')
     add_cluster(parser)
-    parser.add_argument('--max-seconds', type=seconds, default=MAX_SECONDS,
-                        metavar='S', help='how old an operation may be that '
+    parser.add_argument('--max-seconds', default=MAX_SECONDS,
+                        metavar='S', type=argument(positive_seconds),
+                        help='how old an operation may be that '
                         'a device lacks (%(default)s)')
     return parser
 
@@ -161,6 +167,8 @@ def _report(args):
 
 def main(argv=None):
     """
+    Run the command.
+
     :param argv: the arguments; those of the process by default
     :returns: the exit status
     """

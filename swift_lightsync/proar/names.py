@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The names of PROAR: headers, files, keys, metrics. PROTOCOL.md."""
+"""The headers, file names and memcache keys of PROAR. PROTOCOL.md."""
 
 import os
 
@@ -18,20 +18,22 @@ CURSORS_SUFFIX = '.cursors'
 
 
 def logs_path(device_path, policy):
-    """:returns: the directory of a device's logs of a storage policy"""
+    """Return the directory of a device's logs of a storage policy."""
     return os.path.join(device_path, get_policy_string('proar', policy))
 
 
 def log_path(device_path, policy, partition):
+    """Return the path of a partition's log."""
     return os.path.join(logs_path(device_path, policy),
                         '%d%s' % (int(partition), LOG_SUFFIX))
 
 
 def cursors_path(device_path, policy, partition):
+    """Return the path of the cursors of a partition's peers."""
     return os.path.join(logs_path(device_path, policy),
                         '%d%s' % (int(partition), CURSORS_SUFFIX))
 
 
-def marker_key(policy, partition, slot):
-    """:returns: memcache's key of a slot that was failed over"""
+def failover_marker_key(policy, partition, slot):
+    """Return memcache's key of a slot that was failed over."""
     return 'proar/%d/%d/%d' % (int(policy), int(partition), slot)

@@ -2,21 +2,24 @@
 """
 The object-server's side of primary-role writes. PROTOCOL.md, "Writes".
 
-PUT, POST and DELETE stay stock Swift's: what they get from
-:meth:`get_diskfile` logs what they do to it, if their request has a slot.
+PUT, POST and DELETE stay stock Swift's. If a request has a slot, the diskfile
+that :meth:`get_diskfile` returns to them logs what they do to it.
 """
 
 import re
 import time
 from contextvars import ContextVar
+from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 from swift.common.concurrency import tpool
 from swift.common.storage_policy import REPL_POLICY
 from swift.common.swob import HTTPBadRequest, HTTPServiceUnavailable, Request
-from swift.common.utils import config_true_value, hash_path, non_negative_int
+from swift.common.utils import config_true_value, hash_path
+from swift.obj.server import ObjectController
 
-from swift_lightsync.common.conf_options import finite_float, option
+from swift_lightsync.common.options import Options, integer, option, seconds
 from swift_lightsync.proar.core.oplog import NO_SLOT
 from swift_lightsync.proar.log.logged_diskfile import (
     LogContext,
@@ -34,23 +37,32 @@ from swift_lightsync.proar.names import (
 
 MAX_PARTITION = (1 << 32) - 1
 WRITES = ('PUT', 'POST', 'DELETE')
-#: Logs whose ends are remembered, each in some 200 bytes.
+#: Logs whose ends are kept in memory, each in some 200 bytes.
 REMEMBERED_LOGS = 4096
 
-#: The WSGI environment that is being served, each in a greenlet of its own.
-_served = ContextVar('served', default=None)
+#: The WSGI environment that this greenlet serves.
+_served: 'ContextVar[Any]' = ContextVar('served', default=None)
 
 
-class PrimaryRoleVerbs:
-    """To be mixed into an object-server's controller."""
+@dataclass(frozen=True)
+class LagOptions(Options):
+    """
+    How much a primary role may hold alone before it refuses writes.
+
+    :param max_lag_entries: operations; 0: any number
+    :param max_lag_seconds: age of the oldest of them; 0: any
+    """
+    max_lag_entries: int = option(10000, integer(0))
+    max_lag_seconds: float = option(300.0, seconds)
+
+
+class PrimaryRoleVerbs(ObjectController):
+    """Makes an object-server's controller log the writes of primary roles."""
 
     def setup(self, conf):
-        """Implementation specific setup, as the stock one, and ours."""
+        """Set up the stock controller, and what the logs need."""
         super().setup(conf)
-        self._max_lag_entries = option(conf, 'max_lag_entries', 10000,
-                                       non_negative_int)
-        self._max_lag_seconds = option(conf, 'max_lag_seconds', 300,
-                                       finite_float)
+        self._limits = LagOptions.from_conf(conf)
         self._oplog = lru_cache(REMEMBERED_LOGS)(self._make_oplog)
 
     def __call__(self, env, start_response):
@@ -63,7 +75,7 @@ class PrimaryRoleVerbs:
     def get_diskfile(self, device, partition, account, container, obj,
                      policy, **kwargs):
         """
-        As the stock one; for a primary role's write it is one that is logged.
+        Return the stock diskfile, or one that logs a primary role's write.
 
         :raises HTTPException: 400 for a slot or a partition that cannot be
             one, 503 if the write is refused for the lag
@@ -91,17 +103,20 @@ class PrimaryRoleVerbs:
 
     def _refuse_for_lag(self, request, device, oplog):
         """
+        Refuse a write to a device that already holds too much alone.
+
         :raises HTTPException: 503 if the device alone holds more operations
             than it may, or has done so for longer
         """
+        limits = self._limits
         exposure = tpool.execute(oplog.exposure)
-        if 0 < self._max_lag_entries <= exposure.entries:
+        if 0 < limits.max_lag_entries <= exposure.entries:
             reason = '%d operations, max_lag_entries is %d' % (
-                exposure.entries, self._max_lag_entries)
-        elif exposure.entries and 0 < self._max_lag_seconds < \
+                exposure.entries, limits.max_lag_entries)
+        elif exposure.entries and 0 < limits.max_lag_seconds < \
                 time.time() - exposure.since:
             reason = 'an operation of %d s ago, max_lag_seconds is %g' % (
-                time.time() - exposure.since, self._max_lag_seconds)
+                time.time() - exposure.since, limits.max_lag_seconds)
         else:
             return
         self.logger.increment('proar.refused.lag.%s' % device)
@@ -112,8 +127,9 @@ class PrimaryRoleVerbs:
 
 def _primary_role_write(policy):
     """
-    :returns: the Request that is served, if it is a primary role's write;
-        None for any other, as those of replication are
+    Return the Request that is served, if it is a primary role's write.
+
+    :returns: the Request, or None, as for requests of replication
     :raises HTTPException: 400 if the policy has no primary roles
     """
     env = _served.get()
@@ -131,7 +147,11 @@ def _primary_role_write(policy):
 
 
 def _number(request, name, text, most):
-    """:raises HTTPException: 400 if the text is none of 0 to most"""
+    """
+    Return a request's number of 0 to most.
+
+    :raises HTTPException: 400 if the text is no such number
+    """
     if not re.fullmatch('[0-9]{1,10}', text) or int(text) > most:
         raise HTTPBadRequest(
             request=request, body='%s: %.80s, must be a whole number, 0 to %d'

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What operators get to see of LightSync. See sync/RECON.md."""
+"""Reports about LightSync for operators. See sync/RECON.md."""

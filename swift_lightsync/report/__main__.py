@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``python -m swift_lightsync.report`` is swift-lightsync-report."""
+"""Run swift-lightsync-report by ``python -m swift_lightsync.report``."""
 
 import sys
 

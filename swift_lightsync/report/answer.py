@@ -1,24 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-What a node answers to ``GET /recon/lightsync``: made by it, and read by the
-report.
+What a node answers to ``GET /recon/lightsync``: written by the recon filter,
+and read by the report.
 """
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import Enum
 
-from swift_lightsync.common.nodes import Question
-from swift_lightsync.common.places import place
-from swift_lightsync.common.recon_record import (
-    ReconError,
-    Record,
-    count,
-    number,
-    parsed_by,
-    text,
+from swift_lightsync.common.address import Place
+from swift_lightsync.common.nodes import MAX_BYTES, Question
+from swift_lightsync.common.records import Record
+from swift_lightsync.sync.core.failure_table import FailureTable
+from swift_lightsync.sync.recon_records import (
+    Count,
+    Number,
+    PairRecord,
+    PassRecord,
 )
-from swift_lightsync.sync.recon_records import PairRecord, PassRecord
 
 PATH = '/recon/lightsync'
 
@@ -27,26 +26,27 @@ class State(Enum):
     """How a node sees another node or device that once did not answer."""
     FAILED = 'failed'
     REJOINING = 'rejoining'
-    #: It let somebody wait; the next time-out decides.
+    #: It timed out; the next time-out makes it fail.
     HINTED = 'hinted'
-    #: Exceptions, but fewer than it takes.
+    #: It had exceptions, but fewer than make it fail.
     COUNTING = 'counting'
 
 
 @dataclass(frozen=True)
 class Suspect(Record):
     """A row of a node's failure table. See RECON.md."""
-    key: tuple = parsed_by(place)
-    state: State = parsed_by(State)
-    exceptions: int = parsed_by(count)
-    until: float = parsed_by(number)
+    key: Place
+    state: State
+    exceptions: Count
+    until: Number
 
 
-def suspects(table, now):
+def suspects(table: FailureTable, now: float) -> list[Suspect]:
     """
-    :param table: a FailureTable
+    Return the rows of a failure table that still count.
+
+    :param table: the table; what is past is dropped from it
     :param now: the time, seconds
-    :returns: a list of :class:`Suspect`
     """
     table.forget(now)
     found = []
@@ -66,52 +66,37 @@ def suspects(table, now):
 
 
 @dataclass(frozen=True)
-class NodeAnswer:
+class NodeAnswer(Record):
     """
+    The answer of one node. See RECON.md.
+
     :param time: the node's clock, Unix time; all its times are of it
-    :param source: the directory of its recon files: processes of a host that
-        have it in common tell of the same
-    :param pairs: a tuple of PairRecords
-    :param devices: a tuple of PassRecords
-    :param suspects: a tuple of Suspects
+    :param source: the directory of its recon files; processes of one host
+        that share it answer the same
+    :param pairs: what it knows of pairs of devices
+    :param devices: the last pass over each device
+    :param suspects: the rows of its failure table
     """
-    time: float
+    time: Number
     source: str
-    pairs: tuple
-    devices: tuple
-    suspects: tuple
+    pairs: tuple[PairRecord, ...]
+    devices: tuple[PassRecord, ...]
+    suspects: tuple[Suspect, ...]
 
-    def encode(self):
-        """:returns: the bytes of the answer"""
-        return json.dumps(dict(asdict(self), **{
-            name: [each.to_fields() for each in getattr(self, name)]
-            for name in ('pairs', 'devices', 'suspects')})).encode('ascii')
+    def encode(self) -> bytes:
+        """Return the bytes of the answer."""
+        return json.dumps(self.to_json()).encode('ascii')
 
 
-def decode(data):
+def decode(data: bytes) -> NodeAnswer:
     """
-    :param data: bytes
-    :returns: a :class:`NodeAnswer`
-    :raises ReconError: if they are none
+    Decode an answer.
+
+    :param data: the bytes of the answer
+    :raises RecordError: if they are no answer
     """
-    try:
-        answer = json.loads(data)
-    except (ValueError, RecursionError) as err:
-        raise ReconError('no JSON: %s' % err)
-    if not isinstance(answer, dict):
-        raise ReconError('%.80r must be an object' % (answer,))
-    try:
-        return NodeAnswer(
-            number(answer['time']), text(answer['source']),
-            *(tuple(kind.of_fields(each) for each in answer[name])
-              for kind, name in ((PairRecord, 'pairs'),
-                                 (PassRecord, 'devices'),
-                                 (Suspect, 'suspects'))))
-    except KeyError as err:
-        raise ReconError('%s is missing' % err)
-    except TypeError as err:
-        raise ReconError('no list of records: %s' % err)
+    return NodeAnswer.parse(data, 2 * MAX_BYTES)
 
 
-#: How far the replicators are.
+#: Asks how far the replicators are.
 QUESTION = Question(PATH, decode)

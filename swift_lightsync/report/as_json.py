@@ -1,32 +1,36 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report as JSON, for other programs: all pairs, nothing left out."""
+"""The report as JSON for other programs: all pairs, nothing left out."""
 
-import json
+from typing import Any
+
+from swift_lightsync.common.command import json_text
+from swift_lightsync.common.nodes import Reply
+from swift_lightsync.report.health import Health, PolicyHealth, Sighting
 
 
-def _reply(reply):
+def _reply(reply: Reply) -> dict[str, Any]:
     return {'host': reply.host, 'outcome': reply.outcome.value,
             'problem': reply.problem}
 
 
-def _policy(policy):
+def _policy(policy: PolicyHealth) -> dict[str, Any]:
     return {
         'policy': policy.ring.policy, 'name': policy.ring.name,
-        'pairs': [dict(pair.record.to_fields(), state=pair.state.value,
+        'pairs': [dict(pair.record.to_json(), state=pair.state.value,
                        age=pair.age) for pair in policy.pairs]}
 
 
-def _sighting(each):
-    return dict(each.suspect.to_fields(), node=each.node, left=each.left)
+def _sighting(each: Sighting) -> dict[str, Any]:
+    return dict(each.suspect.to_json(), node=each.node, left=each.left)
 
 
-def render(health):
-    """:returns: the whole report"""
-    return json.dumps({
+def render(health: Health) -> str:
+    """Return the whole report."""
+    return json_text({
         'time': health.time, 'stale_after': health.stale_after,
         'well': not health.complaints, 'complaints': health.complaints,
         'nodes': [_reply(reply) for reply in health.replies],
         'policies': [_policy(policy) for policy in health.policies],
         'failures': [_sighting(each) for each in health.sightings],
         'late': [{'device': each.device, 'age': each.age}
-                 for each in health.late]}, indent=2) + '\n'
+                 for each in health.late]})

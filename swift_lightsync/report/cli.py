@@ -9,45 +9,50 @@ was called wrongly.
 import argparse
 import sys
 import time
+from collections.abc import Sequence
+from typing import Optional
 
+from swift.common.storage_policy import StoragePolicy
+
+from swift_lightsync.common.command import UsageError, argument, run
 from swift_lightsync.common.node_arguments import (
-    UsageError,
     add_cluster,
     load_ring,
     policies,
-    run,
-    seconds,
 )
 from swift_lightsync.common.nodes import ask_all
+from swift_lightsync.common.options import positive_seconds
 from swift_lightsync.report import as_json, page, text
 from swift_lightsync.report.answer import QUESTION
 from swift_lightsync.report.health import Ring, assess
 
+#: Seconds without agreement after which a pair is stale.
 STALE_AFTER = 3600
 
 
-def _parser():
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog='swift-lightsync-report',
         description='Ask the object-servers how far the replicas agree.',
         epilog='Exits with 0: all is well; 1: something is not; 2: usage.')
     add_cluster(parser)
-    parser.add_argument('--stale', type=seconds, default=STALE_AFTER,
-                        metavar='S', help='seconds without agreement after '
-                        'which a pair is stale (%(default)s)')
+    parser.add_argument('--stale', type=argument(positive_seconds),
+                        default=STALE_AFTER, metavar='S',
+                        help='seconds without agreement after which a pair '
+                        'is stale (%(default)s)')
     parser.add_argument('--html', metavar='FILE',
                         help='write an HTML page as well')
     return parser
 
 
-def _ring(swift_dir, policy):
+def _ring(swift_dir: str, policy: StoragePolicy) -> Ring:
     return Ring(int(policy), policy.name, {
         (dev['replication_ip'], dev['replication_port'], dev['device']):
         (dev['ip'], dev['port'])
         for dev in load_ring(swift_dir, policy).devs if dev})
 
 
-def _report(args):
+def _report(args: argparse.Namespace) -> int:
     rings = [_ring(args.swift_dir, policy) for policy
              in policies(args.swift_dir, args.policy)]
     hosts = set(args.hosts) or {host for ring in rings
@@ -60,13 +65,16 @@ def _report(args):
                 out.write(page.render(health))
         except OSError as err:
             raise UsageError('--html %s: %s' % (args.html, err.strerror))
-    sys.stdout.write((as_json if args.json else text).render(health))
+    sys.stdout.write(as_json.render(health) if args.json
+                     else text.render(health))
     return 1 if health.complaints else 0
 
 
-def main(argv=None):
+def main(argv: Optional[Sequence[str]] = None) -> int:
     """
-    :param argv: the arguments; those of the process by default
+    Run ``swift-lightsync-report``.
+
+    :param argv: the arguments; None: those of the process
     :returns: the exit status
     """
     return run(_parser(), _report, argv)

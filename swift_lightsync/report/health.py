@@ -1,23 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-What the nodes' answers come to: pure judgement, without any I/O.
+Judges the nodes' answers: which pairs agree, and what is not well.
 
-RECON.md says what the states mean, and what is not well.
+This module only computes. RECON.md says what the states mean, and what is
+complained about.
 """
 
 from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Optional
 
-from swift_lightsync.common.nodes import Outcome
-from swift_lightsync.report.answer import State
+from swift_lightsync.common.address import (
+    DeviceTuple,
+    NodeTuple,
+    PlaceTuple,
+)
+from swift_lightsync.common.nodes import Outcome, Reply
+from swift_lightsync.report.answer import NodeAnswer, State, Suspect
 from swift_lightsync.sync.core.sync_round import NEXT, Answer, Next
+from swift_lightsync.sync.recon_records import PairRecord
 
 
 class PairState(Enum):
-    """A pair of devices, from the best state to the worst."""
-    #: Not asked in the last pass: no neighbours any more, or not this time.
+    """The state of a pair of devices, from the best to the worst."""
+    #: Not asked in the last pass: no longer neighbours, or nothing to compare.
     IDLE = 'idle'
     AGREED = 'agreed'
     DIFFERING = 'differing'
@@ -28,24 +36,28 @@ class PairState(Enum):
 @dataclass(frozen=True)
 class Ring:
     """
+    The object ring of a policy, as far as the report needs it.
+
     :param policy: the policy's index
     :param name: its name
-    :param devices: a dict, (IP, port, device) of the replication network to
-        the (IP, port) of its object-server
+    :param devices: the object-server of each device; devices have their
+        address in the replication network
     """
     policy: int
     name: str
-    devices: dict
+    devices: Mapping[DeviceTuple, NodeTuple]
 
 
 @dataclass(frozen=True)
 class Pair:
     """
-    :param record: the PairRecord
-    :param state: its PairState
-    :param age: seconds since it agreed, or None if it never has
+    A device and a neighbour, judged.
+
+    :param record: what the device's node knows of them
+    :param state: how they are
+    :param age: seconds since they agreed, or None if they never have
     """
-    record: object
+    record: PairRecord
     state: PairState
     age: Optional[float]
 
@@ -53,81 +65,93 @@ class Pair:
 @dataclass(frozen=True)
 class Sighting:
     """
-    :param node: whose failure table: (IP, port) of its object-server
-    :param suspect: the Suspect
-    :param left: seconds until that is forgotten
+    A row of a node's failure table.
+
+    :param node: the object-server that has the table
+    :param suspect: the row
+    :param left: seconds until it is forgotten
     """
-    node: tuple
-    suspect: object
+    node: NodeTuple
+    suspect: Suspect
     left: float
 
 
 @dataclass(frozen=True)
 class LateDevice:
     """
-    :param device: (IP, port, device)
-    :param age: seconds since its last pass, or None if it has none
+    A device that no recent pass went over.
+
+    :param device: the device
+    :param age: seconds since its last pass, or None if it had none
     """
-    device: tuple
+    device: DeviceTuple
     age: Optional[float]
 
 
 @dataclass(frozen=True)
 class PolicyHealth:
     """
-    :param ring: the Ring
-    :param pairs: a tuple of Pairs, the worst first
+    How the pairs of one policy are.
+
+    :param ring: the policy's ring
+    :param pairs: the pairs, the worst first
     """
     ring: Ring
-    pairs: tuple
+    pairs: tuple[Pair, ...]
 
-    def count(self, *states):
+    def count(self, *states: PairState) -> int:
+        """Return how many pairs are in one of the states."""
         return sum(pair.state in states for pair in self.pairs)
 
     @property
-    def in_use(self):
+    def in_use(self) -> list[Pair]:
+        """The pairs that are not idle."""
         return [pair for pair in self.pairs
                 if pair.state is not PairState.IDLE]
 
     @property
-    def oldest(self):
+    def oldest(self) -> Optional[Pair]:
         """The pair that has not agreed for longest; None if there is none."""
         return max(self.in_use, key=_age, default=None)
 
     @property
-    def as_stock(self):
+    def as_stock(self) -> int:
         """How many pairs were compared as stock Swift does it."""
         return sum(pair.record.answer is Answer.UNSUPPORTED
                    for pair in self.in_use)
 
     @property
-    def differing(self):
+    def differing(self) -> int:
+        """How many partitions are known to differ, over all pairs."""
         return sum(pair.record.differing for pair in self.in_use)
 
 
 @dataclass(frozen=True)
 class Health:
     """
+    Everything that the report says.
+
     :param time: when the nodes were asked, Unix time
-    :param stale_after: seconds
-    :param policies: a tuple of PolicyHealth
-    :param replies: a tuple of Reply
-    :param sightings: a tuple of Sightings
-    :param late: a tuple of LateDevices
+    :param stale_after: seconds without agreement after which a pair is stale
+    :param policies: the pairs of each policy
+    :param replies: what each node replied
+    :param sightings: the rows of all failure tables
+    :param late: the devices without a recent pass
     """
     time: float
     stale_after: float
-    policies: tuple
-    replies: tuple
-    sightings: tuple
-    late: tuple
+    policies: tuple[PolicyHealth, ...]
+    replies: tuple[Reply, ...]
+    sightings: tuple[Sighting, ...]
+    late: tuple[LateDevice, ...]
 
-    def hosts(self, outcome):
+    def hosts(self, outcome: Outcome) -> list[Reply]:
+        """Return the replies with an outcome."""
         return [reply for reply in self.replies if reply.outcome is outcome]
 
     @property
-    def complaints(self):
-        """:returns: a list of what is not well, in words"""
+    def complaints(self) -> list[str]:
+        """What is not well, in words."""
         pairs = Counter(pair.state for policy in self.policies
                         for pair in policy.pairs)
         failed = {each.suspect.key for each in self.sightings
@@ -149,18 +173,20 @@ class Health:
                                                'asked' % len(self.replies)]
 
 
-def _age(pair):
+def _age(pair: Pair) -> float:
     return float('inf') if pair.age is None else pair.age
 
 
-def assess(rings, replies, stale_after, now):
+def assess(rings: Sequence[Ring], replies: Sequence[Reply],
+           stale_after: float, now: float) -> Health:
     """
-    :param rings: an iterable of Rings
-    :param replies: a list of Replies
+    Judge what the nodes replied.
+
+    :param rings: the ring of each policy
+    :param replies: what each node replied
     :param stale_after: seconds without agreement after which a pair is stale,
         and without a pass after which a device is late
     :param now: the time, seconds
-    :returns: a :class:`Health`
     """
     heard = _by_source(replies)
     return Health(
@@ -172,12 +198,14 @@ def assess(rings, replies, stale_after, now):
         tuple(_late(rings, replies, heard, stale_after)))
 
 
-def _by_source(replies):
+def _by_source(replies: Iterable[Reply]
+               ) -> list[tuple[NodeTuple, NodeAnswer]]:
     """
-    The (host, answer) that tell of different things: several servers of one
-    host may have read the same file.
+    Return the hosts that answered and their answers, each file's once.
+
+    Several servers of one host may have read the same file.
     """
-    heard = {}
+    heard: dict[tuple[str, str], tuple[NodeTuple, NodeAnswer]] = {}
     for reply in replies:
         if reply.answer:
             source = reply.host[0], reply.answer.source
@@ -185,13 +213,15 @@ def _by_source(replies):
     return list(heard.values())
 
 
-def _policy(ring, heard, stale_after):
+def _policy(ring: Ring, heard: Iterable[tuple[NodeTuple, NodeAnswer]],
+            stale_after: float) -> PolicyHealth:
     pairs = []
     for _, answer in heard:
         begun = {each.device: each.ended - each.duration
                  for each in answer.devices}
-        failed = {each.key for each in answer.suspects
-                  if each.state is State.FAILED}
+        failed: set[PlaceTuple] = {
+            each.key for each in answer.suspects
+            if each.state is State.FAILED}
         for record in answer.pairs:
             if record.policy == ring.policy:
                 pairs.append(_pair(record, answer.time, begun, failed,
@@ -202,15 +232,17 @@ def _policy(ring, heard, stale_after):
     return PolicyHealth(ring, tuple(pairs))
 
 
-def _pair(record, now, begun, failed, stale_after):
-    age = None if record.agreed is None else max(0, now - record.agreed)
-    is_failed = failed & {record.neighbour, record.neighbour[:2]}
+def _pair(record: PairRecord, now: float, begun: Mapping[DeviceTuple, float],
+          failed: Collection[PlaceTuple], stale_after: float) -> Pair:
+    agreed = record.agreed
+    age = None if agreed is None else max(0, now - agreed)
+    is_failed = (record.neighbour in failed
+                 or record.neighbour[:2] in failed)
     if record.checked < begun.get(record.device, 0) and not is_failed:
         state = PairState.IDLE
     elif is_failed or NEXT[record.answer] in (Next.PASS_OVER, Next.REPLACE):
         state = PairState.UNREACHABLE
-    elif now - (record.since if age is None
-                else record.agreed) > stale_after:
+    elif now - (record.since if agreed is None else agreed) > stale_after:
         state = PairState.STALE
     elif record.differing:
         state = PairState.DIFFERING
@@ -219,10 +251,12 @@ def _pair(record, now, begun, failed, stale_after):
     return Pair(record, state, age)
 
 
-def _late(rings, replies, heard, stale_after):
-    """The devices of the nodes that have answered, but tell of no pass."""
+def _late(rings: Iterable[Ring], replies: Iterable[Reply],
+          heard: Iterable[tuple[NodeTuple, NodeAnswer]],
+          stale_after: float) -> list[LateDevice]:
+    """Return the devices of nodes that answered, but had no recent pass."""
     answered = {reply.host for reply in replies if reply.answer}
-    ages = {}
+    ages: dict[DeviceTuple, float] = {}
     for _, answer in heard:
         for each in answer.devices:
             ages[each.device] = max(0, answer.time - each.ended)

@@ -1,17 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """The report as one HTML page that needs nothing else, and no scripts."""
 
+from collections.abc import Iterable, Iterator
 from html import escape
 
+from swift_lightsync.common import svg
+from swift_lightsync.report.health import Health, PolicyHealth
 from swift_lightsync.report.plots import bar_chart, heat_map, legend
-from swift_lightsync.report.text import heading, tables, verdict
+from swift_lightsync.report.text import Row, heading, tables, verdict
 
 STYLE = '''
 :root { color-scheme: light dark; --ink: #1c2733; --paper: #fff;
-        --line: #d5dde5; --good: #19713c; --bad: #b3360b; }
+        --line: #d5dde5; --soft: #66727f; --good: #19713c; --bad: #b3360b; }
 @media (prefers-color-scheme: dark) {
   :root { --ink: #dce4ec; --paper: #14191f; --line: #36414d;
-          --good: #66c58c; --bad: #f08a5d; } }
+          --soft: #93a1b0; --good: #66c58c; --bad: #f08a5d; } }
 body { margin: 2rem auto; max-width: 72rem; padding: 0 1rem;
        color: var(--ink); background: var(--paper);
        font: 15px/1.5 system-ui, sans-serif; }
@@ -23,26 +26,24 @@ table { border-collapse: collapse; font-size: 13px; margin-top: 1.5rem; }
 th, td { border-bottom: 1px solid var(--line); padding: .25rem .9rem .25rem 0;
          text-align: left; white-space: nowrap; }
 td { font-variant-numeric: tabular-nums; }
-svg text { font: 11px ui-monospace, monospace; fill: var(--ink); }
-svg .cross { stroke: #d62728; stroke-width: 2; fill: none; }
-'''
-#: Rows of a table.
+''' + svg.STYLE
+#: Most rows of a table.
 MOST = 200
 
 
-def _row(tag, cells):
+def _row(tag: str, cells: Row) -> str:
     return '<tr>%s</tr>' % ''.join(
         '<%s>%s</%s>' % (tag, escape(str(cell)), tag) for cell in cells)
 
 
-def _table(rows):
+def _table(rows: Iterable[Row]) -> str:
     head, *body = rows
     return '<div><table><thead>%s</thead><tbody>%s</tbody></table></div>' % (
         _row('th', [str(cell).capitalize() for cell in head]),
         '\n'.join(_row('td', row) for row in body))
 
 
-def _policy(health, policy):
+def _policy(health: Health, policy: PolicyHealth) -> Iterator[str]:
     title = '%s (policy %d)' % (policy.ring.name, policy.ring.policy)
     pairs = policy.in_use
     yield '<h2>%s: time since device and neighbour agreed</h2>' % escape(
@@ -61,8 +62,8 @@ def _policy(health, policy):
         or '<p>None.</p>')
 
 
-def render(health):
-    """:returns: the whole page"""
+def render(health: Health) -> str:
+    """Return the whole page."""
     parts = [
         '<!DOCTYPE html>', '<html lang="en"><head><meta charset="utf-8">',
         '<meta name="viewport" content="width=device-width">',

@@ -2,18 +2,23 @@
 """The report as text, in aligned columns."""
 
 import time
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Optional
 
+from swift_lightsync.common.address import place_name
 from swift_lightsync.common.nodes import Outcome
-from swift_lightsync.common.recon_record import place_name
-from swift_lightsync.report.health import PairState
+from swift_lightsync.common.text import printable
+from swift_lightsync.report.health import Health, Pair, PairState
 
-#: Lines of a table, but for those that list each node or policy.
+#: Cells of a row of a table.
+Row = Sequence[Any]
+#: Most lines of a table, except for the one of policies.
 MOST = 20
 UNITS = ((86400, 'd'), (3600, 'h'), (60, 'm'), (1, 's'))
 
 
-def duration(seconds):
-    """:returns: such as ``1d4h``, ``12s``; ``never`` for None"""
+def duration(seconds: Optional[float]) -> str:
+    """Write a time span as ``1d4h`` or ``12s``, and None as ``never``."""
     if seconds is None:
         return 'never'
     parts = []
@@ -25,12 +30,13 @@ def duration(seconds):
     return ''.join(parts[:2]) or '0s'
 
 
-def timestamp(when):
+def timestamp(when: float) -> str:
+    """Write a Unix time for people."""
     return time.strftime('%Y-%m-%d %H:%M:%S UTC', time.gmtime(when))
 
 
-def summary(health):
-    """The columns and rows of the table of policies."""
+def summary(health: Health) -> Iterator[Row]:
+    """Yield the head and the rows of the table of policies."""
     yield ('POLICY', 'PAIRS', 'AGREED', 'DIFFERING', 'STALE', 'UNREACHABLE',
            'AS STOCK', 'PARTITIONS DIFFERING', 'OLDEST AGREEMENT')
     for policy in health.policies:
@@ -45,22 +51,23 @@ def summary(health):
                if oldest else '-')
 
 
-def pair_name(pair):
+def pair_name(pair: Pair) -> str:
+    """Write which devices a pair consists of."""
     return '%s -> %s' % (place_name(pair.record.device),
                          place_name(pair.record.neighbour))
 
 
-def node_rows(health):
-    """Those that have not answered, and why."""
+def node_rows(health: Health) -> Iterator[Row]:
+    """Yield head and rows: the nodes that have not answered, and why."""
     yield 'NODE', 'IS', 'BECAUSE'
     for reply in health.replies:
         if reply.outcome is not Outcome.ANSWERED:
             yield (place_name(reply.host), reply.outcome.value,
-                   ''.join(c if c.isprintable() else '?'
-                           for c in reply.problem))
+                   printable(reply.problem))
 
 
-def failure_rows(health):
+def failure_rows(health: Health) -> Iterator[Row]:
+    """Yield head and rows: what the failure tables contain."""
     yield 'FAILURE TABLE OF', 'SAYS THAT', 'IS', 'EXCEPTIONS', 'FOR ANOTHER'
     for each in health.sightings:
         yield (place_name(each.node), place_name(each.suspect.key),
@@ -68,7 +75,8 @@ def failure_rows(health):
                duration(each.left))
 
 
-def trouble_rows(health):
+def trouble_rows(health: Health) -> Iterator[Row]:
+    """Yield head and rows: the pairs that do not agree."""
     yield ('POLICY', 'PAIR THAT DOES NOT AGREE', 'STATE', 'LAST ANSWER',
            'DIFFERING', 'OF', 'LAST AGREED')
     for policy in health.policies:
@@ -80,29 +88,33 @@ def trouble_rows(health):
                        record.partitions, duration(pair.age))
 
 
-def late_rows(health):
+def late_rows(health: Health) -> Iterator[Row]:
+    """Yield head and rows: the devices without a recent pass."""
     yield 'DEVICE WITHOUT A RECENT PASS', 'LAST PASS'
     for each in health.late:
         yield place_name(each.device), duration(each.age)
 
 
-def heading(health):
+def heading(health: Health) -> str:
+    """Return the first line: when and how many nodes were asked."""
     return '%s: %d nodes asked, %d answered; a pair is stale after %s' % (
         timestamp(health.time), len(health.replies),
         len(health.hosts(Outcome.ANSWERED)), duration(health.stale_after))
 
 
-def verdict(health):
+def verdict(health: Health) -> str:
+    """Return the last line: whether all is well, or what is not."""
     return ('All is well.' if not health.complaints
             else 'Not well: %s.' % ', '.join(health.complaints))
 
 
-def tables(health, most=MOST):
+def tables(health: Health, most: int = MOST) -> Iterator[list[Row]]:
     """
-    The tables of the report, those without rows left out.
+    Yield the tables of the report that have rows.
 
-    :param most: rows of a table, at most; the others are counted
-    :returns: a generator of lists of rows, the first of which has the heads
+    :param health: what to report
+    :param most: most rows of a table; the others are counted
+    :returns: the rows of each table, of which the first is its head
     """
     yield list(summary(health))
     for rows in (node_rows, failure_rows, trouble_rows, late_rows):
@@ -113,17 +125,17 @@ def tables(health, most=MOST):
             yield [head, *body[:most], *more]
 
 
-def aligned(rows):
-    """:returns: the lines of a table, its columns aligned"""
-    rows = [[str(cell) for cell in row] for row in rows]
-    widths = [max(len(row[column]) for row in rows if len(row) == len(
-        rows[0])) for column in range(len(rows[0]))]
+def aligned(rows: Iterable[Row]) -> list[str]:
+    """Return the lines of a table, its columns aligned."""
+    cells = [[str(cell) for cell in row] for row in rows]
+    widths = [max(len(row[column]) for row in cells if len(row) == len(
+        cells[0])) for column in range(len(cells[0]))]
     return ['  '.join(cell.ljust(width) for cell, width
-                      in zip(row, widths)).rstrip() for row in rows]
+                      in zip(row, widths)).rstrip() for row in cells]
 
 
-def render(health):
-    """:returns: the whole report"""
+def render(health: Health) -> str:
+    """Return the whole report."""
     parts = [heading(health)]
     parts += ['\n'.join(aligned(rows)) for rows in tables(health)]
     return '\n\n'.join(parts + [verdict(health)]) + '\n'

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The LightSync object replicator: PROTOCOL.md describes it."""
+"""The LightSync object replicator, which PROTOCOL.md describes."""

@@ -9,9 +9,13 @@ object-server tells those who ask. PROTOCOL.md, "Idle neighbours".
 
 import os
 import time
+from collections.abc import Mapping
+from logging import Logger
+from typing import Any, Optional
 
 from swift.common.recon import DEFAULT_RECON_CACHE_PATH
 
+from swift_lightsync.common.address import DeviceTuple
 from swift_lightsync.sync.names import ROUNDS_FILE
 
 #: A neighbour is idle once its rounds were not played for as many times as
@@ -23,20 +27,22 @@ IDLE = 300
 
 class Activity:
     """
-    :param conf: a dict: ``recon_cache_path`` is the directory of the files
-    :param logger: a logger
+    The files that say when the rounds of the devices here were played.
+
+    :param conf: a section: ``recon_cache_path`` is the directory of the files
+    :param logger: where a file that cannot be written is logged
     """
 
-    def __init__(self, conf, logger):
-        self.directory = conf.get('recon_cache_path',
+    def __init__(self, conf: Mapping[str, Any], logger: Logger) -> None:
+        self.directory: str = conf.get('recon_cache_path',
                                   DEFAULT_RECON_CACHE_PATH)
         self.logger = logger
         self._begin = time.time()
 
-    def _path(self, device):
+    def _path(self, device: str) -> str:
         return os.path.join(self.directory, ROUNDS_FILE % device)
 
-    def note(self, device):
+    def note(self, device: str) -> None:
         """
         Note that the rounds of a device are being played.
 
@@ -50,56 +56,65 @@ class Activity:
                 'Unable to note that the rounds of %s are being played; '
                 'others will take it for idle: %s', device, err)
 
-    def since(self, device):
+    def since(self, device: str) -> float:
         """
-        :returns: seconds since the rounds of a device were last played; 0 if
-            that is not known
+        Return how long ago the rounds of a device were last played.
+
+        :param device: its name
+        :returns: seconds; 0 if that is not known
         """
         return self._age(device, time.time())
 
-    def idle(self, device):
+    def idle(self, device: str) -> int:
         """
-        :returns: whole seconds since the rounds of a device were last played
-            or, if that is not known, since this process began
+        Return for how long the rounds of a device have not been played.
+
+        :param device: its name
+        :returns: whole seconds since they were last played or, if that is not
+            known, since this process began
         """
-        # A stat takes a microsecond: less than to keep what it found.
+        # A stat takes a microsecond, which is less than keeping its result.
         return int(self._age(device, self._begin))
 
-    def _age(self, device, unknown):
+    def _age(self, device: str, unknown: float) -> float:
         try:
             then = os.stat(self._path(device)).st_mtime
         except OSError:
             then = unknown
-        # A time to come is that of a clock that was wrong.
+        # A time to come was taken from a clock that was wrong.
         return abs(time.time() - then)
 
 
 class Idleness:
     """
-    Who of the neighbours is idle in a pass: answers sync messages, but plays
-    no rounds, so that what it holds goes no further.
+    Which neighbours are idle in a pass.
 
-    :param activity: the :class:`Activity` of the local devices
+    An idle neighbour answers sync messages but plays no rounds, so that what
+    it holds goes no further.
+
+    :param activity: the files of the local devices
     """
 
-    def __init__(self, activity):
+    def __init__(self, activity: Activity) -> None:
         self.activity = activity
         self.begin_pass()
 
-    def begin_pass(self, partial=False):
+    def begin_pass(self, partial: bool = False) -> None:
         """
+        Forget what the pass before found.
+
         :param partial: whether the pass leaves out some partitions of its
-            devices, so that it is none of their rounds
+            devices, so that it does not count as a round of theirs
         """
         self._partial = partial
-        #: Local device -> seconds after which others are idle, by comparison.
-        self._patience = {}
-        #: Key of a neighbour -> seconds since its rounds were played.
-        self._told = {}
+        #: By local device: seconds after which its neighbours are idle.
+        self._patience: dict[str, float] = {}
+        #: By neighbour: seconds since its rounds were played.
+        self._told: dict[DeviceTuple, float] = {}
 
-    def playing(self, device):
+    def playing(self, device: str) -> None:
         """
-        Note that rounds are being played.
+        Note that the rounds of a device are being played.
 
         :param device: name of the local device
         """
@@ -110,20 +125,28 @@ class Idleness:
         if not self._partial:
             self.activity.note(device)
 
-    def told(self, device, key, seconds):
+    def told(self, device: str, key: DeviceTuple,
+             seconds: Optional[float]) -> bool:
         """
-        Note what a neighbour told of itself.
+        Note what a neighbour says about its own rounds.
 
         :param device: name of the local device that asked it
-        :param key: its ``device_key``
+        :param key: the neighbour's ``device_key``
         :param seconds: since its rounds were played, or None
-        :returns: True if it is found to be idle by this
+        :returns: True if the neighbour is found to be idle now
         """
         known = self.is_idle(device, key)
         if seconds is not None:
             self._told[key] = seconds
         return not known and self.is_idle(device, key)
 
-    def is_idle(self, device, key):
-        """One that tells nothing is taken for one that plays its rounds."""
+    def is_idle(self, device: str, key: DeviceTuple) -> bool:
+        """
+        Return whether a neighbour is idle, by the measure of a local device.
+
+        A neighbour that says nothing is taken for one that plays its rounds.
+
+        :param device: name of the local device
+        :param key: the neighbour's ``device_key``
+        """
         return self._told.get(key, 0) > self._patience.get(device, IDLE)

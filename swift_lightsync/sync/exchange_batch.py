@@ -2,16 +2,25 @@
 """
 Exchanges of many partitions with one neighbour, done together.
 
-What stock Swift does for a partition in one REPLICATE, one rsync and one more
-REPLICATE, this does for a batch of them, and it pushes only the objects that
-the neighbour lacks. What it does not bring to an end, for whatever reason, is
-left to be exchanged one by one. PROTOCOL.md, "An exchange".
+Stock Swift exchanges a partition by one REPLICATE, one rsync and one more
+REPLICATE. This does the same for a batch of partitions, and pushes only the
+objects that the neighbour lacks. Partitions that it does not complete, for
+whatever reason, are left to be exchanged one by one. PROTOCOL.md, "An
+exchange".
 """
 
 import os
 import time
 from collections import defaultdict
+from collections.abc import (
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from swift.common.concurrency import (
     GreenPool,
@@ -22,14 +31,20 @@ from swift.common.concurrency import (
 from swift.common.utils import node_to_string
 from swift.obj.diskfile import valid_suffix
 
+from swift_lightsync.common.address import DeviceTuple
+from swift_lightsync.sync.core.replica_ring import RingDevice
 from swift_lightsync.sync.core.sync_round import Answer
+from swift_lightsync.sync.keys import device_key, endpoint
 from swift_lightsync.sync.missing import Offers
-from swift_lightsync.sync.neighbours import device_key, endpoint
 from swift_lightsync.sync.rsync_push import push
 from swift_lightsync.sync.sync_client import ConnectFailure, Refusal
 from swift_lightsync.sync.wire.sync_message import SyncMessageError
 
-#: Most partitions, and suffixes of theirs, that are exchanged at once.
+if TYPE_CHECKING:
+    from swift_lightsync.sync.partition_round import PartitionRound
+    from swift_lightsync.sync.replicator import LightSyncReplicator
+
+#: Most partitions, and most suffixes of theirs, that are exchanged at once.
 PARTITIONS = 64
 SUFFIXES = 8192
 
@@ -37,18 +52,22 @@ SUFFIXES = 8192
 @dataclass(frozen=True)
 class Difference:
     """
-    :param suffixes: those that differ between a neighbour and here
+    How a partition differs between a neighbour and here.
+
+    :param suffixes: the suffixes that differ
     :param absent: those of them of which the neighbour has nothing
-    :param count: how many suffixes there are here
+    :param count: how many suffixes the partition has here
     """
-    suffixes: list
-    absent: frozenset
+    suffixes: list[str]
+    absent: frozenset[str]
     count: int
 
 
-def _batches(rounds):
-    """Cut rounds into lists of what is exchanged at once."""
-    batch, suffixes = [], 0
+def _batches(rounds: Iterable['PartitionRound']
+             ) -> Iterator[list['PartitionRound']]:
+    """Cut rounds into lists that are exchanged at once."""
+    batch: list[PartitionRound] = []
+    suffixes = 0
     for each in rounds:
         if batch and (len(batch) == PARTITIONS
                       or suffixes + each.suffixes > SUFFIXES):
@@ -62,18 +81,22 @@ def _batches(rounds):
 
 class ExchangeBatch:
     """
-    :param daemon: the :class:`LightSyncReplicator`
-    :param rounds: :class:`PartitionRound` objects; those that want an
-        exchange are dealt with
+    The exchanges that some rounds want, done in batches.
+
+    :param daemon: the replicator
+    :param rounds: rounds of one or several devices; those that want no
+        exchange are passed over
     """
 
-    def __init__(self, daemon, rounds):
+    def __init__(self, daemon: 'LightSyncReplicator',
+                 rounds: Iterable['PartitionRound']) -> None:
         self.daemon = daemon
         self.rounds = rounds
-        self._without_missing = set()
+        #: Nodes that have the verb, but not ``missing``.
+        self._without_missing: set[tuple[str, int]] = set()
 
-    def run(self):
-        """Exchange what can be exchanged; the rounds go on by themselves."""
+    def run(self) -> None:
+        """Exchange what can be exchanged, and tell the rounds."""
         groups = self._groups()
         while groups:
             pool = GreenPool(self.daemon.concurrency)
@@ -82,9 +105,10 @@ class ExchangeBatch:
             pool.waitall()
             groups = self._groups()
 
-    def _groups(self):
-        """:returns: a list of (device, rounds to be exchanged with it)"""
-        nodes, groups = {}, defaultdict(list)
+    def _groups(self) -> list[tuple[RingDevice, list['PartitionRound']]]:
+        """Return devices with the rounds that want an exchange with them."""
+        nodes: dict[DeviceTuple, RingDevice] = {}
+        groups: dict[Any, list[PartitionRound]] = defaultdict(list)
         for each in self.rounds:
             for node in each.exchangeable():
                 key = device_key(node)
@@ -94,10 +118,11 @@ class ExchangeBatch:
         return [(nodes[key], group)
                 for (_, _, key), group in groups.items()]
 
-    def _exchange_group(self, node, group):
+    def _exchange_group(self, node: RingDevice,
+                        group: list['PartitionRound']) -> None:
         for batch in _batches(group):
             if not self.daemon.check_ring(batch[0].policy.object_ring):
-                # So that the pass finds out for itself, and ends.
+                # The ring has changed: let the pass notice, and end.
                 self.daemon.next_check = 0
                 return
             try:
@@ -109,10 +134,11 @@ class ExchangeBatch:
             for each, pushed, count in done:
                 each.exchanged(device_key(node), pushed, count)
 
-    def _give_up(self, node, batch, err):
+    def _give_up(self, node: RingDevice, batch: list['PartitionRound'],
+                 err: BaseException) -> None:
         level = self.daemon.logger.error
         if isinstance(err, Refusal) and err.answer is Answer.UNSUPPORTED:
-            # Stock Swift; as if it had been asked for a root.
+            # Stock Swift: treat it like one that refused a sync message.
             self.daemon.neighbours.without_verb.add(endpoint(node))
             level = self.daemon.logger.debug
         level('Unable to exchange %d partitions of %s with %s at once; they '
@@ -120,10 +146,14 @@ class ExchangeBatch:
               batch[0].job['device'], node_to_string(node, replication=True),
               type(err).__name__, err)
 
-    def _exchange(self, node, batch):
+    def _exchange(self, node: RingDevice, batch: list['PartitionRound']
+                  ) -> list[tuple['PartitionRound', int, int]]:
         """
-        :returns: a list of (round, number of suffixes pushed to, number of
-            suffixes) of those of which the node holds all, now
+        Exchange a batch, and return the rounds of which the node now holds
+        everything.
+
+        :returns: each such round, the number of suffixes pushed to, and the
+            number of its suffixes
         """
         begin = time.time()
         theirs = self._call(node, batch, 'suffix_hashes',
@@ -140,34 +170,40 @@ class ExchangeBatch:
                 for each, difference in found.items()
                 if each in pushed or each not in differing]
 
-    def _call(self, node, batch, method, *args):
+    def _call(self, node: RingDevice, batch: list['PartitionRound'],
+              method: str, *args: Any) -> Any:
         """Call a method of the client about the partitions of a batch."""
         policy, neighbours = batch[0].policy, self.daemon.neighbours
         return neighbours.call(
             neighbours.own_endpoint(policy, batch[0].job['device']), node,
             getattr(neighbours.client, method), node, policy, *args)
 
-    def _differing(self, batch, theirs):
+    def _differing(self, batch: list['PartitionRound'],
+                   theirs: Mapping[int, Mapping[str, str]]
+                   ) -> tuple[int, dict['PartitionRound', Difference]]:
         """
-        :returns: a tuple of how many suffixes were hashed, and a dict, round
-            to :class:`Difference`
+        Compare partitions with a neighbour's suffix hashes.
+
+        :returns: how many suffixes were hashed here, and the difference of
+            each partition that could be read
         """
-        found, total = {}, 0
+        found: dict[PartitionRound, Difference] = {}
+        total = 0
         for each in batch:
             remote = theirs[each.partition]
-            place = each.job['device'], each.job['partition'], each.policy
+            where = each.job['device'], each.job['partition'], each.policy
             df_mgr = self.daemon._df_router[each.policy]
 
-            def differing(local):
+            def differing(local: Mapping[str, str]) -> list[str]:
                 return [suffix for suffix, digest in local.items()
                         if digest != remote.get(suffix)]
 
             try:
-                _, local = df_mgr._get_hashes(*place)
+                _, local = df_mgr._get_hashes(*where)
                 suffixes = differing(local)
                 if suffixes:
                     hashed, local = df_mgr._get_hashes(
-                        *place, recalculate=suffixes)
+                        *where, recalculate=suffixes)
                     total += hashed
                     suffixes = differing(local)
                 if all(valid_suffix(suffix) and local[suffix]
@@ -176,16 +212,20 @@ class ExchangeBatch:
                         suffixes, frozenset(suffixes) - remote.keys(),
                         len(local))
             except (Exception, Timeout) as err:
-                # Locked, or on a bad sector: no matter of the others.
+                # Locked, or on a bad sector: the others are not concerned.
                 self.daemon.logger.error(
                     'Unable to hash partition %s on %s: %s: %s',
-                    place[1], place[0], type(err).__name__, err)
+                    where[1], where[0], type(err).__name__, err)
         return total, found
 
-    def _push(self, node, batch, differing):
+    def _push(self, node: RingDevice, batch: list['PartitionRound'],
+              differing: Mapping['PartitionRound', Difference]
+              ) -> dict['PartitionRound', int]:
         """
-        :returns: a dict, round to the number of suffixes pushed to, of those
-            of which nothing is left to push
+        Push what the node lacks.
+
+        :returns: for each round of which nothing is left to push, the number
+            of suffixes that were pushed to
         """
         if not differing:
             return {}
@@ -195,10 +235,14 @@ class ExchangeBatch:
                 for each, difference in differing.items()
                 if self.daemon.sync(node, each.job, difference.suffixes)[0]}
 
-    def _push_by_rsync(self, node, batch, differing):
+    def _push_by_rsync(self, node: RingDevice,
+                       batch: list['PartitionRound'],
+                       differing: Mapping['PartitionRound', Difference]
+                       ) -> dict['PartitionRound', int]:
         paths = self._missing(node, batch, differing)
-        known = {each: paths[each.partition] for each in differing
-                 if each.partition in paths}
+        known: dict[PartitionRound, Sequence[str]] = {
+            each: paths[each.partition] for each in differing
+            if each.partition in paths}
         to_push = {each: found for each, found in known.items() if found}
         if to_push and not push(
                 self.daemon, node,
@@ -211,11 +255,14 @@ class ExchangeBatch:
         return {each: len({path.split(os.sep)[1] for path in found})
                 for each, found in known.items()}
 
-    def _missing(self, node, batch, differing):
+    def _missing(self, node: RingDevice, batch: list['PartitionRound'],
+                 differing: Mapping['PartitionRound', Difference]
+                 ) -> dict[int, list[str]]:
         """
-        :returns: a dict, partition number to a list of paths that the node
-            lacks, relative to the objects directory; a partition that could
-            not be read here or there is left out
+        Return the paths that a node lacks, relative to the objects directory.
+
+        :returns: the paths by partition number; a partition that could not be
+            read here or there is left out
         """
         if endpoint(node) in self._without_missing:
             return {each.partition: _paths(each, difference.suffixes)
@@ -240,6 +287,6 @@ class ExchangeBatch:
                 if each.partition in found}
 
 
-def _paths(each, suffixes):
+def _paths(each: 'PartitionRound', suffixes: Collection[str]) -> list[str]:
     return [os.path.join(each.job['partition'], suffix)
             for suffix in sorted(suffixes)]

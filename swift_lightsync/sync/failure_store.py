@@ -10,14 +10,19 @@ neighbours".
 import json
 import os
 import time
-from tempfile import NamedTemporaryFile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from logging import Logger
+from typing import Annotated, Any, Literal, Optional, TypeVar
 
 from swift.common.exceptions import LockTimeout
 from swift.common.recon import DEFAULT_RECON_CACHE_PATH
 from swift.common.utils import lock_file
 
-from swift_lightsync.common.conf_options import between, finite_float, option
-from swift_lightsync.common.places import place
+from swift_lightsync.common.address import Place, PlaceTuple
+from swift_lightsync.common.files import replace_file
+from swift_lightsync.common.options import Options, integer, option, seconds
+from swift_lightsync.common.records import Between, Record, RecordError
 from swift_lightsync.sync.core.failure_table import (
     ERROR_SUPPRESSION_INTERVAL,
     ERROR_SUPPRESSION_LIMIT,
@@ -26,10 +31,9 @@ from swift_lightsync.sync.core.failure_table import (
 )
 from swift_lightsync.sync.names import FAILURES_FILE
 
-VERSION = 1
 #: Longest file that is read, bytes; a full table has about a tenth.
 MAX_BYTES = 4 << 20
-#: Seconds; what lies behind is no time at all.
+#: Seconds; anything later is no time at all.
 END_OF_TIME = 1e11
 MAX_COUNT = 1 << 31
 #: Highest error_suppression_limit: so many exceptions can be counted.
@@ -39,114 +43,123 @@ REFRESH = 0.5
 #: Seconds to wait for the file; then what happens is known here alone.
 LOCK_TIMEOUT = 1
 
-
-def _count(value):
-    if type(value) is not int or not 0 <= value < MAX_COUNT:
-        raise ValueError('not a number of exceptions: %.80r' % (value,))
-    return value
+_Count = Annotated[int, Between(0, MAX_COUNT - 1)]
+_Time = Annotated[float, Between(0, END_OF_TIME)]
+_Result = TypeVar('_Result')
 
 
-def _when(value):
-    # NaN is neither past nor to come: it would hold for ever.
-    if type(value) not in (int, float) or not 0 <= value < END_OF_TIME:
-        raise ValueError('not a time: %.80r' % (value,))
-    return float(value)
+@dataclass(frozen=True)
+class FailureOptions(Options):
+    """The options of the failure table."""
+    error_suppression_limit: int = option(
+        ERROR_SUPPRESSION_LIMIT, integer(1, MAX_LIMIT))
+    error_suppression_interval: float = option(
+        ERROR_SUPPRESSION_INTERVAL, seconds)
 
 
-def _to_json(table):
-    return json.dumps({
-        'version': VERSION,
-        'rows': [[key, row.n_exception, row.t_exception, row.waited]
-                 for key, row in table.rows.items()],
-        'hints': list(table.hints.items()),
-        'rejoined': list(table.rejoined.items()),
-        'reports': [[reporter, key, when] for (reporter, key), when
-                    in table.reports.items()]})
+@dataclass(frozen=True)
+class _State(Record):
+    """The content of the file. PROTOCOL.md says what each field means."""
+    version: Literal[1]
+    rows: tuple[tuple[Place, _Count, _Time, bool], ...]
+    hints: tuple[tuple[Place, _Time], ...]
+    rejoined: tuple[tuple[Place, _Time], ...]
+    reports: tuple[tuple[Place, Place, _Time], ...]
 
 
-def _from_json(data, table):
-    state = json.loads(data)
-    if state['version'] != VERSION:
-        raise ValueError('version is %r, must be %d'
-                         % (state['version'], VERSION))
-    rows = {place(key): Row(_count(count), _when(when), bool(waited))
-            for key, count, when, waited in state['rows']}
-    hints = {place(key): _when(when) for key, when in state['hints']}
-    rejoined = {place(key): _when(when) for key, when in state['rejoined']}
-    reports = {(place(reporter), place(key)): _when(when)
-               for reporter, key, when in state['reports']}
-    table.rows, table.hints = rows, hints
-    table.rejoined, table.reports = rejoined, reports
+def _to_json(table: FailureTable) -> bytes:
+    return json.dumps(_State(
+        1,
+        tuple((key, row.n_exception, row.t_exception, row.waited)
+              for key, row in table.rows.items()),
+        tuple(table.hints.items()), tuple(table.rejoined.items()),
+        tuple((*who, when) for who, when in table.reports.items())
+    ).to_json()).encode('ascii')
+
+
+def _from_json(data: bytes, table: FailureTable) -> None:
+    state = _State.parse(data, MAX_BYTES)
+    table.rows = {key: Row(count, when, waited)
+                  for key, count, when, waited in state.rows}
+    table.hints, table.rejoined = dict(state.hints), dict(state.rejoined)
+    table.reports = {(reporter, key): when
+                     for reporter, key, when in state.reports}
 
 
 class FailureStore:
     """
-    A :class:`FailureTable` on disk. Its methods are those of the table, at
-    the present time.
+    A :class:`FailureTable` on disk.
 
+    Its methods are the table's, applied to the file at the present time.
     They can be called in the hub and in pool threads at once: ``table`` is
     replaced as a whole by its successor, and never changed itself.
 
-    :param conf: a dict: ``recon_cache_path`` is the directory of the file,
-        ``error_suppression_limit`` and ``error_suppression_interval`` are the
-        table's; for a node's processes to share it they belong in [DEFAULT]
-    :param logger: a logger
-    :raises ValueError: if an option has a value that is not allowed
+    :param conf: a section: ``recon_cache_path`` is the directory of the file,
+        and :class:`FailureOptions` are the table's; for a node's processes to
+        share the file they belong in [DEFAULT]
+    :param logger: where a file that cannot be read or written is logged
+    :raises OptionError: if an option has a value that is not allowed
     """
 
-    def __init__(self, conf, logger):
-        self.table = FailureTable(
-            option(conf, 'error_suppression_limit', ERROR_SUPPRESSION_LIMIT,
-                   between(1, MAX_LIMIT)),
-            option(conf, 'error_suppression_interval',
-                   ERROR_SUPPRESSION_INTERVAL, finite_float))
+    def __init__(self, conf: Mapping[str, Any], logger: Logger) -> None:
+        options = FailureOptions.from_conf(conf)
+        self.table = FailureTable(options.error_suppression_limit,
+                                  options.error_suppression_interval)
         self.path = os.path.join(conf.get(
             'recon_cache_path', DEFAULT_RECON_CACHE_PATH), FAILURES_FILE)
         self.logger = logger
         self._looked = float('-inf')
-        self._version = None
+        #: The inode and the mtime of the file that ``table`` was read from.
+        self._version: Optional[tuple[int, int]] = None
 
-    def has_failed(self, key):
+    def has_failed(self, key: PlaceTuple) -> bool:
+        """Return whether to skip a key now."""
         self._refresh()
         return self.table.has_failed(key, time.time())
 
-    def refusing(self):
+    def refusing(self) -> set[PlaceTuple]:
+        """Return the keys that have failed by refusals only."""
         self._refresh()
         return self.table.refusing(time.time())
 
-    def is_reported(self, reporter, key):
+    def is_reported(self, reporter: PlaceTuple, key: PlaceTuple) -> bool:
+        """Return whether a reporter has said that it cannot reach a key."""
         self._refresh()
         return self.table.is_reported(reporter, key, time.time())
 
-    def rejoined(self):
-        """:returns: a dict, key to when it came back"""
+    def rejoined(self) -> dict[PlaceTuple, float]:
+        """Return the keys that have come back, and when they did."""
         self._refresh()
         return dict(self.table.rejoined)
 
-    def record(self, key, weight):
+    def record(self, key: PlaceTuple, weight: int) -> bool:
+        """Note an exception, and return whether it makes the key fail."""
         return self._change(lambda table, now: table.record(
             key, now, weight))
 
-    def contact(self, key):
+    def contact(self, key: PlaceTuple) -> None:
+        """Note that a key answered; nothing is written if it never failed."""
         self._refresh()
         if key in self.table.rows:
             self._change(lambda table, now: table.contact(key, now))
 
-    def hint(self, key):
-        return self._change(lambda table, now: table.hint(key, now))
+    def hint(self, key: PlaceTuple) -> None:
+        """Note a sign that a key may have failed, or has come back."""
+        self._change(lambda table, now: table.hint(key, now))
 
-    def report(self, reporter, key):
+    def report(self, reporter: PlaceTuple, key: PlaceTuple) -> None:
+        """Note a report; nothing is written if it is hardly news."""
         self._refresh()
         if self.table.is_news(reporter, key, time.time()):
             self._change(lambda table, now: table.report(
                 reporter, key, now))
 
-    def _refresh(self):
-        """Take over what other processes wrote, if some time has passed."""
+    def _refresh(self) -> None:
+        """Read what other processes wrote, if some time has passed."""
         if time.monotonic() - self._looked >= REFRESH:
             self._load()
 
-    def _load(self, changed_only=True):
+    def _load(self, changed_only: bool = True) -> None:
         self._looked = time.monotonic()
         try:
             with open(self.path, 'rb') as state:
@@ -156,25 +169,25 @@ class FailureStore:
                     return
                 self._version = version
                 table = self.table.copy()
-                _from_json(state.read(MAX_BYTES), table)
+                _from_json(state.read(MAX_BYTES + 1), table)
                 self.table = table
         except FileNotFoundError:
             pass
-        except (OSError, LookupError, TypeError, ValueError,
-                RecursionError) as err:
+        except (OSError, RecordError) as err:
             self.logger.warning('Unable to read the failure table %s: %s',
                                 self.path, err)
 
-    def _change(self, change):
+    def _change(self, change: Callable[[FailureTable, float], _Result]
+                ) -> _Result:
         """
         Change the table, here and in the file.
 
         :param change: a function of a table and the time
-        :returns: what it returns
+        :returns: what the function returns
         """
         try:
-            # Held for the time that it takes to write a small file; but its
-            # holder may be stopped, and nobody is to be stopped with it.
+            # It is held for no longer than writing a small file takes; but
+            # its holder may be stopped, and must not stop all others.
             with lock_file(self.path + '.lock', timeout=LOCK_TIMEOUT,
                            append=True, unlink=False):
                 self._load(changed_only=False)
@@ -187,19 +200,11 @@ class FailureStore:
         self.table = table
         return result
 
-    def _changed(self, change):
+    def _changed(self, change: Callable[[FailureTable, float], _Result]
+                 ) -> tuple[FailureTable, _Result]:
         table = self.table.copy()
         return table, change(table, time.time())
 
-    def _store(self, table):
-        with NamedTemporaryFile('w', dir=os.path.dirname(self.path),
-                                prefix=FAILURES_FILE, delete=False) as state:
-            try:
-                state.write(_to_json(table))
-                state.flush()
-                os.rename(state.name, self.path)
-            except OSError:
-                os.unlink(state.name)
-                raise
-            stat = os.fstat(state.fileno())
-            self._version = stat.st_ino, stat.st_mtime_ns
+    def _store(self, table: FailureTable) -> None:
+        stat = replace_file(self.path, _to_json(table), mode=0o600)
+        self._version = stat.st_ino, stat.st_mtime_ns

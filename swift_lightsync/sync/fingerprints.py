@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The fingerprints of the partitions here, kept true and remembered.
+The fingerprints of all partitions here: looked up, renewed and remembered.
 
-``fingerprint`` has the file that one is kept in, and says when it counts.
+``changed_file`` has the file that keeps one fingerprint, and decides when that
+is valid.
 """
 
 import math
@@ -10,35 +11,51 @@ import os
 import struct
 import time
 from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from logging import Logger
+from typing import Any, Optional, TypeVar, Union
 
 from swift.common.concurrency import Timeout
 from swift.common.exceptions import DiskFileDeviceUnavailable
+from swift.common.storage_policy import StoragePolicy
 from swift.obj.diskfile import get_part_path, get_tmp_dir
 
-from swift_lightsync.sync import fingerprint
-from swift_lightsync.sync.core import merkle
-from swift_lightsync.sync.fingerprint import (
+from swift_lightsync.sync import changed_file
+from swift_lightsync.sync.changed_file import (
     ABSENT,
     Fingerprint,
     FingerprintError,
 )
+from swift_lightsync.sync.core import merkle
 
 #: Partitions that one visit to a thread pool looks at: a few milliseconds.
 PORTION = 64
 
+#: A partition's number, or the name of its directory.
+Partition = Union[int, str]
+_Partition = TypeVar('_Partition', int, str, Partition)
+_Item = TypeVar('_Item')
+_Result = TypeVar('_Result')
 
-def in_portions(partitions):
-    """Cut partitions into what one visit to a thread pool should bear."""
-    partitions = list(partitions)
-    return [partitions[start:start + PORTION]
-            for start in range(0, len(partitions), PORTION)]
+
+def in_portions(items: Iterable[_Item]) -> list[list[_Item]]:
+    """
+    Cut work into portions for single visits to a thread pool.
+
+    :param items: what there is to do, such as partitions
+    :returns: lists of at most ``PORTION`` of them, in order
+    """
+    items = list(items)
+    return [items[start:start + PORTION]
+            for start in range(0, len(items), PORTION)]
 
 
 class _Memory:
     """
-    Fingerprints that were true once, a hundred bytes each, by keys. Those
-    that nobody has asked for in an hour, or two, are forgotten: their
+    Fingerprints that were current once, a hundred bytes each.
+
+    Those that nobody has asked for in an hour or two are forgotten: their
     partitions have left the node.
     """
 
@@ -46,12 +63,13 @@ class _Memory:
     PACKED = struct.Struct('<16sHQQqd')
     INTERVAL = 3600
 
-    def __init__(self):
-        self._recent, self._older = {}, {}
+    def __init__(self) -> None:
+        self._recent: dict[int, bytes] = {}
+        self._older: dict[int, bytes] = {}
         self._begin = time.monotonic()
 
-    def get(self, key):
-        """:returns: a :class:`Fingerprint`, or None"""
+    def get(self, key: int) -> Optional[Fingerprint]:
+        """Return the fingerprint of a partition, or None."""
         now = time.monotonic()
         if now - self._begin >= self.INTERVAL:
             self._begin = now
@@ -62,16 +80,18 @@ class _Memory:
             if packed is None:
                 return None
             self._recent[key] = packed
-        root, suffixes, *source, exchanged = self.PACKED.unpack(packed)
-        return Fingerprint(root.hex(), suffixes, tuple(source), exchanged)
+        root, suffixes, inode, size, mtime, exchanged = self.PACKED.unpack(
+            packed)
+        return Fingerprint(root.hex(), suffixes, (inode, size, mtime),
+                           exchanged)
 
-    def put(self, key, known):
-        """:param known: a :class:`Fingerprint` that is or was current"""
+    def put(self, key: int, known: Fingerprint) -> None:
+        """Remember the fingerprint of a partition, which was current once."""
         self._recent[key] = self.PACKED.pack(
             bytes.fromhex(known.root), known.suffixes, *known.source,
             known.exchanged)
 
-    def drop(self, key):
+    def drop(self, key: int) -> None:
         self._recent.pop(key, None)
         self._older.pop(key, None)
 
@@ -80,33 +100,36 @@ class Fingerprints:
     """
     The fingerprints of the partitions that one diskfile manager holds.
 
-    Those that were seen are remembered; whether one is current is looked up
-    on disk each time. The methods block: call them through a thread pool.
+    They are remembered in memory and in ``changed.pkl``; whether one is
+    current is looked up on disk each time. The methods block: call them
+    through a thread pool.
 
-    :param df_mgr: a diskfile manager
+    :param df_mgr: a diskfile manager of Swift
     :param policy: the StoragePolicy of its partitions
-    :param logger: a logger
+    :param logger: where damaged files and unreadable partitions are logged
     """
 
-    def __init__(self, df_mgr, policy, logger):
+    def __init__(self, df_mgr: Any, policy: StoragePolicy,
+                 logger: Logger) -> None:
         self.df_mgr = df_mgr
         self.policy = policy
         self.logger = logger
-        #: Of each device.
-        self._seen = defaultdict(_Memory)
+        #: By the name of the device.
+        self._seen: dict[str, _Memory] = defaultdict(_Memory)
 
-    def get_many(self, device, partitions, deadline=math.inf):
+    def get_many(self, device: str, partitions: Iterable[_Partition],
+                 deadline: float = math.inf
+                 ) -> tuple[int, dict[_Partition, Fingerprint]]:
         """
-        The fingerprints of partitions as they are now.
+        Return the fingerprints of partitions as they are now.
 
         :param device: name of the device
-        :param partitions: an iterable of partitions
+        :param partitions: the partitions
         :param deadline: ``time.monotonic()`` from which on no further
             partition is looked at; those are left out
-        :returns: a tuple of the number of suffixes that had to be hashed,
-            and a dict, partition to :class:`Fingerprint`: ABSENT for a
-            partition that is not on the device; one that could not be read
-            is left out
+        :returns: the number of suffixes that had to be hashed, and the
+            fingerprint of each partition: ABSENT for a partition that is not
+            on the device; one that could not be read is left out
         :raises DiskFileDeviceUnavailable: if the device is not mounted
         """
         dev_path = self._dev_path(device)
@@ -118,46 +141,48 @@ class Fingerprints:
             found[partition] = known
         return hashed, found
 
-    def roots(self, device, partitions, deadline=math.inf):
+    def roots(self, device: str, partitions: Iterable[_Partition],
+              deadline: float = math.inf) -> dict[_Partition, str]:
         """
-        The roots of partitions as they are now; as :meth:`get_many`.
-
-        :returns: a dict, partition to root
+        Return the root of each partition as it is now; as :meth:`get_many`.
         """
         _, found = self.get_many(device, partitions, deadline)
         return {partition: known.root for partition, known in found.items()}
 
-    def suffix_hashes(self, device, partitions, deadline=math.inf):
+    def suffix_hashes(self, device: str, partitions: Iterable[_Partition],
+                      deadline: float = math.inf
+                      ) -> dict[_Partition, dict[str, Optional[str]]]:
         """
-        The suffix hashes of partitions as they are now; as
-        :meth:`get_many`.
+        Return the suffix hashes of each partition; as :meth:`get_many`.
 
-        :returns: a dict, partition to a dict, suffix to hash: an empty one
-            for a partition that is not on the device
+        :returns: the hash of each suffix of each partition; no suffixes for
+            a partition that is not on the device
         """
         dev_path = self._dev_path(device)
 
-        def hashes(partition):
+        def hashes(partition: _Partition) -> dict[str, Optional[str]]:
             if not os.path.isdir(get_part_path(dev_path, self.policy,
                                                partition)):
                 return {}
-            return self.df_mgr._get_hashes(device, partition,
-                                           self.policy)[1]
+            found: dict[str, Optional[str]] = self.df_mgr._get_hashes(
+                device, partition, self.policy)[1]
+            return found
 
         return dict(self._of_each(partitions, hashes, device, deadline))
 
-    def invalidate(self, device, suffixes):
+    def invalidate(self, device: str,
+                   suffixes: Mapping[_Partition, Iterable[str]]) -> None:
         """
         Queue suffixes for hashing.
 
         :param device: name of the device
-        :param suffixes: a dict, partition to a list of suffixes; a partition
-            that is not on the device is passed over
+        :param suffixes: the suffixes of each partition; a partition that is
+            not on the device is passed over
         :raises DiskFileDeviceUnavailable: if the device is not mounted
         """
         dev_path = self._dev_path(device)
 
-        def invalidate_partition(partition):
+        def invalidate_partition(partition: _Partition) -> None:
             path = get_part_path(dev_path, self.policy, partition)
             if os.path.isdir(path):
                 for suffix in suffixes[partition]:
@@ -166,73 +191,84 @@ class Fingerprints:
         for _ in self._of_each(suffixes, invalidate_partition, device):
             pass
 
-    def _of_each(self, partitions, method, device, deadline=math.inf):
-        """Yield (partition, result of the method), errors being logged."""
+    def _of_each(self, partitions: Iterable[_Partition],
+                 method: Callable[[_Partition], _Result], device: str,
+                 deadline: float = math.inf
+                 ) -> Iterator[tuple[_Partition, _Result]]:
+        """
+        Yield each partition with the result of a method.
+
+        Those whose method fails are logged and left out.
+        """
         for partition in partitions:
             if time.monotonic() >= deadline:
                 return
             try:
                 yield partition, method(partition)
             except (Exception, Timeout) as err:
-                # Locked, or on a bad sector: no matter of the others.
+                # Locked, or on a bad sector: the others are not concerned.
                 self.logger.error(
                     'Unable to hash partition %s on %s: %s: %s',
                     partition, device, type(err).__name__, err)
 
-    def get(self, device, partition):
+    def get(self, device: str,
+            partition: Partition) -> tuple[int, Fingerprint]:
         """
-        The fingerprint of one partition; as :meth:`get_many`.
+        Return the fingerprint of one partition; as :meth:`get_many`.
 
-        :returns: a tuple of the number of suffixes that had to be hashed,
-            and a :class:`Fingerprint`
+        :returns: the number of suffixes that had to be hashed, and the
+            fingerprint
         """
         return self._get(self._dev_path(device), device, partition)
 
-    def _dev_path(self, device):
-        dev_path = self.df_mgr.get_dev_path(device)
+    def _dev_path(self, device: str) -> str:
+        dev_path: Optional[str] = self.df_mgr.get_dev_path(device)
         if not dev_path:
             raise DiskFileDeviceUnavailable()
         return dev_path
 
-    def _get(self, dev_path, device, partition):
+    def _get(self, dev_path: str, device: str,
+             partition: Partition) -> tuple[int, Fingerprint]:
         seen, key = self._seen[device], int(partition)
         partition_path = get_part_path(dev_path, self.policy, partition)
         known = seen.get(key)
-        if known and fingerprint.is_current(partition_path, known):
+        if known and changed_file.is_current(partition_path, known):
             return 0, known
         if not os.path.isdir(partition_path):
             seen.drop(key)
             return 0, ABSENT
         try:
-            known = fingerprint.load(partition_path) or known
+            known = changed_file.load(partition_path) or known
         except FingerprintError as err:
             self.logger.warning('Replacing a damaged fingerprint: %s', err)
-        if known and fingerprint.is_current(partition_path, known):
+        if known and changed_file.is_current(partition_path, known):
             seen.put(key, known)
             return 0, known
         return self._renew(dev_path, device, partition, known)
 
-    def _renew(self, dev_path, device, partition, known):
+    def _renew(self, dev_path: str, device: str, partition: Partition,
+               known: Optional[Fingerprint]) -> tuple[int, Fingerprint]:
         hashed, hashes = self.df_mgr._get_hashes(device, partition,
                                                  self.policy)
         exchanged = known.exchanged if known else float(time.time())
-        renewed = fingerprint.from_hashes_file(
+        renewed = changed_file.from_hashes_file(
             get_part_path(dev_path, self.policy, partition), exchanged)
         if renewed:
             self._keep(dev_path, device, partition, renewed)
             return hashed, renewed
         # Somebody is writing to the partition, or a suffix cannot be hashed
-        # (None, as stock Swift has it): good for now, not for later.
+        # (None, as in stock Swift): valid for now, not for later.
         return hashed, Fingerprint(
             merkle.root({suffix: str(digest)
                          for suffix, digest in hashes.items()}),
             len(hashes), (0, 0, 0), exchanged)
 
-    def _keep(self, dev_path, device, partition, known):
+    def _keep(self, dev_path: str, device: str, partition: Partition,
+              known: Fingerprint) -> None:
         self._seen[device].put(int(partition), known)
         partition_path = get_part_path(dev_path, self.policy, partition)
         try:
-            fingerprint.store(
+            changed_file.store(
                 partition_path,
                 os.path.join(dev_path, get_tmp_dir(self.policy)), known)
         except FileNotFoundError:
@@ -243,18 +279,20 @@ class Fingerprints:
             self.logger.warning('Unable to keep the fingerprint of %s: %s',
                                 partition_path, err)
 
-    def relist(self, device, partition):
+    def relist(self, device: str, partition: Partition) -> int:
         """
-        Make the partition's hashes reflect the suffixes that really exist.
+        Make a partition's hashes reflect the suffixes that really exist.
 
         :param device: name of the device
         :param partition: the partition
         :returns: the number of suffixes that had to be hashed
         """
-        return self.df_mgr._get_hashes(device, partition, self.policy,
-                                       do_listdir=True)[0]
+        hashed: int = self.df_mgr._get_hashes(
+            device, partition, self.policy, do_listdir=True)[0]
+        return hashed
 
-    def note_exchange(self, device, partition, now):
+    def note_exchange(self, device: str, partition: Partition,
+                      now: float) -> None:
         """
         Remember that all replicas were compared suffix by suffix.
 

@@ -1,57 +1,78 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Which of our objects a neighbour lacks: asked by one, looked up by the other.
+Finds out which of our objects a neighbour lacks: both sides of ``missing``.
 
 LightSync §5.4.3: a node that comes back pushes nothing that is obsolete.
-PROTOCOL.md, "An exchange".
+:class:`Offers` is the side of the replicator, :func:`look_up` that of the
+object-server. PROTOCOL.md, "An exchange".
 """
 
 import os
 import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
+from logging import Logger
+from typing import Any
 from urllib.parse import quote
 
 from swift.common.concurrency import Timeout, tpool
+from swift.common.storage_policy import StoragePolicy
 from swift.common.swob import Request
 from swift.obj import ssync_receiver
 
 from swift_lightsync.sync.fingerprints import PORTION, in_portions
-from swift_lightsync.sync.missing_message import MAX_OBJECTS, line_of
+from swift_lightsync.sync.keys import Job
+from swift_lightsync.sync.missing_message import (
+    MAX_OBJECTS,
+    Offered,
+    Wanted,
+    line_of,
+)
 from swift_lightsync.sync.names import POLICY_HEADER
 from swift_lightsync.sync.wire.sync_message import SyncMessageError
+
+#: An object to offer: its partition, its path relative to the objects
+#: directory, and the line that offers it.
+_Object = tuple[int, str, bytes]
 
 
 class Offers:
     """
-    The objects in some suffixes, offered to a neighbour bit by bit.
+    Offers the objects in some suffixes to a neighbour, message by message.
 
     :param df_mgr: the diskfile manager of their policy
     :param policy: the StoragePolicy
-    :param job: any of the jobs of the partitions, for what these share
-    :param suffixes: a dict, partition number to a list of suffixes
-    :param logger: a logger
+    :param job: any of the partitions' jobs, for what all of them share
+    :param suffixes: the suffixes of each partition
+    :param logger: where partitions that cannot be read are logged
     """
 
-    def __init__(self, df_mgr, policy, job, suffixes, logger):
+    def __init__(self, df_mgr: Any, policy: StoragePolicy, job: Job,
+                 suffixes: Mapping[int, Iterable[str]],
+                 logger: Logger) -> None:
         self.df_mgr = df_mgr
         self.policy = policy
-        self.device = job['device']
-        self.objects_path = job['obj_path']
+        self.device: str = job['device']
+        self.objects_path: str = job['obj_path']
         self.logger = logger
-        #: Partition -> paths to push, relative to the objects directory.
-        self.wanted = {partition: [] for partition in suffixes}
+        #: The paths to push, relative to the objects directory, by partition.
+        self.wanted: dict[int, list[str]] = {
+            partition: [] for partition in suffixes}
         self._source = self._objects(suffixes)
 
-    def find(self, ask):
+    def find(self, ask: Callable[[dict[int, list[bytes]]], Wanted]
+             ) -> dict[int, list[str]]:
         """
-        :param ask: a function of a dict, partition number to lines, that
-            returns a dict as for ``missing_message.encode_wanted``
-        :returns: a dict, partition number to a list of paths that the
-            neighbour lacks, relative to the objects directory; a partition
-            that could not be read here or there is left out
+        Offer everything, and return what the neighbour lacks.
+
+        :param ask: sends the neighbour an offer, lines by partition, and
+            returns its answer
+        :returns: the paths that the neighbour lacks, relative to the objects
+            directory, by partition; a partition that could not be read here
+            or there is left out
         :raises SyncMessageError: if the neighbour looks at nothing
         """
-        waiting = []
+        waiting: list[_Object] = []
         while True:
             while len(waiting) <= MAX_OBJECTS - PORTION:
                 more = tpool.execute(self._take)
@@ -62,12 +83,13 @@ class Offers:
                 return self.wanted
             waiting = self._offer(ask, waiting)
 
-    def _take(self):
+    def _take(self) -> list[_Object]:
         return list(islice(self._source, PORTION))
 
-    def _offer(self, ask, objects):
-        """:returns: those that the neighbour has not looked at yet"""
-        groups = {}
+    def _offer(self, ask: Callable[[dict[int, list[bytes]]], Wanted],
+               objects: Sequence[_Object]) -> list[_Object]:
+        """Offer objects, and return those that were not looked at yet."""
+        groups: dict[int, list[_Object]] = {}
         for each in objects:
             groups.setdefault(each[0], []).append(each)
         answer = ask({partition: [line for _, _, line in group]
@@ -75,7 +97,7 @@ class Offers:
         if answer and not any(looked for looked, _ in answer.values()):
             raise SyncMessageError('none of %d objects was looked at'
                                    % len(objects))
-        left = []
+        left: list[_Object] = []
         for partition, group in groups.items():
             if partition not in self.wanted:
                 continue
@@ -87,8 +109,9 @@ class Offers:
             left += group[looked:]
         return left
 
-    def _objects(self, suffixes):
-        """Yield (partition, path, line) of what is to be offered."""
+    def _objects(self, suffixes: Mapping[int, Iterable[str]]
+                 ) -> Iterator[_Object]:
+        """Yield the objects to offer."""
         for partition, of_partition in suffixes.items():
             try:
                 for suffix in of_partition:
@@ -96,13 +119,13 @@ class Offers:
                     if partition not in self.wanted:
                         break
             except (Exception, Timeout) as err:
-                # On a bad sector, or gone: no matter of the others.
+                # On a bad sector, or gone: the others are not concerned.
                 self.logger.error(
                     'Unable to list partition %s on %s: %s: %s', partition,
                     self.device, type(err).__name__, err)
                 self.wanted.pop(partition, None)
 
-    def _in_suffix(self, partition, suffix):
+    def _in_suffix(self, partition: int, suffix: str) -> Iterator[_Object]:
         path = os.path.join(str(partition), suffix)
         offered = set()
         for object_hash, timestamps in self.df_mgr.yield_hashes(
@@ -116,38 +139,42 @@ class Offers:
             names = os.listdir(os.path.join(self.objects_path, path))
         except FileNotFoundError:
             return
-        # What is no object can make suffixes differ all the same.
+        # Files that belong to no object can make suffixes differ, too.
         if partition in self.wanted:
             self.wanted[partition] += [os.path.join(path, name)
                                        for name in names
                                        if name not in offered]
 
-    def _is_deleted(self, path, timestamps):
+    def _is_deleted(self, path: str, timestamps: Mapping[str, Any]) -> bool:
         return os.path.exists(os.path.join(
             self.objects_path, path, timestamps['ts_data'].internal + '.ts'))
 
 
-def look_up(app, device, policy, offer, patience):
+def look_up(app: Any, device: str, policy: StoragePolicy,
+            offer: Mapping[int, Sequence[Offered]],
+            patience: float) -> Wanted:
     """
     Find out which of the objects that a peer offers are wanted here.
 
     :param app: the object-server's controller
     :param device: name of the local device
     :param policy: the StoragePolicy
-    :param offer: as from ``missing_message.decode_offer``
-    :param patience: seconds after which nothing further is looked at, but
-        for the first portion
-    :returns: a dict, as for ``missing_message.encode_wanted``; a partition
-        that cannot be read is left out
+    :param offer: the objects by partition
+    :param patience: seconds after which to look at nothing more; the first
+        portion is always looked at
+    :returns: the answer to the offer; a partition that cannot be read is left
+        out
     :raises HTTPInsufficientStorage: if the device is not mounted
     """
     deadline = time.monotonic() + patience
-    begun, answer = False, {}
+    begun = False
+    answer: Wanted = {}
     for partition, objects in offer.items():
         receiver = ssync_receiver.Receiver(app, Request.blank(
             '/%s/%d' % (quote(device), partition),
             headers={POLICY_HEADER: int(policy)}))
-        looked, wanted = 0, []
+        looked = 0
+        wanted: list[int] = []
         try:
             for portion in in_portions(objects):
                 if begun and time.monotonic() > deadline:
@@ -165,15 +192,16 @@ def look_up(app, device, policy, offer, patience):
     return answer
 
 
-def _wanted(receiver, objects):
+def _wanted(receiver: ssync_receiver.Receiver,
+            objects: Iterable[Offered]) -> list[int]:
     return [index for index, remote in enumerate(objects)
             if _is_wanted(remote, receiver._check_local(remote))]
 
 
-def _is_wanted(remote, local):
+def _is_wanted(remote: Offered, local: Mapping[str, Any]) -> bool:
     if ssync_receiver.encode_wanted(remote, local):
         return True
     # Of data and a tombstone with one timestamp, a diskfile keeps the
-    # tombstone. What is deleted here has no ts_meta.
-    return (remote['deleted'] and 'ts_meta' in local
+    # tombstone. An object that is deleted here has no ts_meta.
+    return bool(remote['deleted'] and 'ts_meta' in local
             and remote['ts_data'] == local['ts_data'])

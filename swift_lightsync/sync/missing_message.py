@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The bytes by which objects are offered, and those that are wanted named.
+The bytes of the messages that offer objects, and of the answers to them.
 
 PROTOCOL.md, "An exchange", is the format; nothing else encodes it. The lines
 are ssync's, and written and read by Swift's own functions.
@@ -8,6 +8,8 @@ are ssync's, and written and read by Swift's own functions.
 
 import re
 import struct
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Optional
 
 from swift.obj.ssync_receiver import decode_missing
 from swift.obj.ssync_sender import encode_missing
@@ -28,7 +30,7 @@ from swift_lightsync.sync.wire.sync_message import (
 OFFER, WANTED = 6, 7
 #: Most objects that one message offers.
 MAX_OBJECTS = 8192
-#: No line is longer, without its end.
+#: Longest line, bytes without its line feed.
 MAX_LINE = 160
 
 #: partition, its objects, the bytes of their lines
@@ -45,24 +47,35 @@ IS_LINE = re.compile(
 #: The end of a line that offers a tombstone.
 DELETED = b' x'
 
+#: An object that a peer offers: the fields of Swift's ``decode_missing``, and
+#: ``deleted``.
+Offered = dict[str, Any]
+#: Of each partition: how many objects were looked at, and the indices of those
+#: of them that are wanted, ascending.
+Wanted = dict[int, tuple[int, list[int]]]
 
-def line_of(object_hash, timestamps, deleted=False):
+
+def line_of(object_hash: str, timestamps: Mapping[str, Any],
+            deleted: bool = False) -> Optional[bytes]:
     """
+    Return the line that offers an object.
+
     :param object_hash: 32 hex digits
-    :param timestamps: a dict, as from a diskfile manager's ``yield_hashes``
+    :param timestamps: as from a diskfile manager's ``yield_hashes``
     :param deleted: whether it is a tombstone
-    :returns: the line that offers the object, bytes; None if no line can
+    :returns: the line, or None if the format cannot express the object
     """
-    line = encode_missing(object_hash, **timestamps)
+    line: bytes = encode_missing(object_hash, **timestamps)
     if deleted:
         line += DELETED
     return line if IS_LINE(line) else None
 
 
-def encode_offer(offer):
+def encode_offer(offer: Mapping[int, Sequence[bytes]]) -> bytes:
     """
-    :param offer: a dict, partition number to a list of lines
-    :returns: the bytes of the message
+    Return the message that offers objects.
+
+    :param offer: the lines of each partition
     """
     parts = [COUNT.pack(len(offer))]
     for partition, lines in sorted(offer.items()):
@@ -71,16 +84,18 @@ def encode_offer(offer):
     return pack(OFFER, *parts)
 
 
-def decode_offer(data):
+def decode_offer(data: bytes) -> dict[int, list[Offered]]:
     """
-    :returns: a dict, partition number to a list of objects, each as Swift's
-        ``decode_missing`` gives it, and ``deleted``
+    Return the objects that a message offers, by partition.
+
+    :param data: the bytes of the message
     :raises SyncMessageError: if the bytes are no such message
     """
     if len(data) > MAX_OFFER_BYTES:
         raise SyncMessageError('%d bytes, at most %d'
                                % (len(data), MAX_OFFER_BYTES))
-    offer, total = {}, 0
+    offer: dict[int, list[Offered]] = {}
+    total = 0
     for (partition, objects, length), rest in _entries(OFFER, OFFERED, data):
         total += objects
         if total > MAX_OBJECTS:
@@ -93,7 +108,7 @@ def decode_offer(data):
     return offer
 
 
-def _object(line):
+def _object(line: bytes) -> Offered:
     if not IS_LINE(line):
         raise SyncMessageError('%r offers no object' % line[:MAX_LINE])
     try:
@@ -102,12 +117,8 @@ def _object(line):
         raise SyncMessageError('%r: %s' % (line, err))
 
 
-def encode_wanted(answer):
-    """
-    :param answer: a dict, partition number to a tuple of how many objects
-        were looked at, and the indices of those that are wanted, ascending
-    :returns: the bytes of the message
-    """
+def encode_wanted(answer: Wanted) -> bytes:
+    """Return the message that answers an offer."""
     parts = [COUNT.pack(len(answer))]
     for partition, (looked, wanted) in sorted(answer.items()):
         parts += [LOOKED.pack(partition, looked, len(wanted)),
@@ -115,13 +126,16 @@ def encode_wanted(answer):
     return pack(WANTED, *parts)
 
 
-def decode_wanted(data, offer):
+def decode_wanted(data: bytes,
+                  offer: Mapping[int, Sequence[bytes]]) -> Wanted:
     """
-    :param offer: the offer that is answered
-    :returns: a dict, as for :func:`encode_wanted`
-    :raises SyncMessageError: if the bytes are no answer to that
+    Decode the answer to an offer.
+
+    :param data: the bytes of the answer
+    :param offer: the offer that it answers
+    :raises SyncMessageError: if the bytes are no answer to that offer
     """
-    answer = {}
+    answer: Wanted = {}
     for (partition, looked, wanted), rest in _entries(WANTED, LOOKED, data):
         if partition not in offer:
             raise SyncMessageError('partition %d was not offered'
@@ -137,18 +151,23 @@ def decode_wanted(data, offer):
     return answer
 
 
-def _entries(kind, fields, data):
+def _entries(kind: int, fields: struct.Struct, data: bytes
+             ) -> Iterator[tuple[tuple[int, int, int],
+                                 Callable[[int], bytes]]]:
     """
-    Yield, for each partition of a message, its fields, the number first, and
-    a function that takes so many of the bytes that follow them.
+    Take a message apart, partition by partition.
+
+    :returns: for each partition its fields, of which the first is its number,
+        and a function that takes so many of the bytes that follow them
     """
     (count,), body = unpack(kind, COUNT, data)
     if count > MAX_PARTITIONS:
         raise SyncMessageError('%d partitions, at most %d'
                                % (count, MAX_PARTITIONS))
-    at, partitions = 0, []
+    at = 0
+    partitions: list[int] = []
 
-    def take(length):
+    def take(length: int) -> bytes:
         nonlocal at
         if length > len(body) - at:
             raise SyncMessageError('ends within a partition')
@@ -156,9 +175,9 @@ def _entries(kind, fields, data):
         return body[at - length:at]
 
     for _ in range(count):
-        found = fields.unpack(take(fields.size))
-        partitions.append(found[0])
-        yield found, take
+        number, first, second = fields.unpack(take(fields.size))
+        partitions.append(number)
+        yield (number, first, second), take
     if at != len(body):
         raise SyncMessageError('%d bytes too many' % (len(body) - at))
     require_ascent('partitions', partitions)

@@ -1,26 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
 """The names that LightSync uses on the wire and on disk."""
 
-#: What of a device a LIGHTSYNC request is about, the end of its path: roots of
-#: partitions,
+# The path of a LIGHTSYNC request ends with what it is about.
+#: The roots of partitions.
 ROOTS = 'roots'
-#: the suffix hashes of partitions,
+#: The suffix hashes of partitions.
 SUFFIXES = 'suffixes'
-#: suffixes that were written to past the server, by rsync,
+#: Objects that the device may lack.
 MISSING = 'missing'
+#: Suffixes that rsync wrote to, which the server has not noticed.
 REHASH = 'rehash'
-#: or a notice.
+#: A notice that another node has failed.
 NOTICE = 'notice'
 
 POLICY_HEADER = 'X-Backend-Storage-Policy-Index'
-#: Who sends a sync message: IP:port/device.
+#: The sender of a sync message: IP:port/device.
 SENDER_HEADER = 'X-Backend-Lightsync-Sender'
-#: In the answer: seconds since the rounds of the device were last played.
+#: In an answer: seconds since the rounds of the device were last played.
 IDLE_HEADER = 'X-Backend-Lightsync-Idle'
 
 #: In each partition directory: the root of the partition.
 CHANGED_FILE = 'changed.pkl'
 #: In recon_cache_path: the failure table.
 FAILURES_FILE = 'lightsync-failures.json'
-#: There, of each device: its mtime is when its rounds were last played.
+#: There, for each device: its mtime is when its rounds were last played.
 ROUNDS_FILE = 'lightsync-rounds.%s'

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-What a replicator knows of the other nodes, and how it talks to them.
+The other nodes, as a replicator knows them and talks to them.
 
-It sends sync messages and notices, and keeps the failure table by what comes
-of them (LightSync §5.4). PROTOCOL.md, "Failed neighbours", "Notices".
+It sends sync messages and notices, and records their outcome in the failure
+table (LightSync §5.4). PROTOCOL.md, "Failed neighbours", "Notices".
 """
 
 import random
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Optional, TypeVar
 
 from swift.common.concurrency import (
     GreenPool,
@@ -15,12 +17,20 @@ from swift.common.concurrency import (
     socket,
 )
 from swift.common.ring.utils import is_local_device
+from swift.common.storage_policy import StoragePolicy
 from swift.common.utils import node_to_string, whataremyips
 
+from swift_lightsync.common.address import (
+    DeviceTuple,
+    NodeTuple,
+    PlaceTuple,
+)
 from swift_lightsync.sync.activity import Activity, Idleness
 from swift_lightsync.sync.core import replica_ring
+from swift_lightsync.sync.core.replica_ring import RingDevice
 from swift_lightsync.sync.core.sync_round import Answer
 from swift_lightsync.sync.failure_store import FailureStore
+from swift_lightsync.sync.keys import Job, device_key, endpoint
 from swift_lightsync.sync.sync_client import (
     ConnectFailure,
     Refusal,
@@ -29,46 +39,49 @@ from swift_lightsync.sync.sync_client import (
 from swift_lightsync.sync.wire.notice import Notice
 from swift_lightsync.sync.wire.sync_message import SyncMessageError
 
+if TYPE_CHECKING:
+    from swift_lightsync.sync.replicator import LightSyncReplicator
+
 #: Most nodes that one notice goes to.
 MAX_NOTIFIED = 128
 
-
-def endpoint(node):
-    """The failure table's key of a node: what fails if no device answers."""
-    return node['replication_ip'], node['replication_port']
-
-
-def device_key(node):
-    """The failure table's key of a device alone."""
-    return endpoint(node) + (node['device'],)
+_Result = TypeVar('_Result')
 
 
 class Neighbours:
     """
-    :param conf: the ``[object-replicator]`` section, a dict
-    :param daemon: the replicator, for its ``logger``, ``ring_ip``, ``port``
-        and time-outs
-    :raises ValueError: if an option has a value that is not allowed
+    The nodes and devices that share partitions with the local ones.
+
+    :param conf: the ``[object-replicator]`` section
+    :param daemon: the replicator
+    :raises OptionError: if an option has a value that is not allowed
     """
 
-    def __init__(self, conf, daemon):
+    def __init__(self, conf: Mapping[str, Any],
+                 daemon: 'LightSyncReplicator') -> None:
         self.daemon = daemon
         self.logger = daemon.logger
         self.failures = FailureStore(conf, daemon.logger)
         self.client = SyncClient(daemon.conn_timeout, daemon.http_timeout)
         self.idleness = Idleness(Activity(conf, daemon.logger))
-        self.without_verb = set()
-        #: Key -> device, of those that share partitions with us.
-        self.sharing = {}
-        #: Keys that a notice was sent of in this pass.
-        self._notified = set()
-        #: (policy, name) -> device, of those that were asked for.
-        self._own = {}
-        self._rejoined = {}
+        #: Nodes that answered like stock Swift in this pass.
+        self.without_verb: set[NodeTuple] = set()
+        #: The devices that share partitions with us.
+        self.sharing: dict[DeviceTuple, RingDevice] = {}
+        #: Keys that this pass has already sent a notice about.
+        self._notified: set[PlaceTuple] = set()
+        #: Local devices by policy and name, as far as they were looked up;
+        #: None for one that the ring does not name.
+        self._own: dict[tuple[StoragePolicy, str],
+                        Optional[RingDevice]] = {}
+        #: When keys came back, as this was last looked up.
+        self._rejoined: dict[PlaceTuple, float] = {}
 
-    def begin_pass(self, jobs, partial=False):
+    def begin_pass(self, jobs: Iterable[Job], partial: bool = False) -> None:
         """
-        :param jobs: the jobs of the pass that belong here
+        Forget what holds for one pass only, and look who has come back.
+
+        :param jobs: the jobs of the pass whose partitions belong here
         :param partial: whether it leaves out some partitions of its devices
         """
         self.idleness.begin_pass(partial)
@@ -80,38 +93,43 @@ class Neighbours:
         self._knock()
         self._rejoined = self.failures.rejoined()
 
-    def end_pass(self):
+    def end_pass(self) -> None:
+        """Close the connections that the pass has kept."""
         self.client.close()
 
-    def has_verb(self, node):
-        """False if a node answered like stock Swift in this pass."""
+    def has_verb(self, node: RingDevice) -> bool:
+        """Return False if a node answered like stock Swift in this pass."""
         return endpoint(node) not in self.without_verb
 
-    def has_failed(self, node):
-        """Whether a device is to be left alone for now (§5.4.1)."""
-        key = endpoint(node)
-        return (self.failures.has_failed(key)
-                or self.failures.has_failed(key + (node['device'],)))
+    def has_failed(self, node: RingDevice) -> bool:
+        """Return whether to skip a device for now (§5.4.1)."""
+        return (self.failures.has_failed(endpoint(node))
+                or self.failures.has_failed(device_key(node)))
 
-    def is_cut(self, device, node, other):
+    def is_cut(self, device: str, node: RingDevice,
+               other: RingDevice) -> bool:
         """
-        Whether what a device holds does not get to another by it: it is idle,
-        or its node has said that it cannot reach the other.
+        Return whether what a device holds does not reach another through it.
+
+        That is so if it is idle, or if its node has said that it cannot reach
+        the other.
 
         :param device: name of the local device that asked the first
-        :param node: the first, a dict as in the ring
+        :param node: the first
         :param other: the other
         """
-        reporter, key = endpoint(node), endpoint(other)
+        reporter = endpoint(node)
         return (self.idleness.is_idle(device, device_key(node))
-                or self.failures.is_reported(reporter, key)
-                or self.failures.is_reported(reporter,
-                                             key + (other['device'],)))
+                or self.failures.is_reported(reporter, endpoint(other))
+                or self.failures.is_reported(reporter, device_key(other)))
 
-    def newly_rejoined(self, nodes):
+    def newly_rejoined(self, nodes: Iterable[RingDevice]) -> list[RingDevice]:
         """
-        :returns: those of the devices that have come back since the pass
-            began, or since this was last asked
+        Return which devices have come back.
+
+        :param nodes: the devices in question
+        :returns: those that have come back since the pass began, or since
+            this was last called
         """
         self._knock()
         rejoined = self.failures.rejoined()
@@ -121,12 +139,12 @@ class Neighbours:
         return [node for node in nodes
                 if keys & {endpoint(node), device_key(node)}]
 
-    def _knock(self):
+    def _knock(self) -> None:
         """
         See whether nodes that refused connections accept them again.
 
-        To be refused once more costs nothing, so nobody has to be left out
-        for ESI for it.
+        A further refusal costs nothing, so there is no need to wait for ESI
+        to pass.
         """
         refusing = self.failures.refusing()
         nodes = {endpoint(node): node for node in self.sharing.values()
@@ -136,22 +154,26 @@ class Neighbours:
             pool.spawn_n(self._knock_at, node)
         pool.waitall()
 
-    def _knock_at(self, node):
+    def _knock_at(self, node: RingDevice) -> None:
         try:
             with Timeout(self.client.conn_timeout):
                 socket.create_connection(endpoint(node)).close()
         except Timeout as err:
             self._failed(None, node, endpoint(node), self._patience, err)
         except OSError:
-            # As it was.
+            # It still refuses.
             pass
         else:
             self.failures.contact(endpoint(node))
 
-    def own_device(self, policy, device):
+    def own_device(self, policy: StoragePolicy,
+                   device: str) -> Optional[RingDevice]:
         """
-        A local device as the ring had it when the pass began, or None if it
-        had none.
+        Return a local device as the ring described it when the pass began.
+
+        :param policy: the StoragePolicy
+        :param device: name of the device
+        :returns: the device, or None if the ring did not name it
         """
         if (policy, device) not in self._own:
             ips = whataremyips(self.daemon.ring_ip)
@@ -162,10 +184,13 @@ class Neighbours:
                      dev['replication_port'])), None)
         return self._own[policy, device]
 
-    def clockwise(self, job):
+    def clockwise(self, job: Job) -> Optional[list[RingDevice]]:
         """
-        The other devices of a job's replica ring, nearest first, or None if
-        the ring has changed while the job was made.
+        Return the other devices of a job's replica ring, nearest first.
+
+        :param job: a job
+        :returns: the devices, or None if the object ring has changed while
+            the job was made
         """
         own = self.own_device(job['policy'], job['device'])
         if own is None or own['id'] in [node['id'] for node in job['nodes']]:
@@ -173,21 +198,22 @@ class Neighbours:
         return replica_ring.clockwise(job['nodes'] + [own],
                                       int(job['partition']), own['id'])
 
-    def own_endpoint(self, policy, device):
-        """The endpoint of a local device, or None if the ring has none."""
+    def own_endpoint(self, policy: StoragePolicy,
+                     device: str) -> Optional[NodeTuple]:
+        """Return the key of this node, or None as :meth:`own_device`."""
         own = self.own_device(policy, device)
-        return own and endpoint(own)
+        return endpoint(own) if own else None
 
-    def ask(self, device, node, policy, roots):
+    def ask(self, device: str, node: RingDevice, policy: StoragePolicy,
+            roots: Mapping[int, str]) -> tuple[Answer, set[int]]:
         """
         Send the roots of partitions to a neighbour.
 
         :param device: name of the local device that holds them
-        :param node: the neighbour, a dict as in the ring
+        :param node: the neighbour
         :param policy: the StoragePolicy of the partitions
-        :param roots: a dict, partition number to root
-        :returns: a tuple of an :class:`Answer` and, if that is DIFFER, the
-            set of partitions that differ
+        :param roots: the root of each partition, by its number
+        :returns: the answer and, if it is DIFFER, the partitions that differ
         """
         answer, differing = self._ask(device, node, policy, roots)
         counts = {answer: len(roots)}
@@ -201,14 +227,15 @@ class Neighbours:
                                       (answer, differing))
         return answer, differing
 
-    def _ask(self, device, node, policy, roots):
+    def _ask(self, device: str, node: RingDevice, policy: StoragePolicy,
+             roots: Mapping[int, str]) -> tuple[Answer, set[int]]:
         if not self.has_verb(node):
             return Answer.UNSUPPORTED, set()
         own = self.own_device(policy, device)
         try:
             answer, differing, idle = self.call(
-                own and endpoint(own), node, self.client.ask,
-                own and device_key(own), node, policy, roots)
+                endpoint(own) if own else None, node, self.client.ask,
+                device_key(own) if own else None, node, policy, roots)
         except ConnectFailure as err:
             return err.answer, set()
         except Timeout:
@@ -228,13 +255,16 @@ class Neighbours:
                 idle)
         return answer, differing
 
-    def call(self, sender, node, method, *args):
+    def call(self, sender: Optional[NodeTuple], node: RingDevice,
+             method: Callable[..., _Result], *args: Any) -> _Result:
         """
-        Call a method of the client, and keep the failure table by what comes
-        of it.
+        Call a method of the client, and record the outcome as a failure or a
+        contact.
 
         :param sender: the endpoint of the local device, or None
-        :param node: the device that is talked to
+        :param node: the device to talk to
+        :param method: the method
+        :param args: its arguments
         :returns: what the method returns
         :raises: what it raises
         """
@@ -246,7 +276,7 @@ class Neighbours:
                          else self._patience, err)
             raise
         except Timeout as err:
-            # It has held up the pass for http_timeout: once is enough.
+            # It has held up the pass for http_timeout; once is enough.
             self._failed(sender, node, device_key(node),
                          max(self.failures.table.limit, self._patience), err)
             raise
@@ -260,18 +290,20 @@ class Neighbours:
         return result
 
     @property
-    def _patience(self):
+    def _patience(self) -> int:
         """
-        The weight of a time-out: it holds up the pass, where a refusal costs
-        next to nothing.
+        The weight of a time-out, which holds up the pass.
+
+        A refusal, which has weight 1, costs next to nothing.
         """
         return max(2, -(-self.failures.table.limit // 5))
 
-    def _contact(self, node):
+    def _contact(self, node: RingDevice) -> None:
         self.failures.contact(endpoint(node))
         self.failures.contact(device_key(node))
 
-    def _failed(self, sender, node, key, weight, err):
+    def _failed(self, sender: Optional[NodeTuple], node: RingDevice,
+                key: PlaceTuple, weight: int, err: BaseException) -> None:
         node_str = node_to_string(node, replication=True)
         self.logger.error('No answer to the sync message to %s: %s',
                           node_str, err)
@@ -281,22 +313,22 @@ class Neighbours:
                 'Closing the replica rings over %s for %s seconds',
                 node_str if len(key) == 3 else '%s:%s' % key,
                 self.failures.table.interval)
-        # A refusal costs the others nothing to find out for themselves.
+        # To find out about a refusal costs the others nothing.
         if sender and (failed or weight > 1) and key not in self._notified:
             self._notified.add(key)
             self._notify(Notice(sender, key))
 
-    def _notify(self, notice):
+    def _notify(self, notice: Notice) -> None:
         """Tell the nodes of the closed rings (§5.4.2)."""
-        others = {endpoint(node): node for node in self.sharing.values()
-                  if not self.has_failed(node)}
-        others = [node for where, node in others.items()
+        sharing = {endpoint(node): node for node in self.sharing.values()
+                   if not self.has_failed(node)}
+        others = [node for where, node in sharing.items()
                   if where not in (notice.reporter, notice.failed[:2])]
         pool = GreenPool(MAX_NOTIFIED)
         for node in random.sample(others, min(len(others), MAX_NOTIFIED)):
             pool.spawn_n(self._notify_one, node, notice.encode())
 
-    def _notify_one(self, node, data):
+    def _notify_one(self, node: RingDevice, data: bytes) -> None:
         try:
             self.client.notify(node, data)
         except (ConnectFailure, Timeout, OSError,

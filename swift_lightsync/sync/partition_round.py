@@ -3,19 +3,26 @@
 One partition in a replication pass: the shell around ``sync_round``.
 
 It knows the replica ring, the fingerprint and the statistics of its
-partition; the daemon knows the other nodes. What it wants next is in
-``pending``: a Check may be answered, and an Exchange done, alone or together
-with those of others.
+partition; the daemon knows the other nodes. ``pending`` is the action that
+the round wants next. A Check may be answered, and an Exchange done, alone or
+together with those of other partitions.
 """
 
 import time
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import TYPE_CHECKING, Any, Optional, Union
 
 from swift.common.concurrency import Timeout, tpool
+from swift.common.storage_policy import StoragePolicy
 
+from swift_lightsync.common.address import DeviceTuple
+from swift_lightsync.sync.changed_file import Fingerprint
+from swift_lightsync.sync.core.replica_ring import RingDevice
 from swift_lightsync.sync.core.sync_round import (
     NEXT,
+    Action,
     Answer,
     Check,
     Exchange,
@@ -24,16 +31,22 @@ from swift_lightsync.sync.core.sync_round import (
     sync_round,
 )
 from swift_lightsync.sync.exchange_batch import ExchangeBatch
-from swift_lightsync.sync.neighbours import device_key
+from swift_lightsync.sync.keys import Job, device_key
+
+if TYPE_CHECKING:
+    from swift_lightsync.sync.replicator import LightSyncReplicator
 
 
 @dataclass(frozen=True)
 class Relist:
-    """List the suffixes of the partition anew."""
+    """Lists the suffixes of the partition anew; its outcome is True."""
     __slots__ = ()
 
 
-def _stats_key(node):
+_Actions = Generator[Union[Action, Relist], Any, None]
+
+
+def _stats_key(node: RingDevice) -> tuple[str, str]:
     return node['replication_ip'], node['device']
 
 
@@ -41,42 +54,51 @@ class PartitionRound:
     """
     One partition's part in a replication pass.
 
-    There is one for each partition of a device at once: they are kept small.
+    All partitions of a device have one at the same time, so it is kept small.
 
-    :param daemon: the :class:`LightSyncReplicator`
-    :param job: a dict, as from ``collect_jobs``
-    :param fingerprint: the partition's :class:`Fingerprint`
+    :param daemon: the replicator
+    :param job: the job of the partition
+    :param fingerprint: the partition's fingerprint
     """
 
     __slots__ = ('daemon', 'job', 'partition', 'root', 'suffixes', 'begin',
                  'pending', 'exchanges', 'matched', 'passed_over', '_tried',
                  '_done', '_actions')
 
-    def __init__(self, daemon, job, fingerprint):
+    def __init__(self, daemon: 'LightSyncReplicator', job: Job,
+                 fingerprint: Fingerprint) -> None:
         self.daemon = daemon
         self.job = job
         self.partition = int(job['partition'])
         self.root = fingerprint.root
         self.suffixes = fingerprint.suffixes
         self.begin = time.time()
+        #: How many exchanges stock Swift has done for this round.
         self.exchanges = 0
+        #: How many devices answered that they hold the same.
         self.matched = 0
-        self.passed_over = frozenset()
-        self.pending = None
+        #: Replication IP and name of each device that was passed over.
+        self.passed_over: frozenset[tuple[str, str]] = frozenset()
+        self.pending: Union[Action, Relist, None] = None
+        #: The devices with which the pending Exchange was tried, and done.
+        self._tried: tuple[DeviceTuple, ...] = ()
+        self._done: tuple[RingDevice, ...] = ()
         daemon.neighbours.idleness.playing(job['device'])
-        self._actions = self._plan(fingerprint)
+        self._actions: Optional[_Actions] = self._plan(fingerprint)
         self._go_on(None)
 
     @property
-    def policy(self):
+    def policy(self) -> StoragePolicy:
+        """The partition's StoragePolicy."""
         return self.job['policy']
 
     @property
-    def stats(self):
+    def stats(self) -> Any:
+        """Swift's statistics of the device."""
         return self.daemon.stats_for_dev[self.job['device']]
 
-    def _plan(self, fingerprint):
-        """:returns: a generator of actions, as ``sync_round``"""
+    def _plan(self, fingerprint: Fingerprint) -> _Actions:
+        """Return a generator of actions, like ``sync_round``."""
         if full_exchange_due(self.partition, fingerprint.exchanged,
                              self.begin, self.daemon.full_exchange_interval):
             return self._full_exchange()
@@ -88,13 +110,13 @@ class PartitionRound:
             partial(self.daemon.neighbours.is_cut, self.job['device']),
             self._hand_offs(len(clockwise)))
 
-    def _exchange_with_all(self):
+    def _exchange_with_all(self) -> _Actions:
         nodes = tuple(node for node in self.job['nodes']
                       if not self._has_failed(node))
         if nodes:
             yield Exchange(nodes)
 
-    def _full_exchange(self):
+    def _full_exchange(self) -> _Actions:
         self.daemon.recon.note_full_exchange(self.job)
         yield Relist()
         yield from self._exchange_with_all()
@@ -108,56 +130,66 @@ class PartitionRound:
                 'all replicas; it will be again', self.job['partition'],
                 self.job['device'])
 
-    def _hand_offs(self, mounted):
+    def _hand_offs(self, mounted: int) -> Iterator[RingDevice]:
         """
-        Those that replace a device that is not mounted; none, if the operator
-        is content with fewer replicas (handoff_delete).
+        Yield the devices that can replace one that is not mounted.
+
+        There are none if the operator is content with fewer replicas
+        (handoff_delete).
         """
         if 0 < self.daemon.handoff_delete <= mounted:
             return
         yield from self.policy.object_ring.get_more_nodes(self.partition)
 
-    def _has_failed(self, node):
+    def _has_failed(self, node: RingDevice) -> bool:
         failed = self.daemon.neighbours.has_failed(node)
         if failed:
             self._pass_over(node)
         return failed
 
-    def _pass_over(self, node):
+    def _pass_over(self, node: RingDevice) -> None:
         self.passed_over |= {_stats_key(node)}
 
-    def _go_on(self, outcome):
+    def _go_on(self, outcome: Union[Answer, bool, None]) -> None:
+        if self._actions is None:
+            raise ValueError('the round of partition %d is over'
+                             % self.partition)
         self._tried = self._done = ()
         try:
             self.pending = self._actions.send(outcome)
         except StopIteration:
             self.pending = self._actions = None
 
-    def answer(self, answer):
+    def answer(self, answer: Answer) -> None:
         """
         Take the answer to the pending Check.
 
-        :param answer: an :class:`Answer`
+        :param answer: the neighbour's answer
         """
         if answer is Answer.MATCH:
             self.matched += 1
-        elif NEXT[answer] in (Next.PASS_OVER, Next.REPLACE):
+        elif isinstance(self.pending, Check) and NEXT[answer] in (
+                Next.PASS_OVER, Next.REPLACE):
             self._pass_over(self.pending.device)
         self._go_on(answer)
 
-    def relisted(self):
+    def relisted(self) -> None:
         """Take the success of the pending Relist."""
         self._go_on(True)
 
-    def exchangeable(self):
+    def exchangeable(self) -> list[RingDevice]:
         """
-        :returns: the devices of the pending Exchange that it can be tried
-            with now, together with other partitions; of another region one
-            at a time, so that data is brought there once
+        Return the devices that the pending Exchange can be tried with now,
+        together with other partitions.
+
+        There is only one of each other region, so that data travels there
+        once.
         """
         if not isinstance(self.pending, Exchange):
             return []
-        neighbours, found, regions = self.daemon.neighbours, [], set()
+        neighbours = self.daemon.neighbours
+        found: list[RingDevice] = []
+        regions: set[int] = set()
         for node in self.pending.devices:
             region = node['region']
             if device_key(node) in self._tried or region in regions \
@@ -169,7 +201,7 @@ class PartitionRound:
                 regions.add(region)
         return found
 
-    def trying(self, key):
+    def trying(self, key: DeviceTuple) -> None:
         """
         Note that the pending Exchange is being tried with a device.
 
@@ -177,14 +209,18 @@ class PartitionRound:
         """
         self._tried += (key,)
 
-    def exchanged(self, key, pushed, suffixes):
+    def exchanged(self, key: DeviceTuple, pushed: int,
+                  suffixes: int) -> None:
         """
         Take the success of the pending Exchange with one of its devices.
 
         :param key: the device's ``device_key``
         :param pushed: to how many suffixes something was pushed
-        :param suffixes: how many there are
+        :param suffixes: how many suffixes the partition has
         """
+        if not isinstance(self.pending, Exchange):
+            raise ValueError('partition %d has no exchange pending'
+                             % self.partition)
         self.suffixes = suffixes
         node, = (each for each in self.pending.devices
                  if device_key(each) == key)
@@ -196,7 +232,7 @@ class PartitionRound:
         stats.suffix_sync += pushed
         self.daemon.logger.update_stats('suffix.syncs', pushed)
         if pushed and node['region'] != self.job['region']:
-            # As stock Swift: the others there get it from this one.
+            # As in stock Swift, the others there get it from this one.
             spared = [each for each in left
                       if each['region'] == node['region']]
             stats.success += len(spared)
@@ -208,8 +244,8 @@ class PartitionRound:
         self.daemon.recon.note_exchange(self.job, self._done, True)
         self._go_on(True)
 
-    def run(self):
-        """Go on to the end, and count what came of it."""
+    def run(self) -> None:
+        """Perform the actions that are left, and count the outcome."""
         while self.pending:
             if isinstance(self.pending, Check):
                 answer, _ = self.daemon.neighbours.ask(
@@ -225,7 +261,7 @@ class PartitionRound:
                 before = self.pending
                 ExchangeBatch(self.daemon, [self]).run()
                 if self.pending is before:
-                    self._go_on(self._exchange_alone())
+                    self._go_on(self._exchange_alone(before))
         if self.exchanges:
             self._count_devices()
             return
@@ -237,27 +273,27 @@ class PartitionRound:
         self.daemon.logger.timing_since('partition.update.timing',
                                         self.begin)
 
-    def _exchange_alone(self):
+    def _exchange_alone(self, pending: Exchange) -> bool:
         """Have stock Swift exchange with the devices that are left."""
         if self._done:
             self.daemon.recon.note_exchange(self.job, self._done, True)
-        nodes = [node for node in self.pending.devices
+        nodes = [node for node in pending.devices
                  if not self._has_failed(node)]
         if not nodes:
             return False
         if self.exchanges:
-            # Each exchange counts the partition; it is but one.
+            # Each exchange counts the partition, which is only one.
             self.stats.attempted -= 1
         self.exchanges += 1
         return self.daemon.exchange(self.job, nodes)
 
-    def count_matched(self):
+    def count_matched(self) -> None:
         """Count a partition that stock Swift has not counted."""
         self.stats.attempted += 1
         self.stats.suffix_count += self.suffixes
         self._count_devices()
 
-    def _count_devices(self):
+    def _count_devices(self) -> None:
         stats = self.stats
         stats.hashmatch += self.matched
         stats.success += self.matched

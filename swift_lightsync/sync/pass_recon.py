@@ -1,23 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-What a replication pass tells of itself: the file ``lightsync.recon``.
+Records replication passes in the file ``lightsync.recon``.
 
 The replicator, or each of its workers, writes down how far the devices here
 agree with their neighbours. RECON.md has the format, and what each field
-means. The file is only for looking at: nothing is decided by it.
+means. The file is only for operators: nothing is decided by it.
 """
 
 import os
 import time
 from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Optional
 
 from swift.common.recon import DEFAULT_RECON_CACHE_PATH
+from swift.common.storage_policy import StoragePolicy
 from swift.common.utils import dump_recon_cache
 
-from swift_lightsync.common.recon_record import ReconError
+from swift_lightsync.common.address import DeviceTuple
+from swift_lightsync.common.records import RecordError
+from swift_lightsync.sync.core.replica_ring import RingDevice
 from swift_lightsync.sync.core.sync_round import Answer
-from swift_lightsync.sync.neighbours import device_key
+from swift_lightsync.sync.keys import Job, device_key
 from swift_lightsync.sync.recon_records import (
     FILE,
     VERSION,
@@ -26,25 +31,37 @@ from swift_lightsync.sync.recon_records import (
     read,
 )
 
+if TYPE_CHECKING:
+    from swift_lightsync.sync.replicator import LightSyncReplicator
+
 #: Seconds between two writes in the course of a pass.
 DUMP_INTERVAL = 10
 #: Seconds after which a pair that is no longer checked is dropped.
 KEEP = 86400
 
 
-class _Comparison:
-    """What a pass has found of a pair so far."""
+#: Policy index, name of the local device, neighbour.
+_PairKey = tuple[int, str, DeviceTuple]
+#: Records as dump_recon_cache merges them, by name; {} deletes one.
+_Entries = dict[str, dict[str, Any]]
 
-    def __init__(self, before):
+
+class _Comparison:
+    """What a pass has found about a pair of devices so far."""
+
+    def __init__(self, before: PairRecord) -> None:
         self.record = before
         self.agreed_before = before.agreed
-        self.asked = set()
-        self.differed = set()
-        #: Those that the neighbour is not known to hold as we do.
-        self.unsettled = set()
+        #: Numbers of partitions.
+        self.asked: set[int] = set()
+        self.differed: set[int] = set()
+        #: Partitions that the neighbour is not known to hold as we do.
+        self.unsettled: set[int] = set()
 
-    def add(self, asked, answer, differing, now):
-        left = {Answer.MATCH: (), Answer.DIFFER: differing}.get(answer, asked)
+    def add(self, asked: Collection[int], answer: Answer,
+            differing: Collection[int], now: float) -> None:
+        left = {Answer.MATCH: frozenset[int](),
+                Answer.DIFFER: differing}.get(answer, asked)
         self.asked.update(asked)
         for each, found in ((self.differed, differing),
                             (self.unsettled, left)):
@@ -57,14 +74,14 @@ class _Comparison:
                               differed=len(self.differed))
         self._note_agreement()
 
-    def settle(self, partition):
+    def settle(self, partition: int) -> None:
         self.unsettled.discard(partition)
         self._note_agreement()
 
-    def _note_agreement(self):
+    def _note_agreement(self) -> None:
         self.record = replace(
             self.record, differing=len(self.differed & self.unsettled),
-            # By what the pass has asked until now: not for good yet.
+            # Judged by the partitions asked about so far in this pass.
             agreed=(self.agreed_before if self.unsettled
                     else self.record.checked))
 
@@ -73,11 +90,12 @@ class PassRecorder:
     """
     Writes ``lightsync.recon`` as the passes of a replicator go on.
 
-    :param conf: a dict: ``recon_cache_path`` is the directory of the file
-    :param daemon: the :class:`LightSyncReplicator`
+    :param conf: a section: ``recon_cache_path`` is the directory of the file
+    :param daemon: the replicator
     """
 
-    def __init__(self, conf, daemon):
+    def __init__(self, conf: Mapping[str, Any],
+                 daemon: 'LightSyncReplicator') -> None:
         self.path = os.path.join(conf.get(
             'recon_cache_path', DEFAULT_RECON_CACHE_PATH), FILE)
         self.daemon = daemon
@@ -85,21 +103,27 @@ class PassRecorder:
         self._dumped = float('-inf')
         self._forget_pass()
 
-    def _forget_pass(self):
+    def _forget_pass(self) -> None:
         #: Names of the devices of the pass; None while none is recorded.
-        self._devices = None
-        self._before = {}
-        self._comparisons = {}
-        self._changed = set()
-        self._exchanges = defaultdict(int)
-        self._full_exchanges = defaultdict(int)
+        self._devices: Optional[Collection[str]] = None
+        #: The records of pairs as the pass found them in the file, by name.
+        self._before: dict[str, PairRecord] = {}
+        self._comparisons: dict[_PairKey, _Comparison] = {}
+        #: The comparisons that were not written since they changed.
+        self._changed: set[_PairKey] = set()
+        #: By the name of the local device.
+        self._exchanges: dict[str, int] = defaultdict(int)
+        self._full_exchanges: dict[str, int] = defaultdict(int)
 
-    def begin_pass(self, devices, partial):
+    def begin_pass(self, devices: Optional[Collection[str]],
+                   partial: bool) -> None:
         """
+        Begin to record a pass, unless it is a partial one.
+
         :param devices: names of the local devices that the pass goes over;
             None: all of them
-        :param partial: whether it leaves out some of their partitions, so
-            that it tells nothing of the pairs; it is not recorded
+        :param partial: whether it leaves out some of their partitions: then
+            it says nothing about the pairs, and is not recorded
         """
         self._forget_pass()
         if partial:
@@ -107,10 +131,10 @@ class PassRecorder:
         self._devices = devices or self.daemon.get_local_devices()
         self._before, _ = self._read()
 
-    def _read(self):
+    def _read(self) -> tuple[dict[str, PairRecord], dict[str, PassRecord]]:
         try:
             return read(self.path)
-        except ReconError as err:
+        except RecordError as err:
             self.logger.warning('Making a new recon file: %s', err)
         except OSError as err:
             self.logger.warning('Unable to read the recon file: %s', err)
@@ -121,15 +145,17 @@ class PassRecorder:
             self.logger.warning('Unable to remove the recon file: %s', err)
         return {}, {}
 
-    def note_answer(self, policy, device, node, partitions, found):
+    def note_answer(self, policy: StoragePolicy, device: str,
+                    node: RingDevice, partitions: Iterable[int],
+                    found: tuple[Answer, Collection[int]]) -> None:
         """
-        Note what came of a sync message.
+        Note the outcome of a sync message.
 
         :param policy: the StoragePolicy
         :param device: name of the local device
-        :param node: the neighbour, a dict as in the ring
-        :param partitions: an iterable of the partitions it was about
-        :param found: a tuple of the Answer and the partitions that differ
+        :param node: the neighbour
+        :param partitions: the partitions it was about
+        :param found: the answer, and the partitions that differ
         """
         own = self.daemon.neighbours.own_endpoint(policy, device)
         if self._devices is None or own is None:
@@ -144,11 +170,12 @@ class PassRecorder:
         self._comparisons[key].add(set(partitions), *found, now)
         self._note_change(key)
 
-    def note_exchange(self, job, nodes, done):
+    def note_exchange(self, job: Job, nodes: Iterable[RingDevice],
+                      done: bool) -> None:
         """
         Note an exchange.
 
-        :param job: of the partition, a dict as from ``collect_jobs``
+        :param job: the job of the partition
         :param nodes: the devices it was with
         :param done: whether it went well with all of them
         """
@@ -159,18 +186,18 @@ class PassRecorder:
                 self._comparisons[key].settle(int(job['partition']))
                 self._note_change(key)
 
-    def note_full_exchange(self, job):
-        """Note that a job's partition is exchanged with all its replicas."""
+    def note_full_exchange(self, job: Job) -> None:
+        """Note that a partition is exchanged with all its replicas."""
         self._full_exchanges[job['device']] += 1
 
-    def _note_change(self, key):
+    def _note_change(self, key: _PairKey) -> None:
         self._changed.add(key)
         if time.monotonic() - self._dumped >= DUMP_INTERVAL:
             self._dump({}, {})
 
-    def end_pass(self, begin):
+    def end_pass(self, begin: float) -> None:
         """
-        Note that the pass is over, and drop what is out of date.
+        Record that the pass is over, and drop what is out of date.
 
         :param begin: when it began, Unix time
         """
@@ -179,16 +206,18 @@ class PassRecorder:
         now = time.time()
         pairs, devices = self._out_of_date(now)
         self._changed.update(self._comparisons)
-        devices.update(self._passes(begin, now))
+        devices.update(self._passes(self._devices, begin, now))
         self._dump(pairs, devices)
         self._forget_pass()
 
-    def _passes(self, begin, now):
-        checked = defaultdict(set)
+    def _passes(self, devices: Collection[str], begin: float,
+                now: float) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Yield the name and the fields of each device's record."""
+        checked: dict[str, set[tuple[int, int]]] = defaultdict(set)
         for (policy, device, _), each in self._comparisons.items():
             checked[device].update((policy, partition)
                                    for partition in each.asked)
-        for device in self._devices:
+        for device in devices:
             own = next(filter(None, (
                 self.daemon.neighbours.own_endpoint(policy, device)
                 for policy in self.daemon.policies)), None)
@@ -197,10 +226,10 @@ class PassRecorder:
                     own + (device,), now, max(0, now - begin),
                     len(checked[device]), self._exchanges[device],
                     self._full_exchanges[device])
-                yield record.name, record.to_fields()
+                yield record.name, record.to_json()
 
-    def _out_of_date(self, now):
-        """:returns: as for ``_dump``, what deletes it"""
+    def _out_of_date(self, now: float) -> tuple[_Entries, _Entries]:
+        """Return what deletes old pairs and devices, as for ``_dump``."""
         rings = {int(policy): {device_key(dev) for dev
                                in policy.object_ring.devs if dev}
                  for policy in self.daemon.policies}
@@ -213,12 +242,12 @@ class PassRecorder:
                  if not any(each.device in ring
                             for ring in rings.values())})
 
-    def _dump(self, pairs, devices):
-        """Write entries, and the pairs that have changed; {} deletes one."""
+    def _dump(self, pairs: _Entries, devices: _Entries) -> None:
+        """Write entries, and the pairs that have changed."""
         self._dumped = time.monotonic()
         for key in self._changed:
             record = self._comparisons[key].record
-            pairs[record.name] = record.to_fields()
+            pairs[record.name] = record.to_json()
         self._changed.clear()
         # To leave out a dict is to leave its entries as they are.
         dump_recon_cache({'version': VERSION, **{

@@ -6,43 +6,40 @@ They are read from files and from other nodes: whatever is not as described
 is refused, with the reason.
 """
 
-import json
-from dataclasses import dataclass
-from typing import Optional
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Annotated, Literal, Optional, Protocol, TypeVar
 
-from swift_lightsync.common import places
-from swift_lightsync.common.recon_record import (
-    MAX_BYTES,
-    ReconError,
-    Record,
-    count,
-    number,
-    parsed_by,
-    place_name,
-)
+from swift_lightsync.common.address import Device, place_name
+from swift_lightsync.common.nodes import MAX_BYTES
+from swift_lightsync.common.records import Between, Record, RecordError
 from swift_lightsync.sync.core.sync_round import Answer
 
 FILE = 'lightsync.recon'
 VERSION = 1
 
+#: Numbers beyond any that we write are refused.
+Count = Annotated[int, Between(0, 10 ** 15 - 1)]
+Number = Annotated[float, Between(0, 1e15)]
+
 
 @dataclass(frozen=True)
 class PairRecord(Record):
     """What is known of a device and a neighbour. See RECON.md."""
-    policy: int = parsed_by(count)
-    device: tuple = parsed_by(places.device)
-    neighbour: tuple = parsed_by(places.device)
-    since: float = parsed_by(number)
-    checked: float = parsed_by(number)
-    agreed: Optional[float] = parsed_by(
-        lambda value: None if value is None else number(value))
-    partitions: int = parsed_by(count)
-    differed: int = parsed_by(count)
-    differing: int = parsed_by(count)
-    answer: Answer = parsed_by(Answer)
+    policy: Count
+    device: Device
+    neighbour: Device
+    since: Number
+    checked: Number
+    agreed: Optional[Number]
+    partitions: Count
+    differed: Count
+    differing: Count
+    answer: Answer
 
     @property
-    def name(self):
+    def name(self) -> str:
+        """The key of the record in the file."""
         return '%d %s %s' % (self.policy, place_name(self.device),
                              place_name(self.neighbour))
 
@@ -50,24 +47,43 @@ class PairRecord(Record):
 @dataclass(frozen=True)
 class PassRecord(Record):
     """The last pass over a device. See RECON.md."""
-    device: tuple = parsed_by(places.device)
-    ended: float = parsed_by(number)
-    duration: float = parsed_by(number)
-    partitions: int = parsed_by(count)
-    exchanges: int = parsed_by(count)
-    full_exchanges: int = parsed_by(count)
+    device: Device
+    ended: Number
+    duration: Number
+    partitions: Count
+    exchanges: Count
+    full_exchanges: Count
 
     @property
-    def name(self):
+    def name(self) -> str:
+        """The key of the record in the file."""
         return place_name(self.device)
 
 
-def read(path):
+@dataclass(frozen=True)
+class _Recorded(Record):
+    """The content of the file."""
+    version: Literal[1]
+    pairs: dict[str, PairRecord] = field(default_factory=dict)
+    devices: dict[str, PassRecord] = field(default_factory=dict)
+
+
+class _Named(Protocol):
+    @property
+    def name(self) -> str: ...
+
+
+_N = TypeVar('_N', bound=_Named)
+
+
+def read(path: str) -> tuple[dict[str, PairRecord], dict[str, PassRecord]]:
     """
-    :param path: of a lightsync.recon
-    :returns: a tuple of two dicts: of PairRecords and of PassRecords, by
-        their names; both are empty if there is no file
-    :raises ReconError: if it is no such file
+    Read a ``lightsync.recon``.
+
+    :param path: path of the file
+    :returns: the records of pairs and those of devices, by their names; none
+        if there is no file
+    :raises RecordError: if the file is not as described
     :raises OSError: if it cannot be read
     """
     try:
@@ -75,21 +91,16 @@ def read(path):
             data = recon.read(MAX_BYTES + 1)
     except FileNotFoundError:
         return {}, {}
+    if not data:
+        # The file was made, but not written yet.
+        return {}, {}
     try:
-        if len(data) > MAX_BYTES:
-            raise ReconError('longer than %d bytes' % MAX_BYTES)
-        # Made, but not written yet.
-        state = json.loads(data) if data else {'version': VERSION}
-        if not isinstance(state, dict) or state.get('version') != VERSION:
-            raise ReconError('must be an object of version %d' % VERSION)
-        return tuple(_records(kind, state.get(key, {})) for kind, key in (
-            (PairRecord, 'pairs'), (PassRecord, 'devices')))
-    except (ValueError, RecursionError) as err:
-        raise ReconError('%s: %s' % (path, err))
+        recorded = _Recorded.parse(data, MAX_BYTES)
+    except RecordError as err:
+        raise RecordError('%s: %s' % (path, err)) from None
+    return (_by_name(recorded.pairs.values()),
+            _by_name(recorded.devices.values()))
 
 
-def _records(kind, entries):
-    if not isinstance(entries, dict):
-        raise ReconError('%.80r must be an object' % (entries,))
-    records = [kind.of_fields(values) for values in entries.values()]
+def _by_name(records: Iterable[_N]) -> dict[str, _N]:
     return {record.name: record for record in records}

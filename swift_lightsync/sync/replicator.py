@@ -10,23 +10,33 @@ Hand-offs, rsync and ssync, statistics and options are Swift's.
 
 import copy
 import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from logging import Logger
 from optparse import OptionParser
+from typing import Any, NoReturn, Optional
 
 from swift.common.concurrency import Timeout, sleep, spawn, tpool
 from swift.common.daemon import run_daemon
+from swift.common.storage_policy import StoragePolicy
 from swift.common.utils import parse_options
 from swift.obj import replicator
 
-from swift_lightsync.common.conf_options import (
+from swift_lightsync.common.address import DeviceTuple
+from swift_lightsync.common.options import (
     OptionError,
-    between,
-    finite_float,
+    Options,
+    integer,
+    number,
     option,
+    seconds,
 )
 from swift_lightsync.sync.core.partition_set import MAX_PARTITIONS
+from swift_lightsync.sync.core.replica_ring import RingDevice
 from swift_lightsync.sync.core.sync_queue import SyncQueue
 from swift_lightsync.sync.fingerprints import Fingerprints
-from swift_lightsync.sync.neighbours import Neighbours, device_key
+from swift_lightsync.sync.keys import Job, JobKey, device_key, job_key
+from swift_lightsync.sync.neighbours import Neighbours
 from swift_lightsync.sync.partition_round import PartitionRound
 from swift_lightsync.sync.pass_recon import PassRecorder
 from swift_lightsync.sync.sync_batch import SyncBatch
@@ -37,64 +47,72 @@ DEFAULT_BATCH = 1 << 16
 WATCH = 1
 
 
-def _sync_method(value):
-    # As Swift has it, nothing at all is the default.
+def _sync_method(value: str) -> str:
+    # As in Swift, an empty value means the default.
     if value not in ('rsync', 'ssync', ''):
         raise ValueError('must be rsync or ssync')
     return value
 
 
-def _interval(value):
-    seconds = finite_float(value)
-    if 0 < seconds < 1:
+def _interval(value: Any) -> float:
+    interval = seconds(value)
+    if 0 < interval < 1:
         raise ValueError('must be 0, or 1 and more')
-    return seconds
+    return interval
 
 
-#: Options of Swift's own that it takes as they are, and fails by later.
-STOCK = (('conn_timeout', 0.5, between(0.001, 3600, float)),
-         ('http_timeout', 60, between(1, 3600)),
-         ('sync_method', 'rsync', _sync_method))
+@dataclass(frozen=True)
+class StockOptions(Options):
+    """Options of Swift that it does not check, and only fails by later."""
+    conn_timeout: float = option(0.5, number(0.001, 3600))
+    http_timeout: int = option(60, integer(1, 3600))
+    sync_method: str = option('rsync', _sync_method)
 
 
-def _place(job):
-    return job['device'], int(job['policy']), job['partition']
+@dataclass(frozen=True)
+class ReplicatorOptions(Options):
+    """The replicator's own options."""
+    full_exchange_interval: float = option(3600, _interval)
+    sync_batch_partitions: int = option(
+        DEFAULT_BATCH, integer(1, MAX_PARTITIONS))
 
 
 class _Argv(Exception):
+    """Carries a command out of Swift's method that would run it."""
 
-    def __init__(self, argv):
+    def __init__(self, argv: list[str]) -> None:
         super().__init__(argv)
         self.argv = argv
 
 
 class LightSyncReplicator(replicator.ObjectReplicator):
     """
-    Replicate objects as Swift does, but find the differences by LightSync.
+    Replicates objects as Swift does, but finds the differences by LightSync.
 
-    :param conf: the ``[object-replicator]`` section, a dict
+    :param conf: the ``[object-replicator]`` section
     :param logger: a logger, or None for one made from conf
-    :raises ValueError: if an option has a value that is not allowed
+    :raises OptionError: if an option has a value that is not allowed
     """
 
-    def __init__(self, conf, logger=None):
-        for name, default, parse in STOCK:
-            option(conf, name, default, parse)
+    def __init__(self, conf: Mapping[str, Any],
+                 logger: Optional[Logger] = None) -> None:
+        StockOptions.from_conf(conf)
         super().__init__(conf, logger=logger)
-        self.full_exchange_interval = option(
-            conf, 'full_exchange_interval', 3600, _interval)
-        self.sync_batch_partitions = option(
-            conf, 'sync_batch_partitions', DEFAULT_BATCH,
-            between(1, MAX_PARTITIONS))
-        self._require_rsync_to_do()
+        options = ReplicatorOptions.from_conf(conf)
+        self.full_exchange_interval = options.full_exchange_interval
+        self.sync_batch_partitions = options.sync_batch_partitions
+        self._check_sync_method()
         self.neighbours = Neighbours(conf, self)
         self.recon = PassRecorder(conf, self)
-        self.queue = SyncQueue()
-        self._primary = []
-        self._fingerprints = {}
-        self._rounds = {}
+        self.queue: SyncQueue[Job] = SyncQueue()
+        #: The jobs of the pass whose partitions belong here.
+        self._primary: list[Job] = []
+        self._fingerprints: dict[StoragePolicy, Fingerprints] = {}
+        #: Rounds that were begun together and have something left to do.
+        self._rounds: dict[JobKey, Optional[PartitionRound]] = {}
 
-    def _require_rsync_to_do(self):
+    def _check_sync_method(self) -> None:
+        """Refuse rsync for policies whose files it cannot push."""
         if self.sync_method != self.rsync:
             return
         for policy in self.policies:
@@ -106,8 +124,8 @@ class LightSyncReplicator(replicator.ObjectReplicator):
                         self.conf.get('__file__', 'configuration'),
                         int(policy), policy.name, type(manager).__name__))
 
-    def replicate(self, *args, **kwargs):
-        """Run a replication pass"""
+    def replicate(self, *args: Any, **kwargs: Any) -> None:
+        """Run a replication pass."""
         begin = time.time()
         watch = spawn(self._watch_for_rejoining)
         try:
@@ -117,13 +135,15 @@ class LightSyncReplicator(replicator.ObjectReplicator):
             watch.kill()
             self.neighbours.end_pass()
 
-    def collect_jobs(self, override_devices=None, override_partitions=None,
-                     override_policies=None):
+    def collect_jobs(self, override_devices: Optional[Sequence[str]] = None,
+                     override_partitions: Optional[Sequence[int]] = None,
+                     override_policies: Optional[Sequence[int]] = None
+                     ) -> SyncQueue[Job]:
         """
-        Make the jobs of a pass as Swift does, check them all with their
-        neighbours, and leave out those that need nothing done.
+        Return the jobs of a pass that have something to do.
 
-        :returns: a SyncQueue of jobs, dicts
+        They are made as Swift does it; then all partitions that belong here
+        are checked with their neighbours, and those that agree are left out.
         """
         jobs = super().collect_jobs(override_devices, override_partitions,
                                     override_policies)
@@ -136,14 +156,15 @@ class LightSyncReplicator(replicator.ObjectReplicator):
                 self.handoffs_first and len(self._primary) < len(jobs)):
             self._rounds = SyncBatch(self, self._primary).run()
             jobs = [job for job in jobs
-                    if job['delete'] or _place(job) in self._rounds]
+                    if job['delete'] or job_key(job) in self._rounds]
         self.queue = SyncQueue(jobs)
         return self.queue
 
-    def _watch_for_rejoining(self):
+    def _watch_for_rejoining(self) -> NoReturn:
         """
-        While a pass runs, see to the partitions first whose clockwise
-        neighbour has come back (§5.4.3, Fig. 24).
+        Prefer partitions whose clockwise neighbour comes back during a pass.
+
+        LightSync §5.4.3, Fig. 24.
         """
         while True:
             sleep(WATCH)
@@ -153,7 +174,7 @@ class LightSyncReplicator(replicator.ObjectReplicator):
                 self.logger.exception('Error while looking for rejoining '
                                       'devices; their turn comes later')
 
-    def _see_to_rejoined(self):
+    def _see_to_rejoined(self) -> None:
         rejoined = [device_key(node) for node in
                     self.neighbours.newly_rejoined(
                         self.neighbours.sharing.values())]
@@ -164,39 +185,38 @@ class LightSyncReplicator(replicator.ObjectReplicator):
         rounds = SyncBatch(self, jobs, counted=False).run()
         self._rounds.update(rounds)
         self.queue.move_to_head([job for job in jobs
-                                 if _place(job) in rounds])
+                                 if job_key(job) in rounds])
         self.logger.info('%d partitions of rejoining devices go first',
                          len(rounds))
 
-    def _clockwise_neighbour(self, job):
-        """The neighbour in the whole ring, whether it has failed or not."""
+    def _clockwise_neighbour(self, job: Job) -> Optional[DeviceTuple]:
+        """Return the neighbour in the whole ring, even if it has failed."""
         others = self.neighbours.clockwise(job)
         return device_key(others[0]) if others else None
 
-    def fingerprints(self, policy):
-        """
-        :param policy: a StoragePolicy
-        :returns: the :class:`Fingerprints` of its partitions here
-        """
+    def fingerprints(self, policy: StoragePolicy) -> Fingerprints:
+        """Return the fingerprints of a policy's partitions here."""
         if policy not in self._fingerprints:
             self._fingerprints[policy] = Fingerprints(
                 self._df_router[policy], policy, self.logger)
         return self._fingerprints[policy]
 
-    def count_hashed(self, device, hashed):
+    def count_hashed(self, device: str, hashed: int) -> None:
         """Count suffixes that had to be hashed on a device."""
         self.stats_for_dev[device].suffix_hash += hashed
         self.logger.update_stats('suffix.hashes', hashed)
 
-    def update(self, job):
+    def update(self, job: Job) -> None:
         """
-        Replicate a partition that belongs here: by a sync round, or by the
-        exchange with all replicas where its turn has come.
+        Replicate a partition that belongs here.
 
-        :param job: a dict, as from ``collect_jobs``
+        This takes a sync round, or an exchange with all replicas if its turn
+        has come.
+
+        :param job: the job of the partition
         """
         try:
-            partition_round = self._rounds.pop(_place(job), None)
+            partition_round = self._rounds.pop(job_key(job), None)
             if partition_round is None:
                 hashed, fingerprint = tpool.execute(
                     self.fingerprints(job['policy']).get, job['device'],
@@ -211,36 +231,41 @@ class LightSyncReplicator(replicator.ObjectReplicator):
                 int(job['policy']), job['device'])
             super().update(job)
 
-    def exchange(self, job, nodes):
+    def exchange(self, job: Job, nodes: Iterable[RingDevice]) -> bool:
         """
-        Compare a partition suffix by suffix with devices and push what
-        differs: what stock Swift does with all of them in each pass.
+        Compare a partition suffix by suffix with devices, and push what
+        differs.
 
-        :param job: a dict, as from ``collect_jobs``
+        This is what stock Swift does with all devices in each pass.
+
+        :param job: the job of the partition
         :param nodes: the devices
         :returns: True if no failure was counted for any of them
         """
+        nodes = list(nodes)
         failures = self.stats_for_dev[job['device']].failure_nodes
 
-        def count():
+        def count() -> list[int]:
             return [failures.get(node['replication_ip'], {}).get(
                 node['device'], 0) for node in nodes]
 
         before = count()
-        super().update(dict(job, nodes=list(nodes)))
+        super().update(dict(job, nodes=nodes))
         done = count() == before
         self.recon.note_exchange(job, nodes, done)
         return done
 
-    def rsync_argv(self, node, job, suffixes):
+    def rsync_argv(self, node: RingDevice, job: Job,
+                   suffixes: Sequence[str]) -> Optional[list[str]]:
         """
+        Return the command by which stock Swift would push suffixes.
+
         :param node: the device to push to
-        :param job: a dict, as from ``collect_jobs``
+        :param job: the job of the partition
         :param suffixes: the suffixes to push
-        :returns: the command by which stock Swift pushes them, or None if
-            there is nothing to push
+        :returns: the command, or None if there is nothing to push
         """
-        def stop(argv):
+        def stop(argv: list[str]) -> NoReturn:
             raise _Argv(argv)
 
         shadow = copy.copy(self)
@@ -252,8 +277,8 @@ class LightSyncReplicator(replicator.ObjectReplicator):
         return None
 
 
-def main():
-    """``swift-object-lightsync``: the daemon without a patched Swift."""
+def main() -> None:
+    """Run ``swift-object-lightsync``: the daemon without a patched Swift."""
     parser = OptionParser('%prog CONFIG [options]')
     for flag, name in (('-d', 'devices'), ('-p', 'partitions'),
                        ('-i', 'policies')):

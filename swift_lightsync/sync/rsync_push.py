@@ -1,21 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Pushing by rsync what a neighbour lacks of many partitions at once.
-"""
+"""Pushes what a neighbour lacks of many partitions by one rsync."""
 
+from collections.abc import Sequence
 from tempfile import NamedTemporaryFile
+from typing import TYPE_CHECKING
+
+from swift_lightsync.sync.core.replica_ring import RingDevice
+from swift_lightsync.sync.keys import Job
+
+if TYPE_CHECKING:
+    from swift_lightsync.sync.replicator import LightSyncReplicator
 
 
-def push(daemon, node, jobs, paths):
+def push(daemon: 'LightSyncReplicator', node: RingDevice,
+         jobs: Sequence[tuple[Job, Sequence[str]]],
+         paths: Sequence[str]) -> bool:
     """
     Push files by one rsync, with the flags of stock Swift.
 
-    :param daemon: the :class:`LightSyncReplicator`
+    :param daemon: the replicator
     :param node: the device to push to
-    :param jobs: jobs of the partitions, all of one device and policy, with
-        the suffixes of each that are concerned: a list of tuples
+    :param jobs: the partitions' jobs, all of one device and policy, each with
+        the suffixes to push
     :param paths: what to push, relative to the objects directory
-    :returns: True if all of it was pushed
+    :returns: True if everything was pushed
     """
     command = next(filter(None, (
         daemon.rsync_argv(node, job, suffixes) for job, suffixes in jobs)),
@@ -28,11 +36,12 @@ def push(daemon, node, jobs, paths):
     with NamedTemporaryFile('w', prefix='lightsync-', suffix='.list',
                             encoding='utf8', errors='surrogateescape',
                             newline='') as listed:
-        # A name may have a line feed in it; all have an end.
+        # A name may contain a line feed, but no NUL.
         listed.writelines(path + '\0' for path in paths)
         listed.flush()
-        return daemon._rsync(flags + [
+        status: int = daemon._rsync(flags + [
             '--from0', '--files-from=' + listed.name,
-            # What has gone meanwhile is no longer to be pushed.
+            # A file may be deleted meanwhile; that is no failure.
             '--ignore-missing-args',
-            jobs[0][0]['obj_path'] + '/', target + '/']) == 0
+            jobs[0][0]['obj_path'] + '/', target + '/'])
+        return status == 0

@@ -1,24 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The rounds of many partitions, played together.
+Plays the rounds of many partitions together.
 
-All partitions of a local device whose next message goes to the same neighbour
-go into one. PROTOCOL.md, "Batches".
+The next messages of all partitions of a local device that go to the same
+neighbour become one message. PROTOCOL.md, "Batches".
 """
 
 import time
 from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
 from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Optional
 
 from swift.common.concurrency import GreenPool, Timeout, sleep, tpool
 from swift.common.exceptions import DiskFileDeviceUnavailable
+from swift.common.storage_policy import StoragePolicy
 
+from swift_lightsync.sync.changed_file import ABSENT, Fingerprint
 from swift_lightsync.sync.core.sync_round import Answer, Check
 from swift_lightsync.sync.exchange_batch import ExchangeBatch
-from swift_lightsync.sync.fingerprint import ABSENT
 from swift_lightsync.sync.fingerprints import in_portions
-from swift_lightsync.sync.neighbours import device_key
+from swift_lightsync.sync.keys import Job, JobKey, device_key
 from swift_lightsync.sync.partition_round import PartitionRound, Relist
+
+if TYPE_CHECKING:
+    from swift_lightsync.sync.replicator import LightSyncReplicator
 
 #: Messages under way at once.
 MESSAGES = 16
@@ -28,39 +34,40 @@ class SyncBatch:
     """
     Plays the rounds of partitions, as far as they can be played together.
 
-    :param daemon: the :class:`LightSyncReplicator`
-    :param jobs: jobs, as from ``collect_jobs``, none of them for a hand-off
-    :param counted: whether partitions that need nothing more done go into
-        the statistics
+    :param daemon: the replicator
+    :param jobs: jobs of partitions that belong here, none of a hand-off
+    :param counted: whether partitions that are done go into the statistics
     """
 
-    def __init__(self, daemon, jobs, counted=True):
+    def __init__(self, daemon: 'LightSyncReplicator', jobs: Iterable[Job],
+                 counted: bool = True) -> None:
         self.daemon = daemon
         self.jobs = jobs
         self.counted = counted
 
-    def run(self):
+    def run(self) -> dict[JobKey, Optional[PartitionRound]]:
         """
         Check all partitions with their neighbours, and exchange those that
         differ, as far as that can be done together.
 
-        :returns: a dict, (device, policy index, partition) of each that has
-            something left to do to its :class:`PartitionRound`, or to None if
-            its fingerprint could not be had
+        :returns: the round of each partition that has something left to do;
+            None for one whose fingerprint could not be taken
         """
         begin = time.time()
-        groups = defaultdict(list)
+        groups: dict[tuple[StoragePolicy, str], list[Job]] = defaultdict(list)
         for job in self.jobs:
             groups[job['policy'], job['device']].append(job)
-        left = {}
-        # One after the other, and only what is left of each is kept.
+        left: dict[JobKey, Optional[PartitionRound]] = {}
+        # One device after the other, keeping only what is left of each, to
+        # save memory.
         for (policy, device), jobs in groups.items():
             left.update(self._play(policy, device, jobs))
         if self.counted:
             self.daemon.logger.timing_since('partition.batch.timing', begin)
         return left
 
-    def _play(self, policy, device, jobs):
+    def _play(self, policy: StoragePolicy, device: str, jobs: Sequence[Job]
+              ) -> dict[JobKey, Optional[PartitionRound]]:
         begin = time.time()
         rounds = self._start(policy, device, jobs)
         playing = waiting = [each for each in rounds.values() if each]
@@ -77,9 +84,10 @@ class SyncBatch:
                 for partition, each in rounds.items()
                 if not each or each.pending}
 
-    def _start(self, policy, device, jobs):
-        """:returns: a dict, partition to its round, or None"""
-        rounds = {}
+    def _start(self, policy: StoragePolicy, device: str, jobs: Sequence[Job]
+               ) -> dict[str, Optional[PartitionRound]]:
+        """Return the round of each partition, or None for one without."""
+        rounds: dict[str, Optional[PartitionRound]] = {}
         for portion in in_portions(jobs):
             found = self._fingerprints(policy, device, portion)
             for job in portion:
@@ -88,7 +96,8 @@ class SyncBatch:
             sleep()
         return rounds
 
-    def _round(self, job, fingerprint):
+    def _round(self, job: Job,
+               fingerprint: Fingerprint) -> Optional[PartitionRound]:
         if fingerprint is ABSENT:
             return None
         try:
@@ -99,7 +108,9 @@ class SyncBatch:
                 job['partition'], job['device'])
             return None
 
-    def _fingerprints(self, policy, device, jobs):
+    def _fingerprints(self, policy: StoragePolicy, device: str,
+                      jobs: Iterable[Job]) -> dict[str, Fingerprint]:
+        found: dict[str, Fingerprint]
         try:
             hashed, found = tpool.execute(
                 self.daemon.fingerprints(policy).get_many, device,
@@ -111,12 +122,15 @@ class SyncBatch:
         self.daemon.count_hashed(device, hashed)
         return found
 
-    def _relist(self, policy, device, waiting):
+    def _relist(self, policy: StoragePolicy, device: str,
+                waiting: Iterable[PartitionRound]) -> None:
         """List anew the partitions whose full exchange is due."""
         relist = self.daemon.fingerprints(policy).relist
 
-        def relist_all(portion):
-            hashed, done = 0, []
+        def relist_all(portion: Iterable[PartitionRound]
+                       ) -> tuple[int, list[PartitionRound]]:
+            hashed = 0
+            done: list[PartitionRound] = []
             for each in portion:
                 try:
                     hashed += relist(device, each.job['partition'])
@@ -134,7 +148,7 @@ class SyncBatch:
             for each in done:
                 each.relisted()
 
-    def _ask(self, waiting):
+    def _ask(self, waiting: Collection[PartitionRound]) -> None:
         """Answer the Checks of rounds, until none is pending."""
         groups = self._groups(waiting)
         while groups:
@@ -146,22 +160,27 @@ class SyncBatch:
             pool.waitall()
             groups = self._groups(waiting)
 
-    def _groups(self, waiting):
-        groups = defaultdict(list)
+    def _groups(self, waiting: Iterable[PartitionRound]
+                ) -> list[list[PartitionRound]]:
+        groups: dict[Any, list[PartitionRound]] = defaultdict(list)
         for each in waiting:
             if isinstance(each.pending, Check):
                 groups[each.policy, each.job['device'],
                        device_key(each.pending.device)].append(each)
-        # In order, so that a group is cut into the same sets in each pass.
+        # Sorted, so that a group is cut into the same sets in each pass.
         return [sorted(group, key=attrgetter('partition'))
                 for group in groups.values()]
 
-    def _ask_one(self, group):
+    def _ask_one(self, group: Sequence[PartitionRound]) -> None:
         first = group[0]
+        if not isinstance(first.pending, Check):
+            raise ValueError('partition %d has no check pending'
+                             % first.partition)
         node = first.pending.device
+        differing: Collection[int]
         try:
             if self.daemon.neighbours.has_failed(node):
-                # It has since its turn was chosen.
+                # It has failed since the round chose it.
                 answer, differing = Answer.REFUSED, ()
             else:
                 answer, differing = self.daemon.neighbours.ask(
@@ -178,7 +197,8 @@ class SyncBatch:
             else:
                 each.answer(answer)
 
-    def _count(self, device, done, begin):
+    def _count(self, device: str, done: Sequence[PartitionRound],
+               begin: float) -> None:
         """Count the partitions of a device that are done."""
         if not done:
             return

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The replicator's side of a sync message: connections that are kept.
+The replicator's side of sync messages: a client that keeps connections.
 
 In a stable cluster a sync message is a few dozen bytes; making a connection
 for each would cost more than the message does.
@@ -9,7 +9,9 @@ for each would cost more than the message does.
 import os
 import socket
 from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
+from typing import Any, Optional
 from urllib.parse import quote
 
 from swift.common.bufferedhttp import (
@@ -23,10 +25,14 @@ from swift.common.http import (
     HTTP_NO_CONTENT,
     HTTP_OK,
 )
+from swift.common.storage_policy import StoragePolicy
 
+from swift_lightsync.common.address import DeviceTuple, NodeTuple
 from swift_lightsync.sync import missing_message
-from swift_lightsync.sync.core.comparison import compare
+from swift_lightsync.sync.core.comparison import Ask, compare
+from swift_lightsync.sync.core.replica_ring import RingDevice
 from swift_lightsync.sync.core.sync_round import Answer
+from swift_lightsync.sync.keys import endpoint
 from swift_lightsync.sync.names import (
     IDLE_HEADER,
     MISSING,
@@ -48,9 +54,9 @@ from swift_lightsync.sync.wire.sync_message import (
     encode_roots,
 )
 
-#: What a status other than 200 means; the others are the answers of an
+#: What statuses other than 200 mean; UNSUPPORTED are those of an
 #: object-server that does not know the verb, or not this message.
-REFUSALS = {HTTP_INSUFFICIENT_STORAGE: Answer.UNMOUNTED,
+REFUSALS: dict[int, Answer] = {HTTP_INSUFFICIENT_STORAGE: Answer.UNMOUNTED,
             **dict.fromkeys((400, 404, 405, 501), Answer.UNSUPPORTED)}
 #: Roots that are compared without a thread, which costs more than it saves.
 AT_ONCE = 64
@@ -67,7 +73,7 @@ class ConnectFailure(Exception):
     :param answer: Answer.REFUSED or Answer.TIMEOUT
     """
 
-    def __init__(self, answer, reason):
+    def __init__(self, answer: Answer, reason: object) -> None:
         super().__init__(str(reason))
         self.answer = answer
 
@@ -79,17 +85,17 @@ class Refusal(Exception):
     :param answer: an :class:`Answer`
     """
 
-    def __init__(self, answer):
+    def __init__(self, answer: Answer) -> None:
         super().__init__(answer)
         self.answer = answer
 
 
 class _Response(BufferedHTTPResponse):
 
-    def _read_status(self):
-        found = super()._read_status()
+    def _read_status(self) -> tuple[Any, int, str]:
+        found: tuple[Any, int, str] = super()._read_status()
         if found[1] == HTTP_CONTINUE:
-            # Nobody asked; a stream of them would keep the hub from running.
+            # We never ask for it; a stream of them would block the hub.
             raise green_http_client.HTTPException('100 Continue')
         return found
 
@@ -107,35 +113,41 @@ class SyncClient:
         suffixes to hash first
     """
 
-    def __init__(self, conn_timeout, http_timeout):
+    def __init__(self, conn_timeout: float, http_timeout: float) -> None:
         self.conn_timeout = conn_timeout
         self.http_timeout = http_timeout
-        self._idle = defaultdict(list)
+        #: Connections that are not in use, by the node they lead to.
+        self._idle: dict[NodeTuple, list[_Connection]] = defaultdict(list)
 
-    def ask(self, sender, node, policy, roots):
+    def ask(self, sender: Optional[DeviceTuple], node: RingDevice,
+            policy: StoragePolicy, roots: Mapping[int, str]
+            ) -> tuple[Answer, set[int], Optional[int]]:
         """
         Compare the roots of partitions with those of a device.
 
-        :param sender: the local device: (IP, port, name), or None
-        :param node: the device, a dict as in the ring
+        :param sender: the local device, if the ring names it
+        :param node: the device to ask
         :param policy: the StoragePolicy of the partitions
-        :param roots: a dict, partition number to root
-        :returns: a tuple of an :class:`Answer`; if that is DIFFER, the set
-            of partitions that differ; and how long ago the device's rounds
-            were last played, seconds, or None if it does not say
+        :param roots: the root of each partition, by its number
+        :returns: the answer; the partitions that differ, if it is DIFFER; and
+            how many seconds ago the device's rounds were last played, or None
+            if it does not say
         :raises ConnectFailure: if the node cannot be reached
         :raises SyncMessageError: if the answer makes no sense
         :raises Timeout: if no answer comes in time
         :raises OSError, HTTPException: if the connection broke
         """
-        headers = {POLICY_HEADER: int(policy)}
+        headers: dict[str, object] = {POLICY_HEADER: int(policy)}
         if sender:
             headers[SENDER_HEADER] = encode_sender(sender)
         comparison = compare(roots)
-        # The roots of many slices take longer than others should wait.
-        step = (comparison.send if len(roots) <= AT_ONCE
-                else partial(tpool.execute, comparison.send))
-        differing = idle = None
+        # Hashing the roots of many slices would keep other greenthreads
+        # waiting.
+        step: Callable[[Any], Ask] = (
+            comparison.send if len(roots) <= AT_ONCE
+            else partial(tpool.execute, comparison.send))
+        differing: Optional[list[int]] = None
+        idle: Optional[int] = None
         try:
             while True:
                 asked = step(differing)
@@ -146,8 +158,15 @@ class SyncClient:
         except Refusal as refusal:
             return refusal.answer, set(), None
 
-    def _differing(self, node, asked, headers):
-        """:returns: the indices of the slices that differ, and as ``ask``"""
+    def _differing(self, node: RingDevice, asked: Ask,
+                   headers: Mapping[str, object]
+                   ) -> tuple[list[int], Optional[int]]:
+        """
+        Ask one question of a comparison.
+
+        :returns: the indices of the slices that differ, and the seconds that
+            :meth:`ask` returns
+        """
         partitions, roots = asked.partitions, asked.roots
         for with_list in ((True,) if len(partitions.encoded) <= DIGEST_BYTES
                           else (False, True)):
@@ -158,13 +177,17 @@ class SyncClient:
                 return differing, _idle(resp)
         raise SyncMessageError('the set is unknown where it was just sent')
 
-    def suffix_hashes(self, node, policy, partitions):
+    def suffix_hashes(self, node: RingDevice, policy: StoragePolicy,
+                      partitions: Collection[int]
+                      ) -> dict[int, dict[str, str]]:
         """
-        :param node: the device, a dict as in the ring
+        Ask a device for the suffix hashes of partitions.
+
+        :param node: the device to ask
         :param policy: the StoragePolicy of the partitions
         :param partitions: their numbers
-        :returns: a dict, partition number to a dict, suffix to hash;
-            partitions that could not be hashed are left out
+        :returns: the hash of each suffix, by partition; partitions that could
+            not be hashed are left out
         :raises Refusal: if the device answers with an error; otherwise as
             :meth:`ask`
         """
@@ -173,50 +196,55 @@ class SyncClient:
             exchange_message.encode_suffixes(partitions))
         return exchange_message.decode_suffix_hashes(body, partitions)
 
-    def missing(self, node, policy, offer):
+    def missing(self, node: RingDevice, policy: StoragePolicy,
+                offer: Mapping[int, Sequence[bytes]]
+                ) -> missing_message.Wanted:
         """
         Offer objects to a device.
 
-        :param node: the device, a dict as in the ring
+        :param node: the device
         :param policy: the StoragePolicy of the partitions
-        :param offer: as for ``missing_message.encode_offer``
-        :returns: a dict, as for ``missing_message.encode_wanted``
+        :param offer: the lines of each partition
+        :returns: which of the objects the device wants
         :raises: as :meth:`suffix_hashes`
         """
         _, body = self._answer(node, MISSING, {POLICY_HEADER: int(policy)},
                                missing_message.encode_offer(offer))
         return missing_message.decode_wanted(body, offer)
 
-    def rehash(self, node, policy, suffixes):
+    def rehash(self, node: RingDevice, policy: StoragePolicy,
+               suffixes: Mapping[int, Iterable[str]]) -> None:
         """
-        Have suffixes hashed anew that were written to past the server.
+        Have a device hash suffixes anew, which rsync wrote to unnoticed.
 
-        :param node: the device, a dict as in the ring
+        :param node: the device
         :param policy: the StoragePolicy of the partitions
-        :param suffixes: a dict, partition number to a list of suffixes
+        :param suffixes: the suffixes of each partition
         :raises: as :meth:`suffix_hashes`
         """
         self._answer(node, REHASH, {POLICY_HEADER: int(policy)},
                      exchange_message.encode_rehash(suffixes),
                      HTTP_NO_CONTENT)
 
-    def notify(self, node, data):
+    def notify(self, node: RingDevice, data: bytes) -> None:
         """
         Send a notice to a node.
 
-        :param node: a device of it, a dict as in the ring
+        :param node: any device of the node
         :param data: the bytes of the notice
         :raises: as :meth:`ask`, but for SyncMessageError
         """
         self._request(node, NOTICE, {}, data)
 
-    def close(self):
+    def close(self) -> None:
         """Close the connections that are not in use."""
         while self._idle:
             for conn in self._idle.popitem()[1]:
                 conn.close()
 
-    def _answer(self, node, what, headers, message, expected=HTTP_OK):
+    def _answer(self, node: RingDevice, what: str,
+                headers: Mapping[str, object], message: bytes,
+                expected: int = HTTP_OK) -> tuple[_Response, bytes]:
         resp, body = self._request(node, what, headers, message)
         if resp.status in REFUSALS:
             raise Refusal(REFUSALS[resp.status])
@@ -224,9 +252,11 @@ class SyncClient:
             raise SyncMessageError('answered with status %d' % resp.status)
         return resp, body
 
-    def _request(self, node, what, headers, message):
+    def _request(self, node: RingDevice, what: str,
+                 headers: Mapping[str, object],
+                 message: bytes) -> tuple[_Response, bytes]:
         path = '/%s/%s' % (quote(node['device'], safe=''), what)
-        idle = self._idle[node['replication_ip'], node['replication_port']]
+        idle = self._idle[endpoint(node)]
         while idle:
             conn = idle.pop()
             if not _is_quiet(conn):
@@ -236,13 +266,13 @@ class SyncClient:
                 return self._converse(conn, idle, path, headers, message)
             except (green_http_client.RemoteDisconnected, BrokenPipeError,
                     ConnectionResetError):
-                # The server gave up the idle connection; asking twice does
-                # no harm.
+                # The server closed the idle connection; asking twice does no
+                # harm.
                 continue
         conn = self._connect(node)
         return self._converse(conn, idle, path, headers, message)
 
-    def _connect(self, node):
+    def _connect(self, node: RingDevice) -> _Connection:
         conn = _Connection('%s:%s' % (
             node['replication_ip'], node['replication_port']))
         try:
@@ -261,13 +291,15 @@ class SyncClient:
                 int(SILENCE * self.conn_timeout * 1000))
         return conn
 
-    def _converse(self, conn, idle, path, headers, message):
+    def _converse(self, conn: _Connection, idle: list[_Connection], path: str,
+                  headers: Mapping[str, object],
+                  message: bytes) -> tuple[_Response, bytes]:
         keep = False
         try:
             with Timeout(self.http_timeout):
                 _send(conn, path, headers, message)
                 resp = conn.getresponse()
-                # http.client makes a buffer of the size that is asked for.
+                # http.client allocates as much as is asked for.
                 body = resp.read(MAX_BYTES if resp.length is None
                                  else min(resp.length, MAX_BYTES))
                 keep = not resp.will_close and resp.isclosed()
@@ -281,17 +313,19 @@ class SyncClient:
                 conn.close()
 
 
-def _idle(resp):
+def _idle(resp: _Response) -> Optional[int]:
     said = resp.getheader(IDLE_HEADER) or ''
     if said.isascii() and said.isdigit() and len(said) <= IDLE_DIGITS:
         return int(said)
     return None
 
 
-def _is_quiet(conn):
+def _is_quiet(conn: _Connection) -> bool:
     """
-    Whether a kept connection can be used again: the peer has not closed it,
-    nor sent what nobody asked for and the next message would be answered by.
+    Return whether a kept connection can be used again.
+
+    It cannot if the peer has closed it, or has sent bytes that nobody asked
+    for: they would be taken for the answer to the next message.
     """
     try:
         conn.sock.fd.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
@@ -302,8 +336,9 @@ def _is_quiet(conn):
     return False
 
 
-def _send(conn, path, headers, message):
-    """Send a request; its headers and its body in one packet if they fit."""
+def _send(conn: _Connection, path: str, headers: Mapping[str, object],
+          message: bytes) -> None:
+    """Send a request, in one packet if its headers and body fit."""
     cork = getattr(socket, 'TCP_CORK', None)
     if cork is not None:
         conn.sock.setsockopt(socket.IPPROTO_TCP, cork, 1)

@@ -1,23 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-LIGHTSYNC: the object-server's side of a sync message.
+The verb LIGHTSYNC: the object-server's side of sync messages.
 
-LightSync §5.2-5.3. ``LIGHTSYNC /<device>/roots`` carries roots of slices of
-a set of partitions; the reply names the slices whose root is another one
-here. PROTOCOL.md, "The sync message".
+LightSync §5.2-5.3. ``LIGHTSYNC /<device>/roots`` carries the roots of slices
+of a set of partitions; the reply names the slices whose root differs here.
+PROTOCOL.md, "The sync message".
 """
 
 import contextlib
 import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Optional, TypeVar
 
 from swift.common.base_storage_server import timing_stats
-from swift.common.concurrency import patcher, tpool
+from swift.common.concurrency import Semaphore, patcher, tpool
 from swift.common.exceptions import ChunkReadTimeout, DiskFileDeviceUnavailable
 from swift.common.request_helpers import (
     get_name_and_placement,
     split_and_validate_path,
 )
-from swift.common.storage_policy import POLICIES
+from swift.common.storage_policy import POLICIES, StoragePolicy
 from swift.common.swob import (
     HTTPBadRequest,
     HTTPInsufficientStorage,
@@ -26,16 +28,21 @@ from swift.common.swob import (
     HTTPRequestEntityTooLarge,
     HTTPRequestTimeout,
     HTTPServiceUnavailable,
+    Request,
     Response,
 )
 from swift.common.utils import non_negative_int, public, replication
+from swift.obj.server import ObjectController
 
-from swift_lightsync.common.conf_options import option
-from swift_lightsync.common.turns import NoTurn, Turns
+from swift_lightsync.common.admission import Admission, NotAdmitted
+from swift_lightsync.common.options import read_option
 from swift_lightsync.sync import missing, missing_message
 from swift_lightsync.sync.activity import Activity
 from swift_lightsync.sync.core.comparison import differing_slices
-from swift_lightsync.sync.core.partition_set import PartitionSetError
+from swift_lightsync.sync.core.partition_set import (
+    PartitionSet,
+    PartitionSetError,
+)
 from swift_lightsync.sync.failure_store import FailureStore
 from swift_lightsync.sync.fingerprints import Fingerprints, in_portions
 from swift_lightsync.sync.names import (
@@ -54,45 +61,52 @@ from swift_lightsync.sync.wire.sync_message import Verdict
 #: Seconds after which no further partition is looked at: many may have to be
 #: hashed first, and the peer waits. Those not looked at count as differing.
 PATIENCE = 10
-#: Seconds that a message waits for its turn.
-TURN_PATIENCE = PATIENCE / 2
-#: Messages that are answered at the same time, as Swift's SSYNCs.
-DEFAULT_TURNS = 4
-#: Bytes of a body that is read before its turn has come; a longer one waits
-#: in the network, not in memory.
+#: Seconds that a message waits to be admitted.
+ADMISSION_PATIENCE = PATIENCE / 2
+#: Messages that are answered at the same time, as many as Swift's SSYNCs.
+DEFAULT_CONCURRENCY = 4
+#: Bytes of a body that is read before the message is admitted; a longer one
+#: waits in the network, not in memory.
 SHORT_BODY = 64 << 10
 
-
-def _turns(value):
-    # As Swift has it, nothing at all is the default.
-    return non_negative_int(value or DEFAULT_TURNS)
+_Partition = TypeVar('_Partition')
+_Result = TypeVar('_Result')
 
 
-class LightSyncVerb:
-    """To be mixed into an object-server's controller."""
+def _concurrency(value: Any) -> int:
+    # As in Swift, an empty value means the default.
+    count: int = non_negative_int(value or DEFAULT_CONCURRENCY)
+    return count
 
-    def setup(self, conf):
-        """Implementation specific setup, as the stock one, and ours."""
+
+class LightSyncVerb(ObjectController):
+    """Makes an object-server's controller answer LIGHTSYNC."""
+
+    def setup(self, conf: Mapping[str, Any]) -> None:
+        """Set up the stock controller, and what the verb needs."""
         super().setup(conf)
-        self._turns = Turns(option(conf, 'replication_concurrency',
-                                   DEFAULT_TURNS, _turns), TURN_PATIENCE)
-        # Pool threads look sets up, and the lock is not the hub's.
+        self._admission = Admission(
+            read_option(conf, 'replication_concurrency',
+                        DEFAULT_CONCURRENCY, _concurrency),
+            ADMISSION_PATIENCE, Semaphore,
+            'messages are being answered (replication_concurrency)')
+        # A native lock, since pool threads look sets up.
         self._known_sets = KnownSets(
             lock=patcher.original('threading').Lock())
-        self._fingerprints = {}
+        self._fingerprints: dict[StoragePolicy, Fingerprints] = {}
         self._failures = FailureStore(conf, self.logger)
         self._activity = Activity(conf, self.logger)
 
     @public
     @replication
     @timing_stats(sample_rate=0.1)
-    def LIGHTSYNC(self, request):
+    def LIGHTSYNC(self, request: Request) -> Response:
         """
         Answer what a peer asks about partitions of a local device, or take
         a notice.
 
-        :param request: a swob.Request; its path names the device, and what
-            is sent, one of those in ``names``
+        :param request: its path names the device, and what is sent, which is
+            one of those in ``names``
         :returns: 200 with an answer, or 204 if there is nothing to answer;
             400 for what is no message, 408 for a body that does not come in
             time, 411 and 413 for a length that is missing or too large, 503
@@ -114,26 +128,26 @@ class LightSyncVerb:
         except (sync_message.SyncMessageError, PartitionSetError,
                 notice.NoticeError) as err:
             return HTTPBadRequest(request=request, body=str(err))
-        except NoTurn as err:
+        except NotAdmitted as err:
             return HTTPServiceUnavailable(request=request, body=str(err))
         except DiskFileDeviceUnavailable:
             return HTTPInsufficientStorage(drive=device, request=request)
 
-    def _take_roots(self, request):
+    def _take_roots(self, request: Request) -> Response:
         device, _, policy = get_name_and_placement(request, 2, 2)
         for sender in notice.parse_sender(request.headers.get(SENDER_HEADER)):
             if self._failures.has_failed(sender):
                 # Off the hub: it locks and writes a file.
                 tpool.execute(self._failures.hint, sender)
-        with self._turn(request) as body:
+        with self._admitted(request) as body:
             reply = self._reply(device, policy, body)
         return Response(request=request, body=reply,
                         headers={IDLE_HEADER: self._activity.idle(device)},
                         content_type='application/octet-stream')
 
-    def _take_suffixes(self, request):
+    def _take_suffixes(self, request: Request) -> Response:
         device, _, policy = get_name_and_placement(request, 2, 2)
-        with self._turn(request) as body:
+        with self._admitted(request) as body:
             hashes = self._in_portions(
                 self._prints(policy).suffix_hashes, device,
                 exchange_message.decode_suffixes(body))
@@ -141,33 +155,35 @@ class LightSyncVerb:
         return Response(request=request, body=reply,
                         content_type='application/octet-stream')
 
-    def _take_missing(self, request):
+    def _take_missing(self, request: Request) -> Response:
         device, _, policy = get_name_and_placement(request, 2, 2)
-        with self._turn(request, missing_message.MAX_OFFER_BYTES) as body:
+        with self._admitted(request, missing_message.MAX_OFFER_BYTES) as body:
             offer = tpool.execute(missing_message.decode_offer, body)
             answer = missing.look_up(self, device, policy, offer, PATIENCE)
             reply = missing_message.encode_wanted(answer)
         return Response(request=request, body=reply,
                         content_type='application/octet-stream')
 
-    def _take_rehash(self, request):
+    def _take_rehash(self, request: Request) -> Response:
         device, _, policy = get_name_and_placement(request, 2, 2)
         fingerprints = self._prints(policy)
-        with self._turn(request, exchange_message.MAX_REHASH_BYTES) as body:
+        with self._admitted(request,
+                            exchange_message.MAX_REHASH_BYTES) as body:
             suffixes = exchange_message.decode_rehash(body)
             tpool.execute(fingerprints.invalidate, device, suffixes)
-            # Hashing is what removes the files that newer ones superseded.
+            # Hashing also removes the files that newer ones superseded.
             self._in_portions(fingerprints.roots, device, suffixes)
         return HTTPNoContent(request=request)
 
-    def _take_notice(self, request):
+    def _take_notice(self, request: Request) -> Response:
         taken = notice.decode(_read_body(
             request, _length(request, notice.MAX_BYTES),
             self.client_timeout))
         tpool.execute(self._failures.report, taken.reporter, taken.failed)
         return HTTPNoContent(request=request)
 
-    def _reply(self, device, policy, body):
+    def _reply(self, device: str, policy: StoragePolicy,
+               body: bytes) -> bytes:
         # Off the hub: a few bytes can name a set of many partitions.
         message, partitions = tpool.execute(self._decode_roots, body)
         if partitions is None:
@@ -177,24 +193,27 @@ class LightSyncVerb:
         return sync_message.encode_reply(Verdict.COMPARED, tpool.execute(
             differing_slices, partitions, message.roots, roots))
 
-    def _decode_roots(self, body):
+    def _decode_roots(self, body: bytes) -> tuple[
+            sync_message.Roots, Optional[PartitionSet]]:
         message = sync_message.decode_roots(body)
         return message, self._known_sets.find(message)
 
-    def _prints(self, policy):
+    def _prints(self, policy: StoragePolicy) -> Fingerprints:
         if policy not in self._fingerprints:
             self._fingerprints[policy] = Fingerprints(
                 self._diskfile_router[policy], policy, self.logger)
         return self._fingerprints[policy]
 
-    def _in_portions(self, method, device, partitions):
+    def _in_portions(self, method: Callable[..., dict[_Partition, _Result]],
+                     device: str, partitions: Iterable[_Partition]
+                     ) -> dict[_Partition, _Result]:
         """
         Call a method with portions of partitions, off the hub, for as long
         as the peer may wait.
 
-        :returns: the dicts that it returns, united
+        :returns: the results of all portions
         """
-        found = {}
+        found: dict[_Partition, _Result] = {}
         deadline = time.monotonic() + PATIENCE
         for portion in in_portions(partitions):
             if time.monotonic() > deadline:
@@ -203,19 +222,22 @@ class LightSyncVerb:
         return found
 
     @contextlib.contextmanager
-    def _turn(self, request, most=sync_message.MAX_BYTES):
+    def _admitted(self, request: Request,
+                  most: int = sync_message.MAX_BYTES) -> Iterator[bytes]:
         """
-        Take a message in when its turn has come; with the end of the context
-        comes that of another one.
+        Take a message in once it is admitted, which lasts for the context.
 
+        :param request: the message
         :param most: bytes that it may have
         :returns: (as a context) its body
-        :raises NoTurn: if its turn does not come in time
+        :raises NotAdmitted: if too many others are being answered for too
+            long
         """
-        length, body = _length(request, most), None
+        length = _length(request, most)
+        body: Optional[bytes] = None
         if length <= SHORT_BODY:
             body = _read_body(request, length, self.client_timeout)
-        with self._turns.turn():
+        with self._admission.admitted():
             if body is None:
                 # Its sender may be slow, and others wait.
                 body = _read_body(request, length,
@@ -223,9 +245,9 @@ class LightSyncVerb:
             yield body
 
 
-def _length(request, most):
+def _length(request: Request, most: int) -> int:
     try:
-        length = request.message_length()
+        length: Optional[int] = request.message_length()
     except (ValueError, AttributeError) as err:
         raise HTTPBadRequest(request=request, body=str(err))
     if length is None:
@@ -239,9 +261,10 @@ def _length(request, most):
     return length
 
 
-def _read_body(request, length, timeout):
+def _read_body(request: Request, length: int, timeout: float) -> bytes:
     try:
         with ChunkReadTimeout(timeout):
-            return request.environ['wsgi.input'].read(length)
+            body: bytes = request.environ['wsgi.input'].read(length)
+            return body
     except ChunkReadTimeout:
         raise HTTPRequestTimeout(request=request)

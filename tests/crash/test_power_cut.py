@@ -22,8 +22,12 @@ from tempfile import TemporaryDirectory
 
 from swift.obj.diskfile import get_data_dir
 
+from swift_lightsync.sync.changed_file import (
+    FingerprintError,
+    is_current,
+    load,
+)
 from swift_lightsync.sync.core import merkle
-from swift_lightsync.sync.fingerprint import FingerprintError, is_current, load
 from swift_lightsync.sync.fingerprints import Fingerprints
 from tests.crash.crashes import CrashTestCase, SlowRsync, wait_for
 from tests.functional.clusters import play_round

@@ -12,7 +12,7 @@ import unittest
 from glob import glob
 from itertools import combinations
 
-from swift_lightsync.sync.fingerprint import CHANGED_FILE
+from swift_lightsync.sync.changed_file import CHANGED_FILE
 from tests.functional.clusters import (
     OPTIONS,
     R3,

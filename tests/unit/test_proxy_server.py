@@ -12,7 +12,7 @@ from swift.proxy import server
 from swift.proxy.controllers.obj import ReplicatedObjectController
 
 from swift_lightsync import proxy_server
-from swift_lightsync.common.conf_options import OptionError
+from swift_lightsync.common.options import OptionError
 from swift_lightsync.common.rowless import ROWLESS
 from swift_lightsync.proar.proxy.attempts import QuorumWrite
 from swift_lightsync.proar.proxy.controller import PrimaryRoleController

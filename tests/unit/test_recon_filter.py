@@ -67,8 +67,8 @@ class TestPipeline(SwiftTestCase):
 
     def write_records(self):
         self.write('lightsync.recon', json.dumps({
-            'version': 1, 'pairs': {PAIR.name: PAIR.to_fields()},
-            'devices': {PASS.name: PASS.to_fields()}}) + '\n')
+            'version': 1, 'pairs': {PAIR.name: PAIR.to_json()},
+            'devices': {PASS.name: PASS.to_json()}}) + '\n')
 
     def test_it_tells_what_was_recorded_and_who_does_not_answer(self):
         self.write_records()

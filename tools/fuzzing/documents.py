@@ -12,18 +12,19 @@ import tempfile
 import time
 from dataclasses import asdict
 
-from swift_lightsync.common.recon_record import MAX_BYTES, ReconError
+from swift_lightsync.common.nodes import MAX_BYTES
+from swift_lightsync.common.records import RecordError
 from swift_lightsync.report import answer
 from swift_lightsync.sync import (
+    changed_file,
     failure_store,
-    fingerprint,
     names,
     recon_records,
 )
+from swift_lightsync.sync.changed_file import Fingerprint, FingerprintError
 from swift_lightsync.sync.core.failure_table import REPORT_INTERVAL
 from swift_lightsync.sync.core.sync_round import Answer
 from swift_lightsync.sync.failure_store import FailureStore
-from swift_lightsync.sync.fingerprint import Fingerprint, FingerprintError
 from swift_lightsync.sync.recon_records import PairRecord, PassRecord
 from swift_lightsync.sync.wire import notice
 from swift_lightsync.sync.wire.notice import Notice, NoticeError
@@ -110,7 +111,7 @@ def _pass(rng):
 
 
 def make_recon(rng):
-    pairs, passes = ({str(number): make(rng).to_fields() for number in
+    pairs, passes = ({str(number): make(rng).to_json() for number in
                       range(rng.choice((0, 1, 3)))} for make in (_pair, _pass))
     return json.dumps({'version': recon_records.VERSION, 'pairs': pairs,
                        'devices': passes}).encode()
@@ -119,8 +120,8 @@ def make_recon(rng):
 def make_answer(rng):
     return json.dumps({
         'time': _instant(rng), 'source': '/var/cache/swift',
-        'pairs': [_pair(rng).to_fields() for _ in range(2)],
-        'devices': [_pass(rng).to_fields()],
+        'pairs': [_pair(rng).to_json() for _ in range(2)],
+        'devices': [_pass(rng).to_json()],
         'suspects': [{'key': _place(rng, rng.random() < 0.5),
                       'state': rng.choice(list(answer.State)).value,
                       'exceptions': rng.randrange(12),
@@ -202,8 +203,8 @@ def _document(name, make, parse, refuses, longest, **more):
 
 TARGETS = (
     Target('changed.pkl', make_fingerprint,
-           FileReader(names.CHANGED_FILE, fingerprint.load).parse,
-           (FingerprintError,), fingerprint.MAX_BYTES, 64),
+           FileReader(names.CHANGED_FILE, changed_file.load).parse,
+           (FingerprintError,), changed_file.MAX_BYTES, 64),
     _document('notice', make_notice, decode_notice, NoticeError,
               notice.MAX_BYTES),
     _document('failures', make_failures,
@@ -212,8 +213,8 @@ TARGETS = (
               make_large=make_large_failures,
               buffer=failure_store.MAX_BYTES),
     _document('recon', make_recon,
-              FileReader(recon_records.FILE, read_recon).parse, ReconError,
+              FileReader(recon_records.FILE, read_recon).parse, RecordError,
               MAX_BYTES, buffer=MAX_BYTES),
-    _document('recon-answer', make_answer, decode_answer, ReconError,
+    _document('recon-answer', make_answer, decode_answer, RecordError,
               MAX_BYTES),
 )

@@ -11,7 +11,7 @@ from operator import attrgetter
 
 from swift_lightsync.sync.core.sync_queue import SyncQueue
 from swift_lightsync.sync.core.sync_round import Answer, Check
-from swift_lightsync.sync.neighbours import device_key, endpoint
+from swift_lightsync.sync.keys import device_key, endpoint
 from swift_lightsync.sync.replicator import WATCH
 from swift_lightsync.sync.sync_batch import MESSAGES
 from tools.simulation.events import Together

@@ -10,7 +10,8 @@ receiver.
 from swift_lightsync.sync.core.comparison import compare, differing_slices
 from swift_lightsync.sync.core.failure_table import FailureTable
 from swift_lightsync.sync.core.sync_round import Answer
-from swift_lightsync.sync.neighbours import MAX_NOTIFIED, device_key, endpoint
+from swift_lightsync.sync.keys import device_key, endpoint
+from swift_lightsync.sync.neighbours import MAX_NOTIFIED
 from swift_lightsync.sync.sync_batch import MESSAGES
 from swift_lightsync.sync.verb import PATIENCE
 from swift_lightsync.sync.wire import notice, sync_message

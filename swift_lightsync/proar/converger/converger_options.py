@@ -1,17 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """The options of [object-converger] in object-server.conf."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
-from swift_lightsync.common.conf_options import between, finite_float, option
+from swift_lightsync.common.options import (
+    Options,
+    integer,
+    number,
+    option,
+    seconds,
+)
 from swift_lightsync.proar.core.oplog import RECORD
 
 MOST = 10 ** 9
+_SECONDS = number(0.001, 3600)
 
 
 @dataclass(frozen=True)
-class ConvergerOptions:
+class ConvergerOptions(Options):
     """
+    What a converger may be told.
+
     :param concurrency: partitions that are pushed to one device at the same
         time
     :param conn_timeout: seconds in which a peer has taken a connection
@@ -27,39 +36,13 @@ class ConvergerOptions:
     :param log_size: bytes from which on what all peers hold is cut off a log
     :param max_log_entries: what a log may hold for a peer that lacks it
     """
-    concurrency: int = 4
-    conn_timeout: float = 0.5
-    node_timeout: float = 10.0
-    retry_delay: float = 0.5
-    max_retry_delay: float = 10.0
-    max_bytes_per_second: int = 0
-    rescan_interval: float = 30.0
-    log_idle: float = 30.0
-    log_size: int = 1 << 20
-    max_log_entries: int = 100000
-
-    @classmethod
-    def from_conf(cls, conf):
-        """
-        :param conf: a dict of the section's options
-        :returns: the options
-        :raises OptionError: if a value is not allowed
-        """
-        return cls(**{each.name: option(conf, each.name, each.default,
-                                        _PARSERS[each.name])
-                      for each in fields(cls)})
-
-
-_SECONDS = between(0.001, 3600, float)
-_PARSERS = {
-    'concurrency': between(1, 1000),
-    'conn_timeout': _SECONDS,
-    'node_timeout': _SECONDS,
-    'retry_delay': _SECONDS,
-    'max_retry_delay': _SECONDS,
-    'max_bytes_per_second': between(0, MOST * 1000),
-    'rescan_interval': between(0.1, 86400, float),
-    'log_idle': finite_float,
-    'log_size': between(RECORD, MOST),
-    'max_log_entries': between(1000, MOST),
-}
+    concurrency: int = option(4, integer(1, 1000))
+    conn_timeout: float = option(0.5, _SECONDS)
+    node_timeout: float = option(10.0, _SECONDS)
+    retry_delay: float = option(0.5, _SECONDS)
+    max_retry_delay: float = option(10.0, _SECONDS)
+    max_bytes_per_second: int = option(0, integer(0, MOST * 1000))
+    rescan_interval: float = option(30.0, number(0.1, 86400))
+    log_idle: float = option(30.0, seconds)
+    log_size: int = option(1 << 20, integer(RECORD, MOST))
+    max_log_entries: int = option(100000, integer(1000, MOST))

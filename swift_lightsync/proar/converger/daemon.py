@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The converger: ``swift-init object-converger start``. PROTOCOL.md,
-"Convergence"; OPERATING.md for what it tells of itself.
+The converger: ``swift-init object-converger start``.
 
-It follows the logs of this node's devices, and has the other devices of each
-partition hold what the logs name.
+It follows the logs of this node's devices, and pushes what they name to the
+other devices of each partition. PROTOCOL.md, "Convergence"; OPERATING.md says
+what it logs, counts and records.
 """
 
 import errno
@@ -13,6 +13,7 @@ import socket
 import sys
 import time
 from hashlib import sha256
+from typing import List
 
 from swift.common.concurrency import Timeout, sleep
 from swift.common.daemon import Daemon, run_daemon
@@ -35,7 +36,7 @@ from swift_lightsync.proar.converger.followed_device import (
     FollowedDevice,
 )
 from swift_lightsync.proar.converger.log_watch import LogWatch
-from swift_lightsync.proar.converger.peer_queue import Lanes
+from swift_lightsync.proar.converger.peer_queue import PeerQueues
 from swift_lightsync.proar.converger.pusher import PushOptions
 from swift_lightsync.proar.lag import FILE, KEY, recorded
 
@@ -48,10 +49,15 @@ REPORT = 1.0
 
 class ObjectConverger(Daemon):
     """
+    Follows the logs of a node's devices.
+
     :param conf: of the section object-converger, a dict
     :param logger: Swift's; made if it is None
     :raises OptionError: if an option has a value that is not allowed
     """
+
+    watch: LogWatch
+    peer_queues: PeerQueues
 
     def __init__(self, conf, logger=None):
         self.conf = conf
@@ -66,24 +72,26 @@ class ObjectConverger(Daemon):
         self.policies = [policy for policy in POLICIES
                          if policy.policy_type == REPL_POLICY]
         self.router = DiskFileRouter(conf, self.logger)
-        self.devices = []
-        self.watch = None
-        self.lanes = None
-        self._rings = []
+        self.devices: List[FollowedDevice] = []
+        self._rings: List[list] = []
 
     def run(self, *args, **kwargs):
-        """:raises SystemExit: if another one follows these devices"""
+        """
+        Run alone of those that follow these devices.
+
+        :raises SystemExit: if another one runs
+        """
         self._alone = _be_alone('%s %s' % (
             os.path.realpath(self.conf.get('devices', '/srv/node')),
             self.port))
         super().run(*args, **kwargs)
 
     def run_once(self, *args, **kwargs):
-        """Converge what there is, with those that answer."""
+        """Push what the logs have now to the devices that answer."""
         self._begin(once=True)
         for device in self.devices:
             device.follow_once()
-        while not self.lanes.are_idle:
+        while not self.peer_queues.are_idle:
             sleep(TICK)
         for device in self.devices:
             device.tend(at_once=True)
@@ -95,7 +103,7 @@ class ObjectConverger(Daemon):
         self._begin()
         for device in self.devices:
             device.start()
-        report_at = 0
+        report_at = 0.0
         while True:
             try:
                 self.notice_events()
@@ -113,7 +121,7 @@ class ObjectConverger(Daemon):
             policy.load_ring(self.swift_dir)
         limiter = EventletRateLimiter(self.options.max_bytes_per_second)
         self.watch = LogWatch()
-        self.lanes = Lanes(
+        self.peer_queues = PeerQueues(
             self.options, PushOptions(
                 self.options.conn_timeout, self.options.node_timeout,
                 lambda size: limiter.wait(incr_by=size)), self.logger, once)
@@ -129,10 +137,10 @@ class ObjectConverger(Daemon):
                    for prefix in ('', 'replication_'))
 
     def find_devices(self):
-        """:returns: a FollowedDevice of each of this node and each policy"""
+        """Return a FollowedDevice for each device and policy of this node."""
         ips = whataremyips(self.ring_ip)
         return [FollowedDevice(node, policy, self.router[policy], self.watch,
-                               self.lanes, self.options, self.logger)
+                               self.peer_queues, self.options, self.logger)
                 for policy, nodes in zip(self.policies, self._rings)
                 for node in nodes if node and self._is_local(node, ips)]
 
@@ -143,7 +151,7 @@ class ObjectConverger(Daemon):
                 device.notice(path, name)
 
     def follow_rings(self):
-        """Go by the rings as they are now: begin anew if one has changed."""
+        """Begin anew if a ring has changed."""
         rings = self._ring_devices()
         if all(new is old for new, old in zip(rings, self._rings)):
             return
@@ -151,13 +159,13 @@ class ObjectConverger(Daemon):
         self._rings = rings
         for device in self.devices:
             device.stop()
-        self.lanes.clear()
+        self.peer_queues.clear()
         self.devices = self.find_devices()
         for device in self.devices:
             device.start()
 
     def report(self):
-        """Put into recon how far the peers of all devices are behind."""
+        """Record in recon how far the peers of all devices are behind."""
         now = time.time()
         lags = [device.lag(now) for device in self.devices
                 if device.logs or device.unreadable]
@@ -167,8 +175,10 @@ class ObjectConverger(Daemon):
 
 def _be_alone(what):
     """
-    :param what: a text; of those who say the same one runs at a time
-    :returns: what to keep for as long as this one runs
+    Let one process run at a time.
+
+    :param what: a text; of the processes that say the same, one may run
+    :returns: a socket to keep for as long as this one runs
     :raises SystemExit: if one runs already
     """
     # An abstract name: it goes with the process, however that ends.

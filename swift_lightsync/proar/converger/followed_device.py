@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The logs of one device and storage policy, followed by a greenthread of their
-own, so that a slow disk delays nobody else.
+The logs of one device and storage policy, followed by one greenthread.
+
+Each device has a greenthread, so that a slow disk delays no other device.
 """
 
 import os
 import time
+from typing import Any, Dict, Set
 
 from swift.common.concurrency import Empty, LightQueue, Timeout, spawn
 
@@ -24,34 +26,39 @@ TEND = 1.0
 
 class FollowedDevice:
     """
+    The logs of one device and storage policy.
+
     :param node: the device, a dict of the ring
     :param policy: a StoragePolicy
     :param manager: the DiskFileManager of the policy
     :param watch: a LogWatch
-    :param lanes: Lanes
+    :param peer_queues: PeerQueues, which push what the logs name
     :param options: ConvergerOptions
     :param logger: Swift's
     """
 
-    def __init__(self, node, policy, manager, watch, lanes, options, logger):
+    def __init__(self, node, policy, manager, watch, peer_queues, options,
+                 logger):
         self.node = node
         self.policy = policy
         self.source = Source(manager, node['device'], policy)
         self.watch = watch
-        self.lanes = lanes
+        self.peer_queues = peer_queues
         self.options = options
         self.logger = logger
         self.path = os.path.join(manager.devices, node['device'])
         self.logs_path = logs_path(self.path, policy)
-        #: partition -> FollowedLog
-        self.logs = {}
+        #: by partition
+        self.logs: Dict[int, FollowedLog] = {}
         #: partitions whose logs cannot be read
-        self.unreadable = set()
+        self.unreadable: Set[int] = set()
         self._is_new = True
-        self._next_scan = 0
-        self._dirty = set()
-        self._queue = LightQueue()
-        self._thread = None
+        self._next_scan = 0.0
+        #: partitions whose logs have to be looked at
+        self._changed: Set[int] = set()
+        #: the same, in their order; None ends the greenthread
+        self._to_refresh = LightQueue()
+        self._thread: Any = None
 
     def __str__(self):
         return 'policy %d on %s' % (self.policy, self.node['device'])
@@ -60,7 +67,7 @@ class FollowedDevice:
 
     def notice(self, path, name):
         """
-        Something has changed on the device.
+        Note that something has changed on the device.
 
         :param path: of the directory in which it has; None: it is not known
         :param name: of what has changed in it
@@ -68,31 +75,32 @@ class FollowedDevice:
         if path is None or (path, name) == os.path.split(self.logs_path):
             self._next_scan = 0
         elif path == self.logs_path:
-            self._mark(name)
+            self._note_change(name)
 
-    def _mark(self, name):
-        """:param name: of a file, which may be a log"""
+    def _note_change(self, name):
+        """Have a file looked at soon, if it is a log."""
         partition, suffix = os.path.splitext(name)
         if suffix == LOG_SUFFIX and partition.isdigit() and \
-                int(partition) not in self._dirty:
-            self._dirty.add(int(partition))
-            self._queue.put(int(partition))
+                int(partition) not in self._changed:
+            self._changed.add(int(partition))
+            self._to_refresh.put(int(partition))
 
     # Following
 
     def start(self):
+        """Follow the logs from now on."""
         self._thread = spawn(self._follow)
 
     def stop(self):
-        """Return when it has ended."""
-        self._queue.put(None)
+        """End the following; return when it has ended."""
+        self._to_refresh.put(None)
         self._thread.wait()
 
     def _follow(self):
-        tend_at = 0
+        tend_at = 0.0
         while True:
             try:
-                partition = self._queue.get(
+                partition = self._to_refresh.get(
                     timeout=max(tend_at - time.monotonic(), 0))
                 if partition is None:
                     break
@@ -106,12 +114,13 @@ class FollowedDevice:
             self._guarded(log, log.save)
 
     def follow_once(self):
-        """See what there is, and have it pushed."""
+        """Look at all logs once, and have pushed what they name."""
         self._guarded(self, self.scan)
-        while self._dirty:
-            self._guarded(self, self._refresh, self._queue.get())
+        while self._changed:
+            self._guarded(self, self._refresh, self._to_refresh.get())
 
     def is_mounted(self):
+        """Return whether the device can be used."""
         return bool(self.source.manager.get_dev_path(self.node['device']))
 
     def scan(self):
@@ -136,10 +145,10 @@ class FollowedDevice:
         except FileNotFoundError:
             names = []
         for name in names:
-            self._mark(name)
+            self._note_change(name)
         if self._is_new:
             self._is_new = False
-            for partition in sorted(self._dirty):
+            for partition in sorted(self._changed):
                 log = self._log(partition)
                 self._guarded(log, log.invalidate)
 
@@ -149,13 +158,13 @@ class FollowedDevice:
                      self.node['id'], partition), self.options, self.logger)
 
     def _refresh(self, partition):
-        self._dirty.discard(partition)
+        self._changed.discard(partition)
         log = self._log(partition)
         if self._guarded(log, log.refresh):
             self.unreadable.discard(partition)
         else:
             self.unreadable.add(partition)
-        if log.follower and log.follower.records:
+        if log.follower.records:
             self.logs[partition] = log
             self._have_pushed(log)
 
@@ -163,12 +172,14 @@ class FollowedDevice:
         for peer in log.lacking():
             node = self.policy.object_ring.devs[peer]
             if node:
-                self.lanes.add(log, node)
+                self.peer_queues.add(log, node)
 
     def _guarded(self, what, method, *args):
         """
-        Do something with a log, or with all. If it fails, nothing is lost:
-        it is done again with the next round of upkeep or the next look.
+        Do something with a log, or with all, and log a failure.
+
+        A failure loses nothing: it is done again with the next round of
+        upkeep or the next look.
         """
         try:
             return method(*args)
@@ -179,8 +190,9 @@ class FollowedDevice:
 
     def tend(self, at_once=False):
         """
-        Save cursors, shorten logs, look again at what is undecided or was
-        not pushed.
+        Save cursors, shorten logs, and look again at open work.
+
+        Open are intents whose outcome is not known, and what was not pushed.
 
         :param at_once: as of FollowedLog.shorten
         """
@@ -192,14 +204,15 @@ class FollowedDevice:
             if self._guarded(log, log.shorten, at_once):
                 # If anything has come since, it is a log of its own.
                 del self.logs[partition]
-                self._mark('%d%s' % (partition, LOG_SUFFIX))
+                self._note_change('%d%s' % (partition, LOG_SUFFIX))
             elif not at_once:
                 self._have_pushed(log)
 
     def lag(self, now):
         """
+        Return how far the peers are behind, as a DeviceLag.
+
         :param now: Unix time in seconds
-        :returns: a DeviceLag
         """
         return lag_of(self.node['device'], int(self.policy), [
             log.follower for log in self.logs.values()],

@@ -1,26 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The log of one partition of a device, as the converger follows it: what the
-disk says of it goes into a Follower, what that knows goes to the peers and
-back to the disk.
+The log of one partition of a device, as the converger follows it.
+
+A FollowedLog reads the log into a Follower, pushes to the peers what that
+tells, and writes the peers' cursors back to the disk.
 """
 
 import os
 import time
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Dict, Optional, Tuple
 
 from swift.common.concurrency import tpool
+from swift.common.ring import Ring
 from swift.common.utils import get_partition_for_hash
 from swift.obj.diskfile import get_part_path
 
-from swift_lightsync.proar.converger.object_state import UnreadableError
+from swift_lightsync.common.backoff import Backoff
+from swift_lightsync.proar.converger.object_state import (
+    Source,
+    UnreadableError,
+)
 from swift_lightsync.proar.converger.pusher import Outcome
 from swift_lightsync.proar.core.follower import Follower
 from swift_lightsync.proar.core.oplog import RECORD
 from swift_lightsync.proar.log.cursor_file import read_cursors, write_cursors
-from swift_lightsync.proar.log.log_file import LostError
-from swift_lightsync.proar.log.oplog_file import Oplog
+from swift_lightsync.proar.log.log_file import LostError, Mark
+from swift_lightsync.proar.log.oplog_file import LogView, Oplog
 from swift_lightsync.proar.names import cursors_path, log_path
 
 #: Objects that a log pushes to a device before another log has its turn.
@@ -32,7 +39,7 @@ KEPT = 0.75
 @dataclass(frozen=True)
 class Turn:
     """
-    What came of some pushes to a peer.
+    The outcome of some pushes to a peer.
 
     :param problem: why the peer takes nothing, '' if it does
     :param has_more: whether it lacks more that can be pushed
@@ -44,26 +51,26 @@ class Turn:
 @dataclass(frozen=True)
 class LogPlace:
     """
-    Whose log it is.
+    The device and the partition of a log.
 
     :param path: of the device
-    :param source: a Source of its objects
+    :param source: of its objects
     :param ring: the object ring of the policy
     :param own_id: the id of the device in that ring
     :param partition: of the log
     """
     path: str
-    source: object
-    ring: object
+    source: Source
+    ring: Ring
     own_id: int
     partition: int
 
     def part_of(self, path_hash):
-        """:returns: the partition that an object is in now"""
+        """Return the partition that an object is in now."""
         return get_partition_for_hash(path_hash.hex(), self.ring.part_power)
 
     def peers(self, partition):
-        """:returns: the ids of the other devices of a partition"""
+        """Return the ids of the other devices of a partition."""
         return frozenset(
             node['id'] for node in self.ring.get_part_nodes(partition)
         ) - {self.own_id}
@@ -75,6 +82,8 @@ class LogPlace:
 
 class FollowedLog:
     """
+    The log of one partition of a device, and what its peers lack.
+
     :param place: a LogPlace
     :param options: ConvergerOptions
     :param logger: Swift's
@@ -89,32 +98,34 @@ class FollowedLog:
         self.oplog = Oplog(log_path(
             place.path, place.source.policy, place.partition),
             self._cursors_path, logger)
-        self.follower = None
+        #: of an empty log, until this one has been read
+        self.follower = Follower(LogView(1, 0, [], []), (), {}, place.peers)
+        self._was_read = False
         #: of the log that is followed; another one in its place is begun anew
-        self._mark = None
-        self._saved = {}
+        self._mark: Optional[Mark] = None
+        self._saved: Dict[int, int] = {}
         self._changed = time.monotonic()
-        #: (peer, path hash) -> (when to try again, seconds after which)
-        self._aside = {}
+        #: (peer, path hash) -> how long to leave that object alone
+        self._put_off: Dict[Tuple[int, bytes], Backoff] = {}
 
     def __str__(self):
         return str(self.place)
 
     def refresh(self):
         """
-        See what is new in the log.
+        Read what is new in the log.
 
         :returns: True: it has been read
         :raises OSError: if it cannot be read
         :raises FormatError: if it is damaged as a whole
         """
-        if not (self.follower and self._go_on()):
+        if not (self._was_read and self._go_on()):
             self._begin()
         self._decide()
         return True
 
     def _go_on(self):
-        """:returns: whether it is the same log still"""
+        """Read on; return False if it is not the same log any more."""
         follower = self.follower
         try:
             view = tpool.execute(self.oplog.read, follower.after, self._mark)
@@ -132,7 +143,7 @@ class FollowedLog:
         # In this order: cursors of eversions that a power cut took are gone
         # before the log has those anew.
         view = tpool.execute(self.oplog.read)
-        self._saved = {} if self.follower else tpool.execute(
+        self._saved = {} if self._was_read else tpool.execute(
             read_cursors, self._cursors_path, self.logger)
         self._tell_of_damage(view)
         self._mark = view.mark
@@ -142,6 +153,7 @@ class FollowedLog:
         self.follower = Follower(
             view, peers(place.partition), self._saved,
             lambda path_hash: peers(place.part_of(path_hash)))
+        self._was_read = True
 
     def _tell_of_damage(self, view, seen=0):
         for eversion in view.damaged:
@@ -173,8 +185,9 @@ class FollowedLog:
 
     def invalidate(self):
         """
-        Have the suffixes of all objects of the log hashed anew, for what has
-        invalidated them may be lost.
+        Have the suffixes of all objects of the log hashed anew.
+
+        A power cut may have taken the note that invalidated their hashes.
         """
         source = self.place.source
         for suffix_path in {os.path.join(
@@ -188,31 +201,30 @@ class FollowedLog:
     # Pushing
 
     def lacking(self):
-        """:returns: the ids of the peers that lack something, a list"""
+        """Return the ids of the peers that lack something."""
         return [peer for peer in self.follower.cursors()
                 if self.follower.lacks(peer)]
 
     def push(self, peer, pusher):
         """
-        Push some of what a peer lacks.
+        Push some of what a peer lacks, and return the Turn.
 
         :param peer: its id
         :param pusher: a Pusher to it
-        :returns: a Turn
         """
         follower = self.follower
-        pushes = follower.pushes(peer, TURN, self._put_aside(peer))
+        pushes = follower.pushes(peer, TURN, self._put_off_for(peer))
         for each in pushes:
             result = self._push(each, pusher)
             if result.is_applied:
-                self._aside.pop((peer, each.path_hash), None)
+                self._put_off.pop((peer, each.path_hash), None)
                 follower.applied(peer, each.eversions)
                 self.logger.timing('converger.lag.timing',
                                    time.time() * 1e3 - each.logged / 1e3)
             elif result.outcome is Outcome.UNAVAILABLE:
                 return Turn(result.reason)
             else:
-                self._set_aside(peer, each.path_hash, result.reason)
+                self._leave_alone(peer, each.path_hash, result.reason)
         return Turn(has_more=len(pushes) == TURN)
 
     def _push(self, push, pusher):
@@ -225,17 +237,17 @@ class FollowedLog:
             result.outcome.value, source.device))
         return result
 
-    def _put_aside(self, peer):
-        """:returns: the path hashes of what is not to be tried yet"""
+    def _put_off_for(self, peer):
+        """Return the path hashes of the objects not to be tried yet."""
         now = time.monotonic()
-        return {path_hash for (of, path_hash), (until, _)
-                in self._aside.items() if of == peer and now < until}
+        return {path_hash for (of, path_hash), backoff
+                in self._put_off.items()
+                if of == peer and not backoff.may_try(now)}
 
-    def _set_aside(self, peer, path_hash, reason):
-        _, delay = self._aside.get((peer, path_hash), (0, 0))
-        delay = min(max(2 * delay, self.options.retry_delay),
-                    self.options.max_retry_delay)
-        self._aside[peer, path_hash] = time.monotonic() + delay, delay
+    def _leave_alone(self, peer, path_hash, reason):
+        self._put_off.setdefault((peer, path_hash), Backoff(
+            self.options.retry_delay, self.options.max_retry_delay)).failed(
+                time.monotonic())
         self.logger.warning('Unable to push object %s of %s to device %d: %s',
                             path_hash.hex(), self, peer, reason)
 
@@ -243,9 +255,9 @@ class FollowedLog:
 
     def save(self):
         """
-        Put on record how far the peers are, if that has changed.
+        Write how far the peers are, if that has changed.
 
-        :raises OSError: if that is not possible
+        :raises OSError: if it cannot be written
         """
         cursors = self.follower.cursors()
         if cursors != self._saved and self.follower.records:
@@ -254,12 +266,11 @@ class FollowedLog:
 
     def shorten(self, at_once=False):
         """
-        Save, and drop from the log what is not needed any more, if it is
-        worth it.
+        Save, and drop what is not needed from the log, if it is worth it.
 
         :param at_once: do not wait until nothing has come for some time
-        :returns: whether nothing is left of what was seen of the log
-        :raises OSError: if that is not possible
+        :returns: whether nothing is left of what was read of the log
+        :raises OSError: if the log or its cursors cannot be written
         """
         self.save()
         follower = self.follower
@@ -274,7 +285,7 @@ class FollowedLog:
         return done >= follower.last_update
 
     def _superfluous(self, committed, at_once):
-        """:returns: the eversion up to which to shorten the log now, or 0"""
+        """Return the eversion up to which to shorten the log now, or 0."""
         follower = self.follower
         most = self.options.max_log_entries
         if follower.records > most:

@@ -1,15 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-What happens in directories, by inotify.
+Watches directories for changes, by inotify.
 
-Imported before Swift has patched the standard library, as by the console
-script of a daemon: inotify_simple wants select.poll, though it is not used.
+This module has to be imported before Swift patches the standard library, as
+the console script of a daemon does: inotify_simple imports select.poll, though
+nothing here uses it.
 """
+
+from typing import Dict, Optional, Set, Tuple
 
 from inotify_simple import INotify, flags
 
-#: files that are made or change; names that come to be
+#: files that are made or change
 CONTENT = flags.MODIFY | flags.CREATE | flags.MOVED_TO | flags.ONLYDIR
+#: names that come to be
 NAMES = flags.CREATE | flags.MOVED_TO | flags.ONLYDIR
 
 
@@ -17,7 +21,7 @@ class LogWatch:
     """Watches directories. It never waits."""
 
     def __init__(self):
-        self._paths = {}
+        self._paths: Dict[int, str] = {}
         self._inotify = None
         try:
             self._inotify = INotify(nonblocking=True)
@@ -30,12 +34,13 @@ class LogWatch:
 
     def watch(self, path, mask):
         """
-        Watch a directory from now on, if it is not watched already, until it
-        is removed or unmounted.
+        Watch a directory until it is removed or unmounted.
+
+        A directory that is watched already stays so.
 
         :param mask: CONTENT or NAMES
-        :raises OSError: if there is none, or too many are watched, or too
-            many watch
+        :raises OSError: if there is no such directory, or a limit of the
+            kernel's watches or watchers is reached
         """
         if not self._inotify:
             raise self._problem
@@ -43,10 +48,12 @@ class LogWatch:
 
     def events(self):
         """
-        :returns: a set of (directory, name) of what has changed since the
-            last call; with (None, None), if events were lost
+        Return what has changed since the last call.
+
+        :returns: a set of (directory, name); with (None, None) if events were
+            lost
         """
-        found = set()
+        found: Set[Tuple[Optional[str], Optional[str]]] = set()
         for event in self._inotify.read(timeout=0) if self._inotify else ():
             if event.mask & flags.Q_OVERFLOW:
                 found.add((None, None))

@@ -1,16 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-An object as it is on a device now, as requests that give another device the
-same. PROTOCOL.md, "Convergence".
+The state of an object on a device, as requests that make it elsewhere.
 
-They have the headers of Swift's ssync, so that the files of the two devices
-are the same byte for byte.
+The requests have the headers of Swift's ssync, so that the files of the two
+devices are the same byte for byte. PROTOCOL.md, "Convergence".
 """
 
 from collections import deque
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Callable, Optional
+from typing import Callable, Dict, Iterator, Optional, Tuple
 
 from swift.common.exceptions import (
     DiskFileDeleted,
@@ -18,9 +17,11 @@ from swift.common.exceptions import (
     DiskFileNotExist,
     DiskFileQuarantined,
 )
+from swift.common.storage_policy import StoragePolicy
 from swift.common.utils import Timestamp
+from swift.obj.diskfile import DiskFileManager
 
-#: of a data file; a request has them by other ways
+#: of a data file; a request carries them elsewhere
 OWN_METADATA = ('name', 'Content-Length')
 #: the receiver checks it, and stores its own
 CHECKED = 'etag'
@@ -33,23 +34,23 @@ class UnreadableError(Exception):
 @dataclass(frozen=True)
 class Change:
     """
-    A request that is one file of an object.
+    A request that makes one file of an object.
 
     :param method: PUT, POST or DELETE
     :param timestamp: of the file
-    :param metadata: what the file has, a dict of headers
+    :param metadata: the file's headers
     :param length: of the body, in bytes
-    :param body: a function that returns an iterator of its chunks, once;
-        that raises UnreadableError. None: there is no body
+    :param body: returns an iterator of its chunks, which raises
+        UnreadableError; to be called once. None: there is no body
     """
     method: str
     timestamp: Timestamp
-    metadata: dict
+    metadata: Dict[str, str]
     length: int = 0
-    body: Optional[Callable] = None
+    body: Optional[Callable[[], Iterator[bytes]]] = None
 
     def headers(self):
-        """:returns: the headers of the request, a dict"""
+        """Return the headers of the request."""
         stored = [name.lower() for name in self.metadata
                   if name.lower() != CHECKED]
         return dict(self.metadata, **{
@@ -61,12 +62,13 @@ class Change:
 @dataclass(frozen=True)
 class ObjectState:
     """
+    What a device has of an object.
+
     :param path: /account/container/object
-    :param changes: a tuple of Changes, in the order in which they are to be
-        made
+    :param changes: in the order in which they are to be made
     """
     path: str = ''
-    changes: tuple = ()
+    changes: Tuple[Change, ...] = ()
 
     @property
     def newest(self):
@@ -83,17 +85,18 @@ class Source:
     :param device: the name of the device
     :param policy: a StoragePolicy
     """
-    manager: object
+    manager: DiskFileManager
     device: str
-    policy: object
+    policy: StoragePolicy
 
     @contextmanager
     def opened(self, partition, path_hash):
         """
-        :param partition: that of the object
+        Open an object; the context yields its ObjectState.
+
+        :param partition: of the object
         :param path_hash: of the object, 16 bytes
-        :returns: (as a context, which holds the object open) its ObjectState
-        :raises UnreadableError: if that cannot be told
+        :raises UnreadableError: if the object cannot be read
         """
         try:
             diskfile = self.manager.get_diskfile_from_hash(
@@ -109,7 +112,7 @@ class Source:
             yield from _opened(diskfile)
 
     def check(self, partition, path_hash):
-        """Read an object whole; what decayed is put into quarantine."""
+        """Read a whole object: Swift quarantines it if it is damaged."""
         with suppress(DiskFileError, OSError):
             diskfile = self.manager.get_diskfile_from_hash(
                 self.device, partition, path_hash.hex(), self.policy,

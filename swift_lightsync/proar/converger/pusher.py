@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Sends an object as it is on a device to another one that has to hold it.
-PROTOCOL.md, "Convergence".
+Sends the state of an object on a device to a peer that has to hold it.
 
-By requests of its own, which wait for no lock of the partition or the device,
-and which say themselves what came of them.
+It makes its own requests: they wait for no lock of the partition or the
+device, and each answer tells the outcome. PROTOCOL.md, "Convergence".
 """
 
 import os
@@ -34,7 +33,7 @@ USER_AGENT = 'object-converger'
 
 
 class Outcome(Enum):
-    """What came of a push."""
+    """The outcome of a push."""
     APPLIED = 'applied'
     #: The peer has as new a version, or a newer one.
     NEWER = 'newer'
@@ -54,7 +53,9 @@ _REFUSALS = {HTTP_UNPROCESSABLE_ENTITY: Outcome.DAMAGED}
 @dataclass(frozen=True)
 class Result:
     """
-    :param outcome: an Outcome
+    What a push has come to.
+
+    :param outcome: the kind
     :param reason: why it failed, '' if it did not
     """
     outcome: Outcome
@@ -69,15 +70,17 @@ class Result:
 @dataclass(frozen=True)
 class PushOptions:
     """
+    How long a peer may take, and how fast a body may be sent.
+
     :param conn_timeout: seconds in which a peer has taken a connection
     :param node_timeout: seconds in which it has taken each part of a request,
         and has answered
-    :param throttle: a function of how many bytes of a body are sent next; it
-        returns when they may be
+    :param throttle: takes how many bytes of a body are sent next, and returns
+        when they may be sent
     """
     conn_timeout: float
     node_timeout: float
-    throttle: Callable
+    throttle: Callable[[int], None]
 
 
 @dataclass(frozen=True)
@@ -105,7 +108,7 @@ class Pusher:
         Send the present state of an object.
 
         :param source: a Source
-        :param partition: that of the object
+        :param partition: of the object
         :param path_hash: of the object, 16 bytes
         :param next_part_power: of the ring
         :returns: a Result
@@ -156,7 +159,7 @@ class Pusher:
         return result
 
     def _ask(self, change, path, headers):
-        """:returns: an _Answer to one request"""
+        """Make one request, and return its _Answer."""
         connection = self._connected()
         expects = change.length >= EXPECT_FROM
         headers = dict(change.headers(), **headers)
@@ -219,9 +222,10 @@ def _relinked(next_part_power):
 
 def _judge(method, answer, is_newer):
     """
-    :param is_newer: whether the peer has a newer object or tombstone, as it
-        has said
-    :returns: the Result that an answer means
+    Return the Result that an answer means.
+
+    :param is_newer: whether the peer has said that it has a newer object or
+        tombstone
     """
     if is_success(answer.status):
         return Result(Outcome.APPLIED)

@@ -1,14 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-What the log of a partition has for its peers: who holds what, what is to be
-pushed to whom, and how far all have come. PROTOCOL.md, "Convergence"; PROAR
-§IV-C, Algorithm 2.
+What a partition's log has for its peers.
+
+A follower tells which peer holds which entry, what to push to whom next, and
+how far all peers have come. PROTOCOL.md, "Convergence"; PROAR §IV-C,
+Algorithm 2.
 """
 
 from collections import OrderedDict
 from dataclasses import dataclass
+from typing import (
+    Callable,
+    Collection,
+    Dict,
+    Iterable,
+    List,
+    Mapping,
+    Optional,
+    Protocol,
+    Sequence,
+    Set,
+    Tuple,
+)
 
 from swift_lightsync.proar.core.oplog import (
+    Entry,
     Progress,
     State,
     exposed_after,
@@ -20,17 +36,37 @@ from swift_lightsync.proar.core.oplog import (
 SPAN = 1000
 
 
+class View(Protocol):
+    """What a log held at one moment; see oplog_file.LogView."""
+
+    @property
+    def base(self) -> int:
+        """The eversion of the first record."""
+
+    @property
+    def last_update(self) -> int:
+        """The eversion of the last record; base - 1 if there is none."""
+
+    @property
+    def entries(self) -> Sequence[Entry]:
+        """The entries that can be read, in order."""
+
+    @property
+    def damaged(self) -> Sequence[int]:
+        """The eversions of the others."""
+
+
 @dataclass(frozen=True)
 class Push:
     """
     An object whose present state a peer needs.
 
     :param path_hash: of the object, 16 bytes
-    :param eversions: of the entries that this state answers for, a tuple
+    :param eversions: of the entries that this state answers for
     :param logged: when the oldest of them was, Unix time in microseconds
     """
     path_hash: bytes
-    eversions: tuple
+    eversions: Tuple[int, ...]
     logged: int
 
 
@@ -38,42 +74,44 @@ class Follower:
     """
     The entries of one log that some peer lacks, and the peers' progress.
 
-    :param view: a LogView of the whole log
+    :param view: the whole log
     :param peers: ids of the devices that have to hold the partition, without
         the log's own
-    :param cursors: what is on record of them, a dict of id -> eversion
-    :param peers_of: a function of a path hash that returns the ids of the
-        devices that have to hold that object. They are the peers, unless the
-        object has moved to another partition since it was logged.
+    :param cursors: the recorded eversion of each of them
+    :param peers_of: returns the ids of the devices that have to hold the
+        object of a path hash. They are the peers, unless the object has moved
+        to another partition since it was logged.
     """
 
-    def __init__(self, view, peers, cursors, peers_of):
+    def __init__(self, view: View, peers: Iterable[int],
+                 cursors: Mapping[int, int],
+                 peers_of: Callable[[bytes], Set[int]]) -> None:
         self.base, self.last_update = view.base, view.base - 1
         self._cursors = cursors
         self._peers_of = peers_of
-        #: eversion -> Entry that some peer lacks; intents too
-        self._entries = OrderedDict()
-        self._intents = OrderedDict()
-        self._progress = {}
+        #: by eversion: what some peer lacks, intents too
+        self._entries: 'OrderedDict[int, Entry]' = OrderedDict()
+        self._intents: 'OrderedDict[int, Entry]' = OrderedDict()
+        self._progress: Dict[int, Progress] = {}
         for peer in peers:
             self._join(peer, view.base, view.last_update)
         self.see(view)
 
-    def _join(self, peer, eversion, last_update):
-        """A peer needs nothing before an eversion."""
+    def _join(self, peer: int, eversion: int, last_update: int) -> None:
+        """Count in a peer, which needs nothing before an eversion."""
         self._progress[peer] = Progress(start_of(
             self._cursors.get(peer), eversion, last_update))
 
     @property
-    def after(self):
+    def after(self) -> int:
         """The eversion after which the log has to be read again."""
         return next(iter(self._intents), self.last_update + 1) - 1
 
-    def see(self, view):
+    def see(self, view: View) -> None:
         """
         Take in what the log has after :attr:`after`.
 
-        :param view: a LogView of the same log
+        :param view: of the same log
         """
         if view.base > self.base:
             self.cut(view.base)
@@ -87,7 +125,7 @@ class Follower:
             else:
                 self.decide(entry)
 
-    def _add(self, entry):
+    def _add(self, entry: Entry) -> None:
         needed = self._peers_of(entry.path_hash)
         for peer in needed - self._progress.keys():
             self._join(peer, entry.eversion, self.last_update)
@@ -100,28 +138,28 @@ class Follower:
             self._intents[entry.eversion] = entry
             self.decide(entry)
 
-    def _settle(self, eversion):
-        """No peer needs an entry."""
+    def _settle(self, eversion: int) -> None:
+        """Note that no peer needs an entry."""
         self._intents.pop(eversion, None)
         self._entries.pop(eversion, None)
         for progress in self._progress.values():
             progress.apply(eversion)
         self._forget_held()
 
-    def _forget_held(self):
+    def _forget_held(self) -> None:
         done = self.last_commit
         while self._entries and next(iter(self._entries)) <= done:
             self._entries.popitem(last=False)
 
-    def intents(self):
-        """:returns: the Entries that are undecided, a list"""
+    def intents(self) -> List[Entry]:
+        """Return the entries whose outcome is not known."""
         return list(self._intents.values())
 
-    def decide(self, entry):
+    def decide(self, entry: Entry) -> None:
         """
-        Take in what has become of an intent.
+        Take in the outcome of an intent.
 
-        :param entry: the Entry as it is now
+        :param entry: as it is now
         """
         if entry.eversion not in self._intents:
             return
@@ -130,21 +168,22 @@ class Follower:
         elif entry.state is State.COMMITTED:
             del self._intents[entry.eversion]
 
-    def lacks(self, peer):
-        """Whether there is something that a peer does not hold."""
+    def lacks(self, peer: int) -> bool:
+        """Return whether a peer does not hold everything."""
         return self._progress[peer].cursor < self.last_update
 
-    def pushes(self, peer, most, without=()):
+    def pushes(self, peer: int, most: int,
+               without: Collection[bytes] = ()) -> List[Push]:
         """
-        What a peer lacks, the oldest first. What is undecided is left out.
+        Return what a peer lacks, the oldest first, without intents.
 
         :param peer: a device id
         :param most: how many objects, at most
         :param without: path hashes of objects to leave out
-        :returns: a list of Pushes, each of another object
+        :returns: a Push of each object
         """
         progress = self._progress[peer]
-        found = {}
+        found: Dict[bytes, List[int]] = {}
         end = self.last_update
         for eversion in range(progress.cursor + 1, self.last_update + 1):
             if eversion > end:
@@ -161,14 +200,14 @@ class Follower:
                      self._entries[eversions[0]].logged)
                 for path_hash, eversions in found.items()]
 
-    def applied(self, peer, eversions):
-        """A peer holds entries, or needs not hold them."""
+    def applied(self, peer: int, eversions: Iterable[int]) -> None:
+        """Note that a peer holds entries, or need not hold them."""
         for eversion in eversions:
             self._progress[peer].apply(eversion)
         self._forget_held()
 
-    def cut(self, base):
-        """The log has lost its entries before an eversion."""
+    def cut(self, base: int) -> None:
+        """Note that the log has lost its entries before an eversion."""
         self.base = base
         for kept in (self._entries, self._intents):
             while kept and next(iter(kept)) < base:
@@ -176,28 +215,28 @@ class Follower:
         for progress in self._progress.values():
             progress.cut(base)
 
-    def cursors(self):
-        """:returns: a dict of device id -> eversion up to which it has all"""
+    def cursors(self) -> Dict[int, int]:
+        """Return the eversion up to which each device id has all."""
         return {peer: progress.cursor
                 for peer, progress in self._progress.items()}
 
     @property
-    def last_commit(self):
+    def last_commit(self) -> int:
         """The eversion up to which all peers hold everything."""
         return last_commit(self.cursors().values(), self.last_update)
 
     @property
-    def exposed(self):
+    def exposed(self) -> int:
         """How many entries no other device is known to hold."""
         return self.last_update - exposed_after(self.cursors().values(),
                                                 self.last_update)
 
     @property
-    def oldest(self):
-        """The oldest Entry that a peer lacks, or None."""
+    def oldest(self) -> Optional[Entry]:
+        """The oldest entry that a peer lacks, or None."""
         return next(iter(self._entries.values()), None)
 
     @property
-    def records(self):
+    def records(self) -> int:
         """How many records the log has."""
         return self.last_update - self.base + 1

@@ -9,8 +9,9 @@ from swift_lightsync.proar.core.oplog import STATE_OFFSET, State, place_of
 
 class Intent:
     """
-    Its record is locked until it is ended: by its owner, or, if that does
-    not come to it, with this object or with the process.
+    A logged operation, whose record is locked until it ends.
+
+    Its owner ends it; otherwise it ends with this object or with the process.
 
     :param log: the LogFile, which is closed at the end
     :param entry: the Entry
@@ -22,18 +23,19 @@ class Intent:
         self._place = place_of(entry.eversion, log.base)
 
     def committed(self):
-        """The operation is durable."""
+        """Note that the operation is durable."""
         self._end(State.COMMITTED)
 
     def aborted(self):
-        """The operation has changed nothing."""
+        """Note that the operation has changed nothing."""
         self._end(State.ABORTED)
 
     def undecided(self):
-        """It failed, maybe behind the link: the disk has to tell."""
+        """Leave it to the disk to tell whether the operation was done."""
         self._file.close()
 
     def sync(self):
+        """Make the record durable."""
         os.fdatasync(self._file.fileno())
 
     def _end(self, state):

@@ -1,17 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """
 One open file of a log: its records, its locks, how it is made.
-PROTOCOL.md, "The log".
 
-What has to be durable before what, so that it holds whenever a process is
-killed or the power is cut:
+PROTOCOL.md, "The log". A process may be killed and the power be cut at any
+time, because each of these is durable before the next:
 
 1. the file's zeros, its name and its directory's name, before its header;
 2. header and record, before the operation that the record names;
 3. the content of a log that takes another's place, before its name; its
    name, before anything is appended: its maker holds the flock till then.
 
-A sync of the file is one of all records before, whoever wrote them. So what
+To sync the file is to sync all records before, whoever wrote them. So what
 follows a record that a power cut took was not acknowledged either.
 """
 
@@ -40,14 +39,16 @@ _FLOCK = struct.Struct('hhqqi0q')
 
 
 class LostError(Exception):
-    """A log is gone; another one may have taken its place."""
+    """A log is gone, and another one may have taken its place."""
 
 
 @dataclass(frozen=True)
 class Mark:
     """
-    A record by which its log is known again: the one that takes the place of
-    a lost log gives the same eversions to other operations.
+    A record by which its log is recognised.
+
+    A log that takes the place of a lost one gives the same eversions to other
+    operations.
 
     :param eversion: of the record
     :param content: its bytes behind its state
@@ -77,16 +78,16 @@ class LogFile:
                         place_of(eversion, self.base))
 
     def mark(self, eversion):
-        """:returns: the Mark of a record; None if it is before the first"""
+        """Return the Mark of a record; None if it is before the first."""
         return Mark(eversion, self.record(eversion)[STATE_OFFSET + 1:]) \
             if eversion >= self.base else None
 
     def has(self, mark):
-        """Whether a Mark, if it is not None, is of this log."""
+        """Return whether a mark is of this log; None always is."""
         return mark is None or self.mark(mark.eversion) == mark
 
     def records(self, after):
-        """Yield the eversions after one that is in the log, and records."""
+        """Yield (eversion, record) of all that follow an eversion."""
         eversion = max(after, self.base - 1)
         while chunk := os.pread(self.file.fileno(), CHUNK,
                                 place_of(eversion + 1, self.base)):
@@ -98,7 +99,7 @@ class LogFile:
                 yield eversion, record
 
     def entries(self, after):
-        """As :meth:`records`; Entry, or None if it is damaged."""
+        """Yield (eversion, Entry or None if it is damaged) likewise."""
         for eversion, record in self.records(after):
             try:
                 entry = Entry.decode(record)
@@ -109,8 +110,9 @@ class LogFile:
 
     def last(self, known=0):
         """
+        Return the eversion of the last record, base - 1 if there is none.
+
         :param known: an eversion behind which to look, if it is in the log
-        :returns: the eversion of the last record, base - 1 if there is none
         """
         if known < self.base or is_end(self.record(known)):
             known = self.base - 1
@@ -120,8 +122,9 @@ class LogFile:
 
     def write(self, entry):
         """
-        Lock the entry's record and write it, in this order: nobody sees one
-        that is not locked. Needs the flock.
+        Lock the entry's record, then write it: nobody sees it unlocked.
+
+        The caller has the flock.
 
         :raises OSError: if there is no space for it
         """
@@ -133,11 +136,11 @@ class LogFile:
         write_all(self.file, entry.encode(), place)
 
     def is_locked(self, eversion):
-        """Whether another open file has locked a record."""
+        """Return whether another open file has locked a record."""
         return self._is_locked(place_of(eversion, self.base), RECORD)
 
     def has_locks(self):
-        """Whether another open file has locked any record."""
+        """Return whether another open file has locked any record."""
         return self._is_locked(0, 0)
 
     def _is_locked(self, start, length):
@@ -147,19 +150,19 @@ class LogFile:
 
 
 def open_log(path, flags=os.O_RDWR):
-    """:returns: a raw file; a descriptor that nobody keeps is closed"""
+    """Open a log as a raw file, which closes when nobody keeps it."""
     return open(path, 'rb' if flags == os.O_RDONLY else 'r+b', buffering=0,
                 opener=lambda path, _: os.open(path, flags | os.O_CLOEXEC,
                                                0o600))
 
 
 def is_blank(file):
-    """Whether it is no log yet: its maker is at work, or has died."""
+    """Return whether it is no log yet: its maker is at work, or has died."""
     return is_end(os.pread(file.fileno(), RECORD, 0))
 
 
 def is_named(file, path):
-    """Whether the path is the name of this file, and not of another one."""
+    """Return whether the path is the name of this file."""
     try:
         return os.path.samestat(os.stat(path), os.fstat(file.fileno()))
     except FileNotFoundError:
@@ -168,7 +171,7 @@ def is_named(file, path):
 
 def begin(file, path, base):
     """
-    Make a log of a blank file. Needs the flock.
+    Make a log of a blank file; the caller has the flock.
 
     :param base: the eversion of its first record
     :raises OSError: if there is no space for it
@@ -190,7 +193,7 @@ def lay_out(file, place):
 
 
 def sync_name(path):
-    """Make durable that a file has its name, and its directory a name."""
+    """Make a file's name durable, and its directory's name."""
     fsync_dir(os.path.dirname(path))
     fsync_dir(os.path.dirname(os.path.dirname(path)))
 

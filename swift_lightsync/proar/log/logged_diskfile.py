@@ -2,8 +2,8 @@
 """
 A diskfile whose writes are logged. PROTOCOL.md, "Writes".
 
-It wraps any diskfile of a replicated policy, whose moment of durability lies
-within the three calls that are logged here: :meth:`put` of a writer,
+It wraps any diskfile of a replicated policy. A write becomes durable within
+one of the three calls that are logged here: :meth:`put` of a writer,
 :meth:`write_metadata` and :meth:`delete`.
 """
 
@@ -11,6 +11,7 @@ import errno
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 from swift.common.concurrency import tpool
 from swift.common.exceptions import DiskFileNoSpace
@@ -23,22 +24,22 @@ from swift_lightsync.proar.log.oplog_file import Oplog
 @dataclass(frozen=True)
 class LogContext:
     """
-    Where and as what the writes of an object are logged.
+    What the log entries of an object's writes have in common.
 
-    :param oplog: the Oplog of its partition
+    :param oplog: the log of its partition
     :param slot: of its primary role
-    :param path_hash: its own, 16 bytes
-    :param logger: is told how long it takes
+    :param path_hash: of the object, 16 bytes
+    :param logger: Swift's, which counts the time that logging takes
     """
     oplog: Oplog
     slot: int
     path_hash: bytes
-    logger: object
+    logger: Any
 
     @contextmanager
     def logged(self, op, timestamp):
         """
-        Log an operation, and its outcome with the end of the context.
+        Log an operation, and its outcome when the context ends.
 
         :param op: an Op
         :param timestamp: its X-Timestamp, a Timestamp
@@ -56,14 +57,14 @@ class LogContext:
         try:
             yield
         except BaseException:
-            # From before the link or from behind it, who knows.
+            # The error may come from before or after the link.
             intent.undecided()
             raise
         tpool.execute(intent.committed)
 
 
 class _Wrapper:
-    """Is in all other respects what it wraps."""
+    """Passes on every attribute that a subclass does not define."""
 
     def __init__(self, wrapped, log):
         self._wrapped = wrapped
@@ -74,7 +75,7 @@ class _Wrapper:
 
 
 class LoggedWriter(_Wrapper):
-    """A diskfile's writer."""
+    """A diskfile's writer that logs its put()."""
 
     def open(self):
         self._wrapped.open()
@@ -87,6 +88,8 @@ class LoggedWriter(_Wrapper):
 
 class LoggedDiskFile(_Wrapper):
     """
+    A diskfile that logs its writes.
+
     :param wrapped: a diskfile
     :param log: a LogContext
     """

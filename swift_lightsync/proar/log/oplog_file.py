@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The log of a partition: written, read, compacted. PROTOCOL.md, "The log".
-"""
+"""The log of a partition: written, read, compacted. PROTOCOL.md, "The log"."""
 
 import fcntl
 import logging
@@ -9,7 +7,7 @@ import os
 import time
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Optional
+from typing import List, Optional, Tuple
 
 from swift.common.concurrency import patcher
 from swift.common.utils import fsync_dir
@@ -47,8 +45,9 @@ _native_sleep = patcher.original('time').sleep
 
 def _is_idle(log):
     """
-    Whether the writers at work come to their ends; needs the flock, which
-    keeps new ones out.
+    Wait for the writers at work, and return whether they have all ended.
+
+    The caller has the flock, which keeps new ones out.
     """
     deadline = time.monotonic() + PATIENCE
     while log.has_locks():
@@ -65,24 +64,25 @@ class LogView:
 
     :param base: the eversion of its first record
     :param last_update: that of its last one; base - 1 if there is none
-    :param entries: those that were asked for, a list of Entry, in order
-    :param damaged: the eversions of those of them that cannot be read
-    :param mark: the Mark of its last record; None if there is none
+    :param entries: the entries asked for that can be read, in order
+    :param damaged: the eversions of the entries asked for that cannot be read
+    :param mark: of its last record; None if there is none
     """
     base: int
     last_update: int
-    entries: list
-    damaged: list
+    entries: List[Entry]
+    damaged: List[int]
     mark: Optional[Mark] = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
 class Exposure:
     """
-    What no other device holds.
+    The operations that no other device holds.
 
-    :param entries: how many operations
-    :param since: Unix time in seconds of the oldest of them, None without
+    :param entries: how many
+    :param since: Unix time in seconds of the oldest of them, None if there is
+        none
     """
     entries: int = 0
     since: Optional[float] = None
@@ -90,9 +90,11 @@ class Exposure:
 
 class Oplog:
     """
-    The log of one partition of a device. All methods block: native threads
-    are the place for them. Any number of threads and processes may call them
-    at the same time, of the same Oplog or of several of the same log.
+    The log of one partition of a device.
+
+    All methods block: call them in native threads. Any number of threads and
+    processes may call them at the same time, on one Oplog or on several of
+    the same log.
 
     :param path: of the log
     :param cursors_path: of the cursors of its peers
@@ -103,14 +105,17 @@ class Oplog:
         self.path = path
         self.cursors_path = cursors_path
         self.logger = logger
-        # Of a file: inode, base and an eversion behind which its end is. It
-        # was synced, or read from the start on: none before it is missing.
-        self._hint = None, None, 0
+        # A file's inode and base, and an eversion behind which its end is.
+        # That was synced, or read from the start on: none before it is
+        # missing.
+        self._hint: Tuple[Optional[int], Optional[int], int] = None, None, 0
 
     def append(self, op, slot, path_hash, timestamp, now):
         """
-        Make durable that an operation is about to be done. The log and its
-        directory are made if they are missing; the device is not.
+        Make durable that an operation is about to be done.
+
+        The log and its directory are made if they are missing; the device is
+        not.
 
         :param op: an Op
         :param slot: of the primary role that it is for, or NO_SLOT
@@ -118,8 +123,8 @@ class Oplog:
         :param timestamp: its X-Timestamp, a Timestamp
         :param now: Unix time in seconds
         :returns: an Intent that the caller has to end
-        :raises OSError: if that is not possible; ENOSPC or EDQUOT for want
-            of space
+        :raises OSError: if it cannot be logged; ENOSPC or EDQUOT if there is
+            no space
         """
         file = self._make()
         try:
@@ -144,13 +149,14 @@ class Oplog:
 
     def read(self, after=0, mark=None):
         """
-        See what the log holds now. To compare that with the cursors, read
-        the log first: its first writer after a power cut removes cursors
-        that are beyond its end.
+        Return a LogView of the log as it is now.
+
+        To compare it with the cursors, read the log first: its first writer
+        after a power cut removes cursors that are beyond its end.
 
         :param after: an eversion; the entries behind it are wanted
         :param mark: of an earlier LogView, if it has to be the same log
-        :returns: a LogView; one without entries if there is no log
+        :returns: a view without entries if there is no log
         :raises LostError: if it is not the same log
         :raises FormatError: if its header is damaged; the next append sets
             such a log aside
@@ -170,19 +176,16 @@ class Oplog:
             return view
 
     def in_progress(self, eversion):
-        """
-        :returns: whether the writer of an entry lives and has not ended it
-        """
+        """Return whether an entry's writer is still at work."""
         with self._opened() as log:
             return log is not None and eversion >= log.base and \
                 log.is_locked(eversion)
 
     def exposure(self):
         """
-        What the device alone holds, by the cursors of its peers. Cheap: it is
-        asked for before each write.
+        Return the Exposure: what the device holds alone, by its cursors.
 
-        :returns: an Exposure
+        It is cheap, since it is asked for before each write.
         """
         try:
             with self._opened() as log:
@@ -194,12 +197,12 @@ class Oplog:
 
     def compact(self, after, mark=None):
         """
-        Drop what all peers hold.
+        Drop the entries that all peers hold.
 
         :param after: the entries up to this eversion
         :param mark: as of :meth:`read`
-        :returns: False if a writer is at work that takes long, or if it is
-            not the same log
+        :returns: False if a writer is at work for long, or if it is not the
+            same log
         :raises OSError: if the log could not be replaced; it stays
         """
         try:
@@ -224,7 +227,8 @@ class Oplog:
     @contextmanager
     def _opened(self):
         """
-        :returns: (as a context) a LogFile, or None if there is no log
+        Open the log; the context yields a LogFile, or None without a log.
+
         :raises FormatError: if its header is damaged
         """
         try:
@@ -236,10 +240,7 @@ class Oplog:
             yield None if is_blank(file) else LogFile(file)
 
     def _make(self):
-        """
-        :returns: the open file of the log, which is made, or made anew, if
-            it must be; with the flock
-        """
+        """Return the open file of the log, made if need be, with the flock."""
         while True:
             try:
                 file = open_log(self.path, os.O_RDWR | os.O_CREAT)
@@ -271,11 +272,11 @@ class Oplog:
         return True
 
     def _base(self):
-        """:returns: the eversion with which a new log begins"""
+        """Return the eversion with which a new log begins."""
         return 1 + max(self._cursors().values(), default=0)
 
     def _last(self, log):
-        """:returns: the eversion of the last record; needs the flock"""
+        """Return the eversion of the last record; needs the flock."""
         known = self._known(log)
         last = log.last(known)
         if not known and last + 1 < self._base():

@@ -2,9 +2,9 @@
 """
 The ways in which a request can be run: stock verbs with few overrides.
 
-Each is Swift's controller. What it cannot decide it raises as Undecided, and
-the request is run in another way, verb and all: no byte of its body has been
-taken from the client. PROTOCOL.md, "Writes", "Reads".
+Each is a controller of Swift. If it cannot decide a request, it raises
+Undecided, and the whole request is run in another way: no byte of its body has
+been taken from the client. PROTOCOL.md, "Writes", "Reads".
 """
 
 from operator import itemgetter
@@ -30,9 +30,9 @@ TIMESTAMP = 'X-Backend-Timestamp'
 
 class Undecided(Exception):
     """
-    Those who were asked did not answer, or cannot know.
+    The devices that were asked did not answer, or cannot know.
 
-    :param answer: a Response to give if nobody knows better, or None
+    :param answer: a Response to give if no other way decides, or None
     """
 
     def __init__(self, answer=None):
@@ -42,8 +42,10 @@ class Undecided(Exception):
 
 class Read(ReplicatedObjectController):
     """
-    GET or HEAD. A 404 without a tombstone is undecided: who gives it has
-    never heard of the object, and may be new at its place in the ring.
+    GET or HEAD.
+
+    A 404 without a tombstone is undecided: the device that gives it has never
+    heard of the object, and may be new at its place in the ring.
     """
 
     def _answer_to(self, not_found):
@@ -90,8 +92,10 @@ class RoleRead(Read):
 
 class NewestRead(Read):
     """
-    Asks all who has the newest data and, of that, the newest metadata, which
-    Swift's X-Newest does not look for; and reads it there.
+    Asks all devices, and reads from the one with the newest version.
+
+    That is the newest data and, of that, the newest metadata, which Swift's
+    X-Newest does not look for.
 
     :param without: the node that does not answer, or None
     """
@@ -119,7 +123,7 @@ class NewestRead(Read):
 
 
 def _age(resp):
-    """:returns: timestamps of data and metadata; None if there are none"""
+    """Return timestamps of data and metadata; None if there are none."""
     if resp.status != HTTP_NOT_FOUND and not is_success(resp.status):
         return None
     latest = resp.getheader(TIMESTAMP)
@@ -131,9 +135,9 @@ class Write(ReplicatedObjectController):
     """
     PUT, POST or DELETE.
 
-    :param app: whose rings say where to
+    :param app: its rings tell the devices
     :param slot: of the object
-    :param failover: whether it does not go to the primary role alone
+    :param failover: whether others than the primary role take it
     """
 
     def __init__(self, app, slot, failover, **path):
@@ -155,7 +159,7 @@ class Write(ReplicatedObjectController):
         if resp.status_int != HTTP_NOT_FOUND:
             return resp
         if req.method == 'POST' and any(map(is_success, statuses)):
-            # Somebody has the object.
+            # A device has the object.
             return HTTPServiceUnavailable(request=req)
         raise Undecided(self._answer_to(req, resp))
 
@@ -170,10 +174,10 @@ class Write(ReplicatedObjectController):
 
 class RoleWrite(Write):
     """
-    Sends to all roles of the application's ring; all have to take it.
+    Sends to all roles of the application's ring; all have to take the write.
 
-    :param refuse_existing: a function of a conditional PUT that returns a
-        Response, or None if the object does not exist
+    :param refuse_existing: takes a conditional PUT, and returns a Response, or
+        None if the object does not exist
     """
 
     def __init__(self, app, slot, failover, refuse_existing, **path):
@@ -216,7 +220,7 @@ class RoleWrite(Write):
 
 class QuorumWrite(Write):
     """
-    Stock Swift's write, logged by all who take it.
+    Stock Swift's write, logged by all devices that take it.
 
     :param primary: the node of the primary role, which may be among them:
         its 404 holds
@@ -250,7 +254,7 @@ class QuorumWrite(Write):
 
     @staticmethod
     def _taken_before(req, status, reason, body, headers):
-        """A role that took the POST when it was first sent has it already."""
+        """Count a role's 409 to our own timestamp as taken before."""
         mine = HeaderKeyDict(headers).get(TIMESTAMP) == req.timestamp.internal
         if status == HTTP_CONFLICT and mine:
             return HTTP_ACCEPTED, 'Accepted', None, ()

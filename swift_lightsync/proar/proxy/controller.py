@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Primary-role writes and reads: in which ways a request is run, one after
-another, until one decides it. PROTOCOL.md.
+Primary-role writes and reads: a request is tried in one way after another.
+
+The first attempt that decides it answers. PROTOCOL.md.
 """
 
 from functools import cached_property
@@ -20,7 +21,7 @@ from swift_lightsync.proar.proxy.attempts import (
     RoleWrite,
     Undecided,
 )
-from swift_lightsync.proar.proxy.failover_marker import Marker
+from swift_lightsync.proar.proxy.failover_marker import FailoverMarker
 from swift_lightsync.proar.proxy.policy_options import OnPrimaryFailure
 from swift_lightsync.proar.proxy.role_nodes import RoleApplication, Roles
 
@@ -47,9 +48,10 @@ class PrimaryRoleController(ReplicatedObjectController):
                         self.account_name, self.container_name,
                         self.object_name)
 
-    def _marker(self, req):
-        return Marker(req.environ, self._policy, self._roles,
-                      self._options.failover_marker_seconds, self.logger)
+    def _failover_marker(self, req):
+        return FailoverMarker(
+            req.environ, self._policy, self._roles,
+            self._options.failover_marker_seconds, self.logger)
 
     def _attempt(self, cls, *args):
         attempt = cls(*args, **self._path)
@@ -60,7 +62,7 @@ class PrimaryRoleController(ReplicatedObjectController):
         """Ask the primary role, or all if it may have missed a write."""
         role = self._attempt(RoleRead, self.app, self._roles.nodes)
         if config_true_value(req.headers.get('X-Newest', 'f')) or \
-                self._marker(req).stands():
+                self._failover_marker(req).stands():
             attempts = self._attempt(NewestRead, self.app, None), role
         else:
             attempts = role, self._attempt(NewestRead, self.app,
@@ -102,10 +104,10 @@ class PrimaryRoleController(ReplicatedObjectController):
 
     def _at_roles(self, req, first):
         """
-        Write to as many roles as have to take it.
+        Write to as many roles as have to take the write.
 
-        :param first: 0 for the primary role, 1 for who takes its slot
-        :raises Undecided: if they do not
+        :param first: 0 for the primary role, 1 for the role that replaces it
+        :raises Undecided: if one of them does not take it
         """
         copies = self._options.min_sync_copies
         ring = self._roles.some(first, first + copies)
@@ -123,8 +125,10 @@ class PrimaryRoleController(ReplicatedObjectController):
 
     def _fail_over(self, req, answer):
         """
-        :param answer: what the primary role said: 404, of an object that it
-            has never heard of; None if it does not answer
+        Have a write taken by others than the primary role, or refuse it.
+
+        :param answer: of the primary role: 404, if it has never heard of the
+            object; None if it does not answer
         """
         if answer:
             return self._ask_all(req, answer)
@@ -134,7 +138,7 @@ class PrimaryRoleController(ReplicatedObjectController):
         if conditional or reaction is OnPrimaryFailure.FAIL:
             return self._unavailable(req)
         self.logger.increment('proar.failover.%s' % req.method)
-        self._marker(req).put()
+        self._failover_marker(req).put()
         try:
             return self._at_roles(req, 1) \
                 if reaction is OnPrimaryFailure.BACKUP \
@@ -143,7 +147,7 @@ class PrimaryRoleController(ReplicatedObjectController):
             return undecided.answer or self._unavailable(req)
 
     def _ask_all(self, req, answer):
-        """The others may have the object, if the primary role is new."""
+        """Ask all: if the primary role is new, others may have the object."""
         self.logger.increment('proar.asked_all.%s' % req.method)
         # Those that lag would take a POST to what has been deleted.
         if req.method == 'POST' and self._head(req) == HTTP_NOT_FOUND:
@@ -153,13 +157,14 @@ class PrimaryRoleController(ReplicatedObjectController):
         except Undecided:
             return answer
         if is_success(resp.status_int):
-            self._marker(req).put()
+            self._failover_marker(req).put()
         return resp
 
     def _refuse_existing(self, req):
         """
-        Decide ``If-None-Match: *`` as a HEAD does, which asks all if the
-        primary role has never heard of the object.
+        Answer ``If-None-Match: *`` of a PUT by a HEAD.
+
+        The HEAD asks all if the primary role has never heard of the object.
 
         :returns: a Response, or None if the object does not exist
         """
@@ -170,7 +175,7 @@ class PrimaryRoleController(ReplicatedObjectController):
             HTTPServiceUnavailable(request=req)
 
     def _head(self, req):
-        """:returns: the status of a HEAD of the object"""
+        """Return the status of a HEAD of the object."""
         head = make_pre_authed_request(
             req.environ, 'HEAD', req.path, swift_source='PROAR', headers={
                 'X-Backend-Storage-Policy-Index': self._policy.idx})

@@ -5,14 +5,22 @@ from dataclasses import dataclass, fields
 from enum import Enum
 
 from swift.common.storage_policy import POLICIES, REPL_POLICY
-from swift.common.utils import TRUE_VALUES
 
-from swift_lightsync.common.conf_options import OptionError, between, option
+from swift_lightsync.common.options import (
+    OptionError,
+    Options,
+    boolean,
+    choice,
+    integer,
+    option,
+    read_option,
+)
 
 SWITCH = 'primary_role_writes'
-FALSE_VALUES = ('false', '0', 'no', 'off', 'f', 'n')
 #: What moves requests to other devices than the primary role.
 AFFINITIES = ('read_affinity', 'write_affinity')
+#: memcache takes more seconds than these for a date.
+MONTH = 30 * 24 * 3600
 
 
 class OnPrimaryFailure(Enum):
@@ -22,23 +30,8 @@ class OnPrimaryFailure(Enum):
     FAIL = 'fail'
 
 
-def _boolean(value):
-    text = str(value).strip().lower()
-    if text not in TRUE_VALUES and text not in FALSE_VALUES:
-        raise ValueError('must be true or false')
-    return text in TRUE_VALUES
-
-
-def _on_primary_failure(value):
-    try:
-        return OnPrimaryFailure(value)
-    except ValueError:
-        raise ValueError('must be %s' % ', '.join(
-            each.value for each in OnPrimaryFailure))
-
-
 @dataclass(frozen=True)
-class PolicyOptions:
+class PolicyOptions(Options):
     """
     What a storage policy with primary-role writes does.
 
@@ -47,30 +40,16 @@ class PolicyOptions:
     :param failover_marker_seconds: how long reads ask all replicas after a
         write that the primary role did not take
     """
-    on_primary_failure: OnPrimaryFailure = OnPrimaryFailure.QUORUM
-    min_sync_copies: int = 1
-    failover_marker_seconds: int = 600
-
-    @classmethod
-    def from_conf(cls, conf):
-        """
-        :param conf: a dict of a section's options
-        :raises OptionError: if a value is not allowed
-        """
-        return cls(**{name: option(conf, name, DEFAULTS[name], parse)
-                      for name, parse in PARSERS.items()})
-
-
-#: memcache takes more seconds than these for a date.
-MONTH = 30 * 24 * 3600
-PARSERS = {'on_primary_failure': _on_primary_failure,
-           'min_sync_copies': between(1, 2),
-           'failover_marker_seconds': between(1, MONTH)}
-DEFAULTS = {each.name: each.default for each in fields(PolicyOptions)}
+    on_primary_failure: OnPrimaryFailure = option(
+        OnPrimaryFailure.QUORUM, choice(OnPrimaryFailure))
+    min_sync_copies: int = option(1, integer(1, 2))
+    failover_marker_seconds: int = option(600, integer(1, MONTH))
 
 
 def primary_role_policies(conf, overrides):
     """
+    Read the options of all storage policies with primary-role writes.
+
     :param conf: of the proxy-server, with its policy_config
     :param overrides: a function of a policy that returns Swift's
         ProxyOverrideOptions of it
@@ -79,7 +58,7 @@ def primary_role_policies(conf, overrides):
     :raises OptionError: if a value is not allowed, or not in this policy
     """
     source = conf.get('__file__', 'configuration')
-    for name in (SWITCH,) + tuple(PARSERS):
+    for name in (SWITCH, *(each.name for each in fields(PolicyOptions))):
         if name in conf:
             raise OptionError(
                 '%s: %s = %s: must stand in a section [proxy-server:policy:N]'
@@ -89,7 +68,7 @@ def primary_role_policies(conf, overrides):
         section = dict(section, __file__='%s: [proxy-server:policy:%s]' % (
             source, index))
         options = PolicyOptions.from_conf(section)
-        if option(section, SWITCH, 'false', _boolean):
+        if read_option(section, SWITCH, 'false', boolean):
             policy = POLICIES.get_by_index(index)
             _check_policy(section, policy, options, overrides(policy))
             found[policy] = options
@@ -99,8 +78,8 @@ def primary_role_policies(conf, overrides):
 def _check_policy(section, policy, options, override):
     def refuse(name, reason):
         raise OptionError('%s: %s = %s: %s' % (
-            section['__file__'], name, section.get(name, DEFAULTS.get(name)),
-            reason))
+            section['__file__'], name,
+            section.get(name, getattr(options, name, None)), reason))
 
     if policy.policy_type != REPL_POLICY:
         refuse(SWITCH, 'policy %s is of type %s, must be %s' % (

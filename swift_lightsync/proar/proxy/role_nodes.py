@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Where one object belongs, and Swift's view of it.
+The devices of one object, in the form in which Swift's controllers ask.
 
 Stock controllers ask their application for a ring, and the ring for nodes.
 Here they get an application that knows one object only, and a ring that has
-some of its roles only: so they do all that they do, with fewer devices.
+only some of the object's roles: so they work unchanged, with fewer devices.
 PROTOCOL.md, "The primary role hash ring".
 """
 
 from dataclasses import dataclass
+from typing import Any, Dict, List, Tuple
 
+from swift.common.ring import Ring
 from swift.common.utils import hash_path
 from swift.proxy.controllers.base import NodeIter
 
@@ -19,7 +21,7 @@ from swift_lightsync.proar.names import REFUSED_HEADER
 
 class RoleRing:
     """
-    An object's ring, of some of its roles.
+    A ring that has some roles of one object.
 
     :param ring: the Ring of its storage policy
     :param partition: of the object
@@ -54,21 +56,23 @@ class RoleRing:
 @dataclass(frozen=True)
 class Roles:
     """
-    Where an object belongs.
+    The devices of an object, in the order of their roles.
 
     :param ring: the Ring of its storage policy
     :param partition: its partition
     :param slot: its slot
     :param nodes: its devices, a tuple of node dicts; the primary role first
     """
-    ring: object
+    ring: Ring
     partition: int
     slot: int
-    nodes: tuple
+    nodes: Tuple[Dict[str, Any], ...]
 
     @classmethod
     def of(cls, ring, account, container, obj):
         """
+        Return the roles of an object.
+
         :param ring: a Ring
         :param account, container, obj: the object's name
         """
@@ -83,19 +87,22 @@ class Roles:
             for index, each in enumerate(role_ring.roles(ids, slot))))
 
     def some(self, first, end):
-        """:returns: a RoleRing of the roles from first to before end"""
+        """Return a RoleRing of the roles from first to before end."""
         return RoleRing(self.ring, self.partition, self.nodes[first:end])
 
 
 class RoleNodeIter(NodeIter):
     """
-    The primary role when it is iterated; the other devices when it is
-    iterated again, which is what Swift does to resume a body.
+    Yields the primary role, and the other devices when iterated again.
+
+    Swift iterates again to resume a body.
     """
 
+    primary_nodes: List[Dict[str, Any]]
+
     def _node_gen(self):
-        nodes, self.primary_nodes = \
-            self.primary_nodes or self.handoff_iter, []
+        nodes = self.primary_nodes or self.handoff_iter
+        self.primary_nodes = []
         for node in nodes:
             if not self.app.error_limited(node):
                 yield node
@@ -126,7 +133,7 @@ class RoleApplication:
         return self._ring
 
     def sort_nodes(self, nodes, policy=None):
-        """Roles have an order: headers are made for each."""
+        """Return the nodes as they are: headers are made for each role."""
         return nodes
 
     def check_response(self, node, server_type, response, *args, **kwargs):
@@ -137,8 +144,9 @@ class RoleApplication:
 
     def error_occurred(self, node, msg):
         """
-        Called for a 5xx instead of 100 Continue, whose headers Swift's Putter
-        does not pass on: it may be a refusal. A write that is then failed
-        over counts the error, if it is one.
+        Log a 5xx that came instead of 100 Continue.
+
+        Swift's Putter does not pass on its headers: it may be a refusal. If
+        it is an error, the write that is then failed over counts it.
         """
         self.logger.warning('%s %s/%s', msg, node['ip'], node['device'])

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Finding the partitions whose roots differ between two devices.
+Finds the partitions whose roots differ between two devices.
 
-One root over all of them settles the stable case; where it differs, slices of
-the set and then single partitions narrow it down. PROTOCOL.md, "A comparison".
+One root over all partitions settles the stable case. Where it differs,
+slices of the set and then single partitions narrow the difference down.
+PROTOCOL.md, "A comparison".
 """
 
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isqrt
 
@@ -18,35 +20,40 @@ SMALL = 16
 @dataclass(frozen=True)
 class Ask:
     """
-    Send the roots of the slices of a set; to be answered with the indices of
-    those that differ.
+    Asks the peer which slices of a set differ from its own.
 
-    :param partitions: a PartitionSet
+    Whoever runs the comparison sends back the indices of those slices.
+
+    :param partitions: the set
     :param roots: the root of each slice, 32 hex digits
     """
     partitions: PartitionSet
-    roots: tuple
+    roots: tuple[str, ...]
 
 
-def slice_roots(partitions, count, roots):
+def slice_roots(partitions: PartitionSet, count: int,
+                roots: Mapping[int, str]) -> tuple[str, ...]:
     """
-    :param partitions: a PartitionSet
-    :param count: into how many slices it is cut, at most
-    :param roots: a dict, partition number to root
-    :returns: a tuple of the slices' roots
+    Return the roots of the slices of a set.
+
+    :param partitions: the set
+    :param count: into how many slices to cut it, at most
+    :param roots: the root of each partition, by its number
+    :returns: the slices' roots, 32 hex digits each
     """
     return tuple(root_of(part, roots) for part in partitions.slices(count))
 
 
-def differing_slices(partitions, theirs, ours):
+def differing_slices(partitions: PartitionSet, theirs: Sequence[str],
+                     ours: Mapping[int, str]) -> list[int]:
     """
-    The answer to an Ask.
+    Return the answer to an :class:`Ask`.
 
-    :param partitions: a PartitionSet
+    :param partitions: the set
     :param theirs: the roots of its slices, as asked
-    :param ours: a dict, partition number to root; a partition that is not in
-        it counts as differing
-    :returns: the indices of the slices that differ
+    :param ours: the root of each partition here, by its number; a partition
+        that is missing counts as differing
+    :returns: the indices of the slices that differ, ascending
     """
     return [index for index, (part, root)
             in enumerate(zip(partitions.slices(len(theirs)), theirs))
@@ -54,11 +61,14 @@ def differing_slices(partitions, theirs, ours):
             or root_of(part, ours) != root]
 
 
-def compare(roots):
+def compare(roots: Mapping[int, str]
+            ) -> Generator[Ask, Sequence[int], set[int]]:
     """
-    :param roots: a dict, partition number to root (32 hex digits)
-    :returns: a generator of :class:`Ask` that returns the set of partitions
-        that differ
+    Narrow down which partitions differ, with few questions.
+
+    :param roots: the root of each partition, 32 hex digits, by its number
+    :returns: a generator that yields an :class:`Ask`, is sent the indices of
+        the slices that differ, and returns the partitions that differ
     """
     suspects = PartitionSet(roots)
     for count in _stages(len(suspects)):
@@ -72,8 +82,8 @@ def compare(roots):
     return set(suspects)
 
 
-def _stages(partitions):
-    """Numbers of slices, one after the other; 0: as many as partitions."""
+def _stages(partitions: int) -> tuple[int, ...]:
+    """Return the number of slices of each stage; 0: one each partition."""
     if partitions <= SMALL:
         return (0,)
     return (1, isqrt(partitions), 0)

@@ -1,29 +1,39 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Failed Neighbour Handling: who is to be left alone, and until when.
+Failed Neighbour Handling: which nodes and devices to skip, and until when.
 
-LightSync §5.4.1, Table 2, Fig. 22. Rows are keyed by whatever failed to
-answer: PROTOCOL.md, "Failed neighbours", says what is charged to which key.
+LightSync §5.4.1, Table 2, Fig. 22. A row belongs to the node or the device
+that failed to answer: PROTOCOL.md, "Failed neighbours", says which of them an
+exception is charged to.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Optional, TypeVar
+
+from swift_lightsync.common.address import PlaceTuple as Key
 
 #: Exceptions after which a key counts as failed (the paper's ESL).
 ERROR_SUPPRESSION_LIMIT = 10
-#: Seconds for which it is then left alone (the paper's ESI).
+#: Seconds for which it is then skipped (the paper's ESI).
 ERROR_SUPPRESSION_INTERVAL = 60.0
 #: Seconds for which a report of who cannot reach whom holds. It stops nothing,
 #: and has to last from one pass to the next.
 REPORT_INTERVAL = 3600.0
-#: Most rows of a table; who meets more failures than that forgets the oldest.
+#: Most rows of a table; beyond that the oldest are forgotten.
 MAX_ROWS = 4096
-#: Most hints, and reports: others make us keep them.
+#: Most hints, and most reports: other nodes make us keep them.
 MAX_HINTS = 256
+
+_Value = TypeVar('_Value')
+_Entry = TypeVar('_Entry')
 
 
 @dataclass(frozen=True)
 class Row:
     """
+    What is remembered of the failures of one key.
+
     :param n_exception: exceptions since the last contact, or since the last
         suppression ended
     :param t_exception: the time of the last one, seconds
@@ -39,59 +49,61 @@ NO_EXCEPTION = Row(0, float('-inf'))
 
 class FailureTable:
     """
-    The exceptions that one node has met with the others, and who of them has
-    come back. Keys are tuples.
+    The exceptions that one node has met with the others, and which of those
+    have come back.
+
+    All times are seconds of one clock, which the caller reads.
 
     :param limit: the number of exceptions at which a key has failed
     :param interval: how long it is then suppressed, and how long anything is
         remembered at all, in seconds
     """
 
-    def __init__(self, limit=ERROR_SUPPRESSION_LIMIT,
-                 interval=ERROR_SUPPRESSION_INTERVAL):
+    def __init__(self, limit: int = ERROR_SUPPRESSION_LIMIT,
+                 interval: float = ERROR_SUPPRESSION_INTERVAL) -> None:
         self.limit = limit
         self.interval = interval
-        #: key -> Row
-        self.rows = {}
-        #: key -> when there was a sign that it may be about to fail
-        self.hints = {}
-        #: key -> when it came back
-        self.rejoined = {}
-        #: (reporter, key) -> when the reporter said that the key has failed
-        self.reports = {}
+        self.rows: dict[Key, Row] = {}
+        #: When there was a sign that a key may be about to fail.
+        self.hints: dict[Key, float] = {}
+        #: When a key came back.
+        self.rejoined: dict[Key, float] = {}
+        #: When a reporter, the first key, said that the second has failed.
+        self.reports: dict[tuple[Key, Key], float] = {}
 
-    def copy(self):
-        """:returns: a table of its own, with the same in it"""
+    def copy(self) -> 'FailureTable':
+        """Return a separate table with the same content."""
         copied = FailureTable(self.limit, self.interval)
         copied.rows, copied.hints = dict(self.rows), dict(self.hints)
         copied.rejoined = dict(self.rejoined)
         copied.reports = dict(self.reports)
         return copied
 
-    def _is_past(self, then, now, interval=None):
-        # A time far ahead is that of a clock that was wrong.
+    def _is_past(self, then: float, now: float,
+                 interval: Optional[float] = None) -> bool:
+        # A time far ahead was taken from a clock that was wrong.
         return abs(now - then) >= (interval or self.interval)
 
-    def row(self, key, now):
-        """The row of a key: without exceptions once ESI has passed."""
+    def row(self, key: Key, now: float) -> Row:
+        """Return the row of a key: without exceptions once ESI has passed."""
         row = self.rows.get(key, NO_EXCEPTION)
         return NO_EXCEPTION if self._is_past(row.t_exception, now) else row
 
-    def has_failed(self, key, now):
-        """Whether the key is to be skipped at this time."""
+    def has_failed(self, key: Key, now: float) -> bool:
+        """Return whether to skip a key at this time."""
         return (key in self.rows
                 and self.row(key, now).n_exception >= self.limit)
 
-    def refusing(self, now):
-        """Those that have failed, but never let anybody wait."""
+    def refusing(self, now: float) -> set[Key]:
+        """Return the keys that have failed by refusals only."""
         return {key for key, row in self.rows.items()
                 if not row.waited and self.has_failed(key, now)}
 
-    def is_hinted(self, key, now):
-        """Whether the key fails by the next time-out."""
+    def is_hinted(self, key: Key, now: float) -> bool:
+        """Return whether the next time-out makes a key fail."""
         return key in self.hints and not self._is_past(self.hints[key], now)
 
-    def record(self, key, now, weight=1):
+    def record(self, key: Key, now: float, weight: int = 1) -> bool:
         """
         Note an exception.
 
@@ -99,7 +111,7 @@ class FailureTable:
         :param now: the time, seconds
         :param weight: how many exceptions this one counts for: 1 if it cost
             nothing, as a refusal; more for a time-out
-        :returns: True if the key has failed by this exception
+        :returns: True if this exception makes the key fail
         """
         self.forget(now)
         row, waited = self.row(key, now), weight > 1
@@ -109,11 +121,12 @@ class FailureTable:
         self.rows[key] = Row(count, now, row.waited or waited)
         return row.n_exception < self.limit <= count
 
-    def contact(self, key, now):
+    def contact(self, key: Key, now: float) -> bool:
         """
-        Note that the key answered. If it had failed, it is rejoining. If it
-        let us wait before, the next time-out decides: who answers one
-        message in two must not cost a time-out for each.
+        Note that a key answered; if it had failed, it is rejoining.
+
+        If it timed out before, the next time-out makes it fail: a neighbour
+        that answers one message in two must not cost a time-out for each.
 
         :returns: True if the key was in the table
         """
@@ -125,12 +138,12 @@ class FailureTable:
             self.rejoined[key] = now
         return row is not None
 
-    def hint(self, key, now):
+    def hint(self, key: Key, now: float) -> None:
         """
-        Note a sign that a key may have failed, or that one that failed has
-        come back: the next time-out decides. Whoever forges hints stops
-        nothing. One that let us wait again since it came back is not
-        believed.
+        Note a sign that a key may have failed, or, if it had, that it is back.
+
+        The next time-out then decides, so a forged hint stops nothing. A key
+        that timed out again after it came back is not believed a second time.
         """
         self.forget(now)
         if self.has_failed(key, now):
@@ -140,33 +153,35 @@ class FailureTable:
             del self.rows[key]
         self.hints[key] = now
 
-    def report(self, reporter, key, now):
+    def report(self, reporter: Key, key: Key, now: float) -> None:
         """Note that a reporter says that it cannot reach a key (§5.4.2)."""
         self.reports[reporter, key] = now
         if not self.has_failed(key, now):
             self.hint(key, now)
 
-    def is_news(self, reporter, key, now):
-        """Whether a report would change more than a time."""
+    def is_news(self, reporter: Key, key: Key, now: float) -> bool:
+        """Return whether a report would change more than a time."""
         age = abs(now - self.reports.get((reporter, key), float('-inf')))
         return age >= self.interval / 2
 
-    def is_reported(self, reporter, key, now):
-        """Whether a reporter cannot reach a key, by what it said."""
+    def is_reported(self, reporter: Key, key: Key, now: float) -> bool:
+        """Return whether a reporter has said that it cannot reach a key."""
         then = self.reports.get((reporter, key))
         return then is not None and not self._is_past(
             then, now, REPORT_INTERVAL)
 
-    def forget(self, now):
-        """Drop what is past, and the oldest of what is too much."""
+    def forget(self, now: float) -> None:
+        """Drop what is past and, of what exceeds the limits, the oldest."""
         self.rows = self._recent(
             self.rows, now, MAX_ROWS, lambda row: row.t_exception)
-        self.rejoined = self._recent(self.rejoined, now, MAX_ROWS)
-        self.hints = self._recent(self.hints, now, MAX_HINTS)
-        self.reports = self._recent(self.reports, now, MAX_HINTS,
-                                    interval=REPORT_INTERVAL)
+        self.rejoined = self._recent(self.rejoined, now, MAX_ROWS, float)
+        self.hints = self._recent(self.hints, now, MAX_HINTS, float)
+        self.reports = self._recent(self.reports, now, MAX_HINTS, float,
+                                    REPORT_INTERVAL)
 
-    def _recent(self, entries, now, most, when=float, interval=None):
+    def _recent(self, entries: dict[_Entry, _Value], now: float, most: int,
+                when: Callable[[_Value], float],
+                interval: Optional[float] = None) -> dict[_Entry, _Value]:
         kept = [(key, value) for key, value in entries.items()
                 if not self._is_past(when(value), now, interval)]
         if len(kept) >= most:

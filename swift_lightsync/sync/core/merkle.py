@@ -5,19 +5,20 @@ Hashing of Hashes: one root for all suffix hashes of a partition.
 LightSync §5.2, Figs. 19-20. PROTOCOL.md, "The root", has the bytes.
 """
 
+from collections.abc import Mapping
 from hashlib import md5
 
 EMPTY, LEAF, NODE = b'\x00', b'\x01', b'\x02'
 
 
-def _hash(kind, *parts):
+def _hash(kind: bytes, *parts: bytes) -> bytes:
     digest = md5(kind, usedforsecurity=False)
     for part in parts:
         digest.update(part)
     return digest.digest()
 
 
-def root(suffix_hashes):
+def root(suffix_hashes: Mapping[str, str]) -> str:
     """
     Aggregate the suffix hashes of a partition into the root of their tree.
 
@@ -26,8 +27,8 @@ def root(suffix_hashes):
     the same hashes; a suffix that is missing, or whose hash moved to another
     suffix, changes it.
 
-    :param suffix_hashes: a dict, suffix (3 hex digits) to hash (a string);
-        without the ``valid`` and ``updated`` keys of hashes.pkl
+    :param suffix_hashes: the hash of each suffix (3 hex digits), without the
+        ``valid`` and ``updated`` keys of hashes.pkl
     :returns: the root, 32 hex digits
     """
     level = [_hash(LEAF, suffix.encode('ascii'), digest.encode('ascii'))

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The partitions that two devices share, as one thing that can be named.
+The partitions that two devices share, as one set with a name of 16 bytes.
 
 PROTOCOL.md, "Sets of partitions", has the bytes.
 """
 
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from hashlib import md5
 from itertools import accumulate
@@ -15,26 +16,26 @@ from swift_lightsync.sync.core import merkle
 MAX_PARTITIONS = 1 << 18
 #: Bits of a partition number.
 MAX_BITS = 32
-#: Most bytes of one.
+#: Most bytes of an encoded partition number.
 LONGEST = 5
 
 
 class PartitionSetError(ValueError):
-    """Bytes that are no set of partitions, with the reason."""
+    """Bytes that encode no set of partitions, with the reason."""
 
 
-class PartitionSet(tuple):
+class PartitionSet(tuple[int, ...]):
     """
     Partition numbers, ascending, each once.
 
-    :param partitions: an iterable of them in any order, each once
+    :param partitions: the numbers in any order, each once
     """
 
-    def __new__(cls, partitions):
+    def __new__(cls, partitions: Iterable[int]) -> 'PartitionSet':
         return super().__new__(cls, sorted(partitions))
 
     @cached_property
-    def encoded(self):
+    def encoded(self) -> bytes:
         """The bytes of the set."""
         data = bytearray()
         previous = -1
@@ -48,17 +49,19 @@ class PartitionSet(tuple):
         return bytes(data)
 
     @cached_property
-    def digest(self):
+    def digest(self) -> bytes:
         """The name of the set, 16 bytes."""
         return md5(self.encoded, usedforsecurity=False).digest()
 
     @classmethod
-    def decode(cls, data, count):
+    def decode(cls, data: bytes, count: int) -> 'PartitionSet':
         """
-        :param data: the bytes of a set
-        :param count: how many partitions it is said to have
+        Decode the bytes of a set.
+
+        :param data: the bytes
+        :param count: how many partitions they are said to encode
         :returns: the set
-        :raises PartitionSetError: if the bytes are no such set
+        :raises PartitionSetError: if they encode no set of that size
         """
         if count > MAX_PARTITIONS:
             raise PartitionSetError('%d partitions, at most %d'
@@ -79,29 +82,39 @@ class PartitionSet(tuple):
             raise PartitionSetError('not the shortest form')
         return decoded
 
-    def slices(self, count):
+    def slices(self, count: int) -> list[tuple[int, ...]]:
         """
-        Cut the set into runs of one length, but for the last.
+        Cut the set into runs of equal length; the last may be shorter.
 
         :param count: how many there are to be, at most
-        :returns: a list of tuples of partitions
+        :returns: the partitions of each slice
         """
         length = slice_length(len(self), count)
         return [self[start:start + length]
                 for start in range(0, len(self), length)]
 
 
-def slice_length(partitions, count):
-    """The length of each of ``count`` slices of so many partitions."""
+def slice_length(partitions: int, count: int) -> int:
+    """
+    Return the length of all slices but the last.
+
+    :param partitions: how many partitions the set has
+    :param count: how many slices it is cut into, at most
+    """
     return -(-partitions // max(count, 1)) or 1
 
 
-def slices_of(partitions, count):
-    """How many slices there are when asked for ``count`` of them."""
+def slices_of(partitions: int, count: int) -> int:
+    """
+    Return how many slices a set is really cut into.
+
+    :param partitions: how many partitions it has
+    :param count: how many slices were asked for
+    """
     return -(-partitions // slice_length(partitions, count))
 
 
-def _gaps(data):
+def _gaps(data: bytes) -> list[int]:
     gaps, gap, shift = [], 0, 0
     for byte in data:
         gap |= (byte & 0x7f) << shift
@@ -118,12 +131,12 @@ def _gaps(data):
     return gaps
 
 
-def root_of(partitions, roots):
+def root_of(partitions: Iterable[int], roots: Mapping[int, str]) -> str:
     """
-    Aggregate the roots of partitions into one, as suffixes into theirs.
+    Aggregate the roots of partitions, as a root aggregates suffix hashes.
 
     :param partitions: partition numbers
-    :param roots: a dict, partition number to root (32 hex digits)
+    :param roots: the root of each partition, 32 hex digits, by its number
     :returns: the root of the roots, 32 hex digits
     """
     return merkle.root({'%08x' % partition: roots[partition]

@@ -6,18 +6,26 @@ LightSync §5.3, Fig. 21. Every node derives the same ring from the object
 ring alone, so there is nothing to agree upon.
 """
 
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeVar
+
 MASK = (1 << 64) - 1
 
+#: A device as an object ring describes it: a dict with ``id``, ``region``...
+RingDevice = Mapping[str, Any]
+_Device = TypeVar('_Device', bound=RingDevice)
 
-def _mix(partition, device_id):
-    """A number that looks random, and is the same everywhere."""
+
+def _mix(partition: int, device_id: int) -> int:
+    """Return a number that looks random, and is the same everywhere."""
     mixed = (partition * 0x9e3779b97f4a7c15
              + device_id * 0xbf58476d1ce4e5b9) & MASK
     mixed = (mixed ^ mixed >> 30) * 0x94d049bb133111eb & MASK
     return mixed ^ mixed >> 31
 
 
-def replica_ring(part_nodes, partition):
+def replica_ring(part_nodes: Iterable[_Device],
+                 partition: int) -> list[_Device]:
     """
     Put the devices that hold a partition into the order of its replica ring.
 
@@ -27,18 +35,18 @@ def replica_ring(part_nodes, partition):
     work when it has to be brought up to date. (The order of the object ring's
     rows would not do: on few devices it is the same for all partitions.)
 
-    :param part_nodes: the devices, dicts with ``id`` and ``region``, in any
-        order
+    :param part_nodes: the devices, in any order
     :param partition: the partition's number
-    :returns: a list of the same devices
+    :returns: the same devices
     """
     return sorted(part_nodes, key=lambda node: (
         node['region'], _mix(partition, node['id'])))
 
 
-def clockwise(part_nodes, partition, device_id):
+def clockwise(part_nodes: Iterable[_Device], partition: int,
+              device_id: int) -> list[_Device]:
     """
-    The other devices of a replica ring, nearest clockwise neighbour first.
+    Return the other devices of a replica ring, nearest neighbour first.
 
     A device whose clockwise neighbour failed takes the next one: the ring
     closes over the failed (§5.4.2, Fig. 23).
@@ -46,7 +54,7 @@ def clockwise(part_nodes, partition, device_id):
     :param part_nodes: as for :func:`replica_ring`
     :param partition: the partition's number
     :param device_id: the ``id`` of the device that looks round
-    :returns: a list of devices, r - 1 of them
+    :returns: the devices, r - 1 of them
     :raises ValueError: if the device does not hold the partition
     """
     ring = replica_ring(part_nodes, partition)

@@ -3,17 +3,21 @@
 One sync round of one partition, as one of its devices plays it.
 
 LightSync §5.3, Algorithm 1, with the closed ring of §5.4.2. The round is a
-generator of actions; whoever runs it performs each one, and sends back what
-came of it. It neither waits nor talks, so the daemon, the tests and a
-simulator can run the same rounds.
+generator of actions; whoever runs it performs each one, and sends back the
+outcome. It neither waits nor talks, so the daemon, the tests and a simulator
+can run the same rounds.
 """
 
+from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any, Union
+
+from swift_lightsync.sync.core.replica_ring import RingDevice
 
 
 class Answer(Enum):
-    """What came of a sync message; the value is its name in metrics."""
+    """The outcome of a sync message; the value is its name in metrics."""
     MATCH = 'match'
     DIFFER = 'differ'
     #: The peer does not know the verb: stock Swift.
@@ -28,19 +32,30 @@ class Answer(Enum):
 
 @dataclass(frozen=True)
 class Check:
-    """Send our root to the device; to be answered with an Answer."""
+    """
+    Sends our root to a device.
+
+    Its outcome is an :class:`Answer`.
+    """
     __slots__ = ('device',)
-    device: dict
+    device: RingDevice
 
 
 @dataclass(frozen=True)
 class Exchange:
     """
-    Compare suffix by suffix with each of the devices and push what it lacks;
-    to be answered with True if all went well.
+    Compares suffix by suffix with each of the devices, and pushes what it
+    lacks.
+
+    Its outcome is True if all went well.
     """
     __slots__ = ('devices',)
-    devices: tuple
+    devices: tuple[RingDevice, ...]
+
+
+#: What a round wants done. What is sent back is an Answer or a bool.
+Action = Union[Check, Exchange]
+Round = Generator[Action, Any, None]
 
 
 class Next(Enum):
@@ -63,29 +78,34 @@ NEXT = {
 }
 
 
-def _nobody(*devices):
+def _nobody(*devices: RingDevice) -> bool:
     return False
 
 
-def sync_round(clockwise, has_failed, is_cut=_nobody, hand_offs=()):
+def sync_round(clockwise: Iterable[RingDevice],
+               has_failed: Callable[[RingDevice], bool],
+               is_cut: Callable[[RingDevice, RingDevice], bool] = _nobody,
+               hand_offs: Iterable[RingDevice] = ()) -> Round:
     """
     Go round the replica ring until a neighbour holds what we hold.
 
-    Mostly that takes one sync message, to the clockwise neighbour. A device
-    that cannot be reached, or cannot take what we push, is passed over, so
-    that what we hold travels on by the next one. For one that is not mounted
-    a hand-off has to hold it as well; who meets one goes all the way round,
-    so that all of them are counted. Where a neighbour does not pass on what it
-    holds to the device after it, we see to that one in its place.
+    1. Mostly that takes one sync message, to the clockwise neighbour.
+    2. A device that cannot be reached, or cannot take what we push, is passed
+       over, so that what we hold travels on by the next one.
+    3. For a device that is not mounted, a hand-off has to hold what we hold
+       as well. A round that meets such a device goes all the way round, so
+       that all of them are counted.
+    4. Where a neighbour does not pass on what it holds to the device after
+       it, this round continues with that device.
 
     :param clockwise: the other devices of the ring, as from
         ``replica_ring.clockwise``
-    :param has_failed: a function of a device: is it to be skipped?
-    :param is_cut: a function of two devices: does what the first holds not
-        get to the second by it?
-    :param hand_offs: an iterable of the devices that stand in for devices
-        that are not mounted, in order
-    :returns: a generator of :class:`Check` and :class:`Exchange`
+    :param has_failed: returns whether to skip a device
+    :param is_cut: returns whether what the first device holds does not reach
+        the second through the first
+    :param hand_offs: the devices that stand in for devices that are not
+        mounted, in order
+    :returns: a generator of actions, which is sent their outcomes
     """
     to_replace = 0
     agreed = None
@@ -100,22 +120,23 @@ def sync_round(clockwise, has_failed, is_cut=_nobody, hand_offs=()):
         elif following is Next.DONE or (
                 following is Next.EXCHANGE and (yield Exchange((device,)))):
             agreed = device
-    hand_offs = iter(hand_offs if to_replace else ())
+    stand_ins = iter(hand_offs if to_replace else ())
     while to_replace:
-        device = next(hand_offs, None)
-        if device is None:
+        stand_in = next(stand_ins, None)
+        if stand_in is None:
             return
-        if has_failed(device):
+        if has_failed(stand_in):
             continue
-        following = NEXT[(yield Check(device))]
+        following = NEXT[(yield Check(stand_in))]
         if following is Next.DONE or (
-                following is Next.EXCHANGE and (yield Exchange((device,)))):
+                following is Next.EXCHANGE and (yield Exchange((stand_in,)))):
             to_replace -= 1
 
 
-def full_exchange_due(partition, last, now, interval):
+def full_exchange_due(partition: int, last: float, now: float,
+                      interval: float) -> bool:
     """
-    Whether a partition's turn for an exchange with all replicas has come.
+    Return whether it is a partition's turn to be exchanged with all replicas.
 
     Time is cut into intervals, at a different phase for each partition; its
     turn has come as soon as the last exchange is not of this interval. So no

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The bytes of the messages by which partitions that differ are exchanged.
+The bytes of the messages that an exchange of partitions begins and ends with.
 
 PROTOCOL.md, "An exchange", is the format; nothing else encodes it.
 """
 
 import re
 import struct
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
 
 from swift_lightsync.sync.wire.sync_message import (
     NUMBER,
@@ -30,8 +32,9 @@ IS_HASH = re.compile('[0-9a-f]{32}').fullmatch
 IS_SUFFIX = re.compile('[0-9a-f]{3}').fullmatch
 
 
-def _encode(kind, entries):
-    """:param entries: a list of (partition, [bytes of each suffix])"""
+def _encode(kind: int,
+            entries: Sequence[tuple[int, Sequence[bytes]]]) -> bytes:
+    """Return a message of partitions with the bytes of their suffixes."""
     parts = [COUNT.pack(len(entries))]
     for partition, suffixes in entries:
         parts.append(PARTITION.pack(partition, len(suffixes)))
@@ -39,14 +42,20 @@ def _encode(kind, entries):
     return pack(kind, *parts)
 
 
-def _decode(kind, entry, data):
-    """:returns: a list of (partition, [fields of each suffix, first its
-        number])"""
+def _decode(kind: int, entry: struct.Struct, data: bytes
+            ) -> list[tuple[int, list[tuple[Any, ...]]]]:
+    """
+    Take a message apart.
+
+    :param entry: the fields of a suffix, of which the first is its number
+    :returns: each partition with the fields of its suffixes
+    """
     (count,), rest = unpack(kind, COUNT, data)
     if count > MAX_PARTITIONS:
         raise SyncMessageError('%d partitions, at most %d'
                                % (count, MAX_PARTITIONS))
-    entries, at = [], 0
+    entries: list[tuple[int, list[tuple[Any, ...]]]] = []
+    at = 0
     try:
         for _ in range(count):
             partition, suffixes = PARTITION.unpack_from(rest, at)
@@ -66,30 +75,39 @@ def _decode(kind, entry, data):
     return entries
 
 
-def require_ascent(what, numbers):
-    """:raises SyncMessageError: if numbers do not ascend"""
+def require_ascent(what: str, numbers: Sequence[int]) -> None:
+    """
+    Check that numbers ascend, so that each is there once.
+
+    :param what: what the error calls them
+    :param numbers: the numbers, in the order of the message
+    :raises SyncMessageError: if they do not ascend
+    """
     if any(a >= b for a, b in zip(numbers, numbers[1:])):
         raise SyncMessageError('%s do not ascend' % what)
 
 
-def _suffix(number):
+def _suffix(number: int) -> str:
     if number > 0xfff:
         raise SyncMessageError('suffix is %d, at most %d' % (number, 0xfff))
     return '%03x' % number
 
 
-def encode_suffixes(partitions):
+def encode_suffixes(partitions: Collection[int]) -> bytes:
     """
-    :param partitions: numbers of those whose suffix hashes are wanted
-    :returns: the bytes of the message
+    Return the message that asks for the suffix hashes of partitions.
+
+    :param partitions: their numbers
     """
     return pack(SUFFIXES, COUNT.pack(len(partitions)),
                 *map(NUMBER.pack, sorted(partitions)))
 
 
-def decode_suffixes(data):
+def decode_suffixes(data: bytes) -> list[int]:
     """
-    :returns: a list of partition numbers
+    Return the numbers of the partitions whose suffix hashes are asked for.
+
+    :param data: the bytes of the message
     :raises SyncMessageError: if the bytes are no such message
     """
     (count,), rest = unpack(SUFFIXES, COUNT, data)
@@ -101,14 +119,17 @@ def decode_suffixes(data):
     return partitions
 
 
-def encode_suffix_hashes(hashes):
+def encode_suffix_hashes(hashes: Mapping[int, Mapping[str, object]]
+                         ) -> bytes:
     """
-    :param hashes: a dict, partition number to a dict, suffix to hash; a
-        partition with a hash that is none is left out
-    :returns: the bytes of the message
+    Return the message that tells the suffix hashes of partitions.
+
+    :param hashes: the hash of each suffix of each partition; a partition in
+        which a suffix could not be hashed (None, say) is left out
     """
     return _encode(SUFFIX_HASHES, [
-        (partition, [SUFFIX_HASH.pack(int(suffix, 16), bytes.fromhex(digest))
+        (partition, [SUFFIX_HASH.pack(int(suffix, 16),
+                                      bytes.fromhex(str(digest)))
                      for suffix, digest in sorted(of_partition.items())])
         for partition, of_partition in sorted(hashes.items())
         if all(isinstance(digest, str) and IS_HASH(digest)
@@ -116,10 +137,14 @@ def encode_suffix_hashes(hashes):
                for suffix, digest in of_partition.items())])
 
 
-def decode_suffix_hashes(data, asked):
+def decode_suffix_hashes(data: bytes, asked: Iterable[int]
+                         ) -> dict[int, dict[str, str]]:
     """
+    Return the suffix hashes that a message tells.
+
+    :param data: the bytes of the message
     :param asked: the partitions that were asked for
-    :returns: a dict, partition number to a dict, suffix to hash
+    :returns: the hash of each suffix of each partition
     :raises SyncMessageError: if the bytes are no answer to that
     """
     entries = _decode(SUFFIX_HASHES, SUFFIX_HASH, data)
@@ -132,10 +157,11 @@ def decode_suffix_hashes(data, asked):
             for partition, suffixes in entries}
 
 
-def encode_rehash(suffixes):
+def encode_rehash(suffixes: Mapping[int, Iterable[str]]) -> bytes:
     """
-    :param suffixes: a dict, partition number to a list of suffixes
-    :returns: the bytes of the message
+    Return the message that has suffixes hashed anew.
+
+    :param suffixes: the suffixes of each partition
     """
     return _encode(REHASH, [
         (partition, [SUFFIX.pack(int(suffix, 16))
@@ -143,9 +169,11 @@ def encode_rehash(suffixes):
         for partition, of_partition in sorted(suffixes.items())])
 
 
-def decode_rehash(data):
+def decode_rehash(data: bytes) -> dict[int, list[str]]:
     """
-    :returns: a dict, partition number to a list of suffixes
+    Return the suffixes of each partition that are to be hashed anew.
+
+    :param data: the bytes of the message
     :raises SyncMessageError: if the bytes are no such message
     """
     if len(data) > MAX_REHASH_BYTES:

@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The sets of partitions that peers have sent, to be named by their digest.
-"""
+"""The sets of partitions that peers have sent and now name by digest."""
 
 from collections import OrderedDict
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, Optional
 
 from swift_lightsync.sync.core.partition_set import PartitionSet
-from swift_lightsync.sync.wire.sync_message import DIGEST_BYTES
+from swift_lightsync.sync.wire.sync_message import DIGEST_BYTES, Roots
 
 #: Bytes of all sets together; a partition mostly takes one.
 CAPACITY = 16 << 20
@@ -17,32 +16,38 @@ ENTRY = 256
 
 class KnownSets:
     """
-    Remembers the sets used last, by content: it cannot be told a wrong one.
+    Remembers the sets used last, by the digest of their content.
+
+    The digest is computed here, so no peer can make it name another set.
 
     :param capacity: bytes to remember at most, of all sets together
-    :param lock: a lock, if threads use it at the same time; held for no longer
-        than a look-up takes
+    :param lock: a lock, if threads use it at the same time; it is held for no
+        longer than a look-up takes
     """
 
-    def __init__(self, capacity=CAPACITY, lock=None):
+    def __init__(self, capacity: int = CAPACITY,
+                 lock: Optional[AbstractContextManager[Any]] = None) -> None:
         self.capacity = capacity
-        self._encoded = OrderedDict()
+        #: The bytes of each set by its digest, the one used last at the end.
+        self._encoded: OrderedDict[bytes, bytes] = OrderedDict()
         self._bytes = 0
         self._lock = lock or nullcontext()
 
-    def find(self, message):
+    def find(self, message: Roots) -> Optional[PartitionSet]:
         """
-        The set that a message is about.
+        Return the set that a message is about.
 
-        :param message: a ``sync_message.Roots``
-        :returns: a PartitionSet, or None if the message has the digest of one
-            that is not known
-        :raises PartitionSetError: if the digest is that of a set of another
+        :param message: a decoded sync message
+        :returns: the set, or None if the message names it by a digest that
+            is not known
+        :raises PartitionSetError: if the set with that digest has another
             size than the message says
         """
         if message.partitions is not None:
             self._remember(message.partitions)
             return message.partitions
+        if message.digest is None:
+            return None
         with self._lock:
             encoded = self._encoded.get(message.digest)
             if encoded is None:
@@ -50,9 +55,9 @@ class KnownSets:
             self._encoded.move_to_end(message.digest)
         return PartitionSet.decode(encoded, message.count)
 
-    def _remember(self, partitions):
+    def _remember(self, partitions: PartitionSet) -> None:
         if len(partitions.encoded) <= DIGEST_BYTES:
-            # Nobody names it by its digest.
+            # So short a set is never named by its digest.
             return
         digest, encoded = partitions.digest, partitions.encoded
         with self._lock:

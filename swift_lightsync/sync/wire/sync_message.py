@@ -6,9 +6,10 @@ PROTOCOL.md, "The sync message", is the format; nothing else encodes it.
 """
 
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Optional
+from typing import Any, Optional
 from zlib import crc32
 
 from swift_lightsync.sync.core.partition_set import (
@@ -51,48 +52,52 @@ class Verdict(IntEnum):
 class SyncMessageError(ValueError):
     """Bytes that are no valid sync message, with the reason."""
 
-    def __init__(self, reason):
+    def __init__(self, reason: object) -> None:
         super().__init__('sync message: %s' % reason)
 
 
 @dataclass(frozen=True)
 class Roots:
     """
-    A sync message.
+    A sync message, decoded.
 
     :param roots: the root of each slice of the set, 32 hex digits
     :param count: partitions in the set
     :param partitions: the set, or None if only its digest was sent
     :param digest: the digest, or None if the set itself was sent
     """
-    roots: tuple
+    roots: tuple[str, ...]
     count: int
     partitions: Optional[PartitionSet] = None
     digest: Optional[bytes] = None
 
 
-def _require(what, found, allowed):
+def _require(what: str, found: object, allowed: object) -> None:
     if found != allowed:
         raise SyncMessageError('%s is %r, must be %r'
                                % (what, found, allowed))
 
 
-def pack(kind, *parts):
+def pack(kind: int, *parts: bytes) -> bytes:
     """
-    :param kind: of the message
+    Return a message: its head, the bytes of its fields, and its checksum.
+
+    :param kind: the kind of message
     :param parts: the bytes of its fields
-    :returns: the bytes of the message, with head and trailer
     """
     body = b''.join((HEAD.pack(MAGIC, VERSION, kind),) + parts)
     return body + NUMBER.pack(crc32(body))
 
 
-def unpack(kind, fields, data):
+def unpack(kind: int, fields: struct.Struct,
+           data: bytes) -> tuple[tuple[Any, ...], bytes]:
     """
-    :param kind: of the message
-    :param fields: a Struct, the fields that each message of its kind has
+    Check the frame of a message, and take it apart.
+
+    :param kind: the kind that it must have
+    :param fields: the fields that every message of its kind begins with
     :param data: the bytes of the message
-    :returns: a tuple of those fields and of the bytes that follow them
+    :returns: those fields, and the bytes that follow them
     :raises SyncMessageError: if it is no message of that kind
     """
     shortest = HEAD.size + fields.size + NUMBER.size
@@ -109,12 +114,14 @@ def unpack(kind, fields, data):
     return fields.unpack_from(data, HEAD.size), body[rest:]
 
 
-def encode_roots(partitions, roots, with_list=True):
+def encode_roots(partitions: PartitionSet, roots: Sequence[str],
+                 with_list: bool = True) -> bytes:
     """
-    :param partitions: a PartitionSet
+    Return the bytes of a sync message.
+
+    :param partitions: the set of partitions that it is about
     :param roots: the root of each of its slices, 32 hex digits
     :param with_list: whether to send the set, or its digest only
-    :returns: the bytes of a sync message
     """
     form, name = ((Form.LIST, partitions.encoded) if with_list
                   else (Form.DIGEST, partitions.digest))
@@ -124,11 +131,12 @@ def encode_roots(partitions, roots, with_list=True):
         name, bytes.fromhex(''.join(roots)))
 
 
-def decode_roots(data):
+def decode_roots(data: bytes) -> Roots:
     """
-    :param data: the bytes of a sync message
-    :returns: :class:`Roots`
-    :raises SyncMessageError: if it is none
+    Decode a sync message.
+
+    :param data: the bytes of the message
+    :raises SyncMessageError: if they are no sync message
     """
     (form, count, length, slices), rest = unpack(ROOTS, ROOTS_FIELDS, data)
     if slices != slices_of(count, slices):
@@ -148,22 +156,24 @@ def decode_roots(data):
         raise SyncMessageError('set of partitions: %s' % err)
 
 
-def encode_reply(verdict, differing=()):
+def encode_reply(verdict: Verdict, differing: Sequence[int] = ()) -> bytes:
     """
-    :param verdict: a :class:`Verdict`
+    Return the bytes of the reply to a sync message.
+
+    :param verdict: what the reply says
     :param differing: indices of the slices whose roots differ, ascending
-    :returns: the bytes of a reply
     """
     return pack(REPLY, REPLY_FIELDS.pack(verdict, len(differing)),
                 struct.pack('<%dI' % len(differing), *differing))
 
 
-def decode_reply(data, slices):
+def decode_reply(data: bytes, slices: int) -> tuple[Verdict, list[int]]:
     """
-    :param data: the bytes of a reply
+    Decode the reply to a sync message.
+
+    :param data: the bytes of the reply
     :param slices: how many roots the message had
-    :returns: a tuple of a :class:`Verdict` and a list of the indices of the
-        slices that differ
+    :returns: the verdict, and the indices of the slices that differ
     :raises SyncMessageError: if it is no reply to such a message
     """
     (verdict, count), rest = unpack(REPLY, REPLY_FIELDS, data)

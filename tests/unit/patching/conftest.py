@@ -4,7 +4,7 @@
 import pytest
 
 from tests.unit.patches.swift_copy import copy_swift
-from tests.unit.patching.trees import DIFF, make_tree
+from tests.unit.patching.trees import DIFF, contents, make_tree, run
 
 
 @pytest.fixture(scope='session')
@@ -28,3 +28,18 @@ def patches(tmp_path):
         (directory / 'series').write_text(names)
         return directory
     return write
+
+
+@pytest.fixture
+def assert_refused(capsys):
+    """Checks that the command says no in one line and changes nothing."""
+    def check(words, action, root, *more):
+        before = contents(root)
+        assert run(action, root, *more) == 2
+        err = capsys.readouterr().err
+        assert err.startswith('swift-lightsync-patch: refused: ')
+        assert err.count('\n') == 1
+        for word in words:
+            assert str(word) in err
+        assert contents(root) == before
+    return check

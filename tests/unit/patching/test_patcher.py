@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""swift-lightsync-patch: what it does to a tree that is as it should be."""
+"""swift-lightsync-patch: the trees that it changes and those it refuses."""
 
 import os
 import shutil
@@ -8,8 +8,22 @@ import sys
 
 import pytest
 
-from swift_lightsync.patching import series
-from tests.unit.patching.trees import PATCHES, PATHS, contents, make_tree, run
+from swift_lightsync import patcher
+from tests.unit.patching.trees import (
+    NAMES,
+    PATCHES,
+    PATHS,
+    REPLICATOR,
+    SERIES,
+    contents,
+    edit,
+    make_tree,
+    run,
+)
+
+ACTIONS = pytest.mark.parametrize('action', ['apply', 'revert'])
+ALL_ACTIONS = pytest.mark.parametrize('action', ['apply', 'check', 'revert'])
+DELETE = '    def delete_partition(self, path):'
 
 
 @pytest.mark.parametrize('kind', [
@@ -32,19 +46,18 @@ def test_apply_check_and_revert_a_tree(whole, tmp_path, capsys, kind):
     assert contents(tree) == before
 
 
+@pytest.mark.skipif(not shutil.which('patch'), reason='no patch program')
 def test_result_is_that_of_the_patch_program(tree, tmp_path):
-    if not shutil.which('patch'):
-        pytest.skip('no patch program')
     other = shutil.copytree(tree, tmp_path / 'other')
-    for name in dict.fromkeys(patch.patch for patch in PATCHES):
+    for name in NAMES:
         subprocess.run(
             ['patch', '-p1', '--fuzz=0', '--quiet', '-d', other, '-i',
-             series.default_directory() / name], check=True)
+             SERIES / name], check=True)
     assert run('apply', tree) == 0
     assert contents(tree) == contents(other)
 
 
-@pytest.mark.parametrize('action', ['apply', 'revert'])
+@ACTIONS
 def test_doing_it_again_writes_nothing(tree, capsys, action):
     run(action, tree)
     inodes = [(tree / name).stat().st_ino for name in PATHS]
@@ -53,15 +66,13 @@ def test_doing_it_again_writes_nothing(tree, capsys, action):
     assert [(tree / name).stat().st_ino for name in PATHS] == inodes
 
 
-@pytest.mark.parametrize('action', ['apply', 'revert'])
-@pytest.mark.parametrize('count', range(
-    1, len({patch.patch for patch in PATCHES})))
+@ACTIONS
+@pytest.mark.parametrize('count', range(1, len(NAMES)))
 def test_a_prefix_of_the_series_is_completed_or_reverted(
         tree, tmp_path, action, count):
     before = contents(tree)
-    older = shutil.copytree(series.default_directory(), tmp_path / 'older')
-    names = (older / 'series').read_text().split()[:count]
-    (older / 'series').write_text('\n'.join(names))
+    older = shutil.copytree(SERIES, tmp_path / 'older')
+    (older / 'series').write_text('\n'.join(NAMES[:count]))
     assert run('apply', tree, '--patches', older) == 0
     assert run('check', tree) == 2
     assert run(action, tree) == 0
@@ -71,7 +82,7 @@ def test_a_prefix_of_the_series_is_completed_or_reverted(
 
 
 def test_edit_away_from_the_hunks_is_kept(tree):
-    path = tree / 'swift/obj/replicator.py'
+    path = tree / REPLICATOR
     path.write_text('# vendor\n' + path.read_text())
     before = contents(tree)
     assert run('apply', tree) == 0
@@ -81,7 +92,7 @@ def test_edit_away_from_the_hunks_is_kept(tree):
 
 
 def test_mode_and_owner_are_kept(tree):
-    path = tree / 'swift/obj/replicator.py'
+    path = tree / REPLICATOR
     path.chmod(0o640)
     if os.geteuid() == 0:
         os.chown(path, 12345, 12346)
@@ -100,7 +111,92 @@ def test_the_importable_swift_is_the_default_and_is_not_imported(tree):
          'print(patcher.main(["check"]))\n'
          'print([name for name in ("swift", "eventlet")'
          ' if name in sys.modules])'],
-        env=dict(os.environ, PYTHONPATH=str(tree)), text=True,
+        env=dict(os.environ, PYTHONPATH=os.pathsep.join(
+            [str(tree), os.environ.get('PYTHONPATH', '')])), text=True,
         stdout=subprocess.PIPE, check=True)
     assert str(tree / PATHS[0]) in done.stdout
     assert done.stdout.splitlines()[-2:] == ['1', '[]']
+
+
+@ALL_ACTIONS
+def test_edit_inside_a_hunk_is_refused_by_its_place(
+        tree, assert_refused, action):
+    edited = DELETE.replace('path', 'path, now')
+    edit(tree / REPLICATOR, DELETE + '\n', edited + '\n')
+    line = (tree / REPLICATOR).read_text().splitlines().index(edited) + 1
+    hunk = next(hunk for patch in PATCHES for hunk in patch.hunks
+                if DELETE + '\n' in hunk.old)
+    assert_refused([
+        REPLICATOR + ': 0002-', 'hunk %d ' % hunk.number,
+        'line %d should be %r, but is %r' % (line, DELETE, edited),
+    ], action, tree)
+
+
+def test_edit_of_a_patched_file_names_the_edited_line(tree, assert_refused):
+    run('apply', tree)
+    edit(tree / 'swift/obj/diskfile.py',
+         'tpool.execute(shutil.rmtree, path)\n', 'shutil.rmtree(path)\n')
+    assert_refused(['diskfile.py: 0002-',
+                    "but is '        shutil.rmtree(path)'"], 'revert', tree)
+
+
+def test_hunk_whose_lines_stand_twice_is_refused(tree, assert_refused):
+    path = tree / 'swift/cli/relinker.py'
+    path.write_text(path.read_text() * 2)
+    assert_refused(['relinker.py: 0003-', 'stand there 2 times'],
+                   'apply', tree)
+
+
+def test_missing_file_is_refused(tree, assert_refused):
+    path = tree / 'swift/cli/relinker.py'
+    path.unlink()
+    assert_refused([path], 'apply', tree)
+
+
+@pytest.mark.parametrize('name', PATHS)
+def test_file_that_is_a_link_out_of_the_tree_is_refused(
+        tree, tmp_path, assert_refused, name):
+    outside = (tree / name).rename(tmp_path / 'outside.py')
+    (tree / name).symlink_to(outside)
+    assert_refused([tree / name, 'leads out of the tree'], 'apply', tree)
+
+
+@pytest.mark.parametrize('version', ['2.37.4', '2.39.0', '2.3.8', '2.380.1'])
+@ALL_ACTIONS
+def test_other_release_of_swift_is_refused(
+        whole, tmp_path, assert_refused, action, version):
+    tree = make_tree(whole, tmp_path / 'tree', None)
+    (tree / 'PKG-INFO').write_text('Name: swift\nVersion: %s\n' % version)
+    assert_refused(['is Swift ' + version, '2.38.x'], action, tree)
+
+
+@pytest.mark.parametrize('info', [
+    None, 'Name: swiftly\nVersion: 2.38.3\n'])
+def test_unknown_version_is_refused_with_a_remedy(
+        whole, tmp_path, assert_refused, info):
+    tree = make_tree(whole, tmp_path / 'tree', None)
+    if info:
+        (tree / 'PKG-INFO').write_text(info)
+    assert_refused(['cannot be determined', 'pip install -e %s' % tree,
+                    'PBR_VERSION'], 'apply', tree)
+
+
+def test_metadata_of_two_versions_is_refused(tree, assert_refused):
+    other = tree / 'swift-2.38.99.dist-info'
+    other.mkdir()
+    (other / 'METADATA').write_text('Name: swift\nVersion: 2.38.99\n')
+    assert_refused(['several versions', '2.38.99'], 'apply', tree)
+
+
+@pytest.mark.parametrize('target', ['absent', 'tree/swift', 'tree/swift/obj'])
+def test_target_that_is_no_swift_tree_is_refused(
+        tree, tmp_path, assert_refused, target):
+    assert_refused([tmp_path / target, 'directory that contains swift/'],
+                   'apply', tmp_path / target)
+
+
+def test_absence_of_swift_is_refused(monkeypatch, capsys):
+    monkeypatch.setattr(patcher, 'find_spec', lambda name: None)
+    assert patcher.main(['check']) == 2
+    err = capsys.readouterr().err
+    assert 'not installed' in err and '--target' in err

@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of swift-lightsync-patch share: small trees of Swift."""
+"""Small trees of Swift, and the command that is run on them."""
 
 import shutil
 import subprocess
 
-from swift_lightsync import patcher
-from swift_lightsync.patching import series
+from swift_lightsync import patch_series, patcher
 
-PATCHES = series.load(series.default_directory())
+SERIES = patch_series.default_directory()
+PATCHES = patch_series.load(SERIES)
 PATHS = tuple(dict.fromkeys(patch.path for patch in PATCHES))
+NAMES = tuple(dict.fromkeys(patch.patch for patch in PATCHES))
+REPLICATOR = 'swift/obj/replicator.py'
 DIFF = """A reason.
 
 --- a/swift/obj/replicator.py
@@ -21,7 +23,13 @@ DIFF = """A reason.
 
 
 def make_tree(whole, root, kind):
-    """A tree with the files of Swift that matter here."""
+    """
+    Make a tree with the files of Swift that matter here.
+
+    :param whole: a copy of Swift
+    :param root: of the tree
+    :param kind: what tells its version; None: nothing does
+    """
     for name in ('swift/__init__.py',) + PATHS:
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(whole / name, root / name)
@@ -31,30 +39,27 @@ def make_tree(whole, root, kind):
     elif kind == 'sdist':
         shutil.copy2(info / 'METADATA', root / 'PKG-INFO')
     elif kind == 'checkout':
-        git = ['git', '-C', root, '-c', 'user.name=n', '-c', 'user.email=e']
-        subprocess.run(git + ['init', '-q'], check=True)
-        subprocess.run(git + ['commit', '-q', '--allow-empty', '-m', 'm'],
-                       check=True)
-        subprocess.run(git + ['tag', '2.38.3'], check=True)
+        for command in ('init -q', 'commit -q --allow-empty -m m',
+                        'tag 2.38.3'):
+            subprocess.run(
+                ['git', '-C', root, '-c', 'user.name=n', '-c', 'user.email=e',
+                 *command.split()], check=True)
     return root.resolve()
 
 
-def run(action, tree, *more):
-    return patcher.main([action, '--target', str(tree), *map(str, more)])
+def run(action, root, *more):
+    return patcher.main([action, '--target', str(root), *map(str, more)])
 
 
-def contents(tree):
-    """Every file of the tree, so that what is left behind shows."""
-    return {str(path.relative_to(tree)): path.read_bytes()
-            for path in tree.rglob('*')
+def contents(root):
+    """Return every file of the tree, so that what is left behind shows."""
+    return {str(path.relative_to(root)): path.read_bytes()
+            for path in root.rglob('*')
             if path.is_file() and '.git' not in path.parts}
 
 
-def refused(capsys, *words):
-    """The command said no, with these words, in one line."""
-    err = capsys.readouterr().err
-    assert err.startswith('swift-lightsync-patch: refused: ')
-    assert err.count('\n') == 1
-    for word in words:
-        assert str(word) in err
-    return True
+def edit(path, old, new):
+    """Replace a text that a file has."""
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))

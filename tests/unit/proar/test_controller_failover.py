@@ -11,7 +11,7 @@ from swift_lightsync.proar.names import (
     LAG,
     REFUSED_HEADER,
     SLOT_HEADER,
-    marker_key,
+    failover_marker_key,
 )
 from tests.unit.proar.proxy_world import ProxyCase
 
@@ -85,7 +85,7 @@ class TestQuorum(ProxyCase):
         for server in self.role[1:]:
             server.spoil = lambda req: seen.extend(self.cache.markers())
         self.put()
-        self.assertEqual([marker_key(0, 0, self.slot)] * 2, seen)
+        self.assertEqual([failover_marker_key(0, 0, self.slot)] * 2, seen)
 
     def test_the_writer_reads_its_write_when_the_primary_role_is_back(self):
         self.put()
@@ -251,7 +251,8 @@ class TestMarkers(ProxyCase):
     def test_it_stands_for_so_many_seconds(self):
         self.role[0].stop()
         self.put()
-        self.assertEqual({marker_key(0, 0, self.slot): 77}, self.cache.times)
+        self.assertEqual({failover_marker_key(0, 0, self.slot): 77},
+                         self.cache.times)
 
     def test_without_memcache_the_write_goes_on_and_says_so(self):
         self.role[0].stop()
@@ -260,7 +261,7 @@ class TestMarkers(ProxyCase):
         self.cache = None
         self.assertEqual(201, self.put())
         self.assertEqual(2, self.logger.counters['proar.marker.errors'])
-        self.assertEqual(2, sum(marker_key(0, 0, self.slot) in line
+        self.assertEqual(2, sum(failover_marker_key(0, 0, self.slot) in line
                                 for line in self.logger.at('WARNING')))
 
 

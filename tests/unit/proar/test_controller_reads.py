@@ -5,7 +5,7 @@ import unittest
 
 from swift.common.swob import Response
 
-from swift_lightsync.proar.names import marker_key
+from swift_lightsync.proar.names import failover_marker_key
 from tests.unit.proar.proxy_world import ProxyCase
 
 BODY = b'x' * 300000
@@ -31,7 +31,7 @@ class ReadCase(ProxyCase):
             **headers)).status_int, 500)
 
     def mark(self):
-        self.cache.set(marker_key(0, 0, self.slot), True)
+        self.cache.set(failover_marker_key(0, 0, self.slot), True)
 
 
 class TestReads(ReadCase):
@@ -233,9 +233,9 @@ class TestMarker(ReadCase):
     def test_it_is_of_one_slot(self):
         self.hold(self.role[0], b'one')
         self.hold(self.role[1], b'two', 2)
-        self.cache.set(marker_key(0, 0, self.slot + 1), True)
-        self.cache.set(marker_key(0, 1, self.slot), True)
-        self.cache.set(marker_key(1, 0, self.slot), True)
+        self.cache.set(failover_marker_key(0, 0, self.slot + 1), True)
+        self.cache.set(failover_marker_key(0, 1, self.slot), True)
+        self.cache.set(failover_marker_key(1, 0, self.slot), True)
         self.assertEqual(b'one', self.request('GET').body)
 
     def test_what_nobody_has_is_404_if_the_primary_role_says_so(self):

@@ -13,8 +13,9 @@ from swift.common.concurrency import listen
 from swift.common.utils import Timestamp
 from swift.obj.server import ObjectController
 
-from swift_lightsync.common.conf_options import OptionError
-from swift_lightsync.proar.converger.daemon import _be_alone, followed_log
+from swift_lightsync.common.options import OptionError
+from swift_lightsync.proar.converger import followed_log
+from swift_lightsync.proar.converger.daemon import _be_alone
 from swift_lightsync.proar.core.oplog import Op, place_of
 from swift_lightsync.proar.log.cursor_file import read_cursors, write_cursors
 from swift_lightsync.proar.log.oplog_file import Oplog

@@ -59,7 +59,7 @@ class TestCursorFile(unittest.TestCase):
 
     def test_what_cannot_be_written_leaves_what_there_was(self):
         write_cursors(self.path, CURSORS)
-        with mock.patch('json.dump', side_effect=OSError), \
+        with mock.patch('os.replace', side_effect=OSError), \
                 self.assertRaises(OSError):
             write_cursors(self.path, {1: 1})
         self.assertEqual(CURSORS, self.read())

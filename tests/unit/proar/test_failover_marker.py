@@ -6,7 +6,7 @@ from unittest import mock
 
 from swift.common.exceptions import MemcacheConnectionError
 
-from swift_lightsync.proar.proxy.failover_marker import Marker
+from swift_lightsync.proar.proxy.failover_marker import FailoverMarker
 from tests.unit.proar.proxy_world import FakeMemcache
 from tests.unit.sync.fixtures import CapturingLogger
 
@@ -20,7 +20,8 @@ class TestMarker(unittest.TestCase):
         self.logger = CapturingLogger()
 
     def marker(self, cache):
-        return Marker({'swift.cache': cache}, 1, ROLES, 30, self.logger)
+        return FailoverMarker({'swift.cache': cache}, 1, ROLES, 30,
+                              self.logger)
 
     def test_it_stands_once_it_is_put(self):
         marker = self.marker(self.cache)

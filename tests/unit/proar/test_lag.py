@@ -14,7 +14,7 @@ from swift.common import utils
 from swift.common.swob import Request
 from swift.common.utils import dump_recon_cache
 
-from swift_lightsync.common.recon_record import ReconError
+from swift_lightsync.common.records import RecordError
 from swift_lightsync.proar import lag_report
 from swift_lightsync.proar.lag import (
     FILE,
@@ -64,10 +64,10 @@ class TestLag(unittest.TestCase):
         for change in ({'time': 'now'}, {'devices': 7}, {'updated': -1},
                        {'devices': [{}]}, {'devices': [dict(
                            good['devices'][0], peers={'x': 1})]}):
-            with self.assertRaises(ReconError):
+            with self.assertRaises(RecordError):
                 decode(json.dumps(dict(good, **change)).encode())
         for bad in b'', b'[]', b'{}', b'\xff':
-            with self.assertRaises(ReconError):
+            with self.assertRaises(RecordError):
                 decode(bad)
 
 

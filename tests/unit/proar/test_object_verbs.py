@@ -10,7 +10,7 @@ from swift.common.swob import Request
 from swift.common.utils import Timestamp, hash_path
 from swift.obj import server
 
-from swift_lightsync.common.conf_options import OptionError
+from swift_lightsync.common.options import OptionError
 from swift_lightsync.object_server import ObjectController
 from swift_lightsync.proar.log.cursor_file import write_cursors
 from swift_lightsync.proar.names import (

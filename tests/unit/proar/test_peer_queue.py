@@ -9,7 +9,7 @@ from swift_lightsync.proar.converger.converger_options import (
     ConvergerOptions,
 )
 from swift_lightsync.proar.converger.followed_log import Turn
-from swift_lightsync.proar.converger.peer_queue import Lane, Lanes
+from swift_lightsync.proar.converger.peer_queue import PeerQueue, PeerQueues
 from tests.unit.sync.fixtures import CapturingLogger, node, wait_for
 
 OPTIONS = ConvergerOptions(concurrency=2, retry_delay=0.01,
@@ -35,42 +35,42 @@ class Log:
         return turn
 
 
-class TestLane(unittest.TestCase):
+class TestPeerQueue(unittest.TestCase):
 
     def setUp(self):
         self.logger = CapturingLogger()
-        self.lane = self.new_lane()
+        self.queue = self.new_queue()
 
-    def new_lane(self, **kwargs):
-        return Lane(PEER, OPTIONS, None, self.logger, **kwargs)
+    def new_queue(self, **kwargs):
+        return PeerQueue(PEER, OPTIONS, None, self.logger, **kwargs)
 
-    def run_lane(self, *logs, lane=None):
-        lane = lane or self.lane
+    def run_queue(self, *logs, queue=None):
+        queue = queue or self.queue
         for log in logs:
-            lane.add(log, PEER['id'])
-        wait_for(lambda: lane.is_idle, 'the lane is idle')
+            queue.add(log, PEER['id'])
+        wait_for(lambda: queue.is_idle, 'the queue is idle')
 
     def test_a_log_is_pushed_until_it_has_no_more(self):
         log = Log(Turn(has_more=True), Turn(has_more=True), Turn())
-        self.run_lane(log)
+        self.run_queue(log)
         self.assertEqual([7, 7, 7], log.peers)
 
     def test_a_log_with_more_lets_the_others_go_first(self):
         order = []
         one, other, third = (Log(Turn(has_more=True), pushing=order.append)
                              for _ in range(3))
-        self.run_lane(one, other, third)
+        self.run_queue(one, other, third)
         self.assertEqual({one, other, third}, set(order[:3]))
 
     def test_a_log_that_is_added_while_it_is_pushed_has_another_turn(self):
         log = Log()
-        log.pushing = lambda _: len(log.peers) == 1 and self.lane.add(log, 7)
-        self.run_lane(log)
+        log.pushing = lambda _: len(log.peers) == 1 and self.queue.add(log, 7)
+        self.run_queue(log)
         self.assertEqual([7, 7], log.peers)
 
     def test_a_log_that_waits_is_not_added_twice(self):
         log = Log()
-        self.run_lane(log, log, log)
+        self.run_queue(log, log, log)
         self.assertEqual([7], log.peers)
 
     def test_so_many_logs_are_pushed_at_a_time_and_none_twice(self):
@@ -84,21 +84,22 @@ class TestLane(unittest.TestCase):
             at_work.remove(log)
         logs = [Log(pushing=pushing) for _ in range(5)]
         for log in logs:
-            self.lane.add(log, 7)
+            self.queue.add(log, 7)
         wait_for(lambda: len(at_work) == 2, 'two are at work')
         for log in logs:
-            self.lane.add(log, 7)
+            self.queue.add(log, 7)
         gate.send()
-        wait_for(lambda: self.lane.is_idle, 'the lane is idle')
+        wait_for(lambda: self.queue.is_idle, 'the queue is idle')
         self.assertEqual(2, max(most))
 
     def test_a_peer_that_takes_nothing_is_asked_ever_more_seldom(self):
         delays = []
+        backoff = self.queue._backoff
         failed = Log(*(Turn('down') for _ in range(5)),
-                     pushing=lambda _: delays.append(self.lane._delay))
-        self.run_lane(failed)
+                     pushing=lambda _: delays.append(backoff.delay))
+        self.run_queue(failed)
         self.assertEqual([0, 0.01, 0.02, 0.04, 0.04, 0.04], delays)
-        self.assertEqual(0, self.lane._delay)
+        self.assertEqual(0, backoff.delay)
         self.assertEqual(
             ['Unable to push to 127.0.0.1:6200/sda: down'],
             self.logger.at('WARNING'))
@@ -112,54 +113,54 @@ class TestLane(unittest.TestCase):
         logs = [Log(*(Turn('down') for _ in range(3)), pushing=pushing)
                 for _ in range(4)]
         for log in logs:
-            self.lane.add(log, 7)
-        wait_for(lambda: self.lane._delay == 0.04, 'it backs off')
+            self.queue.add(log, 7)
+        wait_for(lambda: self.queue._backoff.delay == 0.04, 'it backs off')
         # two at first, and one for each delay
         self.assertLessEqual(len(calls), 2 + 3)
-        wait_for(lambda: self.lane.is_idle, 'the lane is idle')
+        wait_for(lambda: self.queue.is_idle, 'the queue is idle')
         self.assertEqual({4}, {len(log.peers) for log in logs})
 
     def test_an_error_ends_the_turn_and_is_logged(self):
         log, other = Log(ValueError('oops')), Log()
-        self.run_lane(log, other)
+        self.run_queue(log, other)
         self.assertEqual(([7], [7]), (log.peers, other.peers))
         self.assertEqual(1, len(self.logger.at('ERROR')))
 
     def test_once_a_peer_that_takes_nothing_is_given_up(self):
-        lane = self.new_lane(once=True)
+        queue = self.new_queue(once=True)
         log = Log(Turn('down'))
         others = [Log() for _ in range(9)]
-        self.run_lane(log, *others, lane=lane)
+        self.run_queue(log, *others, queue=queue)
         self.assertEqual([7], log.peers)
         self.assertTrue(any(not other.peers for other in others))
 
     def test_what_waits_can_be_forgotten(self):
         log = Log()
-        log.pushing = lambda _: (self.lane.add(log, 7), self.lane.clear())
-        self.run_lane(log)
+        log.pushing = lambda _: (self.queue.add(log, 7), self.queue.clear())
+        self.run_queue(log)
         self.assertEqual([7], log.peers)
 
 
-class TestLanes(unittest.TestCase):
+class TestPeerQueues(unittest.TestCase):
 
     def test_a_dead_peer_delays_nobody_else(self):
-        lanes = Lanes(ConvergerOptions(retry_delay=100), None,
+        queues = PeerQueues(ConvergerOptions(retry_delay=100), None,
                       CapturingLogger())
         dead, alive = Log(Turn('down')), Log()
-        lanes.add(dead, PEER)
-        lanes.add(alive, node(8, 6201))
+        queues.add(dead, PEER)
+        queues.add(alive, node(8, 6201))
         wait_for(lambda: alive.peers, 'the other is pushed to')
-        self.assertFalse(lanes.are_idle)
-        lanes.clear()
+        self.assertFalse(queues.are_idle)
+        queues.clear()
 
-    def test_devices_of_several_rings_share_their_lane(self):
-        lanes = Lanes(OPTIONS, None, CapturingLogger())
+    def test_devices_of_several_rings_share_their_queue(self):
+        queues = PeerQueues(OPTIONS, None, CapturingLogger())
         log, other = Log(), Log()
-        lanes.add(log, PEER)
-        lanes.add(other, dict(PEER, id=3))
-        wait_for(lambda: lanes.are_idle, 'all are idle')
+        queues.add(log, PEER)
+        queues.add(other, dict(PEER, id=3))
+        wait_for(lambda: queues.are_idle, 'all are idle')
         self.assertEqual(([7], [3]), (log.peers, other.peers))
-        self.assertEqual(1, len(lanes._lanes))
+        self.assertEqual(1, len(queues._queues))
 
 
 if __name__ == '__main__':

@@ -11,7 +11,7 @@ from swift.common.storage_policy import (
     StoragePolicyCollection,
 )
 
-from swift_lightsync.common.conf_options import OptionError
+from swift_lightsync.common.options import OptionError
 from swift_lightsync.proar.proxy.policy_options import (
     OnPrimaryFailure,
     PolicyOptions,
@@ -41,7 +41,7 @@ class TestPolicyOptions(unittest.TestCase):
 
     def test_what_may_not(self):
         self.assert_refused(
-            'on_primary_failure = retry: must be quorum, backup, fail',
+            'on_primary_failure = retry: must be quorum or backup or fail',
             {'on_primary_failure': 'retry'})
         for value in ('0', '3', '-1', 'two', '1.5', ''):
             self.assert_refused('min_sync_copies = .*whole number, 1 to 2',

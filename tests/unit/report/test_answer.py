@@ -4,7 +4,7 @@
 import json
 import unittest
 
-from swift_lightsync.common.recon_record import ReconError
+from swift_lightsync.common.records import RecordError
 from swift_lightsync.report.answer import (
     NodeAnswer,
     State,
@@ -77,7 +77,7 @@ class TestCodec(unittest.TestCase):
     def test_what_is_no_answer_is_refused(self):
         for data in (b'', b'x', b'[]', b'1', b'null', b'[' * 100000, b'{}',
                      b'\xff', b'{"error": "x"}'):
-            with self.assertRaises(ReconError):
+            with self.assertRaises(RecordError):
                 decode(data)
 
     def test_each_bad_field_is_refused(self):
@@ -85,9 +85,9 @@ class TestCodec(unittest.TestCase):
         for name in good:
             for bad in (None, [1], {'x': 1}, -1, True, [{}], [[]], ['x']):
                 with self.subTest(name=name, bad=bad), \
-                        self.assertRaises(ReconError):
+                        self.assertRaises(RecordError):
                     decode(json.dumps(dict(good, **{name: bad})).encode())
-            with self.assertRaisesRegex(ReconError, name):
+            with self.assertRaisesRegex(RecordError, name):
                 decode(json.dumps({key: value for key, value in good.items()
                                    if key != name}).encode())
 
@@ -95,7 +95,7 @@ class TestCodec(unittest.TestCase):
         good = json.loads(ANSWER.encode())
         for key in ([], ['a'], ['a', 1, 'b', 'c'], ['a', 'b'], 'ab', None):
             suspect = dict(good['suspects'][0], key=key)
-            with self.assertRaisesRegex(ReconError, 'key: '):
+            with self.assertRaisesRegex(RecordError, 'key: '):
                 decode(json.dumps(dict(good, suspects=[suspect])).encode())
 
 

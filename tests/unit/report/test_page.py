@@ -7,8 +7,8 @@ from dataclasses import replace
 from html.parser import HTMLParser
 from xml.etree import ElementTree
 
+from swift_lightsync.common.address import place_name
 from swift_lightsync.common.nodes import Outcome, Reply
-from swift_lightsync.common.recon_record import place_name
 from swift_lightsync.report import page, plots
 from swift_lightsync.sync.core.sync_round import Answer
 from tests.unit.report.fixtures import (

@@ -3,8 +3,8 @@
 
 import os
 
+from swift_lightsync.sync.changed_file import Fingerprint
 from swift_lightsync.sync.core import merkle
-from swift_lightsync.sync.fingerprint import Fingerprint
 from swift_lightsync.sync.fingerprints import Fingerprints
 from tests.unit.sync.fixtures import PARTITION, SwiftTestCase
 

@@ -11,7 +11,8 @@ from swift.common.concurrency import Timeout, sleep
 
 from swift_lightsync.sync import failure_store, neighbours
 from swift_lightsync.sync.core.sync_round import Answer
-from swift_lightsync.sync.neighbours import Neighbours, endpoint
+from swift_lightsync.sync.keys import endpoint
+from swift_lightsync.sync.neighbours import Neighbours
 from swift_lightsync.sync.sync_client import ConnectFailure
 from swift_lightsync.sync.wire.notice import decode
 from tests.unit.sync.fixtures import CapturingLogger, node

@@ -14,7 +14,7 @@ from swift.common.utils import hash_path, lock_path
 from swift.obj.replicator import ObjectReplicator
 
 from swift_lightsync.sync.exchange_batch import ExchangeBatch
-from swift_lightsync.sync.neighbours import device_key, endpoint
+from swift_lightsync.sync.keys import device_key, endpoint
 from swift_lightsync.sync.wire import exchange_message
 from tests.unit.sync.exchanges import (
     PARTS,

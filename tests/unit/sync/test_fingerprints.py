@@ -24,15 +24,15 @@ from swift.common.utils import lock_path
 from swift.obj.diskfile import read_hashes, write_hashes
 
 import swift_lightsync
-from swift_lightsync.sync import fingerprint, fingerprints
-from swift_lightsync.sync.core import merkle
-from swift_lightsync.sync.fingerprint import (
+from swift_lightsync.sync import changed_file, fingerprints
+from swift_lightsync.sync.changed_file import (
     ABSENT,
     Fingerprint,
     is_current,
     load,
     store,
 )
+from swift_lightsync.sync.core import merkle
 from swift_lightsync.sync.fingerprints import in_portions
 from tests.unit.sync.fingerprinting import SOUND, FingerprintTestCase
 from tests.unit.sync.fixtures import PARTITION, wait_for
@@ -90,7 +90,7 @@ class TestGet(FingerprintTestCase):
         expected = self.fresh_root()
         for number in (errno.ENOSPC, errno.EROFS, errno.EDQUOT):
             with self.subTest(errno=errno.errorcode[number]), \
-                    mock.patch('swift_lightsync.sync.fingerprint.mkstemp',
+                    mock.patch('swift_lightsync.sync.changed_file.replace_file',
                                side_effect=OSError(number, '')):
                 self.assertEqual(expected, self.get()[1].root)
                 self.fingerprints.note_exchange('sda', PARTITION, 5.0)
@@ -98,15 +98,14 @@ class TestGet(FingerprintTestCase):
 
     def test_a_device_that_is_emptied_meanwhile_is_no_error(self):
         self.put_object()
-        genuine = os.rename
+        genuine = os.replace
 
-        def rename(source, target):
+        def replace(source, target):
             if target.endswith('changed.pkl'):
                 shutil.rmtree(os.path.join(self.devices_dir, 'sda'))
             return genuine(source, target)
 
-        with mock.patch('swift_lightsync.sync.fingerprint.os.rename',
-                        rename):
+        with mock.patch('swift_lightsync.common.files.os.replace', replace):
             self.get()
         self.assertEqual([], self.logger.at('WARNING'))
 
@@ -119,7 +118,7 @@ class TestGet(FingerprintTestCase):
                     self.put_object('o', stamp=time.time())
                     self.get()
                     self.put_object('o', stamp=time.time())
-                    genuine = getattr(fingerprint, name)
+                    genuine = getattr(changed_file, name)
 
                     def vanish(*args):
                         if not after:
@@ -129,7 +128,7 @@ class TestGet(FingerprintTestCase):
                         finally:
                             shutil.rmtree(self.path, ignore_errors=True)
 
-                    with mock.patch.object(fingerprint, name, vanish):
+                    with mock.patch.object(changed_file, name, vanish):
                         self.get()
                     self.assertEqual(merkle.root({}), self.get()[1].root)
                     self.assertEqual([], os.listdir(self.tmp))
@@ -143,7 +142,7 @@ class TestGet(FingerprintTestCase):
             shutil.rmtree(self.path)
             return genuine(*args)
 
-        with mock.patch.object(fingerprint, 'is_current', vanish):
+        with mock.patch.object(changed_file, 'is_current', vanish):
             self.assertEqual(merkle.root({}), self.get()[1].root)
 
 
@@ -177,7 +176,7 @@ class TestMany(FingerprintTestCase):
                     raise error
                 return load(path)
 
-            with mock.patch.object(fingerprint, 'load', failing):
+            with mock.patch.object(changed_file, 'load', failing):
                 _, found = self.other_process().get_many('sda', range(3))
             self.assertEqual({0, 2}, set(found))
             self.assertIn('partition 1 on sda', self.logger.at('ERROR')[-1])
@@ -198,7 +197,7 @@ class TestMany(FingerprintTestCase):
     def test_what_is_remembered_is_not_read_again(self):
         self.put_object()
         _, known = self.get()
-        with mock.patch.object(fingerprint, 'load') as loading:
+        with mock.patch.object(changed_file, 'load') as loading:
             self.assertEqual((0, known), self.get())
         self.assertFalse(loading.called)
 
@@ -232,7 +231,7 @@ class TestMany(FingerprintTestCase):
         self.assertLess(held, 200 * 1000)
 
     def read_again(self, partitions):
-        with mock.patch.object(fingerprint, 'load', wraps=load) as loading:
+        with mock.patch.object(changed_file, 'load', wraps=load) as loading:
             self.fingerprints.get_many('sda', partitions)
         return [int(os.path.basename(call.args[0]))
                 for call in loading.call_args_list]

@@ -8,7 +8,7 @@ import time
 import unittest
 from unittest import mock
 
-from swift_lightsync.sync import fingerprint
+from swift_lightsync.sync import changed_file
 from swift_lightsync.sync.fingerprints import Fingerprints
 from tests.unit.sync.cluster import ClusterTestCase
 from tests.unit.sync.exchanges import PARTS, ExchangeTestCase
@@ -79,7 +79,7 @@ class TestFullExchange(FullExchangeTestCase):
         self.start(2)
         self.put_everywhere()
         self.make_due()
-        with mock.patch.object(fingerprint, 'mkstemp',
+        with mock.patch.object(changed_file, 'mkstemp',
                                side_effect=OSError(errno.ENOSPC, 'full')):
             stats = self.run_pass(0)
         self.assertEqual((1, 1), (stats.attempted, stats.hashmatch))

@@ -13,7 +13,7 @@ from hypothesis.stateful import (
 )
 
 from swift_lightsync.sync.failure_store import FailureStore
-from swift_lightsync.sync.neighbours import endpoint
+from swift_lightsync.sync.keys import endpoint
 from tests.unit.sync.neighbourhood import (
     Bench,
     answer,

@@ -8,7 +8,6 @@ import unittest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swift_lightsync.common.places import parse_endpoint
 from swift_lightsync.sync.wire import notice
 from swift_lightsync.sync.wire.notice import (
     MAX_BYTES,
@@ -74,19 +73,6 @@ class TestNotice(unittest.TestCase):
 
     def test_a_reporter_that_is_a_device_is_refused(self):
         self.refused(Notice(('a', 1, 'b'), ('a', 1)).encode(), 'reporter')
-
-
-class TestEndpoint(unittest.TestCase):
-
-    def test_what_is_an_endpoint(self):
-        self.assertEqual(('10.0.0.1', 6200), parse_endpoint('10.0.0.1:6200'))
-        self.assertEqual(('::1', 6200), parse_endpoint('::1:6200'))
-
-    def test_what_is_none(self):
-        for value in (None, '', ':', 'a', 'a:', ':1', 'a:x', 'a:-1', 'a: 1',
-                      'a:123456', 'a:\u0661', 'a:0', 'a:65536',
-                      'a' * 256 + ':1'):
-            self.assertIsNone(parse_endpoint(value), value)
 
 
 class TestSender(unittest.TestCase):

@@ -10,7 +10,7 @@ from unittest import mock
 from swift.common.concurrency import Timeout
 from swift.common.utils import lock_path
 
-from swift_lightsync.sync import fingerprint, partition_round
+from swift_lightsync.sync import changed_file, partition_round
 from swift_lightsync.sync.fingerprints import Fingerprints
 from swift_lightsync.sync.sync_client import SyncClient
 from tests.unit.sync.cluster import ClusterTestCase
@@ -201,11 +201,11 @@ class TestFallBack(ClusterTestCase):
             self.setUp()
 
     def test_an_error_before_the_round_leads_to_the_stock_exchange(self):
-        self.leads_to_the_stock_exchange(fingerprint, 'load',
+        self.leads_to_the_stock_exchange(changed_file, 'load',
                                          OSError(5, 'EIO'))
 
     def test_a_lock_time_out_leads_to_the_stock_exchange(self):
-        self.leads_to_the_stock_exchange(fingerprint, 'load', Timeout())
+        self.leads_to_the_stock_exchange(changed_file, 'load', Timeout())
 
     def test_an_error_in_the_plan_leads_to_the_stock_exchange(self):
         self.leads_to_the_stock_exchange(partition_round, 'sync_round',

@@ -5,13 +5,13 @@ import json
 import multiprocessing
 import os
 import time
-from dataclasses import replace
+from dataclasses import fields, replace
 from types import SimpleNamespace
 from unittest import mock
 
 from swift_lightsync.sync import pass_recon
 from swift_lightsync.sync.core.sync_round import Answer
-from swift_lightsync.sync.neighbours import device_key, endpoint
+from swift_lightsync.sync.keys import device_key, endpoint
 from swift_lightsync.sync.pass_recon import KEEP, PassRecorder
 from swift_lightsync.sync.recon_records import PairRecord, read
 from tests.unit.sync.fixtures import (
@@ -238,8 +238,8 @@ class TestPasses(PassTestCase):
         pairs, devices = self.recorded()
         with open(self.file, 'w') as changed:
             json.dump({'version': 1, **change(
-                {name: pair.to_fields() for name, pair in pairs.items()},
-                {name: each.to_fields() for name, each in devices.items()})},
+                {name: pair.to_json() for name, pair in pairs.items()},
+                {name: each.to_json() for name, each in devices.items()})},
                 changed)
 
     def test_what_the_ring_no_longer_names_is_dropped(self):
@@ -251,8 +251,8 @@ class TestPasses(PassTestCase):
         device = replace(self.passes()['sda'], device=('h', 1, 'sda'))
 
         def add(pairs, devices):
-            pairs.update((each.name, each.to_fields()) for each in gone)
-            devices[device.name] = device.to_fields()
+            pairs.update((each.name, each.to_json()) for each in gone)
+            devices[device.name] = device.to_json()
             return {'pairs': pairs, 'devices': devices}
 
         self.rewrite(add)
@@ -268,7 +268,7 @@ class TestPasses(PassTestCase):
             idle = replace(pair, neighbour=pair.device,
                            checked=time.time() - age)
             self.rewrite(lambda pairs, devices: {
-                'pairs': {**pairs, idle.name: idle.to_fields()}})
+                'pairs': {**pairs, idle.name: idle.to_json()}})
             self.one_pass()
             self.assertEqual(kept, idle.name in self.recorded()[0], age)
 
@@ -399,6 +399,6 @@ class TestRecorder(RecorderTestCase):
         self.assertEqual(['0 127.0.0.1:6200/sda 127.0.0.1:6202/sda'],
                          list(state['pairs']))
         self.assertEqual(['127.0.0.1:6200/sda'], list(state['devices']))
-        self.assertEqual(sorted(PairRecord.__dataclass_fields__),
+        self.assertEqual(sorted(each.name for each in fields(PairRecord)),
                          sorted(*[each for each
                                   in state['pairs'].values()]))

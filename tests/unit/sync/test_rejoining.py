@@ -6,7 +6,7 @@ from unittest import mock
 
 from swift_lightsync.sync import failure_store
 from swift_lightsync.sync.core import replica_ring
-from swift_lightsync.sync.neighbours import endpoint
+from swift_lightsync.sync.keys import endpoint
 from swift_lightsync.sync.wire.notice import Notice
 from tests.unit.sync.cluster import ClusterTestCase
 from tests.unit.sync.fixtures import PARTITION, served

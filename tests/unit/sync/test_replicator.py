@@ -11,7 +11,7 @@ from unittest import mock
 from swift.common.concurrency import Timeout
 from swift.obj.diskfile import DiskFileManager
 
-from swift_lightsync.common.conf_options import OptionError
+from swift_lightsync.common.options import OptionError
 from swift_lightsync.sync.core.replica_ring import clockwise
 from swift_lightsync.sync.core.sync_round import Answer
 from swift_lightsync.sync.replicator import LightSyncReplicator

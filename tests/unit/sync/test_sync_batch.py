@@ -12,7 +12,7 @@ from swift.common.utils import lock_path
 from swift.obj.diskfile import get_part_path
 from swift.obj.replicator import ObjectReplicator
 
-from swift_lightsync.sync import fingerprint
+from swift_lightsync.sync import changed_file
 from swift_lightsync.sync.core import replica_ring
 from tests.unit.sync.cluster import ClusterTestCase
 from tests.unit.sync.fixtures import CapturingLogger, node, ring_of_parts
@@ -301,14 +301,14 @@ class TestTrouble(BatchTestCase):
         self.assertEqual([], self.errors())
 
     def test_a_partition_that_vanishes_is_no_error(self):
-        genuine = fingerprint.load
+        genuine = changed_file.load
 
         def vanish(path):
             if path == self.path(0):
                 shutil.rmtree(path, ignore_errors=True)
             return genuine(path)
 
-        with mock.patch.object(fingerprint, 'load', vanish):
+        with mock.patch.object(changed_file, 'load', vanish):
             stats = self.one_pass()
         self.assertEqual([], self.errors())
         self.assertEqual((self.held(), 0),

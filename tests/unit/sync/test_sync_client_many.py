@@ -7,9 +7,9 @@ import unittest
 from unittest import mock
 
 from swift_lightsync.object_server import ObjectController
+from swift_lightsync.sync.changed_file import ABSENT
 from swift_lightsync.sync.core import merkle
 from swift_lightsync.sync.core.sync_round import Answer
-from swift_lightsync.sync.fingerprint import ABSENT
 from swift_lightsync.sync.fingerprints import Fingerprints
 from swift_lightsync.sync.wire import sync_message
 from swift_lightsync.sync.wire.known_sets import KnownSets

@@ -16,7 +16,7 @@ from swift.common.storage_policy import StoragePolicy, StoragePolicyCollection
 from swift.common.utils import lock_path
 from swift.obj.diskfile import invalidate_hash
 
-from swift_lightsync.sync import fingerprint, fingerprints, verb
+from swift_lightsync.sync import changed_file, fingerprints, verb
 from swift_lightsync.sync.core.comparison import compare
 from swift_lightsync.sync.fingerprints import Fingerprints
 from swift_lightsync.sync.wire import sync_message
@@ -110,14 +110,14 @@ class TestAnswer(VerbTestCase):
         for partition in range(3):
             self.put(self.disk, 'sda', 'o', partition=partition)
             roots[partition] = self.root_of(partition)
-        genuine = fingerprint.load
+        genuine = changed_file.load
         for error in (OSError(5, 'EIO'), LockTimeout(None, 'lock')):
             def load(path):
                 if path == self.part_path(partition=1):
                     raise error
                 return genuine(path)
 
-            with mock.patch.object(fingerprint, 'load', load):
+            with mock.patch.object(changed_file, 'load', load):
                 self.assertEqual({1}, self.differing(
                     roots, app=self.controller()))
             self.assertIn('partition 1 on sda',
@@ -229,13 +229,13 @@ class TestPartitionThatGoes(VerbTestCase):
 
     def test_a_partition_that_is_removed_meanwhile_is_empty(self):
         self.put(self.disk, 'sda', 'o')
-        genuine = fingerprint.load
+        genuine = changed_file.load
 
         def removed(path):
             shutil.rmtree(path)
             return genuine(path)
 
-        with mock.patch.object(fingerprint, 'load', removed):
+        with mock.patch.object(changed_file, 'load', removed):
             self.assertEqual(set(), self.differing({0: EMPTY}))
 
     def test_the_server_answers_others_while_a_partition_is_locked(self):

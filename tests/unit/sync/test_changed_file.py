@@ -22,15 +22,15 @@ from swift.obj.diskfile import (
     write_hashes,
 )
 
-from swift_lightsync.sync import fingerprint
-from swift_lightsync.sync.core import merkle
-from swift_lightsync.sync.fingerprint import (
+from swift_lightsync.sync import changed_file
+from swift_lightsync.sync.changed_file import (
     Fingerprint,
     FingerprintError,
     is_current,
     load,
     store,
 )
+from swift_lightsync.sync.core import merkle
 from tests.unit.sync import documented
 from tests.unit.sync.fingerprinting import SOUND, FingerprintTestCase
 from tests.unit.sync.fixtures import PARTITION
@@ -63,7 +63,7 @@ class TestFile(FingerprintTestCase):
         self.assertEqual(b'\x80\x02', data[:2])
         self.assertCountEqual(keys, pickle.loads(data))
         self.assertEqual(documented.found(r'dict, at most ([\d,]+) bytes,'),
-                         format(fingerprint.MAX_BYTES, ','))
+                         format(changed_file.MAX_BYTES, ','))
 
     def assert_damaged(self, reason=''):
         with self.assertRaisesRegex(FingerprintError, reason) as caught:
@@ -194,18 +194,17 @@ class TestFile(FingerprintTestCase):
 
     def test_store_leaves_nothing_behind_if_the_rename_fails(self):
         for number in (errno.ENOSPC, errno.EROFS, errno.EIO):
-            with mock.patch('os.rename', side_effect=OSError(number, '')):
+            with mock.patch('os.replace', side_effect=OSError(number, '')):
                 with self.assertRaises(OSError):
                     store(self.path, self.tmp, SOUND)
             self.assertEqual([], os.listdir(self.tmp))
 
     def test_a_failure_is_told_even_if_the_temporary_file_is_gone(self):
-        def rename(source, target):
+        def replace(source, target):
             os.unlink(source)
             raise OSError(errno.EIO, '')
 
-        with mock.patch('swift_lightsync.sync.fingerprint.os.rename',
-                        rename):
+        with mock.patch('swift_lightsync.common.files.os.replace', replace):
             with self.assertRaises(OSError) as caught:
                 store(self.path, self.tmp, SOUND)
         self.assertEqual(errno.EIO, caught.exception.errno)
@@ -411,7 +410,7 @@ class TestCurrent(FingerprintTestCase):
                     self.manager._get_hashes('sda', PARTITION, self.policy)
             return stat(path, *args, **kwargs)
 
-        with mock.patch('swift_lightsync.sync.fingerprint.os.stat',
+        with mock.patch('swift_lightsync.sync.changed_file.os.stat',
                         looked_at):
             self.assertFalse(is_current(self.path, self.known))
 

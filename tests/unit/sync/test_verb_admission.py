@@ -8,7 +8,7 @@ from unittest import mock
 
 from swift.common.concurrency import sleep, spawn
 
-from swift_lightsync.common.conf_options import OptionError
+from swift_lightsync.common.options import OptionError
 from swift_lightsync.sync import verb
 from swift_lightsync.sync.fingerprints import Fingerprints
 from swift_lightsync.sync.wire import sync_message
@@ -18,7 +18,7 @@ from tests.unit.sync.fixtures import wait_for
 from tests.unit.sync.verbs import ONE, OTHER, VerbTestCase
 
 
-class TestTurns(VerbTestCase):
+class TestAdmission(VerbTestCase):
 
     def setUp(self):
         super().setUp()
@@ -49,7 +49,7 @@ class TestTurns(VerbTestCase):
         return answers
 
     def impatient(self, **conf):
-        with mock.patch.object(verb, 'TURN_PATIENCE', 0.05):
+        with mock.patch.object(verb, 'ADMISSION_PATIENCE', 0.05):
             return self.controller(**conf)
 
     def test_so_many_are_answered_at_the_same_time_and_all_in_the_end(self):
@@ -167,9 +167,9 @@ class TestTurns(VerbTestCase):
                 self.controller(replication_concurrency=value)
 
     def test_what_is_documented_holds(self):
-        self.assertEqual(verb.DEFAULT_TURNS, int(documented.found(
+        self.assertEqual(verb.DEFAULT_CONCURRENCY, int(documented.found(
             r'`replication_concurrency` \((\d+); 0: any number\)')))
-        self.assertEqual(verb.TURN_PATIENCE, int(documented.found(
+        self.assertEqual(verb.ADMISSION_PATIENCE, int(documented.found(
             r'(\d+) seconds at most: up to')))
         self.assertEqual(verb.SHORT_BODY >> 10, int(documented.found(
             r'at most: up to (\d+) KiB in memory')))

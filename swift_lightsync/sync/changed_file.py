@@ -1,37 +1,39 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-``changed.pkl``: the root of a partition, kept beside its ``hashes.pkl``.
+The file ``changed.pkl``: one partition's fingerprint, and when it is valid.
 
-LightSync §5.2. The file is a cache whose validity is derived, never
-announced: it counts only while the hashes.pkl that its root was computed
-from is still in place and nothing is queued in hashes.invalid. So nothing
-that writes to a partition needs to know of it, and a lost, stale or damaged
-one costs a recalculation. PROTOCOL.md, "changed.pkl", is the format.
+LightSync §5.2. The file keeps the root of a partition beside its
+``hashes.pkl``. It is a cache whose validity is derived, never announced: it
+counts only while the hashes.pkl that its root was computed from is still in
+place and nothing is queued in hashes.invalid. So nothing that writes to a
+partition needs to know of it, and a lost, stale or damaged file costs a
+recalculation. PROTOCOL.md, "changed.pkl", is the format. ``fingerprints``
+keeps those of all partitions up to date.
 """
 
 import os
 import pickle  # nosec: B403
 import pickletools
-from contextlib import suppress
 from dataclasses import asdict, dataclass
-from tempfile import mkstemp
+from typing import Optional
 
 from swift.common.utils import mkdirs
 from swift.common.utils.pickle import unpickle
 from swift.obj.diskfile import HASH_FILE, HASH_INVALIDATIONS_FILE
 
+from swift_lightsync.common.files import replace_file
 from swift_lightsync.sync.core import merkle
 from swift_lightsync.sync.names import CHANGED_FILE
 
 VERSION = 1
 #: Longest file that is read at all; a valid one has about 150 bytes.
 MAX_BYTES = 4096
-#: Seconds; what lies behind is no time at all.
+#: Seconds; anything later is no time at all.
 END_OF_TIME = 1e11
 MAX_SUFFIXES = 4096
 HEX_DIGITS = frozenset('0123456789abcdef')
-#: All that a pickle of a fingerprint is made of. Others can take any amount
-#: of memory in a few bytes, whatever they may name.
+#: The opcodes that the pickle of a fingerprint consists of. Others can take
+#: any amount of memory in a few bytes, whatever they name.
 OPCODES = frozenset((
     'PROTO', 'EMPTY_DICT', 'MARK', 'BINUNICODE', 'BINPUT', 'BINGET', 'BININT',
     'BININT1', 'BININT2', 'LONG1', 'BINFLOAT', 'TUPLE3', 'SETITEMS', 'STOP'))
@@ -44,6 +46,8 @@ class FingerprintError(ValueError):
 @dataclass(frozen=True)
 class Fingerprint:
     """
+    The root of one partition, and what it was computed from.
+
     :param root: the root of the suffix hashes, 32 hex digits
     :param suffixes: how many suffix hashes it stands for
     :param source: (inode, size, mtime_ns) of the hashes.pkl they were in
@@ -53,20 +57,20 @@ class Fingerprint:
     """
     root: str
     suffixes: int
-    source: tuple
+    source: tuple[int, int, int]
     exchanged: float
     version: int = VERSION
 
 
-#: Of a partition that is not there: nothing stands for it, and nothing ever
-#: makes it current.
+#: The fingerprint of a partition that is not on the device. It has no source,
+#: so it is never current.
 ABSENT = Fingerprint(merkle.root({}), 0, (0, 0, 0), 0.0)
 
 
-def _damaged_fields(fingerprint):
-    """:returns: the names of the fields that are not as specified"""
+def _damaged_fields(fingerprint: Fingerprint) -> list[str]:
+    """Return the names of the fields that are not as specified."""
     root, source = fingerprint.root, fingerprint.source
-    sound = {
+    sound: dict[str, bool] = {
         'root': type(root) is str and len(root) == 32
         and not set(root) - HEX_DIGITS,
         'suffixes': type(fingerprint.suffixes) is int
@@ -80,24 +84,24 @@ def _damaged_fields(fingerprint):
     return [field for field, is_sound in sound.items() if not is_sound]
 
 
-def _identity(stat):
+def _identity(stat: os.stat_result) -> tuple[int, int, int]:
     return stat.st_ino, stat.st_size, stat.st_mtime_ns
 
 
-def _check_opcodes(data):
+def _check_opcodes(data: bytes) -> None:
     strange = {opcode.name for opcode, _, _ in pickletools.genops(
         data)} - OPCODES
     if strange:
         raise FingerprintError('%s is in no fingerprint' % min(strange))
 
 
-def load(partition_path):
+def load(partition_path: str) -> Optional[Fingerprint]:
     """
     Read the ``changed.pkl`` of a partition, current or not.
 
     :param partition_path: absolute path of the partition directory
-    :returns: a :class:`Fingerprint`, or None if there is no file
-    :raises FingerprintError: if it is damaged
+    :returns: the fingerprint, or None if there is no file
+    :raises FingerprintError: if the file is damaged
     """
     path = os.path.join(partition_path, CHANGED_FILE)
     try:
@@ -124,16 +128,16 @@ def load(partition_path):
     return fingerprint
 
 
-def is_current(partition_path, fingerprint):
+def is_current(partition_path: str, fingerprint: Fingerprint) -> bool:
     """
-    Whether a fingerprint still speaks for the partition.
+    Return whether a fingerprint still describes the partition.
 
-    The queue of invalidations is looked at before hashes.pkl: whoever
-    empties the queue has replaced hashes.pkl before, so a queue seen empty
-    and then an unchanged hashes.pkl leave no gap to slip through.
+    The queue of invalidations is read before hashes.pkl: whoever empties the
+    queue has replaced hashes.pkl before, so a queue seen empty and then an
+    unchanged hashes.pkl leave no gap to slip through.
 
     :param partition_path: absolute path of the partition directory
-    :param fingerprint: a :class:`Fingerprint`
+    :param fingerprint: the fingerprint
     """
     try:
         queue = os.stat(os.path.join(partition_path, HASH_INVALIDATIONS_FILE))
@@ -148,38 +152,36 @@ def is_current(partition_path, fingerprint):
     return _identity(source) == fingerprint.source
 
 
-def store(partition_path, tmp_path, fingerprint):
+def store(partition_path: str, tmp_path: str,
+          fingerprint: Fingerprint) -> None:
     """
-    Replace the ``changed.pkl`` of a partition at once.
+    Replace the ``changed.pkl`` of a partition as a whole.
 
     It is not synced: after a power cut it is current or counts for nothing.
 
     :param partition_path: absolute path of the partition directory
     :param tmp_path: a directory for temporary files of the same file system
-    :param fingerprint: a :class:`Fingerprint`
-    :raises OSError: if the file system will not have it
+    :param fingerprint: the fingerprint
+    :raises OSError: if the file cannot be written
     """
     mkdirs(tmp_path)
-    fd, tmp_file = mkstemp(dir=tmp_path, suffix='.tmp')
-    try:
-        with os.fdopen(fd, 'wb') as changed:
-            pickle.dump(asdict(fingerprint), changed, protocol=2)
-        os.rename(tmp_file, os.path.join(partition_path, CHANGED_FILE))
-    except OSError:
-        with suppress(FileNotFoundError):
-            os.unlink(tmp_file)
-        raise
+    replace_file(os.path.join(partition_path, CHANGED_FILE),
+                 pickle.dumps(asdict(fingerprint), protocol=2), mode=0o600,
+                 temporary_in=tmp_path)
 
 
-def from_hashes_file(partition_path, exchanged):
+def from_hashes_file(partition_path: str,
+                     exchanged: float) -> Optional[Fingerprint]:
     """
     Compute the fingerprint of a partition from its hashes.pkl alone.
 
     The file is only ever replaced as a whole: what is read from one open
     file belongs to that file's identity.
 
-    :returns: a :class:`Fingerprint`, or None if the file is missing, damaged
-        or has suffixes that await hashing
+    :param partition_path: absolute path of the partition directory
+    :param exchanged: when all replicas were last compared, seconds
+    :returns: the fingerprint, or None if the file is missing, damaged or has
+        suffixes that await hashing
     """
     try:
         with open(os.path.join(partition_path, HASH_FILE), 'rb') as source:

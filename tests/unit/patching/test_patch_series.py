@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Patches that cannot be used, where they are, texts they do not fit."""
+
+import shutil
+import sys
+from itertools import count
+
+import pytest
+
+from swift_lightsync import patch_series
+from swift_lightsync.patch_series import FilePatch, Hunk, PatchingError
+from tests.unit.patching.trees import DIFF, REPLICATOR, SERIES
+
+ALLOWED = 'allowed is a/swift/PATH'
+
+
+@pytest.mark.parametrize('names, words', [
+    ('', ['lists no patch']),
+    ('# nothing\n\n', ['lists no patch']),
+    ('absent.patch\n', ['absent.patch', 'cannot be read']),
+    ('one.patch\none.patch\n', ['one.patch twice']),
+    ('../one.patch\n', ["'../one.patch'", 'allowed']),
+    ('/etc/one.patch\n', ["'/etc/one.patch'", 'allowed']),
+    ('series\n', ["'series'", '*.patch']),
+])
+def test_unusable_series_is_refused(
+        tree, patches, assert_refused, names, words):
+    assert_refused(words, 'apply', tree, '--patches', patches(names=names))
+
+
+@pytest.mark.parametrize('content', [None, b'\xff\xfe'])
+def test_series_that_cannot_be_read_is_refused(
+        tree, tmp_path, assert_refused, content):
+    if content:
+        (tmp_path / 'series').write_bytes(content)
+    assert_refused([tmp_path / 'series', 'cannot be read'],
+                   'apply', tree, '--patches', tmp_path)
+
+
+@pytest.mark.parametrize('old, new, words', [
+    ('+# A line.\n #\n', '+# A line.\n', []),
+    ('+# A line.', '?# A line.', []),
+    ('@@ -1,2 +1,3 @@', '@@ -1,3 +1,3 @@', []),
+    ('@@ -1,2 +1,3 @@', '@@ -1,2 +1,2 @@', []),
+    ('@@ -1,2', '@ -1,2', []),
+    ('+++ b/swift/obj/replicator.py\n', '', []),
+    (' #\n', ' #\ntrailing\n', []),
+    (' #\n', ' #\n@ -9,1 +10,1 @@\n-x\n+y\n', []),
+    (DIFF, 'No diff.\n', ['changes no file']),
+    ('@@ -1,2 +1,3 @@\n # Copyright (c) 2010-2012 OpenStack Foundation\n'
+     '+# A line.\n #\n', '@@ -0,0 +1,1 @@\n+# A line.\n', ['no context']),
+    *((REPLICATOR, name, [name, ALLOWED]) for name in (
+        'swift/../outside.py', '../outside.py', '/etc/outside.py',
+        'outside.py', 'swift/./../../outside.py')),
+    *((side + REPLICATOR, name, [name.lstrip('b/'), ALLOWED])
+      for side, name in (
+        ('a/', '/dev/null'), ('b/', '/dev/null'), ('a/', '/etc/passwd'),
+        ('b/', 'b/swift/obj/renamed.py'))),
+])
+def test_patch_is_refused_that_is_damaged_or_changes_other_things(
+        tree, patches, assert_refused, old, new, words):
+    assert old in DIFF
+    directory = patches(DIFF.replace(old, new))
+    assert_refused(['one.patch', *words],
+                   'apply', tree, '--patches', directory)
+
+
+def test_patches_are_found_where_they_are_installed(tmp_path, monkeypatch):
+    monkeypatch.setattr(patch_series, 'BESIDE', tmp_path / 'absent')
+    monkeypatch.setattr(sys, 'prefix', str(tmp_path))
+    installed = tmp_path / 'share' / 'swift-lightsync' / 'patches'
+    shutil.copytree(SERIES, installed)
+    assert patch_series.default_directory() == installed
+
+
+def test_absence_of_the_patches_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(patch_series, 'BESIDE', tmp_path / 'absent')
+    monkeypatch.setattr(patch_series, 'SHARED', tmp_path / 'absent too')
+    with pytest.raises(PatchingError) as caught:
+        patch_series.default_directory()
+    assert '--patches' in str(caught.value)
+    assert str(tmp_path / 'absent') in str(caught.value)
+
+
+@pytest.mark.parametrize('text, changes, words', [
+    ('x\n', [('x\n', 'x\n')], '0 or 1'),
+    ('y\nx\n', [('x\n', 'new\n'), ('y\n', 'new\n')],
+     'hunk 2 does not fit: line 1 is not below'),
+    ('', [('x\n', 'z\n')], "line 1 should be 'x', but is '(end of file)'"),
+    ('y\n', [('x\n', 'z\n')], "line 1 should be 'x', but is 'y'"),
+    ('x', [('x\n', 'z\n')], "line 1 should be 'x\\n', but is 'x'"),
+])
+def test_text_that_fits_no_state_or_two_is_refused(text, changes, words):
+    hunks = tuple(Hunk(number, number, (old,), (new,))
+                  for number, (old, new) in zip(count(1), changes))
+    with pytest.raises(PatchingError) as caught:
+        patch_series.detect(
+            text, [FilePatch('one.patch', 'swift/x.py', hunks)])
+    assert words in str(caught.value)
