@@ -4,7 +4,6 @@
 
 import subprocess
 import sys
-import unittest
 
 from cosbench.commands.cli import COMMANDS
 from tests.unit.cosbench.directory_case import DirectoryCase
@@ -49,9 +48,8 @@ class TestMissingLibraries(DirectoryCase):
 
     def setUp(self):
         super().setUp()
-        self.workload = self.path('w.xml')
-        with open(self.workload, 'w') as stream:
-            stream.write(wrapped(work(attributes='workers="1" totalOps="1"')))
+        self.workload = self.put('w.xml', wrapped(work(
+            attributes='workers="1" totalOps="1"')))
         self.run_it = ('run', self.workload, '--quiet', '--archive',
                        self.path('archive'))
 
@@ -86,7 +84,3 @@ class TestMissingLibraries(DirectoryCase):
         # Its drivers, which are other processes, have it.
         status, _, said = without('uvloop', *self.run_it)
         self.assertEqual((0, 1), (status, len(said.splitlines())))
-
-
-if __name__ == '__main__':
-    unittest.main()

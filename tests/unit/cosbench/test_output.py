@@ -5,11 +5,11 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
 import unittest
 from unittest import mock
 
 from swift_lightsync.common.command import UNREAD, until_unread
+from tests.unit.cosbench.directory_case import DirectoryCase
 from tests.unit.cosbench.documents import operation, work, wrapped
 from tests.unit.cosbench.processes import DEADLINE, environment
 
@@ -36,17 +36,11 @@ def unread():
     return writer
 
 
-class TestCommands(unittest.TestCase):
+class TestCommands(DirectoryCase):
 
     def setUp(self):
-        place = tempfile.TemporaryDirectory()
-        self.addCleanup(place.cleanup)
-        self.directory = place.name
-        with open(self.path('w.xml'), 'w') as stream:
-            stream.write(SHORT)
-
-    def path(self, name):
-        return os.path.join(self.directory, name)
+        super().setUp()
+        self.put('w.xml', SHORT)
 
     def run_it(self, *arguments, **streams):
         pipe = unread()
@@ -98,7 +92,3 @@ class TestUntilUnread(unittest.TestCase):
             out.flush.assert_called_once_with()
             with self.assertRaises(ValueError), until_unread():
                 raise ValueError
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -59,7 +59,3 @@ class TestContrast(unittest.TestCase):
                 self.assertGreaterEqual(
                     contrast(colours[ink], colours[paper]), least,
                     '%s on %s of %s' % (ink, paper, colours['paper']))
-
-
-if __name__ == '__main__':
-    unittest.main()

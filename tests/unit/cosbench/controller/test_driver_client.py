@@ -249,7 +249,3 @@ class TestReports(unittest.TestCase):
                 news(found)
         with self.assertRaises(DriverLost):
             news(None, 'no such state')
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -6,7 +6,6 @@ import contextlib
 import errno
 import json
 import os
-import unittest
 from unittest import mock
 
 from cosbench.controller import run_store as archives
@@ -221,7 +220,3 @@ class TestRecovery(SiteCase):
                          'it is refused: line .*gone')
         self.assertEqual(found, self.archive.load('w1'))
         self.assertIn('.reported', os.listdir(self.archive.path('w1')))
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -104,7 +104,3 @@ class TestStragglers(unittest.TestCase):
         state, text = self.judged(Stragglers(2, 0, 0.1))
         self.assertIs(StageState.COMPLETED, state)
         self.assertNotIn('began in its run time', text)
-
-
-if __name__ == '__main__':
-    unittest.main()

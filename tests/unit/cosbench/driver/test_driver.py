@@ -270,7 +270,3 @@ class TestProcesses(unittest.TestCase):
         pool.wait()
         for pid in left:
             wait_for(lambda: not is_running(pid), 'an orphan ends', DEADLINE)
-
-
-if __name__ == '__main__':
-    unittest.main()

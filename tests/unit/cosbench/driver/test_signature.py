@@ -124,7 +124,3 @@ class TestAnswers(unittest.TestCase):
         fields = head().fields
         with self.assertRaises(SignatureError):
             check_answer(SECRET, 200, NONCES, b'', fields[SIGNATURE])
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -85,7 +85,3 @@ class TestLeash(unittest.TestCase):
         process = self.start(self.command('', mode=0o644))
         self.assertEqual(until_eof.CANNOT_RUN, process.wait(DEADLINE))
         self.assertIn(b'Permission denied', process.stderr.read())
-
-
-if __name__ == '__main__':
-    unittest.main()

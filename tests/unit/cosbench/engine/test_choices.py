@@ -122,7 +122,3 @@ class TestTargets(unittest.TestCase):
             ('mycontainers%d' % each, 'myobjects%d' % other)
             for each in range(1, containers + 1)
             for other in range(1, objects + 1)), seen)
-
-
-if __name__ == '__main__':
-    unittest.main()

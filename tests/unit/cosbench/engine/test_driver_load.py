@@ -37,7 +37,3 @@ class TestHealth(unittest.TestCase):
             watch.cancel()
             return health.to_json()['loop_lag_ms_p99']
         self.assertGreater(asyncio.run(run()), 200)
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -115,7 +115,3 @@ class TestQuotas(unittest.TestCase):
         self.assertEqual(5 - 4, remaining(13, 5, 2, 2, 4))
         self.assertEqual(0, remaining(13, 5, 2, 2, 9))
         self.assertIsNone(remaining(0, 5, 2, 2, 4))
-
-
-if __name__ == '__main__':
-    unittest.main()

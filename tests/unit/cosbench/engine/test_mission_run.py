@@ -386,7 +386,3 @@ class TestReports(unittest.TestCase):
         counts = [Tally.from_json(each['operations']['op1']).count
                   for each in seen]
         self.assertEqual(sorted(counts), counts)
-
-
-if __name__ == '__main__':
-    unittest.main()

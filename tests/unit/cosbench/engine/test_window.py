@@ -44,7 +44,3 @@ class TestWindow(unittest.TestCase):
         found = window('rampup="10" runtime="30" rampdown="5"')
         self.assertEqual([0, 0, 12, 30, 30], [
             found.counted_until(now) for now in (100, 105, 122, 140, 150)])
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -103,7 +103,3 @@ class TestChart(unittest.TestCase):
             made.add(place, interval)
         self.assertEqual(before, given.to_json())
         self.assertEqual([4], [each['count'] for each in points(made)])
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -60,7 +60,3 @@ def inflated(tally):
         raw = base64.b64decode(found[name]['hdr'])
         found[name]['hdr'] = zlib.decompress(raw[8:])
     return found
-
-
-if __name__ == '__main__':
-    unittest.main()

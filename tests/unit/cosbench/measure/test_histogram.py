@@ -183,7 +183,3 @@ class TestHostileDocuments(unittest.TestCase):
             with self.assertRaisesRegex(
                     RecordError, r'^response\.%s is missing$' % key):
                 read(document)
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -128,7 +128,3 @@ class TestResult(unittest.TestCase):
         except RecordError as err:
             self.assertTrue(str(err).startswith('result'))
             self.assertLess(len(str(err)), 1000)
-
-
-if __name__ == '__main__':
-    unittest.main()

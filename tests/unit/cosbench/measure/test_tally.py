@@ -175,7 +175,3 @@ class TestHostileDocuments(unittest.TestCase):
     def test_histograms_of_different_counts(self):
         self.document['processing'] = Tally().to_json()['processing']
         self.refused(self.document, 'the same count')
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -213,7 +213,3 @@ class TestHostileDocuments(unittest.TestCase):
         row = [0, 0, 0, 1, 0, 0, []]
         self.refused({'interval': 5, 'operations': {'op1': [row, row]}},
                      '[1][0]: 0 is there twice')
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -5,7 +5,6 @@ import csv
 import json
 import os
 import stat
-import tempfile
 import unittest
 from datetime import timezone
 
@@ -14,14 +13,13 @@ from cosbench.reports.archive import MAX_RESULT
 from swift_lightsync.common.files import FRESH
 from swift_lightsync.common.records import RecordError
 from tests.unit.cosbench import results
+from tests.unit.cosbench.directory_case import new_directory
 
 
 class TestArchive(unittest.TestCase):
 
     def setUp(self):
-        above = tempfile.TemporaryDirectory()
-        self.addCleanup(above.cleanup)
-        self.above = above.name
+        self.above = new_directory(self)
         self.directory = os.path.join(self.above, 'w12-small')
 
     def write(self, document=None, name='w12-small'):
@@ -138,7 +136,3 @@ class TestArchive(unittest.TestCase):
             out.truncate(MAX_RESULT + 1)
         with self.assertRaisesRegex(RecordError, 'must be at most'):
             read_result(path)
-
-
-if __name__ == '__main__':
-    unittest.main()

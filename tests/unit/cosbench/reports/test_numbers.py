@@ -26,7 +26,3 @@ class TestNumbers(unittest.TestCase):
 
     def test_a_moment_that_is_not_there(self):
         self.assertEqual('', moment(None))
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -350,7 +350,3 @@ class TestRefusals(unittest.TestCase):
                 work(operation('huh', 'list'),
                      'workers="1" runtime="1" totalops="3"'),
                 above='<note><work/></note>')))
-
-
-if __name__ == '__main__':
-    unittest.main()

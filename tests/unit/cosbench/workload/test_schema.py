@@ -121,7 +121,3 @@ class TestSchema(unittest.TestCase):
                 '//xs:simpleType[@name=$name]//xs:enumeration/@value',
                 namespaces={'xs': XS[1:-1]}, name=name)
             self.assertEqual({kind.value for kind in kinds}, set(found))
-
-
-if __name__ == '__main__':
-    unittest.main()

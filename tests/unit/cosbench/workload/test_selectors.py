@@ -214,7 +214,3 @@ class TestWalking(unittest.TestCase):
     def test_neighbours_merge(self):
         self.assertEqual((range(1, 9),), disjoint(
             [range(4, 9), range(1, 4), range(2, 3)]))
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -81,7 +81,3 @@ class TestStepped(unittest.TestCase):
         stages, _ = self.stepped(wrapped(work(
             READ, 'type="normal" workers="1" runtime="1"')))
         self.assertEqual([5, 10], [each.workers for each in stages])
-
-
-if __name__ == '__main__':
-    unittest.main()
