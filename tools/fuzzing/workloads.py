@@ -19,7 +19,8 @@ from cosbench.workload.model import Content
 from cosbench.workload.names import containers, objects, trigger
 from cosbench.workload.pacing import pace
 from cosbench.workload.selectors import parse as parse_selector
-from cosbench.workload.selectors import parse_sizes, walk
+from cosbench.workload.selectors import parse_sizes
+from cosbench.workload.walking import walk
 from tools.fuzzing.mutate import edit, edit_text
 from tools.fuzzing.target import Target
 

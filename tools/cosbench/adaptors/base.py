@@ -46,6 +46,8 @@ class Auth:
     @classmethod
     def from_config(cls, config):
         """
+        Make an auth from the config of its element.
+
         :param config: the ``Config`` of the element
         :returns: an ``Auth``
         :raises ConfigError: if a key is missing or has a wrong value
@@ -74,6 +76,8 @@ class Storage:
     @classmethod
     def from_config(cls, config, auth):
         """
+        Make a storage from the config of its element.
+
         :param config: the ``Config`` of the element
         :param auth: an ``Auth``
         :returns: a ``Storage``

@@ -10,7 +10,11 @@ _cached = {}
 
 
 class Login:
-    """:param auth: a ``base.Auth``"""
+    """
+    Shares the credentials of an auth among coroutines.
+
+    :param auth: a ``base.Auth``
+    """
 
     def __init__(self, auth):
         self._auth = auth
@@ -22,6 +26,8 @@ class Login:
 
     async def credentials(self):
         """
+        Return credentials, and log in if there are none yet.
+
         :returns: ``Credentials``: those that are there, or by a login
         :raises OperationError: ``auth``, if all tries failed
         """

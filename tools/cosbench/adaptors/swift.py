@@ -52,6 +52,8 @@ class _Account:
 
 class SwiftStorage(Storage):
     """
+    Moves objects by the Object Storage API.
+
     :param config: timeout, milliseconds; token; storage_url; policy of
         containers that are created; what ``Connector`` takes
     :param auth: an ``Auth``
@@ -101,7 +103,7 @@ class SwiftStorage(Storage):
             credentials.token or self._token)
 
     async def _renew(self, stale):
-        """:returns: whether there is another account than the stale one"""
+        """Return whether there is another account than the stale one."""
         if self._account is stale:
             if not stale.good:
                 return False
@@ -115,7 +117,11 @@ class SwiftStorage(Storage):
 
     async def _request(self, method, path, headers=b'', body=None,
                        sink=None, absent=False):
-        """:param absent: whether 404 is a success, too"""
+        """
+        Send a request, and once more after a new login.
+
+        :param absent: whether 404 is a success, too
+        """
         account = self._account
         response = await account.client.request(
             method, account.path + path, account.headers + headers, body,

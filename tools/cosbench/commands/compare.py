@@ -36,9 +36,7 @@ def _read(path):
 
 
 def main(args):
-    """
-    :returns: exit status
-    """
+    """Run the command, and return its exit status."""
     if not 0 < args.confidence < 1:
         raise ConfigError.of('confidence', args.confidence,
                              'more than 0 and less than 1')

@@ -4,8 +4,8 @@
 from cosbench.commands import common_arguments
 from cosbench.commands.controller_process import Options, serve
 from cosbench.controller.core.plan import FORM, addresses
+from cosbench.controller.core.policy import Policy
 from cosbench.controller.core.workload_states import OnLoss
-from cosbench.controller.workload_queue import Policy
 from cosbench.driver.process import run
 from cosbench.driver.secret import SECRET, TOKEN, secret
 
@@ -43,9 +43,7 @@ def add(name, command):
 
 
 def main(args):
-    """
-    :returns: exit status
-    """
+    """Run the command, and return its exit status."""
     common_arguments.log_to_stderr(args.log_level)
     run(serve(Options(
         args.host, args.port, args.archive, addresses(args.driver),

@@ -37,9 +37,7 @@ def add(name, command):
 
 
 def main(args):
-    """
-    :returns: exit status
-    """
+    """Run the command, and return its exit status."""
     common_arguments.log_to_stderr(args.log_level)
     if args.processes > 1:
         return run(_pool(args))

@@ -47,9 +47,7 @@ def _counts(text):
 
 
 def main(args):
-    """
-    :returns: exit status
-    """
+    """Run the command, and return its exit status."""
     root, names = stepped(parse(file_bytes(args.file)), args.workers,
                           args.stage)
     document = run_loop(run_one(text(root).encode('utf8'), args,

@@ -61,6 +61,8 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
 
 def call(args, method, path, body=None):
     """
+    Ask the controller.
+
     :param args: with controller, token_file, tls_ca
     :returns: the answer's JSON
     :raises _Failed: with a text for the user
@@ -87,7 +89,7 @@ def call(args, method, path, body=None):
 
 
 def _url(text):
-    """:returns: it, without a / at its end"""
+    """Return a URL of a controller, without a / at its end."""
     try:
         found = urlsplit(text)
         # Asking for a port that is none raises.
@@ -102,7 +104,7 @@ def _url(text):
 
 
 def _token(path):
-    """:returns: as a field of a header has it"""
+    """Return the token as a field of a header has it."""
     token = secret(path, TOKEN).decode('latin-1')
     if _CONTROLS.search(token):
         # It is not shown.
@@ -142,9 +144,7 @@ def _printed(args, method, path, body=None):
 
 
 def submit(args):
-    """
-    :returns: exit status
-    """
+    """Run the command, and return its exit status."""
     path = '/v1/workloads'
     if args.seed is not None:
         path += '?seed=%d' % args.seed

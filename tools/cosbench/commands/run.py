@@ -11,9 +11,10 @@ from contextlib import contextmanager
 from cosbench.commands import common_arguments
 from cosbench.commands.progress import Progress
 from cosbench.controller import local
+from cosbench.controller.core.policy import Policy
 from cosbench.controller.core.workload_states import OnLoss, WorkloadState
 from cosbench.controller.run_store import Archive
-from cosbench.controller.workload_queue import Controller, Policy
+from cosbench.controller.workload_queue import Controller
 from cosbench.document.reader import file_bytes
 from cosbench.driver.process import run as run_loop
 from cosbench.errors import ConfigError
@@ -33,9 +34,7 @@ def add(name, command):
 
 
 def main(args):
-    """
-    :returns: exit status
-    """
+    """Run the command, and return its exit status."""
     return run_loop(_run(args))
 
 

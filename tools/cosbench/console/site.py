@@ -50,6 +50,8 @@ class Wanted:
     @classmethod
     def of(cls, query):
         """
+        Read what a query asks for.
+
         :raises ConfigError:
         """
         return cls(query.get('name', ''), query.get('state', ''),
@@ -62,6 +64,8 @@ class Wanted:
 
 def application(controller, token, gate=None):
     """
+    Return the application of the controller's port.
+
     :param controller: a ``Controller``
     :param token: bytes
     :returns: the REST interface, which reads for sessions too, and the
@@ -86,6 +90,8 @@ def _page(html, status=200):
 
 class Console:
     """
+    The pages of the console, and what their forms do.
+
     :param controller: a ``Controller``
     :param gate: a ``Gate``
     """
@@ -119,8 +125,9 @@ class Console:
 
     def admits(self, request):
         """
-        :returns: whether a request needs no token: the console sees to its
-            own; who has logged in may read all
+        Return whether a request needs no token.
+
+        The console sees to its own; who has logged in may read all.
         """
         route = request.match_info.route
         return route in self._own or (

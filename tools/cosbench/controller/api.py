@@ -37,6 +37,8 @@ def authorized(token, header):
 
 def guard(token, admits):
     """
+    Return a middleware that lets in who has the token.
+
     :param token: bytes
     :param admits: a function of a request: whether it may pass without it
     :returns: a middleware that lets nobody else pass
@@ -84,6 +86,8 @@ def _names(directory):
 
 class Api:
     """
+    Answers the requests of clients.
+
     :param controller: a ``Controller``
     :param token: bytes
     :param admits: see ``guard``

@@ -59,6 +59,8 @@ class Offset:
 
 class Driver:
     """
+    A driver process, as the controller speaks to it.
+
     :param address: an ``Address``
     :param secret: bytes
     :param session: an ``aiohttp.ClientSession``

@@ -107,6 +107,8 @@ class DriverShare:
 
     async def submit(self):
         """
+        Give the mission to the driver.
+
         :raises DriverLost, RequestDenied:
         """
         answer = await self.driver.insist('POST', '/v1/missions',
@@ -116,6 +118,8 @@ class DriverShare:
 
     async def until_ready(self):
         """
+        Wait until the driver has logged in.
+
         :returns: whether it is ready; else it has ended
         :raises DriverLost, RequestDenied:
         """
@@ -125,6 +129,8 @@ class DriverShare:
 
     async def start(self, begin):
         """
+        Tell the driver when to start.
+
         :param begin: when to, on this process's monotonic clock; the way
             there, half the round trip, is taken off
         """
@@ -149,6 +155,8 @@ class DriverShare:
 
     async def news(self):
         """
+        Wait for a report or another state, and take it.
+
         :raises DriverLost: also if the process is another one than before
         """
         try:

@@ -20,6 +20,8 @@ HERE = 'local'
 
 def session(tls=None):
     """
+    Return what requests to drivers are sent with.
+
     :param tls: an ``SSLContext`` for drivers with TLS, or None
     :returns: an ``aiohttp.ClientSession`` for ``Driver`` objects
     """
@@ -34,6 +36,8 @@ def session(tls=None):
 @asynccontextmanager
 async def drivers(number, timeout=TIMEOUT, triggers=None):
     """
+    Start driver processes, and end them after the block.
+
     :param number: of processes
     :param triggers: the directory of their scripts, or None
     :raises ConfigError: if there is no such directory

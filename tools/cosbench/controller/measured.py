@@ -20,6 +20,8 @@ MAX_POINTS = 600
 
 class Measured:
     """
+    The sum of the reports of a work.
+
     :param interval: of the work's timeline, seconds
     """
 
@@ -66,6 +68,8 @@ class Measured:
 
     def tally(self, operation):
         """
+        Return the sum of the tallies of an operation.
+
         :param operation: its id
         :returns: a new ``Tally`` of what all missions did of it
         """
@@ -76,6 +80,8 @@ class Measured:
 
     def packed(self, operations):
         """
+        Return what a result document has of the work.
+
         :param operations: what is said of each but its tally, dicts
         :returns: operations and timeline as RESULT.md says: key -> texts
             that join to JSON
@@ -88,6 +94,8 @@ class Measured:
 
     def shown(self, operations, workers, seconds):
         """
+        Return what a page shows of the work.
+
         :param operations: as of ``packed``
         :param workers: of the work
         :param seconds: see ``Metrics``

@@ -43,6 +43,8 @@ log = logging.getLogger('cosbench.archive')
 
 def directory_name(run_id, name):
     """
+    Return the name of a run's directory.
+
     :param run_id: as ``w12``
     :param name: of the workload; what is no good in a file name becomes _
     """
@@ -51,6 +53,8 @@ def directory_name(run_id, name):
 
 class Archive:
     """
+    The runs of a directory, which one controller has alone.
+
     :param directory: is made if it is absent; only its owner may read it,
         since workloads have passwords in them
     :raises ArchiveError: if another controller has it
@@ -78,13 +82,13 @@ class Archive:
 
     @property
     def ids(self):
-        """
-        :returns: the ids of all runs, oldest first
-        """
+        """The ids of all runs, oldest first."""
         return sorted(self._names, key=_number)
 
     def path(self, run_id):
         """
+        Return the directory of a run.
+
         :raises KeyError: if there is no such run
         """
         return os.path.join(self.directory, self._names[run_id])
@@ -112,6 +116,8 @@ class Archive:
 
     def save(self, document):
         """
+        Write the document of a run.
+
         :param document: a result document; its id is from ``new``
         :raises Unwritten:
         """
@@ -119,6 +125,8 @@ class Archive:
 
     def write(self, run_id, text):
         """
+        Write the document of a run that is JSON already.
+
         :param text: the JSON of a result document
         :raises Unwritten:
         """
@@ -159,9 +167,7 @@ class Archive:
                 self.finish(document)
 
     def unwritten(self, run_id):
-        """
-        :returns: why what ``finish`` was given is not all there, or None
-        """
+        """Return why a run that has ended is not all written, or None."""
         return self._unwritten.get(run_id, (None, None))[1]
 
     def _run(self, run_id):
@@ -172,6 +178,8 @@ class Archive:
 
     def load(self, run_id):
         """
+        Return the document of a run.
+
         :returns: the document
         :raises KeyError, ArchiveError: as ``read``
         """
@@ -179,6 +187,8 @@ class Archive:
 
     def read(self, run_id):
         """
+        Read the document of a run.
+
         :returns: the document, and the ``Result`` of it
         :raises KeyError: if there is no such run
         :raises ArchiveError: if it cannot be read
@@ -190,6 +200,8 @@ class Archive:
 
     def stamp(self, run_id):
         """
+        Return a value that changes whenever the document does.
+
         :returns: what is another when the document is
         :raises KeyError, ArchiveError: as ``read``
         """

@@ -42,6 +42,8 @@ class Unwritten(OSError):
 
 def sealed(text):
     """
+    Put a checksum before a document.
+
     :param text: the JSON of a result document
     :returns: the bytes of its file
     """
@@ -51,6 +53,8 @@ def sealed(text):
 
 def read_run(path, run_id):
     """
+    Read the file of a run.
+
     :param path: of the file
     :param run_id: whose it must be
     :returns: the document, and the ``Result`` of it
@@ -85,6 +89,8 @@ def _check(document, run_id):
 @contextmanager
 def writing(path):
     """
+    Tell what could not be written, and why.
+
     :param path: what errors of the block name, where they name none
     :raises Unwritten: in the place of what cannot be written
     """

@@ -103,7 +103,7 @@ async def around(context, trigger, place):
 
 
 def _hosts(context):
-    """:returns: one driver of each address, of those that run triggers"""
+    """Return one driver of each address, of those that run triggers."""
     found = {}
     for driver in context.live:
         if driver.address.name in context.triggering:

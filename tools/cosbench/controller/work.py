@@ -39,6 +39,8 @@ class WorkFailed(Exception):
 
 class WorkRun:
     """
+    One work as it runs.
+
     :param work: a ``Work``
     :param place: (stage, work), from 0
     :param context: the ``Context`` of the workload's run
@@ -100,16 +102,15 @@ class WorkRun:
 
     @property
     def elapsed(self):
-        """
-        :returns: seconds since the start of its step; 0 before
-        """
+        """Seconds since the start of its step; 0 before."""
         return time.monotonic() - self._begun if self._begun else 0.0
 
     @property
     def counted(self):
         """
-        :returns: seconds of the run time that samples counted for; None
-            where it is not known
+        Seconds of the run time that samples counted for.
+
+        None where it is not known.
         """
         if not self.work.runtime:
             return None
@@ -135,9 +136,7 @@ class WorkRun:
 
     @property
     def lead(self):
-        """
-        :returns: seconds in which each driver can be told to start
-        """
+        """Seconds in which each driver can be told to start."""
         trips = [each.driver.offset.round_trip for each in self.shares
                  if each.driver.offset]
         return LEAD + 4 * max(trips, default=0)
@@ -190,6 +189,8 @@ class WorkRun:
 
     def _lose(self, share, err):
         """
+        Give a driver up.
+
         :raises WorkFailed: unless others take over
         """
         share.lost = True
@@ -217,8 +218,9 @@ class WorkRun:
 
     async def _all(self, coroutines):
         """
-        :returns: their results; after the first exception the others are
-            cancelled, and it is raised
+        Wait for coroutines, and return their results.
+
+        After the first exception the others are cancelled, and it is raised.
         """
         tasks = [asyncio.ensure_future(each) for each in coroutines]
         try:
@@ -270,6 +272,8 @@ class WorkRun:
 
     def _shortfalls(self, done):
         """
+        Yield warnings of what was asked for and not reached.
+
         :param done: operations that counted
         :returns: texts on what was asked for and not reached
         """

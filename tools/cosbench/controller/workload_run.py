@@ -64,9 +64,7 @@ class Barrier:
         self._begin = asyncio.get_running_loop().create_future()
 
     async def wait(self):
-        """
-        :returns: when to start, on the monotonic clock
-        """
+        """Wait for the others; return when to start, in monotonic seconds."""
         self.pass_by()
         return await asyncio.shield(self._begin)
 
@@ -97,6 +95,8 @@ class _Turn:
 
 class StageRun:
     """
+    One stage as it runs.
+
     :param stage: a ``Workstage``
     :param index: from 0
     """
@@ -118,8 +118,7 @@ class StageRun:
     @property
     def state(self):
         """
-        :returns: its own, or while its works run that of the one that is
-            furthest behind
+        The state; while works run, the state of the one furthest behind.
         """
         if self._own is not StageState.BOOTING:
             return self._own
@@ -183,6 +182,8 @@ class StageRun:
 
 class WorkloadRun:
     """
+    One workload as it runs.
+
     :param workload: a ``Workload``
     :param context: its ``Context``
     :param skip: a function of (this, ``StageRun``) that says whether a
@@ -210,9 +211,7 @@ class WorkloadRun:
 
     @property
     def current(self):
-        """
-        :returns: the ``StageRun`` that runs, or None
-        """
+        """The ``StageRun`` that runs, or None."""
         return next((stage for stage in self.stages
                      if stage.started and not stage.stopped), None)
 
@@ -280,9 +279,7 @@ class WorkloadRun:
 
 
 def rate_of(work):
-    """
-    :returns: operations a second that are wanted; None: a closed loop
-    """
+    """Return operations a second that are wanted; None: a closed loop."""
     if work.type is not WorkType.NORMAL:
         return None
     found = pace(work.config)

@@ -77,6 +77,8 @@ def _bytes(path):
 
 def read(data, adaptors=Adaptors()):
     """
+    Build the workload that a document means.
+
     :param data: the bytes of a document
     :param adaptors: the types of auth and storage that are installed
     :returns: a ``Document``
@@ -87,6 +89,8 @@ def read(data, adaptors=Adaptors()):
 
 def parse(data):
     """
+    Parse the XML of a document.
+
     :param data: bytes
     :returns: the root ``Element``
     :raises WorkloadError: if they are no XML, or of a kind that is refused
@@ -102,6 +106,8 @@ def _refusal(line, reason):
 
 def portable(data):
     """
+    Decode a document, and drop the encoding that it declares.
+
     :param data: the bytes of a document
     :returns: its text, which reads the same when it is encoded as UTF-8
     :raises WorkloadError: if it is in no encoding that is taken
@@ -111,6 +117,8 @@ def portable(data):
 
 def decoded(data):
     """
+    Decode a document.
+
     :param data: the bytes of a document
     :returns: its text
     :raises WorkloadError: if it is in no encoding that is taken

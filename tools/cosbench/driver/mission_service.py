@@ -39,6 +39,8 @@ class Held:
 
 class Service:
     """
+    Answers a controller, and holds its missions.
+
     :param gate: a ``Gate``
     :param files_root: where filewrite may read files, or None
     :param triggers_root: where scripts are that may be run, or None
@@ -119,6 +121,8 @@ class Service:
 
     def _run(self, mission):
         """
+        Make a mission ready to run.
+
         :raises WorkloadError, ConfigError: for what is refused
         """
         document = read(mission.document.encode('utf8'),

@@ -33,6 +33,8 @@ class Child:
 
     async def start(self):
         """
+        Start the process, and wait until it listens.
+
         :raises OSError: if it does not come up
         """
         self.process = await asyncio.create_subprocess_exec(
@@ -71,6 +73,8 @@ class Pool:
 
     async def start(self):
         """
+        Start all processes.
+
         :raises OSError: if one does not come up; then none is left
         """
         try:

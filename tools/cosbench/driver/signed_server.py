@@ -45,6 +45,8 @@ class Failure(Exception):
 
 def check_encoding(request):
     """
+    Refuse a request whose body is encoded.
+
     :raises ConfigError: if its body is not to be taken as it is
     """
     encoding = request.headers.get('Content-Encoding', 'identity')
@@ -54,6 +56,8 @@ def check_encoding(request):
 
 def guarded(gate, handler):
     """
+    Return a handler of requests that must be signed.
+
     :param gate: a ``Gate``
     :param handler: a coroutine function of (request, parsed body or None)
         that returns (status, dict); raises Failure, ConfigError,
@@ -112,6 +116,8 @@ def _answer(secret, request, status, found):
 
 def application(gate, routes):
     """
+    Return an application of signed requests.
+
     :param routes: (method, path, handler) each
     :returns: an aiohttp application that has these and nothing else
     """

@@ -27,6 +27,8 @@ class _Request(Record, exact=True):
 
 class TriggerRequests:
     """
+    Answers what a controller asks about triggers.
+
     :param root: where scripts are, or None: no triggers are run
     :param head: a function that returns what each answer has
     :raises ConfigError: see ``directory``
@@ -39,14 +41,14 @@ class TriggerRequests:
         self._starting = asyncio.Lock()
 
     def routes(self):
-        """:returns: those of ``server.application``"""
+        """Return the routes for ``signed_server.application``."""
         one = '/v1/triggers/{id}'
         return (('POST', '/v1/triggers', self._start),
                 ('GET', one, self._keep), ('DELETE', one, self._end))
 
     @property
     def ids(self):
-        """:returns: of those that run; None: none ever does"""
+        """The ids of triggers that run; None: this driver runs none."""
         return None if self._root is None else list(self._runs)
 
     async def end_overdue(self):

@@ -31,6 +31,8 @@ log = logging.getLogger('cosbench.trigger')
 
 def directory(path):
     """
+    Check the directory that triggers are run from.
+
     :param path: as the operator gave it; None: no triggers
     :returns: the real one
     :raises ConfigError: if it is none, or anyone may put scripts there
@@ -47,6 +49,8 @@ def directory(path):
 
 def find(root, script):
     """
+    Return the path of a script.
+
     :param root: of ``directory``
     :param script: the name of a file
     :returns: its path
@@ -89,6 +93,8 @@ class Run:
 
     async def start(self, path):
         """
+        Start the script.
+
         :raises OSError: if no process can be made
         """
         self._process = await asyncio.create_subprocess_exec(

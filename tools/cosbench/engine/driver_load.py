@@ -39,12 +39,16 @@ class Health:
 
     def record_lag(self, seconds):
         """
+        Count how late the event loop came back.
+
         :param seconds: how much later than asked the loop came back
         """
         self._lag.record_value(min(_HOUR, max(1, round(seconds * _MICRO))))
 
     def record_cpu(self, now, cpu_seconds):
         """
+        Count how busy the processor was since the last look.
+
         :param now: on the clock
         :param cpu_seconds: that the process has used until now
         """
@@ -54,9 +58,7 @@ class Health:
         self._seen = (now, cpu_seconds)
 
     def to_json(self):
-        """
-        :returns: None for what had no sample yet
-        """
+        """Return the figures; None for those without a sample yet."""
         return {
             'cpu_percent_p95': _percentile(self._cpu, 95, 10),
             'loop_lag_ms_p99': _percentile(self._lag, 99, 1000),

@@ -33,6 +33,8 @@ log = logging.getLogger('cosbench.mission')
 
 class MissionRun:
     """
+    A mission as it runs.
+
     :param mission: a ``Mission``
     :param work: its ``Work``
     :param storage: a ``Storage``, not yet open
@@ -90,6 +92,8 @@ class MissionRun:
 
     def start(self, delay):
         """
+        Start the workers after a delay.
+
         :param delay: seconds from now
         """
         self._enter(MissionState.LAUNCHING)
@@ -141,8 +145,9 @@ class MissionRun:
 
     def report(self, after):
         """
-        :returns: what was measured, as a dict for JSON; None if nothing is
-            newer than the report ``after``
+        Return what was measured, as a dict for JSON.
+
+        None if nothing is newer than the report ``after``.
         """
         if self.sequence <= after:
             return None
@@ -303,7 +308,7 @@ class MissionRun:
         self._changed.set()
 
     async def _change(self, seconds):
-        """:returns: whether something changed in these seconds"""
+        """Wait for a change; return whether one came in these seconds."""
         self._changed.clear()
         try:
             await asyncio.wait_for(self._changed.wait(), seconds)

@@ -13,6 +13,8 @@ _SELECTORS = {FileSelection.UNIFORM: Uniform, FileSelection.CYCLIC: Cyclic,
 
 def find(root, directory):
     """
+    Return the files that a filewrite may upload.
+
     :param root: the directory that files may be read from, or None
     :param directory: what the workload names; if relative, in the root, or
         in the working directory where all files may be read

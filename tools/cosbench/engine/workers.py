@@ -18,6 +18,8 @@ NO_QUOTA = Quota(None, None)
 
 def workers(run, operations, storage, files):
     """
+    Make the workers of a mission.
+
     :param run: the ``MissionRun``, whose window is set
     :param operations: of the mission's step
     :param files: paths by operation id
@@ -45,9 +47,7 @@ def workers(run, operations, storage, files):
 
 
 def _choices(operations, storage, rng, counters, share, files):
-    """
-    :returns: an endless iterator of (operation id, coroutine function)
-    """
+    """Return an endless iterator of (operation id, coroutine function)."""
     actions = []
     for operation in operations:
         choices = Choices(operation, rng, counters, share)
@@ -63,8 +63,8 @@ def _choices(operations, storage, rng, counters, share, files):
 
 def _due(run, number, seed):
     """
-    :returns: the times at which a worker is meant to begin operations, on
-        the clock of the run's window; None: closed loop
+    Return the times at which a worker is meant to begin operations, on the
+    clock of the run's window; None: closed loop.
     """
     found = pace(run.work.config)
     if found is None or run.mission.step is not Step.MAIN:

@@ -32,6 +32,8 @@ PRIVATE = 0o600
 
 def write_archive(directory, document, zone=None):
     """
+    Write all reports of a result.
+
     :param directory: of the workload, in that of all archives; made if it
         is not there
     :param document: the result document
@@ -65,6 +67,8 @@ def write_archive(directory, document, zone=None):
 
 def read_result(path):
     """
+    Read a result.
+
     :param path: of a result document, or of a workload's archive
     :returns: a ``Result``
     :raises RecordError: if it is none

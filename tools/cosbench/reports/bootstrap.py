@@ -44,6 +44,8 @@ class Side:
 
     def __init__(self, intervals):
         """
+        Put the intervals together to batches.
+
         :param intervals: ``Interval`` of the run time, in their order
         """
         self.batches = _batched(intervals)
@@ -56,6 +58,8 @@ class Side:
 
     def figures(self, chosen, percents):
         """
+        Return the figures of some batches.
+
         :param chosen: numbers of batches
         :returns: (throughput in operations an interval, mean, percentiles)
             of the batches, as a list; each 0 without successes
@@ -105,6 +109,8 @@ def _batched(intervals):
 
 def estimates(ratios, one, other, percents, confidence):
     """
+    Return how sure each ratio of two runs is.
+
     :param ratios: the measured ratios of throughput, mean, percentiles;
         None where there is none
     :param one: ``Side`` of what the ratios are to

@@ -12,9 +12,7 @@ VERSION = 1
 
 
 def caveat(comparison):
-    """
-    :returns: what the numbers in brackets are, and are not
-    """
+    """Return what the numbers in brackets are, and are not."""
     percent = short(100 * comparison.confidence)
     return 'In brackets the %s%% confidence interval, from how each run ' \
         'varied in its time; none where that was too short. How runs differ ' \
@@ -31,9 +29,7 @@ def _estimate(estimate):
 
 
 def verdict(estimate, more_is_better):
-    """
-    :returns: in words, what the confidence interval allows to say
-    """
+    """Return in words what the confidence interval allows to say."""
     if estimate.low is None:
         return 'not known'
     if not estimate.differs:
@@ -77,9 +73,7 @@ def _title(comparison):
 
 
 def as_text(comparison):
-    """
-    :returns: lines for a terminal
-    """
+    """Return lines for a terminal."""
     rows = [_columns(comparison), *_rows(comparison)]
     widths = [max(map(len, column)) for column in zip(*rows)]
     lines = [_title(comparison)]
@@ -90,9 +84,7 @@ def as_text(comparison):
 
 
 def as_json(comparison):
-    """
-    :returns: a document: ratios are second to first
-    """
+    """Return a document: ratios are second to first."""
     return {
         'version': VERSION, 'confidence': comparison.confidence,
         'first': comparison.first.id, 'second': comparison.second.id,
@@ -118,16 +110,12 @@ def _figure(pair, attribute, estimate):
 
 
 def as_page(comparison):
-    """
-    :returns: HTML
-    """
+    """Return the page, as HTML."""
     return page(_title(comparison), sections(comparison))
 
 
 def sections(comparison):
-    """
-    :returns: the parts of the page, HTML, as a list
-    """
+    """Return the parts of the page, HTML, as a list."""
     parts = [paragraph('Ratios are of %s to %s. %s' % (
         comparison.second.id, comparison.first.id, caveat(comparison)))]
     parts.append(table('By operation', _columns(comparison),

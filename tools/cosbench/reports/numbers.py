@@ -11,9 +11,7 @@ _SIZES = ('B', 'KB', 'MB', 'GB', 'TB', 'PB', 'EB')
 
 
 def number(value, digits=2):
-    """
-    :returns: at most so many digits after the point, as ``0.##``
-    """
+    """Write a number with at most so many digits after the point."""
     if value is None:
         return NOTHING
     found = '%.*f' % (digits, value)
@@ -23,20 +21,22 @@ def number(value, digits=2):
 
 def ratio(value):
     """
+    Write a share as a percentage.
+
     :param value: 0 to 1, or None
     """
     return NOTHING if value is None else number(100 * value) + '%'
 
 
 def short(value):
-    """
-    :returns: three significant digits, for people
-    """
+    """Write a number with three significant digits, for people."""
     return NOTHING if value is None else text.short(value)
 
 
 def size(value):
     """
+    Write a number of bytes with a unit.
+
     :param value: bytes
     """
     if value is None:
@@ -49,6 +49,8 @@ def size(value):
 
 def moment(when, zone=None, pattern='%Y-%m-%d %H:%M:%S'):
     """
+    Write a time of day.
+
     :param when: unix seconds, or None
     :param zone: a ``tzinfo``; None: the local one
     """

@@ -30,6 +30,8 @@ figure { margin: .8rem 1rem .2rem 0; } figcaption { font-weight: 600; }
 
 def page(title, parts):
     """
+    Return a page.
+
     :param title: as text
     :param parts: HTML
     :returns: HTML
@@ -54,6 +56,8 @@ def paragraph(words, style=''):
 
 def table(caption, columns, rows):
     """
+    Return a table.
+
     :param columns: headings, as text
     :param rows: of cells, as text or numbers; the first is the row's heading
     :returns: HTML; '' without rows
@@ -76,6 +80,8 @@ def _cells(row):
 
 def figure(title, plot, figures):
     """
+    Return a plot with its figures.
+
     :param plot: SVG
     :param figures: the same as a table
     :returns: HTML; '' without a plot

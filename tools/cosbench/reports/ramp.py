@@ -53,6 +53,8 @@ class Ramp:
 
 def find(name, steps, most_ms=None, least_success=LEAST_SUCCESS):
     """
+    Find peak and knee of an operation.
+
     :param name: of the operation
     :param steps: each a ``Step``
     :param most_ms: the 95% response time that is accepted; None: any
@@ -78,6 +80,8 @@ def _acceptable(metrics, most_ms, least_success):
 
 def ramps(results, most_ms=None, least_success=LEAST_SUCCESS):
     """
+    Find peak and knee of each operation of results.
+
     :param results: each a ``Result``; the steps are its normal works, in
         one result or in many
     :returns: a list of ``Ramp``, one for each name of an operation; without

@@ -15,9 +15,7 @@ _COLUMNS = ('Workers', 'Operations/s', 'Bytes/s', 'Mean ms', '95% ms',
 
 
 def summary(ramp):
-    """
-    :returns: one sentence on the peak, and one on the knee
-    """
+    """Return one sentence on the peak, and one on the knee."""
     if ramp.peak is None:
         return '%s: no step was acceptable.' % ramp.name
     peak, knee = ramp.peak, ramp.knee
@@ -51,9 +49,7 @@ def _rows(ramp):
 
 
 def as_text(ramps):
-    """
-    :returns: lines for a terminal
-    """
+    """Return lines for a terminal."""
     lines = []
     for ramp in ramps:
         rows = [_COLUMNS, *_rows(ramp)]
@@ -65,9 +61,7 @@ def as_text(ramps):
 
 
 def as_json(ramps):
-    """
-    :returns: a document
-    """
+    """Return a document."""
     return {'version': VERSION, 'operations': [{
         'name': ramp.name,
         'peak_workers': ramp.peak and ramp.peak.workers,
@@ -78,9 +72,7 @@ def as_json(ramps):
 
 
 def section(ramp):
-    """
-    :returns: HTML, as a list: sentences, plots, table
-    """
+    """Return HTML, as a list: sentences, plots, table."""
     return [heading(ramp.name + ' against workers'), paragraph(summary(ramp)),
             plots(against_workers(
                 {ramp.name: [step.metrics for step in ramp.steps]},
@@ -90,9 +82,7 @@ def section(ramp):
 
 
 def as_page(ramps, title='Performance against workers'):
-    """
-    :returns: HTML
-    """
+    """Return the page, as HTML."""
     return page(title, filter(None, (
         part for ramp in ramps for part in section(ramp))))
 

@@ -20,9 +20,7 @@ _MILLISECONDS = Axis('Response time, ms', log=True)
 
 
 def of_work(stage, work):
-    """
-    :returns: figures, as HTML: over time, then how the times are spread
-    """
+    """Return figures, as HTML: over time, then how the times are spread."""
     title = '%s, %s' % (stage.id, work.name)
     found = []
     if work.timeline is not None:
@@ -45,8 +43,10 @@ def _middle(point):
 
 def _throughput_in(work, point):
     """
-    :returns: operations a second; None in an interval that the work did not
-        fill, or which only what had begun before its end is in
+    Return operations a second.
+
+    None in an interval that the work did not fill, or which only what had
+    begun before its end is in.
     """
     end = work.end
     filled = end is None or point.start + point.seconds <= end + _CLOCK
@@ -54,7 +54,7 @@ def _throughput_in(work, point):
 
 
 def _seconds(named):
-    """:returns: the axis of all points of a work"""
+    """Return the axis of all points of a work."""
     ends = [point.start + point.seconds
             for _, points in named for point in points]
     return Axis(_SECONDS, scale=Scale.over(ends) if ends else None)
@@ -128,6 +128,8 @@ def _cumulated(title, work):
 
 def _shares(title, named):
     """
+    Return a plot of how many operations took at most so long.
+
     :param named: (name, ``Histogram``) of each line
     """
     edges, lots = bins([histogram for _, histogram in named], EVEN)
@@ -152,6 +154,8 @@ def _shares(title, named):
 
 def against_workers(runs, marks=()):
     """
+    Return plots of throughput and times over workers.
+
     :param runs: name -> ``Metrics`` by ascending workers
     :param marks: (workers, words) of what stands out
     :returns: figures, as a list
@@ -182,7 +186,7 @@ def against_workers(runs, marks=()):
 
 
 def _spread(numbers, most=12):
-    """:returns: at most so many of them, as a tuple"""
+    """Return at most so many of them, as a tuple."""
     return tuple(numbers[::-(-len(numbers) // most)])
 
 
@@ -193,6 +197,8 @@ def _series(name, steps, attribute):
 
 def both(first, second):
     """
+    Return plots that show two runs beside each other.
+
     :param first: a ``Result``
     :param second: a ``Result``
     :returns: figures, as a list: of each operation of normal works that both

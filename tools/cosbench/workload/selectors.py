@@ -24,7 +24,7 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import accumulate, count
-from typing import Callable, Iterator, List, Optional, Sequence, Tuple
+from typing import Callable, Iterator, Optional, Tuple
 
 from cosbench.errors import ConfigError
 from cosbench.workload.division import Share
@@ -204,37 +204,6 @@ def _part_of(span: range, share: Optional[Share]) -> range:
 def _cycle(span: range, counter: Iterator[int]) -> Picker:
     start, size = span.start, len(span)
     return lambda: start + next(counter) % size
-
-
-def walk(selector: Selector, share: Share) -> Tuple[range, ...]:
-    """
-    Return what a worker goes through that visits each thing once.
-
-    :param selector: of what there is
-    :param share: the worker's share
-    :returns: the worker's part, as disjoint ranges, ascending
-    """
-    done, parts = 0, []
-    spans = disjoint(selector.spans())
-    mine = share.of(range(sum(len(span) for span in spans)))
-    for span in spans:
-        place, done = done, done + len(span)
-        found = span[max(0, mine.start - place):max(0, mine.stop - place)]
-        if found:
-            parts.append(found)
-    return tuple(parts)
-
-
-def disjoint(spans: Sequence[range]) -> Tuple[range, ...]:
-    """Return the same integers, each in one range only, ascending."""
-    merged: List[range] = []
-    for span in sorted(spans, key=lambda span: span.start):
-        if merged and span.start <= merged[-1].stop:
-            merged[-1] = range(merged[-1].start,
-                               max(merged[-1].stop, span.stop))
-        else:
-            merged.append(span)
-    return tuple(merged)
 
 
 def _histogram(inside: str) -> Optional[Selector]:

@@ -20,11 +20,10 @@ from cosbench.workload.selectors import (
     Histogram,
     Sequential,
     Uniform,
-    disjoint,
     parse,
     parse_sizes,
-    walk,
 )
+from cosbench.workload.walking import disjoint, walk
 
 DRAWS = 20000
 

@@ -59,6 +59,8 @@ class Client:
     async def request(self, method, target, headers=b'', body=None,
                       sink=None):
         """
+        Send a request, and wait for its response.
+
         :param method: bytes
         :param target: bytes: path and query, quoted
         :param headers: of ``header_lines``, without Host and framing
@@ -99,7 +101,7 @@ class Client:
 
     @property
     def connections(self):
-        """:returns: how many are open"""
+        """How many are open."""
         return len(self._connections)
 
     def _head(self, method, target, headers, body):

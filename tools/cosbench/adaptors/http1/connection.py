@@ -16,7 +16,11 @@ _LAST_CHUNK = b'0\r\n\r\n'
 
 
 class Connection(asyncio.Protocol):
-    """:param on_close: called with this one when it is closed"""
+    """
+    A connection, as the event loop sees it.
+
+    :param on_close: called with this one when it is closed
+    """
 
     __slots__ = ('_transport', '_response', '_waiter', '_on_close',
                  '_writable', '_loop', 'closed', 'progress', 'unsent')
@@ -41,6 +45,8 @@ class Connection(asyncio.Protocol):
 
     async def exchange(self, head, body, response):
         """
+        Send a request, and feed the response until it is complete.
+
         :param head: bytes
         :param body: None, or blocks as ``Storage.put`` has them
         :param response: a ``Response``; complete on return
@@ -111,7 +117,7 @@ class Connection(asyncio.Protocol):
         self._transport.close()
 
     def waiting_bytes(self):
-        """:returns: bytes that the server, or the kernel, has not taken"""
+        """Return bytes that the server, or the kernel, has not taken."""
         return self._transport.get_write_buffer_size()
 
     def _gone(self):

@@ -23,7 +23,8 @@ from typing import (
 from cosbench.workload.division import Share
 from cosbench.workload.model import Division, Names, Operation, OperationType
 from cosbench.workload.random_source import RandomSource
-from cosbench.workload.selectors import Picker, Selector, walk
+from cosbench.workload.selectors import Picker, Selector
+from cosbench.workload.walking import walk
 
 #: The special works whose operations go through containers only.
 WALKS_CONTAINERS = (OperationType.INIT, OperationType.DISPOSE)
