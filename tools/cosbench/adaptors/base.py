@@ -6,7 +6,7 @@ driver process; all its workers, coroutines of one event loop, share them.
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple, Optional
+from typing import Any, NamedTuple, Optional
 
 from cosbench.adaptors.core.operation_errors import OperationError
 from cosbench.adaptors.http1.clock import clock
@@ -41,7 +41,7 @@ class Auth:
     #: How often a login that failed is tried again.
     retry = 0
     #: Not None: works with an equal key use each other's credentials.
-    cache_key = None
+    cache_key: Any = None
 
     @classmethod
     def from_config(cls, config):

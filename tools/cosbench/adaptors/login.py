@@ -2,11 +2,13 @@
 """One login for all coroutines of a work, and one more when it expires."""
 
 import asyncio
+from typing import Any, Dict
 
+from cosbench.adaptors.base import Credentials
 from cosbench.adaptors.core.operation_errors import OperationError
 
 #: What an auth with a ``cache_key`` got last, for the works after this one.
-_cached = {}
+_cached: Dict[Any, Credentials] = {}
 
 
 class Login:
@@ -18,7 +20,7 @@ class Login:
 
     def __init__(self, auth):
         self._auth = auth
-        self._current = None
+        self._current: Any = None
         self._pending = None
         #: Whether the credentials are those of an earlier work: they were
         #: good, and may have expired since.

@@ -93,7 +93,7 @@ class S3Storage(Storage):
         return cls(config)
 
     @property
-    def resent(self):
+    def resent(self):  # type: ignore[override]
         return sum(client.resent for client in self._clients.values())
 
     async def close(self):

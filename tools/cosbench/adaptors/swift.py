@@ -12,6 +12,7 @@
 """
 
 from functools import lru_cache
+from typing import Any
 from urllib.parse import quote
 
 from cosbench.adaptors.base import OperationError, Storage, Transfer
@@ -67,7 +68,8 @@ class SwiftStorage(Storage):
         self._policy = {'x-storage-policy': policy} if policy else {}
         self._login = Login(auth)
         self._clients = {}
-        self._account = None
+        #: From ``open`` on.
+        self._account: Any = None
 
     @classmethod
     def from_config(cls, config, auth):
@@ -78,7 +80,7 @@ class SwiftStorage(Storage):
         self._account.good = self._login.reused
 
     @property
-    def resent(self):
+    def resent(self):  # type: ignore[override]
         return sum(client.resent for client in self._clients.values())
 
     async def close(self):

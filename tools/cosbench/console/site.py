@@ -114,9 +114,8 @@ class Console:
                 ('POST', one + '/cancel', self._cancel),
                 ('POST', '/logout', self._logout)):
             self._add(router, method, path, self._for_sessions(handler))
-        for method, handler in (('GET', self._login_form),
-                                ('POST', self._login)):
-            self._add(router, method, '/login', _for_people(handler))
+        self._add(router, 'GET', '/login', _for_people(self._login_form))
+        self._add(router, 'POST', '/login', _for_people(self._login))
         self._add(router, 'GET', '/static/{name}',
                   _for_people(assets.handler(assets.load())))
 

@@ -4,6 +4,7 @@
 import asyncio
 import secrets
 from contextlib import asynccontextmanager
+from typing import Tuple
 
 import aiohttp
 
@@ -45,7 +46,8 @@ async def drivers(number, timeout=TIMEOUT, triggers=None):
     :raises OSError: if they do not start
     """
     secret = secrets.token_hex(32).encode()
-    arguments = ('--port', '0', '--files', '/', '--log-level', 'warning')
+    arguments: Tuple[str, ...] = (
+        '--port', '0', '--files', '/', '--log-level', 'warning')
     if triggers is not None:
         # What scripts say is shown.
         arguments = arguments[:-1] + (

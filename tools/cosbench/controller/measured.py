@@ -112,7 +112,7 @@ class Measured:
 
     def _figures(self, operation, workers, seconds):
         tallies = self._of(operation)
-        failures = Counter()
+        failures: Counter[str] = Counter()
         for each in tallies:
             failures.update(each.failures)
         metrics = Metrics.of_all(tallies, workers, seconds)

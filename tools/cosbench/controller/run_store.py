@@ -63,10 +63,11 @@ class Archive:
     def __init__(self, directory):
         self.directory = os.path.abspath(directory)
         os.makedirs(self.directory, _PRIVATE, exist_ok=True)
-        self._lock = open_locked(os.path.join(self.directory, '.lock'))
-        if self._lock is None:
+        lock = open_locked(os.path.join(self.directory, '.lock'))
+        if lock is None:
             raise ArchiveError('another controller has the archive %s'
                                % self.directory)
+        self._lock = lock
         #: Reports of all runs share files: one run at a time writes them.
         self._finishing = threading.Lock()
         #: id -> (document, reason or None) of what is not written yet.

@@ -10,6 +10,7 @@ import asyncio
 import logging
 import secrets
 from contextlib import asynccontextmanager
+from typing import Any, Dict
 
 from cosbench.controller.driver_client import (
     DriverLost,
@@ -104,7 +105,7 @@ async def around(context, trigger, place):
 
 def _hosts(context):
     """Return one driver of each address, of those that run triggers."""
-    found = {}
+    found: Dict[str, Any] = {}
     for driver in context.live:
         if driver.address.name in context.triggering:
             found.setdefault(driver.address.group, driver)

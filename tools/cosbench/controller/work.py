@@ -18,7 +18,7 @@ from cosbench.controller.core.workload_states import OnLoss, StageState
 from cosbench.controller.driver_client import DriverLost, RequestDenied
 from cosbench.controller.driver_share import DriverShare
 from cosbench.controller.measured import Measured
-from cosbench.engine.core.mission import Mission, steps
+from cosbench.engine.core.mission import Mission, Step, steps
 from cosbench.engine.core.mission_states import MissionState
 from cosbench.measure.drivers import strains
 from cosbench.measure.stragglers import Stragglers
@@ -60,7 +60,7 @@ class WorkRun:
         self.started = None
         self._begun = None
         self._context = context
-        self._step = None
+        self._step = Step.MAIN
         self._cancelled = False
 
     @property
@@ -118,8 +118,9 @@ class WorkRun:
 
     async def _run_step(self, barrier):
         self._enter(StageState.SUBMITTING)
+        stage, number = self.place
         whole = Mission(
-            '-', self._context.xml, *self.place, 0, self.work.workers,
+            '-', self._context.xml, stage, number, 0, self.work.workers,
             self._context.seed, step=self._step, lease=self._context.lease)
         self._begun = None
         shares = await self._place(whole)
@@ -282,7 +283,7 @@ class WorkRun:
             yield 'work %s: nothing began and ended in its run time' % name
         seconds = self.counted or 0
         due = wanted.rate * seconds if wanted else 0
-        if done < min(ENOUGH * due, due - CHANCE * sqrt(due)):
+        if wanted and done < min(ENOUGH * due, due - CHANCE * sqrt(due)):
             yield 'work %s: %.1f operations a second, where %g were asked ' \
                 'for: its workers are too few, or what they use is too ' \
                 'slow' % (name, done / seconds, wanted.rate)

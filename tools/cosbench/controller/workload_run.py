@@ -5,7 +5,7 @@ import asyncio
 import logging
 import time
 from dataclasses import dataclass, field
-from typing import List
+from typing import Any, Dict, List, Optional
 
 from cosbench.controller import trigger_calls
 from cosbench.controller.core.workload_states import (
@@ -108,8 +108,9 @@ class StageRun:
         self.works = [WorkRun(work, (index, number), context, self._note)
                       for number, work in enumerate(stage.works)]
         self.history = []
-        self.started = None
-        self.stopped = None
+        #: Unix seconds.
+        self.started: Optional[float] = None
+        self.stopped: Optional[float] = None
         self.reason = ''
         self._context = context
         self._own = StageState.WAITING
@@ -194,13 +195,14 @@ class WorkloadRun:
         self.workload = workload
         self.context = context
         self.state = WorkloadState.QUEUING
-        self.started = None
-        self.stopped = None
-        self.history = []
+        #: Unix seconds.
+        self.started: Optional[float] = None
+        self.stopped: Optional[float] = None
+        self.history: List[Any] = []
         self.stages = [StageRun(stage, number, context) for number, stage
                        in enumerate(workload.workflow.stages)]
         #: Name of driver -> CPU seconds it had used when this began.
-        self.cpu_before = {}
+        self.cpu_before: Dict[str, float] = {}
         self._all_drivers = list(context.live)
         self._skip = skip
         self._cancelled = False

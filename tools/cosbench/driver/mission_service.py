@@ -5,6 +5,7 @@ import asyncio
 import os
 import secrets
 import time
+from typing import Any
 
 from cosbench import adaptors
 from cosbench.document.reader import read
@@ -137,7 +138,7 @@ class Service:
 
     async def _start(self, request, body):
         held = self._mission(request)
-        delay = (body or {}).get('delay') if isinstance(
+        delay: Any = (body or {}).get('delay') if isinstance(
             body or {}, dict) else None
         if type(delay) not in (int, float) or not 0 <= delay <= MAX_DELAY:
             raise ConfigError.of('delay', delay, 'seconds from 0 to %d'

@@ -6,6 +6,7 @@ import json
 import logging
 import os
 import sys
+from typing import Any
 
 from cosbench.driver.secret import SECRET
 
@@ -27,7 +28,8 @@ class Child:
         self._environment = dict(os.environ)
         if secret is not None:
             self._environment[SECRET] = secret.decode()
-        self.process = None
+        #: From ``start`` on.
+        self.process: Any = None
         #: Where it listens.
         self.port = None
 

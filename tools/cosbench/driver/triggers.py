@@ -16,6 +16,7 @@ import os
 import stat
 import sys
 import time
+from typing import Any
 
 from cosbench.driver import until_eof
 from cosbench.errors import ConfigError
@@ -79,8 +80,9 @@ class Run:
         self.trigger = trigger
         self._heard = time.monotonic()
         self._lease = lease
-        self._process = None
-        self._reader = None
+        #: From ``start`` on: the process, and the task that reads from it.
+        self._process: Any = None
+        self._reader: Any = None
         self._said = ''
 
     @property

@@ -14,6 +14,7 @@ Nothing here knows of HTTP; ``driver`` gives it a port.
 import asyncio
 import logging
 import time
+from typing import Any, Sequence
 
 from cosbench.adaptors.base import OperationError
 from cosbench.engine.core.mission import operations
@@ -49,13 +50,15 @@ class MissionRun:
         self.reason = ''
         #: Read by the workers.
         self.stopping = False
-        self.window = None
+        #: From the begin of the run on, as ``_timeline``.
+        self.window: Any = None
         self._storage = storage
         self._files = files or {}
         self._grace = grace
-        self._opening = None
-        self._task = None
-        self._tasks = ()
+        #: What opens the storage, what runs, and the workers' tasks.
+        self._opening: Any = None
+        self._task: Any = None
+        self._tasks: Sequence[asyncio.Task] = ()
         self._workers = []
         self._operations = operations(work, mission.step)
         self._tallies = {}
@@ -63,7 +66,7 @@ class MissionRun:
         self._aborted = 0
         self._stragglers = Stragglers()
         self._warned = set()
-        self._timeline = None
+        self._timeline: Any = None
         self._health = Health()
         self._ended = None
         #: Numbers of reports: made, and (number, timeline) unconfirmed.

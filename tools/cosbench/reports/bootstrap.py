@@ -36,7 +36,8 @@ class Estimate:
     @property
     def differs(self):
         """Whether 1 is outside the confidence interval."""
-        return self.low is not None and not self.low <= 1 <= self.high
+        return self.low is not None and self.high is not None and \
+            not self.low <= 1 <= self.high
 
 
 class Side:

@@ -8,7 +8,7 @@ other.
 """
 
 from dataclasses import dataclass
-from typing import Optional, Tuple
+from typing import Dict, List, Optional, Tuple
 
 from cosbench.measure.drivers import BUSY_PERCENT
 from cosbench.measure.summary import Metrics
@@ -87,7 +87,7 @@ def ramps(results, most_ms=None, least_success=LEAST_SUCCESS):
     :returns: a list of ``Ramp``, one for each name of an operation; without
         steps that never began
     """
-    found = {}
+    found: Dict[str, List[Step]] = {}
     for result in results:
         works = [work for stage in result.stages for work in stage.works
                  if work.type == WorkType.NORMAL.value

@@ -2,6 +2,7 @@
 """A ramp as text, as JSON, as a page."""
 
 from dataclasses import asdict
+from typing import Any, Dict
 
 from cosbench.measure.drivers import BUSY_PERCENT
 from cosbench.reports.numbers import ratio, short, size
@@ -95,7 +96,7 @@ def as_page_of_many(named, title='Scalability'):
     :param named: what a system is called -> its list of ``Ramp``
     :returns: HTML
     """
-    operations = {}
+    operations: Dict[str, Dict[str, Any]] = {}
     for system, found in named.items():
         for ramp in found:
             operations.setdefault(ramp.name, {})[system] = ramp

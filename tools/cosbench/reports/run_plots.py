@@ -2,7 +2,9 @@
 """The plots of a result, each with its figures as a table."""
 
 from itertools import accumulate
+from typing import Dict
 
+from cosbench.measure.histogram import Histogram
 from cosbench.reports.numbers import ratio, short
 from cosbench.reports.page import figure, table
 from cosbench.reports.tables import EVEN, bins, label
@@ -212,7 +214,7 @@ def both(first, second):
 
 
 def _by_name(result):
-    found = {}
+    found: Dict[str, Histogram] = {}
     for stage in result.stages:
         for work in stage.works:
             for operation in work.operations:

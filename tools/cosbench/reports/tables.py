@@ -26,9 +26,9 @@ INTERVAL = ('Op-Count', 'Byte-Count', 'Avg-ResTime', 'Avg-ProcTime',
 #: Digits of milliseconds after the point.
 _TIME_DIGITS = 3
 #: What the operations of special works are made of.
-_MADE_OF = {OperationType.INIT: 'write', OperationType.PREPARE: 'write',
-            OperationType.CLEANUP: 'delete', OperationType.DISPOSE: 'delete'}
-_MADE_OF = {kind.value: made for kind, made in _MADE_OF.items()}
+_MADE_OF = {kind.value: made for kind, made in (
+    (OperationType.INIT, 'write'), (OperationType.PREPARE, 'write'),
+    (OperationType.CLEANUP, 'delete'), (OperationType.DISPOSE, 'delete'))}
 #: Characters that readers of CSV take.
 _LONGEST_CELL = 10000
 #: Begins of bins in each decade: round ones, and such as are equally wide on
@@ -105,7 +105,7 @@ def _config_info(operation):
 
 def workload(result, zone=None):
     """Return the rows of wN-name.csv."""
-    rows = [WORKLOAD]
+    rows = [list(WORKLOAD)]
     for stage in result.stages:
         status = [stage.state.lower(), *_states(stage, zone)]
         found = measured(stage)

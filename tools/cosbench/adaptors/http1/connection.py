@@ -7,6 +7,7 @@ is not sent, and the connection not used again.
 """
 
 import asyncio
+from typing import Any
 
 from cosbench.adaptors.core.operation_errors import OperationError
 from cosbench.adaptors.http1.clock import clock
@@ -28,9 +29,11 @@ class Connection(asyncio.Protocol):
     def __init__(self, loop, on_close):
         self._loop = loop
         self._on_close = on_close
-        self._transport = None
-        self._response = None
-        self._waiter = None
+        #: From ``connection_made`` on.
+        self._transport: Any = None
+        #: Of the request that is under way.
+        self._response: Any = None
+        self._waiter: Any = None
         #: A future while the transport wants no more.
         self._writable = None
         self.closed = False
