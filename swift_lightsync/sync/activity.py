@@ -42,7 +42,7 @@ class Activity:
     def _path(self, device: str) -> str:
         return os.path.join(self.directory, ROUNDS_FILE % device)
 
-    def note(self, device: str) -> None:
+    def note_round(self, device: str) -> None:
         """
         Note that the rounds of a device are being played.
 
@@ -56,7 +56,7 @@ class Activity:
                 'Unable to note that the rounds of %s are being played; '
                 'others will take it for idle: %s', device, err)
 
-    def since(self, device: str) -> float:
+    def seconds_since_round(self, device: str) -> float:
         """
         Return how long ago the rounds of a device were last played.
 
@@ -65,7 +65,7 @@ class Activity:
         """
         return self._age(device, time.time())
 
-    def idle(self, device: str) -> int:
+    def idle_seconds(self, device: str) -> int:
         """
         Return for how long the rounds of a device have not been played.
 
@@ -110,9 +110,9 @@ class Idleness:
         #: By local device: seconds after which its neighbours are idle.
         self._patience: dict[str, float] = {}
         #: By neighbour: seconds since its rounds were played.
-        self._told: dict[DeviceTuple, float] = {}
+        self._idle: dict[DeviceTuple, float] = {}
 
-    def playing(self, device: str) -> None:
+    def note_round(self, device: str) -> None:
         """
         Note that the rounds of a device are being played.
 
@@ -121,12 +121,12 @@ class Idleness:
         if device in self._patience:
             return
         self._patience[device] = max(
-            IDLE, IDLE_INTERVALS * self.activity.since(device))
+            IDLE, IDLE_INTERVALS * self.activity.seconds_since_round(device))
         if not self._partial:
-            self.activity.note(device)
+            self.activity.note_round(device)
 
-    def told(self, device: str, key: DeviceTuple,
-             seconds: Optional[float]) -> bool:
+    def note_answer(self, device: str, key: DeviceTuple,
+                    seconds: Optional[float]) -> bool:
         """
         Note what a neighbour says about its own rounds.
 
@@ -137,7 +137,7 @@ class Idleness:
         """
         known = self.is_idle(device, key)
         if seconds is not None:
-            self._told[key] = seconds
+            self._idle[key] = seconds
         return not known and self.is_idle(device, key)
 
     def is_idle(self, device: str, key: DeviceTuple) -> bool:
@@ -149,4 +149,4 @@ class Idleness:
         :param device: name of the local device
         :param key: the neighbour's ``device_key``
         """
-        return self._told.get(key, 0) > self._patience.get(device, IDLE)
+        return self._idle.get(key, 0) > self._patience.get(device, IDLE)

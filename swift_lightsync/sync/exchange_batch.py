@@ -32,12 +32,13 @@ from swift.common.utils import node_to_string
 from swift.obj.diskfile import valid_suffix
 
 from swift_lightsync.common.address import DeviceTuple
+from swift_lightsync.sync.connections import ConnectFailure
 from swift_lightsync.sync.core.replica_ring import RingDevice
 from swift_lightsync.sync.core.sync_round import Answer
 from swift_lightsync.sync.keys import device_key, endpoint
 from swift_lightsync.sync.missing import Offers
 from swift_lightsync.sync.rsync_push import push
-from swift_lightsync.sync.sync_client import ConnectFailure, Refusal
+from swift_lightsync.sync.sync_client import Refusal
 from swift_lightsync.sync.wire.sync_message import SyncMessageError
 
 if TYPE_CHECKING:

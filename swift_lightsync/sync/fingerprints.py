@@ -8,7 +8,6 @@ is valid.
 
 import math
 import os
-import struct
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -28,6 +27,7 @@ from swift_lightsync.sync.changed_file import (
     FingerprintError,
 )
 from swift_lightsync.sync.core import merkle
+from swift_lightsync.sync.fingerprint_memory import FingerprintMemory
 
 #: Partitions that one visit to a thread pool looks at: a few milliseconds.
 PORTION = 64
@@ -51,51 +51,6 @@ def in_portions(items: Iterable[_Item]) -> list[list[_Item]]:
             for start in range(0, len(items), PORTION)]
 
 
-class _Memory:
-    """
-    Fingerprints that were current once, a hundred bytes each.
-
-    Those that nobody has asked for in an hour or two are forgotten: their
-    partitions have left the node.
-    """
-
-    #: root, suffixes, source, exchanged
-    PACKED = struct.Struct('<16sHQQqd')
-    INTERVAL = 3600
-
-    def __init__(self) -> None:
-        self._recent: dict[int, bytes] = {}
-        self._older: dict[int, bytes] = {}
-        self._begin = time.monotonic()
-
-    def get(self, key: int) -> Optional[Fingerprint]:
-        """Return the fingerprint of a partition, or None."""
-        now = time.monotonic()
-        if now - self._begin >= self.INTERVAL:
-            self._begin = now
-            self._recent, self._older = {}, self._recent
-        packed = self._recent.get(key)
-        if packed is None:
-            packed = self._older.pop(key, None)
-            if packed is None:
-                return None
-            self._recent[key] = packed
-        root, suffixes, inode, size, mtime, exchanged = self.PACKED.unpack(
-            packed)
-        return Fingerprint(root.hex(), suffixes, (inode, size, mtime),
-                           exchanged)
-
-    def put(self, key: int, known: Fingerprint) -> None:
-        """Remember the fingerprint of a partition, which was current once."""
-        self._recent[key] = self.PACKED.pack(
-            bytes.fromhex(known.root), known.suffixes, *known.source,
-            known.exchanged)
-
-    def drop(self, key: int) -> None:
-        self._recent.pop(key, None)
-        self._older.pop(key, None)
-
-
 class Fingerprints:
     """
     The fingerprints of the partitions that one diskfile manager holds.
@@ -115,7 +70,8 @@ class Fingerprints:
         self.policy = policy
         self.logger = logger
         #: By the name of the device.
-        self._seen: dict[str, _Memory] = defaultdict(_Memory)
+        self._seen: dict[str, FingerprintMemory] = defaultdict(
+            FingerprintMemory)
 
     def get_many(self, device: str, partitions: Iterable[_Partition],
                  deadline: float = math.inf

@@ -26,16 +26,13 @@ from swift_lightsync.common.address import (
     PlaceTuple,
 )
 from swift_lightsync.sync.activity import Activity, Idleness
+from swift_lightsync.sync.connections import ConnectFailure
 from swift_lightsync.sync.core import replica_ring
 from swift_lightsync.sync.core.replica_ring import RingDevice
 from swift_lightsync.sync.core.sync_round import Answer
 from swift_lightsync.sync.failure_store import FailureStore
 from swift_lightsync.sync.keys import Job, device_key, endpoint
-from swift_lightsync.sync.sync_client import (
-    ConnectFailure,
-    Refusal,
-    SyncClient,
-)
+from swift_lightsync.sync.sync_client import Refusal, SyncClient
 from swift_lightsync.sync.wire.notice import Notice
 from swift_lightsync.sync.wire.sync_message import SyncMessageError
 
@@ -156,7 +153,7 @@ class Neighbours:
 
     def _knock_at(self, node: RingDevice) -> None:
         try:
-            with Timeout(self.client.conn_timeout):
+            with Timeout(self.client.connections.conn_timeout):
                 socket.create_connection(endpoint(node)).close()
         except Timeout as err:
             self._failed(None, node, endpoint(node), self._patience, err)
@@ -248,7 +245,7 @@ class Neighbours:
             return Answer.REFUSED, set()
         if answer is Answer.UNSUPPORTED:
             self.without_verb.add(endpoint(node))
-        if self.idleness.told(device, device_key(node), idle):
+        if self.idleness.note_answer(device, device_key(node), idle):
             self.logger.warning(
                 'The rounds of %s were not played for %d s: going on to the '
                 'devices after it', node_to_string(node, replication=True),

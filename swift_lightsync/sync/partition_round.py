@@ -83,7 +83,7 @@ class PartitionRound:
         #: The devices with which the pending Exchange was tried, and done.
         self._tried: tuple[DeviceTuple, ...] = ()
         self._done: tuple[RingDevice, ...] = ()
-        daemon.neighbours.idleness.playing(job['device'])
+        daemon.neighbours.idleness.note_round(job['device'])
         self._actions: Optional[_Actions] = self._plan(fingerprint)
         self._go_on(None)
 

@@ -1,38 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The replicator's side of sync messages: a client that keeps connections.
+"""The replicator's side of sync messages."""
 
-In a stable cluster a sync message is a few dozen bytes; making a connection
-for each would cost more than the message does.
-"""
-
-import os
-import socket
-from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Optional
-from urllib.parse import quote
 
-from swift.common.bufferedhttp import (
-    BufferedHTTPConnection,
-    BufferedHTTPResponse,
-)
-from swift.common.concurrency import Timeout, green_http_client, tpool
+from swift.common.bufferedhttp import BufferedHTTPResponse
+from swift.common.concurrency import tpool
 from swift.common.http import (
-    HTTP_CONTINUE,
     HTTP_INSUFFICIENT_STORAGE,
     HTTP_NO_CONTENT,
     HTTP_OK,
 )
 from swift.common.storage_policy import StoragePolicy
 
-from swift_lightsync.common.address import DeviceTuple, NodeTuple
+from swift_lightsync.common.address import DeviceTuple
 from swift_lightsync.sync import missing_message
+from swift_lightsync.sync.connections import Connections
 from swift_lightsync.sync.core.comparison import Ask, compare
 from swift_lightsync.sync.core.replica_ring import RingDevice
 from swift_lightsync.sync.core.sync_round import Answer
-from swift_lightsync.sync.keys import endpoint
 from swift_lightsync.sync.names import (
     IDLE_HEADER,
     MISSING,
@@ -47,7 +34,6 @@ from swift_lightsync.sync.wire import exchange_message
 from swift_lightsync.sync.wire.notice import encode_sender
 from swift_lightsync.sync.wire.sync_message import (
     DIGEST_BYTES,
-    MAX_BYTES,
     SyncMessageError,
     Verdict,
     decode_reply,
@@ -56,26 +42,13 @@ from swift_lightsync.sync.wire.sync_message import (
 
 #: What statuses other than 200 mean; UNSUPPORTED are those of an
 #: object-server that does not know the verb, or not this message.
-REFUSALS: dict[int, Answer] = {HTTP_INSUFFICIENT_STORAGE: Answer.UNMOUNTED,
-            **dict.fromkeys((400, 404, 405, 501), Answer.UNSUPPORTED)}
+REFUSALS: dict[int, Answer] = {
+    HTTP_INSUFFICIENT_STORAGE: Answer.UNMOUNTED,
+    **dict.fromkeys((400, 404, 405, 501), Answer.UNSUPPORTED)}
 #: Roots that are compared without a thread, which costs more than it saves.
 AT_ONCE = 64
 #: Most digits of the seconds for which a device may have been idle.
 IDLE_DIGITS = 10
-#: Connection time-outs without a packet acknowledged: a silent host.
-SILENCE = 4
-
-
-class ConnectFailure(Exception):
-    """
-    No connection: the node, not just the device, is out of reach.
-
-    :param answer: Answer.REFUSED or Answer.TIMEOUT
-    """
-
-    def __init__(self, answer: Answer, reason: object) -> None:
-        super().__init__(str(reason))
-        self.answer = answer
 
 
 class Refusal(Exception):
@@ -90,20 +63,6 @@ class Refusal(Exception):
         self.answer = answer
 
 
-class _Response(BufferedHTTPResponse):
-
-    def _read_status(self) -> tuple[Any, int, str]:
-        found: tuple[Any, int, str] = super()._read_status()
-        if found[1] == HTTP_CONTINUE:
-            # We never ask for it; a stream of them would block the hub.
-            raise green_http_client.HTTPException('100 Continue')
-        return found
-
-
-class _Connection(BufferedHTTPConnection):
-    response_class = _Response
-
-
 class SyncClient:
     """
     Sends sync messages to the replication ports of object-servers.
@@ -114,10 +73,11 @@ class SyncClient:
     """
 
     def __init__(self, conn_timeout: float, http_timeout: float) -> None:
-        self.conn_timeout = conn_timeout
-        self.http_timeout = http_timeout
-        #: Connections that are not in use, by the node they lead to.
-        self._idle: dict[NodeTuple, list[_Connection]] = defaultdict(list)
+        self.connections = Connections(conn_timeout, http_timeout)
+
+    def close(self) -> None:
+        """Close the connections that are not in use."""
+        self.connections.close()
 
     def ask(self, sender: Optional[DeviceTuple], node: RingDevice,
             policy: StoragePolicy, roots: Mapping[int, str]
@@ -234,121 +194,21 @@ class SyncClient:
         :param data: the bytes of the notice
         :raises: as :meth:`ask`, but for SyncMessageError
         """
-        self._request(node, NOTICE, {}, data)
-
-    def close(self) -> None:
-        """Close the connections that are not in use."""
-        while self._idle:
-            for conn in self._idle.popitem()[1]:
-                conn.close()
+        self.connections.request(node, NOTICE, {}, data)
 
     def _answer(self, node: RingDevice, what: str,
                 headers: Mapping[str, object], message: bytes,
-                expected: int = HTTP_OK) -> tuple[_Response, bytes]:
-        resp, body = self._request(node, what, headers, message)
+                expected: int = HTTP_OK) -> tuple[BufferedHTTPResponse, bytes]:
+        resp, body = self.connections.request(node, what, headers, message)
         if resp.status in REFUSALS:
             raise Refusal(REFUSALS[resp.status])
         if resp.status != expected:
             raise SyncMessageError('answered with status %d' % resp.status)
         return resp, body
 
-    def _request(self, node: RingDevice, what: str,
-                 headers: Mapping[str, object],
-                 message: bytes) -> tuple[_Response, bytes]:
-        path = '/%s/%s' % (quote(node['device'], safe=''), what)
-        idle = self._idle[endpoint(node)]
-        while idle:
-            conn = idle.pop()
-            if not _is_quiet(conn):
-                conn.close()
-                continue
-            try:
-                return self._converse(conn, idle, path, headers, message)
-            except (green_http_client.RemoteDisconnected, BrokenPipeError,
-                    ConnectionResetError):
-                # The server closed the idle connection; asking twice does no
-                # harm.
-                continue
-        conn = self._connect(node)
-        return self._converse(conn, idle, path, headers, message)
 
-    def _connect(self, node: RingDevice) -> _Connection:
-        conn = _Connection('%s:%s' % (
-            node['replication_ip'], node['replication_port']))
-        try:
-            with Timeout(self.conn_timeout):
-                conn.connect()
-        except Timeout as err:
-            conn.close()
-            raise ConnectFailure(Answer.TIMEOUT, err)
-        except OSError as err:
-            raise ConnectFailure(Answer.REFUSED, err)
-        if hasattr(socket, 'TCP_USER_TIMEOUT'):
-            # A host that falls silent under a kept connection acknowledges
-            # no packets; a busy one does, and may take http_timeout.
-            conn.sock.setsockopt(
-                socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT,
-                int(SILENCE * self.conn_timeout * 1000))
-        return conn
-
-    def _converse(self, conn: _Connection, idle: list[_Connection], path: str,
-                  headers: Mapping[str, object],
-                  message: bytes) -> tuple[_Response, bytes]:
-        keep = False
-        try:
-            with Timeout(self.http_timeout):
-                _send(conn, path, headers, message)
-                resp = conn.getresponse()
-                # http.client allocates as much as is asked for.
-                body = resp.read(MAX_BYTES if resp.length is None
-                                 else min(resp.length, MAX_BYTES))
-                keep = not resp.will_close and resp.isclosed()
-                return resp, body
-        except TimeoutError as err:
-            raise ConnectFailure(Answer.TIMEOUT, err)
-        finally:
-            if keep:
-                idle.append(conn)
-            else:
-                conn.close()
-
-
-def _idle(resp: _Response) -> Optional[int]:
+def _idle(resp: BufferedHTTPResponse) -> Optional[int]:
     said = resp.getheader(IDLE_HEADER) or ''
     if said.isascii() and said.isdigit() and len(said) <= IDLE_DIGITS:
         return int(said)
     return None
-
-
-def _is_quiet(conn: _Connection) -> bool:
-    """
-    Return whether a kept connection can be used again.
-
-    It cannot if the peer has closed it, or has sent bytes that nobody asked
-    for: they would be taken for the answer to the next message.
-    """
-    try:
-        conn.sock.fd.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
-    except BlockingIOError:
-        return True
-    except OSError:
-        pass
-    return False
-
-
-def _send(conn: _Connection, path: str, headers: Mapping[str, object],
-          message: bytes) -> None:
-    """Send a request, in one packet if its headers and body fit."""
-    cork = getattr(socket, 'TCP_CORK', None)
-    if cork is not None:
-        conn.sock.setsockopt(socket.IPPROTO_TCP, cork, 1)
-    conn.putrequest('LIGHTSYNC', path, skip_accept_encoding=True)
-    conn.putheader('Content-Length', str(len(message)))
-    for name, value in headers.items():
-        conn.putheader(name, str(value))
-    # Logged like the other replication verbs, at debug level.
-    conn.putheader('X-Backend-Replication', 'true')
-    conn.putheader('User-Agent', 'object-replicator %d' % os.getpid())
-    conn.endheaders(message)
-    if cork is not None:
-        conn.sock.setsockopt(socket.IPPROTO_TCP, cork, 0)

@@ -141,8 +141,9 @@ class LightSyncVerb(ObjectController):
                 tpool.execute(self._failures.hint, sender)
         with self._admitted(request) as body:
             reply = self._reply(device, policy, body)
+        idle = self._activity.idle_seconds(device)
         return Response(request=request, body=reply,
-                        headers={IDLE_HEADER: self._activity.idle(device)},
+                        headers={IDLE_HEADER: idle},
                         content_type='application/octet-stream')
 
     def _take_suffixes(self, request: Request) -> Response:

@@ -86,7 +86,7 @@ class CliTestCase(SwiftTestCase):
             **self.answers[number].__dict__, **fields})
 
     def run_cli(self, *args):
-        """:returns: the exit status, and what went to stdout and stderr"""
+        """Return the exit status, and what went to stdout and stderr."""
         out, err = io.StringIO(), io.StringIO()
         with contextlib.redirect_stdout(out), \
                 contextlib.redirect_stderr(err):

@@ -98,6 +98,8 @@ class ClusterTestCase(SwiftTestCase):
 
     def start(self, count, rows=None, stock=(), regions=None, spare=()):
         """
+        Start the nodes, and make their ring and replicators.
+
         :param count: how many nodes
         :param rows: the node of each row of the ring; default: all
         :param stock: nodes that run stock object-servers
@@ -127,7 +129,7 @@ class ClusterTestCase(SwiftTestCase):
             self.nodes[number].conf, sync_method='ssync',
             ring_ip=self.nodes[number].ip,
             bind_port=str(self.ring_nodes[number]['replication_port']),
-            conn_timeout='0.5', http_timeout='5', node_timeout='5',
+            conn_timeout='60', http_timeout='60', node_timeout='60',
             rsync_module='x', **conf), logger=CapturingLogger())
         daemon._zero_stats()
         return daemon

@@ -136,7 +136,7 @@ class ExchangeTestCase(ClusterTestCase):
             'full_exchange_interval': '1e9', **conf})
 
     def put_one(self, number, part, name='o', stamp=1, body=b'x'):
-        """:returns: the suffix"""
+        """Return the suffix."""
         return self.put(self.nodes[number].disk, 'sda', name, NOW + stamp,
                         body, partition=part)
 
@@ -151,7 +151,7 @@ class ExchangeTestCase(ClusterTestCase):
             self.policy, part)
 
     def tree(self, number, parts=range(PARTS)):
-        """:returns: a dict, path of each file of an object to its contents"""
+        """Return a dict, path of each file of an object to its contents."""
         found = {}
         for part in parts:
             for top, _, names in os.walk(self.path(number, part)):
@@ -288,7 +288,7 @@ class RsyncTestCase(ExchangeTestCase):
 
     @staticmethod
     def listed(args):
-        """:returns: the paths below objects/ that a command pushes"""
+        """Return the paths below objects/ that a command pushes."""
         for arg in args:
             if arg.startswith('--files-from='):
                 with open(arg.partition('=')[2]) as paths:

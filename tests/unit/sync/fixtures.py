@@ -21,7 +21,8 @@ from swift.obj.diskfile import DiskFileManager, get_part_path
 
 from tests import waiting
 
-DEADLINE = 10
+#: Seconds that anything may take on the slowest machine.
+DEADLINE = 60
 PARTITION = 0
 
 
@@ -84,7 +85,7 @@ class SwiftTestCase(unittest.TestCase):
                      'disable_fallocate': 'true', 'swift_dir': self.root,
                      'recon_cache_path': self.root}
         # A hang is a failure that names the test, not a stuck run.
-        timeout = Timeout(DEADLINE * 3)
+        timeout = Timeout(DEADLINE * 5)
         self.addCleanup(timeout.cancel)
 
     def manager(self, devices_dir=None):

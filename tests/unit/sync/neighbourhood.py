@@ -10,10 +10,10 @@ from unittest import mock
 from swift.common.concurrency import Timeout, sleep
 
 from swift_lightsync.sync import failure_store, neighbours
+from swift_lightsync.sync.connections import ConnectFailure
 from swift_lightsync.sync.core.sync_round import Answer
 from swift_lightsync.sync.keys import endpoint
 from swift_lightsync.sync.neighbours import Neighbours
-from swift_lightsync.sync.sync_client import ConnectFailure
 from swift_lightsync.sync.wire.notice import decode
 from tests.unit.sync.fixtures import CapturingLogger, node
 
@@ -61,9 +61,8 @@ class FakeClient:
     :ivar behaviour: a dict, endpoint to a function
     """
 
-    conn_timeout = 0.5
-
     def __init__(self):
+        self.connections = SimpleNamespace(conn_timeout=0.5)
         self.behaviour = {}
         self.notices = []
 

@@ -6,9 +6,11 @@ import gc
 
 from swift.common.concurrency import listen, sleep, spawn, tpool
 
+from swift_lightsync.sync.keys import endpoint
 from swift_lightsync.sync.sync_client import SyncClient
 from swift_lightsync.sync.wire.sync_message import Verdict, encode_reply
 from tests.unit.sync.fixtures import (
+    DEADLINE,
     SwiftTestCase,
     node,
     open_sockets,
@@ -50,7 +52,7 @@ class ClientTestCase(SwiftTestCase):
     def setUp(self):
         super().setUp()
         self.stack = contextlib.ExitStack()
-        self.client = SyncClient(0.3, 0.5)
+        self.client = SyncClient(DEADLINE, DEADLINE)
         tpool.execute(int)  # it has a pair of sockets, from its first use
         gc.collect()
         self.sockets, self.timers = open_sockets(), pending_timers()
@@ -109,5 +111,9 @@ class ClientTestCase(SwiftTestCase):
         return self.client.ask(SENDER, peer, self.policy,
                                roots or {0: EMPTY})
 
+    def kept(self, peer):
+        """Return the connections to a peer that are not in use."""
+        return self.client.connections._idle[endpoint(peer)]
+
     def assert_not_kept(self):
-        self.assertFalse(any(self.client._idle.values()))
+        self.assertFalse(any(self.client.connections._idle.values()))

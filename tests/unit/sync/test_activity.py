@@ -44,23 +44,23 @@ class TestActivity(ActivityTestCase):
         other = self.activity()
         age(self.root, 'sda', 1000)
         age(self.root, 'sdb', 1000)
-        self.subject.note('sda')
-        self.assertLess(other.idle('sda'), 100)
-        self.assertGreaterEqual(other.idle('sdb'), 1000)
+        self.subject.note_round('sda')
+        self.assertLess(other.idle_seconds('sda'), 100)
+        self.assertGreaterEqual(other.idle_seconds('sdb'), 1000)
         self.assertEqual([], self.logger.lines)
 
     def test_a_time_to_come_is_not_believed(self):
         age(self.root, 'sda', -5000)
-        self.assertGreater(self.subject.idle('sda'), 4900)
+        self.assertGreater(self.subject.idle_seconds('sda'), 4900)
 
     def test_what_is_not_known(self):
-        self.assertEqual(0, int(self.subject.since('sda')))
+        self.assertEqual(0, int(self.subject.seconds_since_round('sda')))
         self.subject._begin -= 500
-        self.assertIn(self.subject.idle('sda'), range(500, 600))
-        self.assertIn(self.subject.idle('x' * 300), range(500, 600))
+        self.assertIn(self.subject.idle_seconds('sda'), range(500, 600))
+        self.assertIn(self.subject.idle_seconds('x' * 300), range(500, 600))
 
     def test_what_cannot_be_noted_is_logged(self):
-        self.activity(recon_cache_path=self.root + '/no').note('sda')
+        self.activity(recon_cache_path=self.root + '/no').note_round('sda')
         line, = self.logger.at('WARNING')
         self.assertRegex(line, 'the rounds of sda .*No such file')
 
@@ -77,14 +77,16 @@ class TestIdleness(ActivityTestCase):
 
     def is_idle(self, seconds, own):
         """
+        Return whether a neighbour is found to be idle.
+
         :param seconds: for which the neighbour was idle
         :param own: since our own rounds were played the last time
         """
         self.idleness.begin_pass()
         if own is not None:
             age(self.root, 'sda', own)
-        self.idleness.playing('sda')
-        self.idleness.told('sda', NEIGHBOUR, seconds)
+        self.idleness.note_round('sda')
+        self.idleness.note_answer('sda', NEIGHBOUR, seconds)
         return self.idleness.is_idle('sda', NEIGHBOUR)
 
     def test_it_takes_more_than_thrice_our_interval_and_300_seconds(self):
@@ -106,19 +108,20 @@ class TestIdleness(ActivityTestCase):
     def test_rounds_are_noted_once_a_pass(self):
         for _ in range(2):
             self.idleness.begin_pass()
-            self.idleness.playing('sda')
-            self.assertLess(self.subject.since('sda'), 100)
+            self.idleness.note_round('sda')
+            self.assertLess(self.subject.seconds_since_round('sda'), 100)
             age(self.root, 'sda', 1000)
-            self.idleness.playing('sda')
-            self.assertGreaterEqual(self.subject.since('sda'), 1000)
+            self.idleness.note_round('sda')
+            self.assertGreaterEqual(
+                self.subject.seconds_since_round('sda'), 1000)
 
     def test_a_pass_of_some_partitions_is_none(self):
         age(self.root, 'sda', 1000)
         self.idleness.begin_pass(partial=True)
-        self.idleness.playing('sda')
-        self.assertGreaterEqual(self.subject.since('sda'), 1000)
-        self.assertFalse(self.idleness.told('sda', NEIGHBOUR, 2900))
-        self.assertTrue(self.idleness.told('sda', NEIGHBOUR, 3100))
+        self.idleness.note_round('sda')
+        self.assertGreaterEqual(self.subject.seconds_since_round('sda'), 1000)
+        self.assertFalse(self.idleness.note_answer('sda', NEIGHBOUR, 2900))
+        self.assertTrue(self.idleness.note_answer('sda', NEIGHBOUR, 3100))
 
     def test_each_pass_asks_anew(self):
         self.assertTrue(self.is_idle(301, None))

@@ -2,7 +2,6 @@
 """exchange_message: the bytes by which partitions are exchanged."""
 
 import struct
-import tracemalloc
 import unittest
 from hashlib import md5
 
@@ -10,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from swift_lightsync.sync import exchange_batch
-from swift_lightsync.sync.core.partition_set import PartitionSet
 from swift_lightsync.sync.wire.exchange_message import (
     MAX_PARTITIONS,
     MAX_REHASH_BYTES,
@@ -27,9 +25,9 @@ from swift_lightsync.sync.wire.exchange_message import (
 from swift_lightsync.sync.wire.sync_message import (
     MAX_BYTES,
     SyncMessageError,
-    encode_roots,
     pack,
 )
+from tests.unit.sync.damage import MessageTestCase, allocated
 
 #: Bytes of a message around what its kind has: head, count, CRC.
 FRAME = 6 + 4 + 4
@@ -62,13 +60,6 @@ KINDS = {
     'suffix hashes': (encode_suffix_hashes(HASHES), answered),
     'rehash': (encode_rehash(HASHES), decode_rehash),
 }
-
-
-class MessageTestCase(unittest.TestCase):
-
-    def assert_refused(self, decode, data, reason):
-        with self.assertRaisesRegex(SyncMessageError, reason):
-            decode(data)
 
 
 class TestRoundTrips(unittest.TestCase):
@@ -162,56 +153,6 @@ class TestSizes(unittest.TestCase):
             dict.fromkeys(most, ())))))
 
 
-class TestDamage(MessageTestCase):
-
-    def test_every_truncation_is_refused(self):
-        for name, (data, decode) in KINDS.items():
-            for length in range(len(data)):
-                with self.subTest(name, length=length):
-                    self.assert_refused(decode, data[:length], '')
-
-    def test_every_flipped_bit_is_refused(self):
-        for name, (data, decode) in KINDS.items():
-            for bit in range(8 * len(data)):
-                flipped = bytearray(data)
-                flipped[bit // 8] ^= 1 << bit % 8
-                with self.subTest(name, bit=bit):
-                    self.assert_refused(decode, bytes(flipped), '')
-
-    def test_every_truncation_within_a_sound_frame_is_refused(self):
-        for name, (data, decode) in KINDS.items():
-            fields = data[6:-4]
-            for length in range(4, len(fields)):
-                with self.subTest(name, length=length):
-                    self.assert_refused(
-                        decode, pack(data[5], fields[:length]), '')
-
-    def test_bytes_that_follow_are_refused(self):
-        for name, (data, decode) in KINDS.items():
-            for more in (b'\0', bytes(6), bytes(24)):
-                with self.subTest(name, more=more):
-                    self.assert_refused(decode, data + more, 'CRC')
-                    self.assert_refused(
-                        decode, pack(data[5], data[6:-4], more), '')
-
-    def test_the_message_of_another_kind_is_refused(self):
-        others = {name: data for name, (data, _) in KINDS.items()}
-        others['roots'] = encode_roots(PartitionSet([1]), ('0' * 32,))
-        for name, (_, decode) in KINDS.items():
-            for other in set(others) - {name}:
-                with self.subTest(name, other=other):
-                    self.assert_refused(decode, others[other], 'kind is')
-
-    @given(st.binary(max_size=200), st.sampled_from(sorted(KINDS)))
-    def test_any_fields_give_a_message_or_an_error_that_says_why(
-            self, fields, name):
-        data, decode = KINDS[name]
-        try:
-            decode(pack(data[5], fields))
-        except SyncMessageError as err:
-            self.assertTrue(str(err))
-
-
 class TestHostileFields(MessageTestCase):
 
     def test_partitions_that_do_not_ascend_are_refused(self):
@@ -277,7 +218,7 @@ class TestHostileFields(MessageTestCase):
                                  (REHASH, decode_rehash)):
                 data = message(kind, count, partition(7, each))
                 with self.subTest(kind=kind, count=count, each=each):
-                    self.assertLess(self.allocated(decode, data), 1 << 16)
+                    self.assertLess(allocated(decode, data), 1 << 16)
 
     def test_a_long_message_takes_memory_in_proportion(self):
         # As many suffixes as fit, in as few partitions as can have them.
@@ -286,20 +227,7 @@ class TestHostileFields(MessageTestCase):
         data = message(REHASH, count, *[
             partition(number, per_partition, bytes(2 * per_partition))
             for number in range(count)])
-        self.assertLess(self.allocated(decode_rehash, data), 8 * len(data))
-
-    @staticmethod
-    def allocated(decode, data):
-        """The most bytes that were held while decoding."""
-        tracemalloc.start()
-        try:
-            decode(data)
-        except SyncMessageError:
-            pass
-        finally:
-            _, most = tracemalloc.get_traced_memory()
-            tracemalloc.stop()
-        return most
+        self.assertLess(allocated(decode_rehash, data), 8 * len(data))
 
 
 class TestHashesThatAreNone(unittest.TestCase):

@@ -33,6 +33,7 @@ from swift_lightsync.sync.changed_file import (
     store,
 )
 from swift_lightsync.sync.core import merkle
+from swift_lightsync.sync.fingerprint_memory import FingerprintMemory
 from swift_lightsync.sync.fingerprints import in_portions
 from tests.unit.sync.fingerprinting import SOUND, FingerprintTestCase
 from tests.unit.sync.fixtures import PARTITION, wait_for
@@ -239,7 +240,7 @@ class TestMany(FingerprintTestCase):
     def test_those_that_nobody_asks_for_are_forgotten(self):
         self.fill(3)
         self.assertEqual([], self.read_again(range(3)))
-        with mock.patch.object(fingerprints._Memory, 'INTERVAL', 0):
+        with mock.patch.object(FingerprintMemory, 'INTERVAL', 0):
             for _ in range(2):
                 self.assertEqual([], self.read_again([0]))
         self.assertEqual([1, 2], self.read_again(range(3)))

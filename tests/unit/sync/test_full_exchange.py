@@ -79,7 +79,7 @@ class TestFullExchange(FullExchangeTestCase):
         self.start(2)
         self.put_everywhere()
         self.make_due()
-        with mock.patch.object(changed_file, 'mkstemp',
+        with mock.patch.object(changed_file, 'replace_file',
                                side_effect=OSError(errno.ENOSPC, 'full')):
             stats = self.run_pass(0)
         self.assertEqual((1, 1), (stats.attempted, stats.hashmatch))

@@ -14,7 +14,7 @@ from tests.unit.sync.exchanges import NOW, PARTS, Meddler, RsyncTestCase
 
 
 def alike(count, suffix):
-    """:returns: names of objects whose hashes end with a suffix"""
+    """Return names of objects whose hashes end with a suffix."""
     names = (str(number) for number in range(10 ** 9))
     return [name for name, _ in zip(
         (name for name in names
@@ -36,7 +36,7 @@ class MissingTestCase(RsyncTestCase):
             'sda', part, 'a', 'c', name, self.policy)
 
     def pushed(self, number=0):
-        """:returns: the paths that a pass of a node pushes"""
+        """Return the paths that a pass of a node pushes."""
         with self.rsyncs() as commands:
             self.stats = self.run_pass(number)
         return sorted(path for _, paths in commands for path in paths)

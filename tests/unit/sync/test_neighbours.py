@@ -279,7 +279,7 @@ class TestKnocking(NeighboursTestCase):
 
     def test_a_connection_may_take_no_longer_than_conn_timeout(self):
         bench, peer = self.failed(refuse)
-        bench.client.conn_timeout = 0.01
+        bench.client.connections.conn_timeout = 0.01
         with mock.patch.object(neighbours.socket, 'create_connection',
                                lambda where: sleep(60)):
             bench.begin_pass()

@@ -109,7 +109,7 @@ class TestPass(ClusterTestCase):
         self.start(2)
         self.put_everywhere()
         self.run_pass(0)
-        self.assertFalse(self.daemons[0].neighbours.client._idle)
+        self.assertFalse(self.daemons[0].neighbours.client.connections._idle)
 
     def test_a_hand_off_is_reverted_as_by_stock_swift(self):
         self.start(4, rows=[0, 1, 2])

@@ -49,7 +49,7 @@ class PassTestCase(BatchTestCase):
         return read(self.file)
 
     def found(self):
-        """:returns: a dict, (device id, neighbour id) to PairRecord"""
+        """Return a dict, (device id, neighbour id) to PairRecord."""
         ids = {device_key(disk): disk['id'] for disk in self.disks}
         return {(ids[pair.device], ids[pair.neighbour]): pair
                 for pair in self.recorded()[0].values()}

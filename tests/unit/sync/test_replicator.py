@@ -12,10 +12,10 @@ from swift.common.concurrency import Timeout
 from swift.obj.diskfile import DiskFileManager
 
 from swift_lightsync.common.options import OptionError
+from swift_lightsync.sync.connections import ConnectFailure
 from swift_lightsync.sync.core.replica_ring import clockwise
 from swift_lightsync.sync.core.sync_round import Answer
 from swift_lightsync.sync.replicator import LightSyncReplicator
-from swift_lightsync.sync.sync_client import ConnectFailure
 from tests.unit.sync.cluster import ClusterTestCase
 from tests.unit.sync.fixtures import PARTITION, SwiftTestCase, node, ring_of
 
@@ -160,7 +160,7 @@ class TestManyPartitions(ClusterTestCase):
     def silent_node_costs(self, expected, batch):
         daemon = self.fresh_replicator(batch)
         asked = []
-        genuine = daemon.neighbours.client._connect
+        genuine = daemon.neighbours.client.connections._connect
 
         def connect(peer):
             if peer['replication_ip'] == self.nodes[1].ip:

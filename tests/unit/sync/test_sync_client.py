@@ -10,10 +10,10 @@ from swift.common.concurrency import GreenPool, listen, spawn, wsgi
 from swift.obj import server
 
 from swift_lightsync.object_server import ObjectController
+from swift_lightsync.sync.connections import ConnectFailure
 from swift_lightsync.sync.core.comparison import slice_roots
 from swift_lightsync.sync.core.partition_set import PartitionSet
 from swift_lightsync.sync.core.sync_round import Answer
-from swift_lightsync.sync.sync_client import ConnectFailure
 from swift_lightsync.sync.wire.sync_message import encode_roots
 from tests.unit.sync.fixtures import node, served, wait_for
 from tests.unit.sync.peers import ClientTestCase, answer, read_request
@@ -64,7 +64,7 @@ class TestRealServer(ClientTestCase):
     def test_an_idle_connection_that_the_server_closed_is_made_anew(self):
         peer = self.peer(keepalive=0.05)
         self.ask(peer)
-        conn, = self.client._idle['127.0.0.1', peer['replication_port']]
+        conn, = self.kept(peer)
         wait_for(lambda: self.readable(conn), 'a closed connection')
         self.assertEqual((Answer.MATCH, set()), self.ask(peer))
 
@@ -92,7 +92,7 @@ class TestRealServer(ClientTestCase):
             return self.ask(peer, roots)[1] == expected
 
         self.assertEqual([True] * 200, list(pool.imap(ask, asked)))
-        idle = self.client._idle['127.0.0.1', peer['replication_port']]
+        idle = self.kept(peer)
         self.assertTrue(0 < len(idle) <= 20)
 
     def test_it_is_no_news_at_info_level(self):
@@ -102,7 +102,7 @@ class TestRealServer(ClientTestCase):
     def test_close_closes_the_idle_and_work_goes_on(self):
         peer = self.peer()
         self.ask(peer)
-        conn, = self.client._idle['127.0.0.1', peer['replication_port']]
+        conn, = self.kept(peer)
         self.client.close()
         self.assertIsNone(conn.sock)
         self.assertEqual((Answer.MATCH, set()), self.ask(peer))

@@ -128,7 +128,6 @@ class TestManyPartitions(ClientTestCase):
                                lambda self, device, partitions, deadline: (
                                    0, dict.fromkeys(partitions, ABSENT))):
             roots = dict.fromkeys(range(0, 2 ** 32, 2 ** 14), EMPTY)
-            self.client.http_timeout = 20
             self.assertEqual((Answer.MATCH, set()), self.ask(peer, roots))
 
 

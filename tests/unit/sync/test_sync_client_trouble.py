@@ -4,6 +4,7 @@
 import http.client
 import socket
 import unittest
+from unittest import mock
 
 from swift.common.concurrency import Timeout, green_http_client, sleep
 from swift.common.concurrency import socket as green_socket
@@ -32,6 +33,7 @@ class TestBadPeer(ClientTestCase):
 
     def test_one_that_never_answers(self):
         peer = self.scripted(lambda sock: sleep(60))
+        self.client.connections.http_timeout = 0.1
         with self.assertRaises(Timeout):
             self.ask(peer)
         self.assert_not_kept()
@@ -57,6 +59,7 @@ class TestBadPeer(ClientTestCase):
                 sock.sendall(bytes([byte]))
                 sleep(0.02)
 
+        self.client.connections.http_timeout = 0.1
         with self.assertRaises(Timeout):
             self.ask(self.scripted(script))
         self.assert_not_kept()
@@ -128,7 +131,7 @@ class TestBadPeer(ClientTestCase):
                 received.append(65536)
                 sleep()
 
-        with self.assertRaises((SyncMessageError, Timeout)):
+        with self.assertRaises(SyncMessageError):
             self.ask(self.scripted(script))
         self.assert_not_kept()
         self.assertLess(sum(received), 16 << 20)
@@ -234,7 +237,8 @@ class TestBadPeer(ClientTestCase):
                 sock.sendall(answer())
 
         peer = self.scripted(script)
-        with self.assertRaises(Timeout):
+        with mock.patch.object(self.client.connections, 'http_timeout', 0.5), \
+                self.assertRaises(Timeout):
             self.ask(peer)
         self.assertEqual((Answer.MATCH, set()), self.ask(peer))
         self.assertEqual(2, len(self.accepted))
@@ -275,9 +279,11 @@ class TestBadPeer(ClientTestCase):
         peer = self.scripted(lambda sock: read_request(sock) and
                              sock.sendall(answer()))
         self.ask(peer)
-        conn, = self.client._idle['127.0.0.1', peer['replication_port']]
-        self.assertEqual(1200, conn.sock.getsockopt(
-            green_socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT))
+        conn, = self.kept(peer)
+        self.assertEqual(
+            4000 * self.client.connections.conn_timeout,
+            conn.sock.getsockopt(green_socket.IPPROTO_TCP,
+                                 socket.TCP_USER_TIMEOUT))
 
 
 if __name__ == '__main__':

@@ -22,7 +22,7 @@ from swift_lightsync.sync.fingerprints import Fingerprints
 from swift_lightsync.sync.wire import sync_message
 from swift_lightsync.sync.wire.sync_message import Verdict, encode_roots
 from tests.unit.sync import documented
-from tests.unit.sync.fixtures import wait_for
+from tests.unit.sync.fixtures import DEADLINE, wait_for
 from tests.unit.sync.verbs import EMPTY, OTHER, VerbTestCase, message
 
 
@@ -83,7 +83,7 @@ class TestAnswer(VerbTestCase):
         ticks = []
 
         def slow(prints, device, partitions, deadline):
-            deadline = time.monotonic() + 5
+            deadline = time.monotonic() + DEADLINE
             while not ticks and time.monotonic() < deadline:
                 time.sleep(0.001)
             return genuine(prints, device, partitions, deadline)

@@ -9,12 +9,13 @@ from unittest import mock
 
 from swift.common.concurrency import sleep, spawn
 
-from swift_lightsync.sync import activity
+from swift_lightsync.sync import activity, failure_store
 from swift_lightsync.sync.activity import Activity
 from swift_lightsync.sync.failure_store import FailureStore
 from swift_lightsync.sync.names import IDLE_HEADER
 from swift_lightsync.sync.wire.notice import Notice
 from tests.unit.sync import documented
+from tests.unit.sync.fixtures import DEADLINE
 from tests.unit.sync.verbs import EMPTY, ONE, VerbTestCase
 
 
@@ -28,12 +29,12 @@ class TestIdle(VerbTestCase):
     def test_it_is_since_the_rounds_of_each_device_were_played(self):
         played = Activity(self.conf, self.logger)
         for device, age in (('sda', 1000), ('sdb', 5000)):
-            played.note(device)
+            played.note_round(device)
             then = time.time() - age
             os.utime(played._path(device), (then, then))
         self.assertIn(self.idle('sda'), range(1000, 1060))
         self.assertIn(self.idle('sdb'), range(5000, 5060))
-        played.note('sdb')
+        played.note_round('sdb')
         self.assertIn(self.idle('sda'), range(1000, 1060))
         self.assertIn(self.idle('sdb'), range(60))
 
@@ -120,7 +121,8 @@ class TestNotice(VerbTestCase):
                            X_Backend_Lightsync_Sender='10.0.0.2:6200/sda')
             done.append('message')
 
-        with open(self.failures().path + '.lock', 'w') as lock:
+        with mock.patch.object(failure_store, 'LOCK_TIMEOUT', DEADLINE), \
+                open(self.failures().path + '.lock', 'w') as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             tasks = [spawn(notify), spawn(ask)]
             for _ in range(20):

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The fingerprints of many partitions, kept in little memory."""
+
+import struct
+import time
+from typing import Optional
+
+from swift_lightsync.sync.changed_file import Fingerprint
+
+
+class FingerprintMemory:
+    """
+    Fingerprints that were current once, a hundred bytes each.
+
+    Those that nobody has asked for in an hour or two are forgotten: their
+    partitions have left the node.
+    """
+
+    #: root, suffixes, source, exchanged
+    PACKED = struct.Struct('<16sHQQqd')
+    INTERVAL = 3600
+
+    def __init__(self) -> None:
+        self._recent: dict[int, bytes] = {}
+        self._older: dict[int, bytes] = {}
+        self._begin = time.monotonic()
+
+    def get(self, key: int) -> Optional[Fingerprint]:
+        """Return the fingerprint of a partition, or None."""
+        now = time.monotonic()
+        if now - self._begin >= self.INTERVAL:
+            self._begin = now
+            self._recent, self._older = {}, self._recent
+        packed = self._recent.get(key)
+        if packed is None:
+            packed = self._older.pop(key, None)
+            if packed is None:
+                return None
+            self._recent[key] = packed
+        root, suffixes, inode, size, mtime, exchanged = self.PACKED.unpack(
+            packed)
+        return Fingerprint(root.hex(), suffixes, (inode, size, mtime),
+                           exchanged)
+
+    def put(self, key: int, known: Fingerprint) -> None:
+        """Remember the fingerprint of a partition, which was current once."""
+        self._recent[key] = self.PACKED.pack(
+            bytes.fromhex(known.root), known.suffixes, *known.source,
+            known.exchanged)
+
+    def drop(self, key: int) -> None:
+        """Forget the fingerprint of a partition."""
+        self._recent.pop(key, None)
+        self._older.pop(key, None)
