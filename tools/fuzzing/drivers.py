@@ -15,9 +15,14 @@ from unittest import mock
 
 from cosbench import adaptors
 from cosbench.controller.core.plan import Address
-from cosbench.controller.driver_client import Denied, Driver, Gone, Lost
+from cosbench.controller.driver_client import (
+    Driver,
+    DriverLost,
+    NoAnswer,
+    RequestDenied,
+)
+from cosbench.controller.driver_share import DriverShare
 from cosbench.controller.measured import Measured
-from cosbench.controller.share import Share
 from cosbench.driver.mission_service import Service
 from cosbench.driver.signature import (
     NONCE,
@@ -25,7 +30,6 @@ from cosbench.driver.signature import (
     SIGNATURE,
     Gate,
     Head,
-    Refused,
     answer_signature,
     request_fields,
 )
@@ -33,6 +37,7 @@ from cosbench.driver.signed_server import MAX_BODY, guarded
 from cosbench.engine.core.mission import Mission
 from cosbench.engine.core.mission_states import MissionState
 from cosbench.workload.inheritance import Adaptors
+from swift_lightsync.common.signing import SignatureError
 from tools.fuzzing.mutate import JSON, edit_text
 from tools.fuzzing.results import make_tally, make_timeline
 from tools.fuzzing.target import Target
@@ -91,7 +96,7 @@ def decode_request(data):
         raise AssertionError('was not signed so: %r' % (made,))
     try:
         gate.check_head(head, NOW)
-    except Refused:
+    except SignatureError:
         return fields
     raise AssertionError('is accepted twice')
 
@@ -204,8 +209,8 @@ class _Once(Driver):
     async def insist(self, method, target, body=None, wait=0.0):
         try:
             return await self.ask(method, target, body)
-        except Gone as err:
-            raise Lost(str(err)) from err
+        except NoAnswer as err:
+            raise DriverLost(str(err)) from err
 
 
 def make_status(rng):
@@ -237,11 +242,11 @@ def _asked(ask):
         driver = _Once(Address('d', 'd', 'http://d'), SECRET, _Session(data),
                        5)
         measured = Measured(5)
-        share = Share(driver, Mission('w1', '<workload/>', 0, 0, 0, 1, 7),
-                      measured)
+        share = DriverShare(
+            driver, Mission('w1', '<workload/>', 0, 0, 0, 1, 7), measured)
         try:
             LOOP.run(ask(driver, share))
-        except Lost:
+        except DriverLost:
             if not share.sequence and (
                     measured.count or measured.timeline.operations):
                 raise AssertionError('some of a report was taken') from None
@@ -254,11 +259,12 @@ def _asked(ask):
 def _answer(name, make, ask, **more):
     return Target(
         name, lambda rng: json.dumps(make(rng)).encode(), _asked(ask),
-        (Lost, Denied), LONGEST, 512, mutations=JSON, buffer=1 << 21, **more)
+        (DriverLost, RequestDenied), LONGEST, 512, mutations=JSON,
+        buffer=1 << 21, **more)
 
 
 TARGETS = (
-    Target('driver-request', make_request, decode_request, (Refused,),
+    Target('driver-request', make_request, decode_request, (SignatureError,),
            LONGEST, 64, mutations=(edit_text,)),
     Target('mission', make_mission, decode_mission, (Refusal,), MAX_BODY, 512,
            mutations=JSON, buffer=1 << 21),

@@ -106,7 +106,7 @@ def alter_histogram(rng, data):
 
 def decode_tally(data):
     found = Tally.from_json(load(data))
-    again = Tally.from_json(found.to_json(), 'again')
+    again = Tally.from_json(found.to_json())
     if again.to_json() != found.to_json():
         raise AssertionError('is not read as it was written')
     metrics = Metrics.of(found, 1)
@@ -126,7 +126,7 @@ def make_largest_timeline(rng):
 def decode_timeline(data):
     found = Timeline.from_json(load(data))
     show_timeline(found, (0.0, None))
-    again = Timeline.from_json(found.to_json(), 'again')
+    again = Timeline.from_json(found.to_json())
     if again.to_json() != found.to_json():
         raise AssertionError('is not read as it was written')
     again.merge(found)

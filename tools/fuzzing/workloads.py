@@ -57,7 +57,7 @@ def decode_selector(data):
     if not found.least <= found.most or not all(spans):
         raise AssertionError('is %r' % (found,))
     for share in (None, Share(0, 1), Share(2, 3), Share(9, 10 ** 6)):
-        draw = found.drawer(random.Random(1), count(), share)
+        draw = found.picker(random.Random(1), count(), share)
         for number in islice(iter(draw, None), 3):
             if not any(number in span for span in spans):
                 raise AssertionError('%r gives %r' % (share, number))
