@@ -21,7 +21,6 @@ LOSF = [
 COSBENCH = [
     'aiohttp>=3.9,<4',
     'hdrhistogram>=0.10.3,<1',
-    'lxml>=4.9',
     'uvloop>=0.19',
 ]
 
@@ -74,6 +73,7 @@ setup(
             'ruff>=0.4',
             'rich>=13',
             'hypothesis>=6.90',
+            'lxml>=4.9',
             'pytest>=7.4',
             'pytest-cov>=4.1',
             'pytest-timeout>=2.2',
