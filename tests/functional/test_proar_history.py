@@ -160,7 +160,3 @@ class TestHistories(HistoryCase):
                                                  UNUSED - 1):
                     pass
             yield
-
-
-if __name__ == '__main__':
-    unittest.main()

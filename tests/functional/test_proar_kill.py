@@ -60,7 +60,3 @@ class TestKills(HistoryCase):
     def test_what_was_acknowledged_comes_to_all_devices_for_long(self):
         for seed in range(100, 106):
             self.hold(5, seed)
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -127,7 +127,3 @@ class TestForgeries(SitesCase):
                             time.time() + 1)
         headers = self.client('paris').head_object(self.container, 'o')
         self.assertNotIn(ahead, headers.values())
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -160,7 +160,3 @@ class TestDynamicLargeObjects(LargeObjectsCase):
         self.make('rome', self.segments)
         self.wait_until_served(WHOLE)
         self.assert_same()
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -216,7 +216,3 @@ class TestOlderObjects(ShardsCase):
                  'paris has all', 120)
         for obj, body in bodies.items():
             self.assertEqual(body, self.get('paris', obj))
-
-
-if __name__ == '__main__':
-    unittest.main()

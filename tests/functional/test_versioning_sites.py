@@ -114,7 +114,3 @@ class TestAgreement(SitesCase):
             self.assertEqual(404, err.http_status)
             return False
         return headers.get('x-versions-enabled') == 'True'
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -202,7 +202,3 @@ class TestManyTraces(TracesCase):
     @traces(60)
     def test_all_sites_agree(self, trace):
         self.replay(trace)
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -209,7 +209,3 @@ class TestArchitecture(unittest.TestCase):
                 for name in imports_of(module):
                     self.assertNotIn(name.split('.')[0],
                                      ('eventlet', 'greenlet'), module)
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -81,7 +81,3 @@ class TestObjectServer(SwiftTestCase):
         app = self.app()
         self.status(app, 'LIGHTSYNC')
         self.assertIn('LIGHTSYNC.timing', self.logger.timings)
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -229,7 +229,8 @@ def _asked(ask):
 
 def _answer(name, documents, ask):
     return Target(name, as_json(*documents), _asked(ask),
-                  (DriverLost, RequestDenied), LONGEST, 512, mutations=JSON, buffer=1 << 21)
+                  (DriverLost, RequestDenied), LONGEST, 512, mutations=JSON,
+                  buffer=1 << 21)
 
 
 TARGETS = (

@@ -413,7 +413,3 @@ class TestCurrent(FingerprintTestCase):
         with mock.patch('swift_lightsync.sync.changed_file.os.stat',
                         looked_at):
             self.assertFalse(is_current(self.path, self.known))
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -41,7 +41,3 @@ class TestDaemon(SwiftTestCase):
                     (1, ['Error: CONF: error_suppression_limit = none: '
                          'must be a whole number, 1 to 1000000']),
                     self.started(start))
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -245,7 +245,3 @@ class TestManyNeighbours(RsyncTestCase):
         self.assertEqual([False, False, True, False],
                          ['REPLICATE' in each for each in found])
         self.assert_neighbours_converged()
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -305,7 +305,3 @@ class TestSsync(Trouble, SsyncTestCase):
 
 class TestRsync(Trouble, RsyncTestCase):
     pass
-
-
-if __name__ == '__main__':
-    unittest.main()

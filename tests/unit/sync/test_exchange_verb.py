@@ -180,7 +180,3 @@ class TestRehash(ExchangeTestCase):
         self.assertEqual(PARTS, stats.attempted)
         self.run_pass(0)
         self.assert_converged(files=PARTS)
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -413,7 +413,3 @@ class TestRaces(FingerprintTestCase):
             thread.start()
             wait_for(lambda: not thread.is_alive(), 'a get under a lock')
         self.assertEqual([(0, known)], found)
-
-
-if __name__ == '__main__':
-    unittest.main()

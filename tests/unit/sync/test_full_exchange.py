@@ -189,7 +189,3 @@ class TestManyPartitions(ExchangeTestCase):
         with self.one_by_one():
             stock = self.figures(self.run_pass(0))
         self.assertEqual(stock, ours)
-
-
-if __name__ == '__main__':
-    unittest.main()

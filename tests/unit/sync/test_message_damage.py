@@ -83,7 +83,3 @@ class TestDamage(MessageTestCase):
             decode(pack(data[5], fields))
         except SyncMessageError as err:
             self.assertTrue(str(err))
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -283,7 +283,3 @@ class TestPeers(MissingTestCase):
         self.assertEqual([], [
             name for _, names, files in os.walk(os.path.join(
                 self.nodes[1].devices_dir, 'sda')) for name in names + files])
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -120,7 +120,3 @@ class FlappingNode(RuleBasedStateMachine):
 TestFlappingNode = FlappingNode.TestCase
 TestFlappingNode.settings = settings(max_examples=100,
                                      stateful_step_count=30)
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -157,7 +157,3 @@ class TestNoticed(RejoiningTestCase):
             endpoint(self.ring_nodes[self.third]), key)
         self.daemon.neighbours.failures.record(key, 2)
         self.assertTrue(self.has_failed(self.peer))
-
-
-if __name__ == '__main__':
-    unittest.main()

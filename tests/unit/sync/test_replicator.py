@@ -395,7 +395,3 @@ class TestFailures(ClusterTestCase):
             stats = self.run_pass(0)
             self.assertEqual((1, 0, 2), (stats.attempted, stats.success,
                                          stats.failure))
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -216,7 +216,3 @@ class TestRsync(RsyncTestCase):
         stats = self.run_pass(0)
         self.assertEqual((PARTS, PARTS, 0), (
             stats.attempted, stats.failure, stats.success))
-
-
-if __name__ == '__main__':
-    unittest.main()

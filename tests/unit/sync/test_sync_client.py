@@ -177,7 +177,3 @@ class TestUnreachable(ClientTestCase):
             filler.setblocking(False)
             filler.connect_ex(address)
         self.assertIs(Answer.TIMEOUT, self.failure(node(1, address[1])))
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -129,7 +129,3 @@ class TestManyPartitions(ClientTestCase):
                                    0, dict.fromkeys(partitions, ABSENT))):
             roots = dict.fromkeys(range(0, 2 ** 32, 2 ** 14), EMPTY)
             self.assertEqual((Answer.MATCH, set()), self.ask(peer, roots))
-
-
-if __name__ == '__main__':
-    unittest.main()

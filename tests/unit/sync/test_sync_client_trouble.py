@@ -284,7 +284,3 @@ class TestBadPeer(ClientTestCase):
             4000 * self.client.connections.conn_timeout,
             conn.sock.getsockopt(green_socket.IPPROTO_TCP,
                                  socket.TCP_USER_TIMEOUT))
-
-
-if __name__ == '__main__':
-    unittest.main()

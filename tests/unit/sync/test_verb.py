@@ -251,7 +251,3 @@ class TestPartitionThatGoes(VerbTestCase):
         wait_for(lambda: answers, 'an answer once the lock was free')
         self.assertEqual([{0}], answers)
         waiting.wait()
-
-
-if __name__ == '__main__':
-    unittest.main()

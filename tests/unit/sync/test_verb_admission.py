@@ -171,7 +171,3 @@ class TestAdmission(VerbTestCase):
             r'(\d+) seconds at most: up to')))
         self.assertEqual(verb.SHORT_BODY >> 10, int(documented.found(
             r'at most: up to (\d+) KiB in memory')))
-
-
-if __name__ == '__main__':
-    unittest.main()

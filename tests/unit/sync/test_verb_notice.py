@@ -141,7 +141,3 @@ class TestNotice(VerbTestCase):
                        '1.2.3.4:6200/', '1.2.3.4:6200/' + 'a' * 256):
             self.assertEqual(set(), self.differing(
                 {0: EMPTY}, X_Backend_Lightsync_Sender=sender))
-
-
-if __name__ == '__main__':
-    unittest.main()
