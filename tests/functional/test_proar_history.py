@@ -8,7 +8,6 @@ PROTOCOL.md lists under "What can be lost, what can be seen".
 import logging
 import statistics
 import time
-import unittest
 from contextlib import ExitStack, contextmanager
 
 import pytest

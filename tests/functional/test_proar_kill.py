@@ -7,7 +7,6 @@ it there, and what was not holds up no log.
 
 import random
 import time
-import unittest
 
 import pytest
 

@@ -7,7 +7,6 @@ import http.client
 import json
 import os
 import time
-import unittest
 from hashlib import sha256
 
 from swift_lightsync.versioning.core import shipping

@@ -5,7 +5,6 @@ are versions of objects in two containers, and come one by one.
 """
 
 import json
-import unittest
 from hashlib import md5
 
 import requests

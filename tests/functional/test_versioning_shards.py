@@ -6,7 +6,6 @@ and after.
 """
 
 import os
-import unittest
 
 import pytest
 import swiftclient

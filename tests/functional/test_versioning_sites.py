@@ -6,7 +6,6 @@ data.
 """
 
 import random
-import unittest
 from concurrent.futures import ThreadPoolExecutor
 
 import swiftclient

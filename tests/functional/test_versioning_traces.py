@@ -10,7 +10,6 @@ follows from what was acknowledged.
 import os
 import random
 import time
-import unittest
 from concurrent.futures import ThreadPoolExecutor
 from itertools import combinations, count
 from tempfile import mkdtemp

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """object_server: the paste app, Swift's with one verb more."""
 
-import unittest
 from unittest import mock
 
 from swift.common.swob import Request

@@ -9,7 +9,6 @@ import re
 import shutil
 import subprocess
 import tracemalloc
-import unittest
 from dataclasses import asdict, replace
 from unittest import mock
 

@@ -4,7 +4,6 @@
 import os
 import subprocess
 import sys
-import unittest
 
 import swift_lightsync
 from tests.unit.sync.fixtures import DEADLINE, SwiftTestCase, node, ring_of

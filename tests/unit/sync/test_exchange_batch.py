@@ -3,7 +3,6 @@
 
 import os
 import shutil
-import unittest
 from unittest import mock
 
 from swift.common.utils import Timestamp

@@ -5,7 +5,6 @@ import contextlib
 import os
 import shutil
 import socket
-import unittest
 from unittest import mock
 
 from swift.common.concurrency import sleep

@@ -3,7 +3,6 @@
 
 import os
 import threading
-import unittest
 from unittest import mock
 
 from swift.common.bufferedhttp import BufferedHTTPConnection

@@ -14,7 +14,6 @@ import sys
 import threading
 import time
 import tracemalloc
-import unittest
 from dataclasses import asdict, replace
 from types import SimpleNamespace
 from unittest import mock

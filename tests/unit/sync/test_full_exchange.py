@@ -5,7 +5,6 @@ import errno
 import os
 import shutil
 import time
-import unittest
 from unittest import mock
 
 from swift_lightsync.sync import changed_file

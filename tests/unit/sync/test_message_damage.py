@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Messages of all kinds: whatever is damaged is refused."""
 
-import unittest
 
 from hypothesis import given, settings
 from hypothesis import strategies as st

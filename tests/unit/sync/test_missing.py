@@ -4,7 +4,6 @@
 import os
 import shutil
 import subprocess
-import unittest
 from unittest import mock
 
 from swift.common.utils import Timestamp, hash_path

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Neighbours: what a node costs that comes and goes as it likes."""
 
-import unittest
 
 from hypothesis import settings
 from hypothesis import strategies as st

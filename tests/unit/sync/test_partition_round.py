@@ -4,7 +4,6 @@
 import itertools
 import os
 import shutil
-import unittest
 from unittest import mock
 
 from swift.common.concurrency import Timeout

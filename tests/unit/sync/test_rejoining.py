@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A node that failed and comes back: seen by the first pass after that."""
 
-import unittest
 from unittest import mock
 
 from swift_lightsync.sync import failure_store

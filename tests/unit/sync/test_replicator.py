@@ -5,7 +5,6 @@ import contextlib
 import os
 import shutil
 import time
-import unittest
 from unittest import mock
 
 from swift.common.concurrency import Timeout

@@ -4,7 +4,6 @@
 import os
 import shutil
 import signal
-import unittest
 from unittest import mock
 
 from swift.common.concurrency import spawn

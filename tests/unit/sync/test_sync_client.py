@@ -4,7 +4,6 @@
 import os
 import select
 import socket
-import unittest
 
 from swift.common.concurrency import GreenPool, listen, spawn, wsgi
 from swift.obj import server

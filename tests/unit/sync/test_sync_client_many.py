@@ -3,7 +3,6 @@
 
 import io
 import itertools
-import unittest
 from unittest import mock
 
 from swift_lightsync.object_server import ObjectController

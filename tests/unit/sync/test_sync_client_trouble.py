@@ -3,7 +3,6 @@
 
 import http.client
 import socket
-import unittest
 from unittest import mock
 
 from swift.common.concurrency import Timeout, green_http_client, sleep

@@ -5,7 +5,6 @@ import os
 import shutil
 import struct
 import time
-import unittest
 from unittest import mock
 from zlib import crc32
 

@@ -3,7 +3,6 @@
 
 import threading
 import time
-import unittest
 from unittest import mock
 
 from swift.common.concurrency import sleep, spawn

@@ -4,7 +4,6 @@
 import fcntl
 import os
 import time
-import unittest
 from unittest import mock
 
 from swift.common.concurrency import sleep, spawn

@@ -6,7 +6,6 @@ import io
 import os
 import socket
 import threading
-import unittest
 from unittest import mock
 
 from swift.common.concurrency import socket as green_socket
