@@ -62,6 +62,8 @@ setup(
     ],
     extras_require={
         'cosbench': COSBENCH,
+        # There are wheels for Linux on x86-64 only.
+        'fuzz': ['atheris>=2.3'],
         'losf': LOSF,
         'test': LOSF + COSBENCH + [
             'h2>=4.1,<5',

@@ -31,8 +31,7 @@ PURE_MODULES = {'cosbench.errors'} | {
 #: What modules of common/ import beside the standard library: COSBench and
 #: LOSF use the others where there is no Swift.
 COMMON_ALSO = {'node_arguments': {'swift'}, 'nodes': {'swift'},
-               'progress': {'rich'}, 'rowless': {'swift'},
-               'conf_options': {'swift'}}
+               'progress': {'rich'}, 'rowless': {'swift'}}
 
 
 @functools.lru_cache(maxsize=None)
