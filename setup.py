@@ -62,7 +62,6 @@ setup(
     extras_require={
         'cosbench': COSBENCH,
         'losf': LOSF,
-        'simulation': ['matplotlib>=3.6'],
         'test': LOSF + COSBENCH + [
             'h2>=4.1,<5',
             # What generated swift_losf/index/index_pb2.py.

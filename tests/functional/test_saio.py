@@ -16,6 +16,7 @@ from tools.cluster import (
     Cluster,
     ClusterError,
     ClusterSpec,
+    Policy,
     Reachability,
     free_base_port,
 )
@@ -76,7 +77,7 @@ class ClusterTest(unittest.TestCase):
                 return value.strip()
 
     def data_files(self, name):
-        """:returns: node -> the names of the files of an object"""
+        """Return node -> the names of the files of an object."""
         found = {}
         self.cluster.ring(0)  # sets the hash of the cluster's paths
         hashed = hash_path(self.account(), 'c', name)
@@ -166,7 +167,7 @@ class TestFailures(ClusterTest):
             self.cluster.kill(9)
 
     def _head(self, node, path='/healthcheck', sender=None):
-        """:returns: the answer of node's object-server to a HEAD"""
+        """Return the answer of node's object-server to a HEAD."""
         argv = [sys.executable, '-c', HEAD, self.cluster.node_ip(node),
                 str(self.cluster.spec.port('object-server', node)), path]
         done = (self.cluster.run(argv) if sender is None
@@ -240,8 +241,8 @@ class TestEnd(unittest.TestCase):
 
     def _new(self, **options):
         values = dict(root=self.root, nodes=2, services=('object',),
-                      policies=(ClusterSpec.policies[0].__class__(
-                          'gold', 0, 2),), base_port=free_base_port())
+                      policies=(Policy('gold', 0, 2),),
+                      base_port=free_base_port())
         values.update(options)
         return Cluster(ClusterSpec(**values))
 

@@ -6,14 +6,13 @@ as it has round trips.
 """
 
 import unittest
-from concurrent.futures import ThreadPoolExecutor
+from argparse import Namespace
 from tempfile import TemporaryDirectory
 
 import pytest
 
-from tools.benchmarks.versioning.measure import Trial
-from tools.benchmarks.versioning.settings import MODES, Settings
-from tools.benchmarks.versioning.site import Site
+from swift_lightsync.versioning.proxy.filter_options import FilterOptions
+from tools.benchmarks.versioning import MODES, Keeper
 
 CYCLES = 3
 NEAR = 0.15
@@ -24,13 +23,14 @@ class TestRounds(unittest.TestCase):
 
     def rounds(self, mode):
         """:returns: (PUT, GET) round trips of a mode"""
-        settings = Settings(modes=(mode,))
         root = self.enterContext(TemporaryDirectory(prefix='ls-'))
-        site = Site(settings, root, MODES[mode].site)
-        self.addCleanup(site.cluster.destroy)
-        with site, ThreadPoolExecutor(1) as clients:
-            found = Trial(site, clients, settings).count_rounds(
-                mode, CYCLES)
+        keeper = Keeper(Namespace(
+            delay=0.0, latest_hint_time=FilterOptions.latest_hint_time,
+            latest_cache_time=FilterOptions.latest_cache_time), root,
+            MODES[mode].site)
+        self.addCleanup(keeper.cluster.destroy)
+        with keeper:
+            found = keeper.count_rounds(mode, CYCLES)
         return found['PUT'], found['GET']
 
     def assert_rounds(self, expected, mode):

@@ -3,7 +3,6 @@
 
 import os
 import random
-import unittest
 
 from tests.unit.proar.converging import PEERS, ConvergerTestCase
 from tests.unit.sync.fixtures import wait_for
@@ -94,7 +93,3 @@ class TestConvergence(ConvergerTestCase):
             self.requests.append((env['REQUEST_METHOD'], name))
             return app(env, start_response)
         return super().served(recorded, **options)
-
-
-if __name__ == '__main__':
-    unittest.main()

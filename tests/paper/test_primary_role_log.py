@@ -2,7 +2,6 @@
 """PROAR §IV-B and IV-C, Figure 4: the primary role's write and its log."""
 
 import time
-import unittest
 
 from swift.common.utils import Timestamp, hash_path
 
@@ -67,7 +66,3 @@ class TestTheLogOfThePrimaryRole(ServerTestCase):
         for verb in 'GET', 'HEAD':
             self.write(verb, name='obj2')
         self.assertEqual(5, len(self.entries()))
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -6,7 +6,6 @@ when it is acknowledged, who is read, and who takes a place that is empty.
 
 import math
 import os
-import unittest
 
 from swift.common.utils import hash_path
 
@@ -113,7 +112,3 @@ class TestBalance(LoggingCase):
         noise = math.sqrt(len(names) * 1 / 3 * 2 / 3)
         for load in loads:
             self.assertLess(abs(load - len(names) / 3), 4 * noise)
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -76,7 +76,3 @@ class TestPrimaryRoleHashRing(unittest.TestCase):
             after = role_ring.roles(['a', 'backup', 'c'], slot)
             self.assertEqual(
                 [{'b': 'backup'}.get(role, role) for role in before], after)
-
-
-if __name__ == '__main__':
-    unittest.main()

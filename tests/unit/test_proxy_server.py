@@ -2,7 +2,6 @@
 """proxy_server: the paste app, Swift's with another object controller."""
 
 import os
-import unittest
 from unittest import mock
 
 from swift.common import registry
@@ -152,7 +151,3 @@ class TestProxyServer(SwiftTestCase):
         with mock.patch.object(server.Application, 'check_config') as check:
             self.load()
         check.assert_called_once_with()
-
-
-if __name__ == '__main__':
-    unittest.main()

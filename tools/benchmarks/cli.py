@@ -1,51 +1,64 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command line: ``tools/bench BENCHMARK [options]``."""
+"""The command line: ``tools/bench SYSTEM [options]``."""
 
 import argparse
 import signal
 import sys
+from importlib import import_module
+from typing import List, Optional
 
-from tools.benchmarks.cosbench import command as cosbench
-from tools.benchmarks.errors import BenchError
-from tools.benchmarks.losf import command as losf
-from tools.benchmarks.proar import command as proar
-from tools.benchmarks.sync import command as sync
-from tools.benchmarks.versioning import command as versioning
-from tools.cluster import ClusterError
-
-#: benchmark -> its module: HELP, add_arguments(parser), run(args) -> status
-BENCHMARKS = {'sync': sync, 'losf': losf, 'proar': proar,
-              'versioning': versioning, 'cosbench': cosbench}
-
-
-def _parser():
-    parser = argparse.ArgumentParser(
-        prog='bench', description='Measures this project against stock '
-        'Swift, and the HTTP client of COSBench\'s drivers against aiohttp, '
-        'side by side; it makes the clusters, and removes them.')
-    benchmarks = parser.add_subparsers(dest='benchmark', required=True,
-                                       metavar='BENCHMARK')
-    for name, module in BENCHMARKS.items():
-        benchmark = benchmarks.add_parser(
-            name, help=module.HELP, description=module.HELP,
-            formatter_class=argparse.ArgumentDefaultsHelpFormatter)
-        module.add_arguments(benchmark)
-    return parser
+#: system -> (module, class, what --help says)
+SYSTEMS = {
+    'sync': ('sync', 'Sync',
+             'LightSync against the stock object replicator (root)'),
+    'losf': ('losf', 'Losf',
+             'objects in volumes against stock diskfiles (root)'),
+    'proar': ('proar', 'Proar',
+              'primary-role writes against writes to a quorum (root)'),
+    'versioning': ('versioning', 'Versioning', 'versions of Write-Repair '
+                   "and Read-Repair against Swift's own"),
+    'cosbench': ('cosbench', 'Cosbench', 'requests per CPU second '
+                 "of the HTTP client of COSBench's drivers")}
 
 
-def main(argv=None):
+def main(argv: Optional[List[str]] = None) -> int:
     """
+    Run a benchmark.
+
     :param argv: the arguments, without the program's name
     :returns: the exit status: 0; 1 if something could not be measured; 2
         for an argument that is not allowed or a cluster that does not run
     """
-    args = _parser().parse_args(argv)
+    argv = sys.argv[1:] if argv is None else argv
+    parser = argparse.ArgumentParser(
+        prog='bench', description='Measure this project against stock '
+        "Swift, and the HTTP client of COSBench's drivers against aiohttp, "
+        'side by side; it makes the clusters, and removes them.')
+    systems = parser.add_subparsers(dest='system', required=True,
+                                    metavar='SYSTEM')
+    for name, (module, _, text) in SYSTEMS.items():
+        system = systems.add_parser(
+            name, help=text, description=text,
+            formatter_class=argparse.ArgumentDefaultsHelpFormatter)
+        # Only what is asked for: imports take seconds.
+        if argv[:1] in ([name], []):
+            import_module('tools.benchmarks.' + module).add_arguments(system)
+    args = parser.parse_args(argv)
+    return _run(args)
+
+
+def _run(args: argparse.Namespace) -> int:
+    from tools.benchmarks.settings import BenchError
+    from tools.cluster import ClusterError
+
+    module, name, _ = SYSTEMS[args.system]
+    bench = getattr(import_module('tools.benchmarks.' + module), name)
     # So that the clusters are removed on the way out.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
-        return BENCHMARKS[args.benchmark].run(args)
+        return bench(args).run()
     except (BenchError, ClusterError) as err:
-        print('bench %s: %s' % (args.benchmark, err), file=sys.stderr)
+        print('bench %s: %s' % (args.system, err), file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         return 130

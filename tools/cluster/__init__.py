@@ -3,10 +3,9 @@
 
 from tools.cluster.cluster import Cluster
 from tools.cluster.errors import ClusterError
-from tools.cluster.network import Counters, Reachability
+from tools.cluster.network import Counters, NodeStatus, Reachability
 from tools.cluster.ports import free_base_port
 from tools.cluster.spec import ClusterSpec, Policy
-from tools.cluster.status import NodeStatus
 
 __all__ = ['Cluster', 'ClusterError', 'ClusterSpec', 'Counters',
            'NodeStatus', 'Policy', 'Reachability', 'free_base_port']

@@ -5,23 +5,41 @@ import os
 
 from tools.cluster import commands
 from tools.cluster.errors import ClusterError
-from tools.cluster.layout import UNIX_PATH_MAX
+from tools.cluster.layout import UNIX_PATH_MAX, Layout
 from tools.cluster.spec import ClusterSpec
 
 #: what a cluster that has data cannot change
 CAST = ('nodes', 'devices', 'policies', 'disks', 'disk_size')
+#: service -> the command that it needs
+NEEDED = {'object': 'rsync', 'proxy': 'memcached'}
 
 
-def check_host(spec, layout, tools):
+def read_spec(root: str) -> ClusterSpec:
     """
-    :param tools: the commands that the cluster needs
-    :raises ClusterError: if this machine or user cannot run the cluster
+    Return the spec of the cluster in a directory.
+
+    :raises ClusterError: if there is none
     """
-    commands.need(*tools)
-    if spec.network == 'namespaces':
-        commands.need_root("network='namespaces'")
-    if spec.disks == 'xfs':
-        commands.need_root("disks='xfs'")
+    try:
+        with open(Layout(os.path.realpath(root)).spec) as spec:
+            return ClusterSpec.from_json(spec.read())
+    except FileNotFoundError as err:
+        raise ClusterError('no cluster in %s; make one with `up`'
+                           % os.path.realpath(root)) from err
+
+
+def check_host(spec: ClusterSpec, layout: Layout, *tools: str) -> None:
+    """
+    Check that this machine and user can run a cluster.
+
+    :param tools: the commands that its network and devices need
+    :raises ClusterError: if they cannot
+    """
+    commands.need(*tools, *(NEEDED[service] for service in spec.services
+                            if service in NEEDED))
+    for name, value in (('network', 'namespaces'), ('disks', 'xfs')):
+        if getattr(spec, name) == value:
+            commands.need_root('%s=%r' % (name, value))
     if len(os.fsencode(layout.log_socket)) > UNIX_PATH_MAX:
         raise ClusterError(
             'the path of the socket %s is longer than the %d bytes that '
@@ -29,28 +47,14 @@ def check_host(spec, layout, tools):
             % (layout.log_socket, UNIX_PATH_MAX))
 
 
-def read_spec(layout):
-    """
-    :returns: the ClusterSpec of the cluster that is there
-    :raises ClusterError: if there is none
-    """
-    try:
-        with open(layout.spec) as spec:
-            return ClusterSpec.from_json(spec.read())
-    except FileNotFoundError as err:
-        raise ClusterError('no cluster in %s; make one with `up`'
-                           % layout.root) from err
-
-
-def check_data(spec, layout):
-    """:raises ClusterError: if the data there is of another kind of cluster"""
+def check_data(spec: ClusterSpec, layout: Layout) -> None:
+    """Check that the data there is not of another kind of cluster."""
     if not os.path.exists(layout.spec) or not os.path.exists(layout.srv):
         return
-    before = read_spec(layout)
-    changed = [name for name in CAST if name in before.differences(spec)]
+    before = read_spec(spec.root)
+    changed = ['%s=%r, not %r' % (name, getattr(before, name),
+                                  getattr(spec, name))
+               for name in CAST if name in before.differences(spec)]
     if changed:
         raise ClusterError('%s was made with %s; `reset` wipes its data and '
-                           'makes it anew' % (spec.root, ', '.join(
-                               '%s=%r, not %r' % (name, getattr(before, name),
-                                                  getattr(spec, name))
-                               for name in changed)))
+                           'makes it anew' % (spec.root, ', '.join(changed)))

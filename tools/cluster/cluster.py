@@ -1,25 +1,36 @@
 # SPDX-License-Identifier: Apache-2.0
 """The cluster as one object: what the command line and the tests drive."""
 
-import fcntl
 import os
 import shutil
 import sysconfig
+from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
+from subprocess import CompletedProcess
+from typing import Any, Optional, Union
 
 from swift.common import utils
 from swift.common.ring import Ring
 
+from swift_lightsync.common.files import open_locked
 from tools import REPO
-from tools.cluster import checks, commands, files, status
+from tools.cluster import checks, commands, files
 from tools.cluster.daemons import Daemons
 from tools.cluster.disks import Devices
 from tools.cluster.errors import ClusterError
 from tools.cluster.layout import Layout, node_of_device
 from tools.cluster.netns import NamespaceNetwork
-from tools.cluster.network import LoopbackNetwork
+from tools.cluster.network import (
+    Counters,
+    LoopbackNetwork,
+    Network,
+    NodeStatus,
+)
+from tools.cluster.spec import ClusterSpec, Policy
 
-NETWORKS = {'loopback': LoopbackNetwork, 'namespaces': NamespaceNetwork}
+NETWORKS: dict[str, type[Network]] = {
+    'loopback': LoopbackNetwork, 'namespaces': NamespaceNetwork}
 USER = {'ST_USER': 'test:tester', 'ST_KEY': 'testing'}
 
 
@@ -30,43 +41,46 @@ class Cluster:
     :param spec: a ClusterSpec
     """
 
-    def __init__(self, spec):
+    #: the number of the node that has a device
+    node_of = staticmethod(node_of_device)
+
+    def __init__(self, spec: ClusterSpec) -> None:
         self.spec = spec
         self.layout = Layout(spec.root)
         self.network = NETWORKS[spec.network](spec)
         self.disks = Devices(spec, self.layout)
         self.daemons = Daemons(spec, self.layout, self.network,
                                self.environment())
+        #: the names of a node's devices
+        self.devices = self.disks.names
+        self.device_path = self.layout.device_path
+        self.conf_path = self.layout.conf
+        self.node_ip = self.network.node_ip
 
     @classmethod
-    def open(cls, root):
-        """
-        :param root: the directory of a cluster that was made before
-        :returns: the Cluster
-        :raises ClusterError: if there is none
-        """
-        return cls(checks.read_spec(Layout(os.path.realpath(root))))
+    def open(cls, root: str) -> 'Cluster':
+        """Return the cluster that was made before in a directory."""
+        return cls(checks.read_spec(root))
 
-    def __enter__(self):
+    def __enter__(self) -> 'Cluster':
         self.up()
         return self
 
-    def __exit__(self, *exc_info):
+    def __exit__(self, *exc_info: object) -> None:
         self.down()
 
-    # Life and death
-
-    def is_up(self):
+    def is_up(self) -> bool:
         return self.daemons.log_sink_runs()
 
-    def up(self, replicators=False):
+    def up(self, replicators: bool = False) -> None:
         """
         Make what is not there yet, and start the servers.
 
         :param replicators: start the replicators as well
         :raises ClusterError: after which nothing is left running
         """
-        checks.check_host(self.spec, self.layout, self._tools())
+        checks.check_host(self.spec, self.layout, *self.network.tools,
+                          *self.disks.tools)
         with self.locked():
             if self.is_up():
                 raise ClusterError('the cluster in %s is already up; `down` '
@@ -77,18 +91,15 @@ class Cluster:
             self.daemons.check_ports()
             self.disks.check_space()
             try:
-                self._start(replicators)
+                self.prepare()
+                self.daemons.start_servers()
+                if replicators:
+                    self.swift_init(self.replicator_daemon, 'start')
             except BaseException:
                 self._stop()
                 raise
 
-    def _start(self, replicators):
-        self.prepare()
-        self.daemons.start_servers()
-        if replicators:
-            self.daemons.swift_init(self.replicator_daemon, 'start')
-
-    def prepare(self):
+    def prepare(self) -> None:
         """Make all that Swift's servers need, but do not start them."""
         files.write(self.spec, self.layout, self.network,
                     mount_check=self.disks.images)
@@ -96,177 +107,146 @@ class Cluster:
         self.disks.create()
         self.daemons.start_infrastructure()
 
-    def down(self):
+    def down(self) -> None:
         """End every process, unmount every device; the data stays."""
         if not os.path.isdir(self.spec.root):
             raise ClusterError('no cluster in %s' % self.spec.root)
         with self.locked():
             self._stop()
 
-    def _stop(self):
+    def _stop(self) -> None:
         self.daemons.stop_all()
         self.disks.unmount_all()
         self.network.destroy()
 
-    def reset(self):
-        """Wipe the data and start anew."""
+    def reset(self) -> None:
+        """Wipe the data, start anew."""
         self.wipe()
         self.up()
 
-    def wipe(self):
+    def wipe(self) -> None:
         """End the cluster and delete its data."""
         self.down()
         self.disks.wipe()
         for path in (self.layout.cache, self.layout.logs):
             shutil.rmtree(path, ignore_errors=True)
 
-    def destroy(self):
+    def destroy(self) -> None:
         """End the cluster and delete all that it wrote."""
         self.wipe()
         for path in (self.layout.etc, self.layout.bin, self.layout.run):
             shutil.rmtree(path, ignore_errors=True)
         for path in (self.layout.spec, self.layout.lock):
-            if os.path.exists(path):
-                os.unlink(path)
+            Path(path).unlink(missing_ok=True)
         if not os.listdir(self.spec.root):
             os.rmdir(self.spec.root)
 
     @contextmanager
-    def locked(self):
+    def locked(self) -> Iterator[None]:
         """Hold the cluster's directory; nobody else may be at work on it."""
         os.makedirs(self.spec.root, exist_ok=True)
-        with open(self.layout.lock, 'w') as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError as err:
-                raise ClusterError('another command is at work on %s; wait '
-                                   'for it' % self.spec.root) from err
+        lock = open_locked(self.layout.lock)
+        if lock is None:
+            raise ClusterError('another command is at work on %s; wait for it'
+                               % self.spec.root)
+        try:
             yield
+        finally:
+            os.close(lock)
 
-    def _tools(self):
-        yield from self.network.tools()
-        yield from self.disks.tools()
-        if 'object' in self.spec.services:
-            yield 'rsync'
-        if 'proxy' in self.spec.services:
-            yield 'memcached'
-
-    # Failures
-
-    def _check_node(self, node):
-        if node not in self.spec.node_numbers():
-            raise ClusterError('no node %r; this cluster has nodes 1 to %d'
-                               % (node, self.spec.nodes))
-
-    def _check_up(self):
+    def _check_up(self, *nodes: int) -> None:
+        self.spec.check_node(*nodes)
         if not self.is_up():
             raise ClusterError('the cluster in %s is not up; `up` starts it'
                                % self.spec.root)
 
-    def kill(self, node):
-        """
-        Kill every process of a node, as a power cut would.
-
-        :returns: the pids that were killed
-        """
-        self._check_node(node)
-        self._check_up()
+    def kill(self, node: int) -> set[int]:
+        """Kill all of a node, as a power cut would; return the pids."""
+        self._check_up(node)
         pids = self.daemons.kill_node(node)
         if not pids:
             raise ClusterError('node %d does not run' % node)
         return pids
 
-    def start(self, node):
+    def start(self, node: int) -> None:
         """Start the servers of a node that was killed."""
-        self._check_node(node)
-        self._check_up()
-        running = self.daemons.of_node(node)
+        self._check_up(node)
+        running = self.pids(node)
         if running:
             raise ClusterError('node %d already runs (pids %s)' % (
-                node, ' '.join(str(each.pid) for each in running)))
+                node, ' '.join(map(str, running))))
         self.daemons.drop_pid_files(str(node))
         self.daemons.start_node(node)
 
-    def partition(self, node, refuse=False):
-        """
-        Cut a node off; tools.cluster.network says what that means.
-
-        :param refuse: connections are refused, not left without an answer
-        """
-        self._check_node(node)
-        self._check_up()
+    def partition(self, node: int, refuse: bool = False) -> None:
+        """Cut a node off: refuse connections, or leave them unanswered."""
+        self._check_up(node)
         self.network.partition(node, refuse)
 
-    def sever(self, node, other):
+    def sever(self, node: int, other: int) -> None:
         """Let nothing pass between two nodes that all others can reach."""
-        self._check_node(node)
-        self._check_node(other)
-        self._check_up()
+        self._check_up(node, other)
         self.network.sever(node, other)
 
-    def heal(self, node):
+    def heal(self, node: int) -> None:
         """End a node's partition, and what ``sever`` did to it."""
-        self._check_node(node)
-        self._check_up()
+        self._check_up(node)
         self.network.heal(node)
 
-    def mount(self, node, device):
+    def mount(self, node: int, device: str) -> None:
         """Give a node its device back."""
-        self._check_node(node)
         self.disks.mount(node, device)
 
-    def unmount(self, node, device):
+    def unmount(self, node: int, device: str) -> None:
         """Take a device from a node, whatever is open on it."""
-        self._check_node(node)
         self.disks.unmount(node, device, lazy=True)
 
-    # Commands
-
-    def environment(self):
-        """
-        :returns: the environment of a client of this cluster and of its
-            servers, which can load any filter of this repository
-        """
-        path = [self.layout.bin, sysconfig.get_path('scripts'),
-                os.environ.get('PATH', os.defpath)]
-        modules = [REPO, os.environ.get('PYTHONPATH', '')]
+    def environment(self) -> dict[str, str]:
+        """Return that of clients and servers, which can load our filters."""
+        before = os.environ
         return dict(
-            os.environ, PATH=os.pathsep.join(path),
-            PYTHONPATH=os.pathsep.join(filter(None, modules)),
+            before, PATH=os.pathsep.join((
+                self.layout.bin, sysconfig.get_path('scripts'),
+                before.get('PATH', os.defpath))),
+            PYTHONPATH=os.pathsep.join(filter(
+                None, (REPO, before.get('PYTHONPATH')))),
             SWIFT_DIR=self.layout.etc,
             ST_AUTH='http://%s:%d/auth/v1.0' % (
                 self.network.client_ip,
                 self.spec.port('proxy-server')), **USER)
 
-    def run(self, argv, check=True, **kwargs):
-        """:returns: the CompletedProcess of argv, run as a client"""
-        return commands.run(self.network.command(None, argv), check=check,
-                            env=self.environment(), **kwargs)
+    def run(self, argv: list[str], check: bool = True, **kwargs: Any
+            ) -> 'CompletedProcess[str]':
+        """Run a command as a client."""
+        return self.run_on(None, argv, check, **kwargs)
 
-    def run_on(self, node, argv, check=True, **kwargs):
-        """:returns: the CompletedProcess of argv, run as a node"""
-        self._check_node(node)
+    def run_on(self, node: Optional[int], argv: list[str],
+               check: bool = True, **kwargs: Any) -> 'CompletedProcess[str]':
+        """Run a command as a node; None: as a client."""
+        if node is not None:
+            self.spec.check_node(node)
         return commands.run(self.network.command(node, argv), check=check,
                             env=self.environment(), **kwargs)
 
-    def swift_init(self, *args, check=True):
-        """:returns: the CompletedProcess of swift-init with these args"""
+    def swift_init(self, *args: str, check: bool = True
+                   ) -> 'CompletedProcess[str]':
+        """Run swift-init."""
         self._check_up()
         return self.daemons.swift_init(*args, check=check)
 
     @property
-    def replicator_daemon(self):
+    def replicator_daemon(self) -> str:
         """The name of the object replicator of this cluster."""
         return ('object-lightsync' if self.spec.replicator == 'lightsync'
                 else 'object-replicator')
 
-    def replicate_once(self, *nodes, args=(), check=True):
+    def replicate_once(self, *nodes: int, args: tuple[str, ...] = (),
+                       check: bool = True) -> list['CompletedProcess[str]']:
         """
-        Run one pass of the object replicator on nodes, one after the other.
+        Run one pass of the object replicator on nodes (none named: on all).
 
-        :param nodes: their numbers; every node if there is none
         :param args: further arguments of the replicator
-        :returns: a list of CompletedProcess; stderr has the log
+        :returns: for each node, in turn; stderr has the log
         """
         self._check_up()
         return [self.run_on(node, [
@@ -275,59 +255,40 @@ class Cluster:
             *args], check=check) for node in nodes or
             self.spec.node_numbers()]
 
-    # What it looks like
-
-    def ring(self, which):
+    def ring(self, which: Union[Policy, str, int]) -> Ring:
         """
+        Return a ring; Swift takes the cluster's swift.conf from now on.
+
         :param which: a Policy, its name or index; 'account', 'container'
-        :returns: the Ring; Swift in this process takes the cluster's
-            swift.conf from now on, with which the Ring hashes paths
         """
         utils.set_swift_dir(self.layout.etc)
-        name = (which if which in ('account', 'container')
-                else self.spec.policy(which).ring_name)
-        return Ring(self.layout.etc, ring_name=name)
+        return Ring(self.layout.etc, ring_name=which if which in (
+            'account', 'container') else self.spec.policy(which).ring_name)
 
-    def devices(self, node):
-        """:returns: the names of a node's devices"""
-        self._check_node(node)
-        return self.disks.names(node)
-
-    def device_path(self, node, device):
-        return self.layout.device_path(node, device)
-
-    def node_of(self, device):
-        """:returns: the number of the node that has a device"""
-        return node_of_device(device)
-
-    def node_ip(self, node):
-        return self.network.node_ip(node)
-
-    def conf_path(self, server, node=None):
-        return self.layout.conf(server, node)
-
-    def counters(self, node):
-        """:returns: the Counters of a node's interface (namespaces)"""
-        self._check_node(node)
+    def counters(self, node: int) -> Counters:
+        """Return the Counters of a node's interface (namespaces)."""
+        self.spec.check_node(node)
         return self.network.counters(node)
 
-    def pids(self, node, daemon=None):
+    def pids(self, node: Optional[int], daemon: Optional[str] = None
+             ) -> list[int]:
         """
+        Return pids, sorted.
+
         :param node: its number; None for what belongs to no node
         :param daemon: such as 'object-server' or 'rsync'; None: every one
-        :returns: the pids, sorted
         """
-        found = self.daemons.all()
-        if node is None:
-            nodes = {each for n in self.spec.node_numbers()
-                     for each in self.daemons.of_node(n, found)}
-            found = [each for each in found if each not in nodes]
-        else:
-            self._check_node(node)
-            found = self.daemons.of_node(node, found)
-        return sorted(each.pid for each in found
+        if node is not None:
+            self.spec.check_node(node)
+        return sorted(each.pid for each in self.daemons.of_node(node)
                       if daemon in (None, self.daemons.name(each)))
 
-    def status(self):
-        """:returns: a list of NodeStatus"""
-        return status.observe(self)
+    def status(self) -> list[NodeStatus]:
+        """Return what is seen of each node."""
+        found = self.daemons.all()
+        return [NodeStatus(
+            node, self.node_ip(node), self.daemons.by_name(node, found),
+            {device: self.disks.there(node, device)
+             for device in self.devices(node)},
+            self.network.reachability(node))
+            for node in self.spec.node_numbers()]

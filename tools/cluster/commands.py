@@ -5,6 +5,8 @@ import os
 import shlex
 import shutil
 import subprocess
+from collections.abc import Sequence
+from typing import Any
 
 from tools.cluster.errors import ClusterError
 
@@ -12,16 +14,18 @@ from tools.cluster.errors import ClusterError
 PACKAGES = {
     'memcached': 'memcached', 'rsync': 'rsync', 'mkfs.xfs': 'xfsprogs',
     'mount': 'mount', 'umount': 'mount', 'ip': 'iproute2',
-    'ss': 'iproute2', 'iptables': 'iptables', 'nsenter': 'util-linux'}
+    'ss': 'iproute2', 'iptables': 'iptables', 'nsenter': 'util-linux',
+    'unshare': 'util-linux'}
 
 
-def is_root():
+def is_root() -> bool:
     return os.geteuid() == 0
 
 
-def need(*tools):
+def need(*tools: str) -> None:
     """
-    :param tools: commands that must be on PATH
+    Check that commands are on PATH.
+
     :raises ClusterError: which names the packages to install
     """
     missing = [tool for tool in tools if shutil.which(tool) is None]
@@ -31,23 +35,25 @@ def need(*tools):
             ', '.join(missing), ' '.join(packages)))
 
 
-def need_root(what):
+def need_root(what: str) -> None:
     """
+    Check that this is root.
+
     :param what: what is wanted
-    :raises ClusterError: unless this is root
+    :raises ClusterError: if it is not
     """
     if not is_root():
         raise ClusterError('%s: only root can do this; run it as root'
                            % what)
 
 
-def run(argv, check=True, **kwargs):
+def run(argv: Sequence[str], check: bool = True, **kwargs: Any
+        ) -> 'subprocess.CompletedProcess[str]':
     """
     Run a command and capture its output as text.
 
     :param argv: the command line
     :param check: whether a failure is an error
-    :returns: the CompletedProcess
     :raises ClusterError: with what the command said, when it failed
     """
     try:

@@ -1,30 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The processes of one cluster: which are ours, which node's, how they start.
-
-swift-init starts and stops Swift's; the log sink, memcached and the rsync
-daemons, of which it knows nothing, are started here. Index servers are started
-by their manager.
-"""
+"""The daemons of a cluster: starts them, finds them, ends them."""
 
 import os
 import re
 import signal
 import sys
+from collections.abc import Iterator
+from subprocess import CompletedProcess
+from typing import Optional
 
-import tools
 from swift_losf.format.layout import Layout as LosfLayout
+from tools import REPO
 from tools.cluster import commands, ports, processes
 from tools.cluster.errors import ClusterError
-from tools.cluster.layout import NODE_SERVERS, device_name
+from tools.cluster.layout import NODE_SERVERS, Layout, device_name
+from tools.cluster.network import Network
+from tools.cluster.processes import Process
+from tools.cluster.spec import ClusterSpec
 
 LOG_SINK = 'tools.cluster.logsink'
 INDEX_SERVER = 'swift_losf.daemon.index_server'
 #: module: name
 MODULES = {LOG_SINK: 'logsink', INDEX_SERVER: 'index-server'}
-INDEX_MANAGER = 'object-losf'
-CONVERGER = 'object-converger'
-PROPAGATOR = 'container-propagator'
 MEMCACHED = 'memcached'
 RSYNC = 'rsync'
 
@@ -39,62 +36,147 @@ class Daemons:
     :param environment: the environment they start in
     """
 
-    def __init__(self, spec, layout, network, environment):
+    def __init__(self, spec: ClusterSpec, layout: Layout, network: Network,
+                 environment: dict[str, str]) -> None:
         self.spec = spec
         self.layout = layout
         self.network = network
         self.environment = environment
 
-    def _is_ours(self, process):
-        argv = process.argv
-        if len(argv) > 1 and argv[1].startswith(self.layout.bin + '/'):
-            return True
-        return ((any(module in argv for module in MODULES)
-                 or os.path.basename(argv[0]) in (MEMCACHED, RSYNC))
-                and any(self.layout.root + '/' in arg for arg in argv))
+    # Which there are
 
-    def all(self):
-        """:returns: every Process of this cluster, but this one"""
-        return [process for process in processes.all_processes()
-                if process.pid != os.getpid() and self._is_ours(process)]
-
-    def of_node(self, node, found=None):
-        """:returns: every Process of a node, also those run once"""
-        name = re.compile(r'(.*=)?%s/(etc/[a-z]+-server/%d\.conf$|'
-                          r'etc/rsyncd-%d\.conf$|srv/node%d/)' % (
-                              re.escape(self.layout.root), node, node, node))
-        return [process for process in (found or self.all())
-                if any(name.match(arg) for arg in process.argv)]
-
-    def name(self, process):
-        """:returns: the name of a Process: its launcher's without swift-"""
+    def name(self, process: Process) -> str:
+        """Return the name of a Process: its launcher's without swift-."""
         argv = process.argv
         if len(argv) > 1 and argv[1].startswith(self.layout.bin + '/'):
             return os.path.basename(argv[1]).partition('-')[2]
-        for module, name in MODULES.items():
-            if module in argv:
-                return name
-        return os.path.basename(argv[0])
+        return next((name for module, name in MODULES.items()
+                     if module in argv), os.path.basename(argv[0]))
 
-    def log_sink_runs(self):
-        """The sink runs exactly while the cluster is up."""
+    def _is_ours(self, process: Process) -> bool:
+        argv = process.argv
+        return (len(argv) > 1 and argv[1].startswith(self.layout.bin + '/')
+                or self.name(process) in (*MODULES.values(), MEMCACHED, RSYNC)
+                and any(self.layout.root + '/' in arg for arg in argv))
+
+    def all(self) -> list[Process]:
+        """Return every Process of this cluster, but this one."""
+        return [process for process in processes.all_processes()
+                if process.pid != os.getpid() and self._is_ours(process)]
+
+    def of_node(self, node: Optional[int],
+                found: Optional[list[Process]] = None) -> list[Process]:
+        """
+        Return every Process of a node, also those run once.
+
+        :param node: its number; None for what belongs to no node
+        :param found: those of the cluster, if they are known
+        """
+        name = re.compile(r'(.*=)?%s/(etc/[a-z]+-server/%s\.conf$|'
+                          r'etc/rsyncd-%s\.conf$|srv/node%s/)' % (
+                              re.escape(self.layout.root),
+                              *(3 * [node or r'\d+'])))
+        return [process for process in found or self.all()
+                if any(map(name.match, process.argv)) == bool(node)]
+
+    def by_name(self, node: int, found: list[Process]
+                ) -> dict[str, list[int]]:
+        """Return the pids of a node's daemons, by name."""
+        pids: dict[str, list[int]] = {}
+        for process in self.of_node(node, found):
+            pids.setdefault(self.name(process), []).append(process.pid)
+        return pids
+
+    def log_sink_runs(self) -> bool:
+        """Return whether the sink runs: exactly while the cluster is up."""
         return any(LOG_SINK in process.argv for process in self.all())
 
-    def servers(self):
-        """:returns: swift-init's names of the servers of a node"""
+    def servers(self) -> list[str]:
+        """Return swift-init's names of the servers of a node."""
         return [server for server, service in NODE_SERVERS.items()
                 if service in self.spec.services and (
                     server != 'replication-server'
                     or self.spec.replication_ports)]
 
-    def managers(self):
-        """:returns: swift-init's names of what else a node needs"""
-        kv = any(policy.kv for policy in self.spec.policies)
-        return ([INDEX_MANAGER] if kv else []) + (
-            [CONVERGER] if self.spec.has_proar() else []) + (
-            [PROPAGATOR] if self.spec.versioning else [])
+    def managers(self) -> list[str]:
+        """Return swift-init's names of what else a node needs."""
+        return [name for name, is_needed in (
+            ('object-losf', any(each.kv for each in self.spec.policies)),
+            ('object-converger', self.spec.has_proar()),
+            ('container-propagator', self.spec.versioning)) if is_needed]
 
-    def _indexes(self, node):
+    def ports(self) -> list[tuple[str, int, str]]:
+        """Return the (ip, port, daemon) that the cluster listens on."""
+        names = self.servers() + [RSYNC] * ('object' in self.spec.services)
+        found = [(self.network.node_ip(node), self.spec.port(name, node),
+                  name)
+                 for node in self.spec.node_numbers() for name in names]
+        if 'proxy' in self.spec.services:
+            found += [(self.network.client_ip, self.spec.port(name), name)
+                      for name in ('proxy-server', MEMCACHED)]
+        return found
+
+    def check_ports(self) -> None:
+        """Check that no port of the cluster is in use."""
+        for ip, number, name in ([] if self.network.namespaces
+                                 else self.ports()):
+            error = ports.bind_error(ip, number)
+            if error:
+                by = ports.owner(ip, number)
+                raise ClusterError(
+                    'port %d of %s, for %s: %s%s; end that process or '
+                    'choose another --base-port' % (
+                        number, ip, name, error, by and ' by ' + by))
+
+    # How they start
+
+    def _start_log_sink(self) -> None:
+        processes.start(
+            self.network.command(None, [
+                sys.executable, '-m', LOG_SINK, self.layout.log_socket,
+                self.network.client_ip, str(self.spec.port('log-sink')),
+                self.layout.logs]),
+            self.layout.log('logsink'),
+            'the log socket %s' % self.layout.log_socket,
+            lambda _: os.path.exists(self.layout.log_socket), cwd=REPO)
+
+    def _start_listener(self, node: Optional[int], ip: str, argv: list[str],
+                        log: str) -> None:
+        name = argv[0]
+        number = self.spec.port(name)
+        processes.start(self.network.command(node, argv),
+                        self.layout.log(log),
+                        '%s listens on %s:%d' % (name, ip, number),
+                        lambda pid: ports.listens(pid, ip, number))
+
+    def _start_rsyncd(self, node: int) -> None:
+        self._start_listener(node, self.network.node_ip(node), [
+            RSYNC, '--daemon', '--no-detach',
+            '--config=' + self.layout.rsyncd_conf(node)], 'rsyncd.%d' % node)
+
+    def start_infrastructure(self) -> None:
+        """Start what Swift's servers need: log sink, rsync, memcached."""
+        self._start_log_sink()
+        if 'object' in self.spec.services:
+            for node in self.spec.node_numbers():
+                self._start_rsyncd(node)
+        if 'proxy' in self.spec.services:
+            ip = self.network.client_ip
+            self._start_listener(None, ip, [
+                MEMCACHED, *(['-u', 'root'] if commands.is_root() else []),
+                '-l', ip, '-U', '0', '-m', '64',
+                '-p', str(self.spec.port(MEMCACHED)),
+                '-P', self.layout.pid_file(MEMCACHED)], MEMCACHED)
+
+    def swift_init(self, *args: str, check: bool = True
+                   ) -> 'CompletedProcess[str]':
+        """Return the CompletedProcess of swift-init with these args."""
+        return commands.run(
+            self.network.command(
+                None, [self.layout.launcher('swift-init'), *args]),
+            check=check, env=self.environment)
+
+    def _indexes(self, node: int) -> Iterator[LosfLayout]:
         for policy in self.spec.policies:
             for k in range(1, (policy.devices or self.spec.devices) + 1):
                 device = device_name(node, k)
@@ -104,123 +186,48 @@ class Daemons:
                 if policy.kv and not missing:
                     yield LosfLayout(path, policy.index)
 
-    def _wait_for_indexes(self, *nodes):
+    def _init(self, names: list[str], *nodes: int) -> None:
+        """Start daemons, and wait for the index servers of nodes."""
+        if names:
+            self.swift_init(*names, 'start')
         for node in nodes:
             for index in self._indexes(node):
                 processes.wait_until(
                     lambda: ports.answers(index.socket),
-                    processes.START_TIMEOUT,
-                    '%s answers' % index.socket)
+                    processes.START_TIMEOUT, '%s answers' % index.socket)
 
-    def ports(self):
-        """:returns: the (ip, port, daemon) that the cluster listens on"""
-        names = self.servers()
-        if 'object' in self.spec.services:
-            names.append(RSYNC)
-        found = [(self.network.node_ip(node), self.spec.port(name, node),
-                  name)
-                 for node in self.spec.node_numbers() for name in names]
-        if 'proxy' in self.spec.services:
-            found += [(self.network.client_ip, self.spec.port(name), name)
-                      for name in ('proxy-server', MEMCACHED)]
-        return found
-
-    def check_ports(self):
-        """:raises ClusterError: if a port of the cluster is in use"""
-        if self.network.namespaces:
-            return
-        for ip, number, name in self.ports():
-            error = ports.bind_error(ip, number)
-            if error:
-                by = ports.owner(ip, number)
-                raise ClusterError(
-                    'port %d of %s, for %s: %s%s; end that process or '
-                    'choose another --base-port' % (
-                        number, ip, name, error, by and ' by ' + by))
-
-    def start_log_sink(self):
-        repo = os.path.dirname(os.path.dirname(tools.__file__))
-        log = self.layout.log('logsink')
-        argv = [sys.executable, '-m', LOG_SINK, self.layout.log_socket,
-                self.network.client_ip,
-                str(self.spec.port('log-sink')), self.layout.logs]
-        process = processes.start_background(
-            self.network.command(None, argv), log, cwd=repo)
-        processes.wait_ready(
-            process, log, 'the log socket %s' % self.layout.log_socket,
-            lambda: os.path.exists(self.layout.log_socket))
-
-    def start_memcached(self):
-        ip = self.network.client_ip
-        user = ['-u', 'root'] if commands.is_root() else []
-        self._start_listener(None, ip, MEMCACHED, [
-            MEMCACHED, *user, '-l', ip, '-U', '0', '-m', '64',
-            '-p', str(self.spec.port(MEMCACHED)),
-            '-P', self.layout.pid_file(MEMCACHED)], self.layout.log(MEMCACHED))
-
-    def start_rsyncd(self, node):
-        self._start_listener(node, self.network.node_ip(node), RSYNC, [
-            RSYNC, '--daemon', '--no-detach',
-            '--config=' + self.layout.rsyncd_conf(node)],
-            self.layout.log('rsyncd.%d' % node))
-
-    def _start_listener(self, node, ip, name, argv, log):
-        number = self.spec.port(name)
-        process = processes.start_background(
-            self.network.command(node, argv), log)
-        processes.wait_ready(
-            process, log, '%s listens on %s:%d' % (name, ip, number),
-            lambda: ports.listens(process.pid, ip, number))
-
-    def swift_init(self, *args, check=True):
-        """:returns: the CompletedProcess of swift-init with these args"""
-        return commands.run(
-            self.network.command(
-                None, [self.layout.launcher('swift-init'), *args]),
-            check=check, env=self.environment)
-
-    def start_node(self, node):
+    def start_node(self, node: int) -> None:
         """Start the rsync daemon and the servers of one node."""
         if 'object' in self.spec.services:
-            self.start_rsyncd(node)
-        self.swift_init(*('%s.%d' % (server, node) for server in
-                          self.servers() + self.managers()), 'start')
-        self._wait_for_indexes(node)
+            self._start_rsyncd(node)
+        self._init(['%s.%d' % (server, node) for server in
+                    self.servers() + self.managers()], node)
 
-    def start_infrastructure(self):
-        """Start what Swift's servers need: log sink, rsync, memcached."""
-        self.start_log_sink()
-        if 'object' in self.spec.services:
-            for node in self.spec.node_numbers():
-                self.start_rsyncd(node)
-        if 'proxy' in self.spec.services:
-            self.start_memcached()
-
-    def start_servers(self):
+    def start_servers(self) -> None:
         """Start every server of Swift, all at the same time."""
-        proxy = ['proxy-server'] if 'proxy' in self.spec.services else []
-        self.swift_init(*self.servers(), *self.managers(), *proxy, 'start')
-        self._wait_for_indexes(*self.spec.node_numbers())
+        self._init([*self.servers(), *self.managers(), *(
+            ['proxy-server'] if 'proxy' in self.spec.services else [])],
+            *self.spec.node_numbers())
 
-    def start_managers(self):
+    def start_managers(self) -> None:
         """Start the managers, and wait for index servers."""
-        if self.managers():
-            self.swift_init(*self.managers(), 'start')
-            self._wait_for_indexes(*self.spec.node_numbers())
+        self._init(self.managers(), *self.spec.node_numbers())
 
-    def end_managers(self):
+    # How they end
+
+    def end_managers(self) -> None:
         """Kill the managers, and the index servers with them."""
         processes.end(lambda: [
             process for process in self.all() if INDEX_SERVER in process.argv
             or self.name(process) in self.managers()], signal.SIGKILL)
 
-    def kill_node(self, node):
-        """:returns: the pids that were killed"""
+    def kill_node(self, node: int) -> set[int]:
+        """Kill all of a node; return the pids."""
         pids = processes.end(lambda: self.of_node(node), signal.SIGKILL)
         self.drop_pid_files(str(node))
         return pids
 
-    def stop_all(self):
+    def stop_all(self) -> None:
         """Kill the servers, then let the log sink end."""
         processes.end(lambda: [process for process in self.all()
                                if LOG_SINK not in process.argv],
@@ -228,7 +235,7 @@ class Daemons:
         processes.end(self.all)
         self.drop_pid_files()
 
-    def drop_pid_files(self, conf=None):
+    def drop_pid_files(self, conf: Optional[str] = None) -> None:
         """
         Remove the pid files of ended daemons, whose numbers may be reused.
 

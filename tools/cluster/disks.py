@@ -12,7 +12,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 from tools.cluster import commands
 from tools.cluster.errors import ClusterError
-from tools.cluster.layout import device_name
+from tools.cluster.layout import Layout, device_name
+from tools.cluster.spec import ClusterSpec
 
 #: what an image needs at least when it is made: the log of its filesystem
 IMAGE_COST = 80 * 2 ** 20
@@ -30,29 +31,31 @@ class Devices:
     :param layout: its Layout
     """
 
-    def __init__(self, spec, layout):
+    def __init__(self, spec: ClusterSpec, layout: Layout) -> None:
         self.spec = spec
         self.layout = layout
         self.images = spec.disks == 'xfs' or (
             spec.disks == 'auto' and commands.is_root())
+        #: the commands that they need
+        self.tools = (('mkfs.xfs', 'mount', 'umount') if self.images
+                      else ())
 
-    def tools(self):
-        """:returns: the commands that they need"""
-        return ('mkfs.xfs', 'mount', 'umount') if self.images else ()
-
-    def names(self, node):
-        """:returns: the names of node's devices"""
+    def names(self, node: int) -> list[str]:
+        """Return the names of a node's devices."""
+        self.spec.check_node(node)
         return [device_name(node, k)
                 for k in range(1, self.spec.devices + 1)]
 
-    def _all(self):
+    def _all(self) -> list[tuple[int, str]]:
         return [(node, device) for node in self.spec.node_numbers()
                 for device in self.names(node)]
 
-    def check_space(self):
-        """:raises ClusterError: if the disk is too full to make them"""
+    def check_space(self) -> None:
+        """Check that the disk is not too full to make them."""
         new = [device for node, device in self._all()
-               if not os.path.exists(self._made(node, device))]
+               if not os.path.exists(
+                   self.layout.image(device) if self.images
+                   else self.layout.device_path(node, device))]
         wanted = len(new) * (IMAGE_COST if self.images else DIRECTORY_COST)
         free = shutil.disk_usage(self.spec.root).free
         if free < wanted:
@@ -61,11 +64,7 @@ class Devices:
                 'or choose another directory (--dir)' % (
                     self.spec.root, free >> 20, len(new), wanted >> 20))
 
-    def _made(self, node, device):
-        return (self.layout.image(device) if self.images
-                else self.layout.device_path(node, device))
-
-    def create(self):
+    def create(self) -> None:
         """Make those that are not there, and mount all."""
         if self.images:
             commands.need_root("disks='xfs'")
@@ -73,12 +72,9 @@ class Devices:
         with ThreadPoolExecutor(4) as pool:
             list(pool.map(lambda each: self._create_one(*each), self._all()))
 
-    def _create_one(self, node, device):
-        if not self.images:
-            os.makedirs(self.layout.device_path(node, device), exist_ok=True)
-            return
+    def _create_one(self, node: int, device: str) -> None:
         image = self.layout.image(device)
-        if not os.path.exists(image):
+        if self.images and not os.path.exists(image):
             fresh = image + '.new'
             with open(fresh, 'wb') as sparse:
                 sparse.truncate(self.spec.disk_size)
@@ -86,19 +82,21 @@ class Devices:
             os.rename(fresh, image)
         self.mount(node, device)
 
-    def mounted(self, node, device):
-        return os.path.ismount(self.layout.device_path(node, device))
+    def there(self, node: int, device: str) -> bool:
+        """Return whether a device is there: mounted, if it is an image."""
+        path = self.layout.device_path(node, device)
+        return os.path.ismount(path) if self.images else os.path.isdir(path)
 
-    def mount(self, node, device):
+    def mount(self, node: int, device: str) -> None:
         """Give a node its device (back)."""
         self._check(node, device)
         path = self.layout.device_path(node, device)
         os.makedirs(path, exist_ok=True)
-        if self.images and not self.mounted(node, device):
+        if self.images and not self.there(node, device):
             commands.run(['mount', '-o', 'loop,noatime,nouuid',
                           self.layout.image(device), path])
 
-    def unmount(self, node, device, lazy=False):
+    def unmount(self, node: int, device: str, lazy: bool = False) -> None:
         """
         Take a device from its node.
 
@@ -109,26 +107,24 @@ class Devices:
             raise ClusterError('%s is a directory and cannot be unmounted; '
                                "make the cluster as root with disks='xfs'"
                                % device)
-        path = self.layout.device_path(node, device)
-        if not self.mounted(node, device):
-            return
-        done = commands.run(['umount', *(['--lazy'] if lazy else []), path],
-                            check=False)
-        if done.returncode:
-            raise ClusterError('%s; end what uses it (a shell inside it?) '
-                               'and repeat' % done.stderr.strip())
+        if self.there(node, device):
+            done = commands.run([
+                'umount', *(['--lazy'] if lazy else []),
+                self.layout.device_path(node, device)], check=False)
+            if done.returncode:
+                raise ClusterError('%s; end what uses it (a shell inside it?) '
+                                   'and repeat' % done.stderr.strip())
 
-    def _check(self, node, device):
+    def _check(self, node: int, device: str) -> None:
         if device not in self.names(node):
             raise ClusterError('node %s has no device %r, only %s' % (
                 node, device, ', '.join(self.names(node))))
 
-    def unmount_all(self):
-        for node, device in self._all():
-            if self.images:
-                self.unmount(node, device)
+    def unmount_all(self) -> None:
+        for node, device in self._all() if self.images else ():
+            self.unmount(node, device)
 
-    def wipe(self):
+    def wipe(self) -> None:
         """Unmount all and delete their data."""
         self.unmount_all()
         for path in (self.layout.srv, self.layout.disks):

@@ -11,25 +11,23 @@ can send its access log nowhere else.
 
 import os
 import re
-import selectors
+import select
 import signal
 import socket
 import sys
 import time
+from typing import TextIO
 
 MESSAGE = re.compile(r'(?:<\d+>)?(?:([A-Za-z0-9._-]+): )?(.*)', re.DOTALL)
 UNNAMED = 'other'
 MAX_MESSAGE = 2 ** 20
 
 
-def parse(datagram):
-    """
-    :param datagram: the bytes of one syslog message
-    :returns: the program's name and the text
-    """
+def parse(datagram: bytes) -> tuple[str, str]:
+    """Return the program's name and the text of a syslog message."""
     message = datagram.decode('utf8', 'backslashreplace').rstrip('\0\n')
-    name, text = MESSAGE.fullmatch(message).groups()
-    return name or UNNAMED, text
+    match = MESSAGE.fullmatch(message)
+    return (match[1] or UNNAMED, match[2]) if match else (UNNAMED, message)
 
 
 class LogSink:
@@ -39,11 +37,11 @@ class LogSink:
     :param directory: where the files are
     """
 
-    def __init__(self, directory):
+    def __init__(self, directory: str) -> None:
         self.directory = directory
-        self.files = {}
+        self.files: dict[str, TextIO] = {}
 
-    def write(self, datagram):
+    def write(self, datagram: bytes) -> None:
         name, text = parse(datagram)
         if name not in self.files:
             path = os.path.join(self.directory, name + '.log')
@@ -52,22 +50,14 @@ class LogSink:
         self.files[name].write('%s %s\n' % (stamp, text))
 
 
-def serve(sockets, sink):
-    """
-    Write what arrives, for ever.
-
-    :param sockets: bound datagram sockets
-    :param sink: the LogSink
-    """
-    with selectors.DefaultSelector() as selector:
-        for sock in sockets:
-            selector.register(sock, selectors.EVENT_READ)
-        while True:
-            for key, _ in selector.select():
-                sink.write(key.fileobj.recv(MAX_MESSAGE))
+def serve(sockets: list[socket.socket], sink: LogSink) -> None:
+    """Write what arrives, for ever."""
+    while True:
+        for sock in select.select(sockets, [], [])[0]:
+            sink.write(sock.recv(MAX_MESSAGE))
 
 
-def main():
+def main() -> None:
     path, ip, port, directory = sys.argv[1:]
     signal.signal(signal.SIGTERM, lambda *_: sys.exit())
     if os.path.exists(path):

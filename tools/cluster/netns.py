@@ -12,92 +12,75 @@ down); a refusing one resets what enters or leaves the node.
 
 import json
 import os
+from collections.abc import Iterable
+from typing import Optional, Union
 
 from tools.cluster import commands
-from tools.cluster.network import Counters, Reachability, cluster_tag
+from tools.cluster.network import Counters, Network, Reachability
+from tools.cluster.spec import ClusterSpec
 
 CLIENT = 'client'
 BRIDGE = 'bridge'
-CLIENT_HOST = 254
 RUN_NETNS = '/run/netns'
+#: a node's number, CLIENT or BRIDGE
+Name = Union[int, str]
 
 
-class NamespaceNetwork:
-    """
-    Nodes with network stacks of their own.
+class NamespaceNetwork(Network):
+    """Nodes with network stacks of their own."""
 
-    :param spec: the ClusterSpec
-    """
+    client_ip = '10.77.0.254'
+    tools = ('ss', 'ip', 'iptables', 'nsenter')
 
-    client_ip = '10.77.0.%d' % CLIENT_HOST
-
-    def __init__(self, spec):
-        self.tag = cluster_tag(spec.root)
-        self.nodes = spec.node_numbers()
+    def __init__(self, spec: ClusterSpec) -> None:
+        super().__init__(spec)
         self.namespaces = os.path.join(RUN_NETNS, self.tag + '-%s')
 
-    def node_ip(self, node):
+    def node_ip(self, node: int) -> str:
         return '10.77.0.%d' % node
 
-    def tools(self):
-        return ('ss', 'ip', 'iptables', 'nsenter')
-
-    def _names(self):
-        return [*self.nodes, CLIENT, BRIDGE]
-
-    def _namespace(self, name):
+    def _namespace(self, name: Name) -> str:
         return '%s-%s' % (self.tag, name)
 
-    def _ip(self, name, *args):
+    def _ip(self, name: Name, *args: str) -> str:
         return commands.run(
             ['ip', '-n', self._namespace(name), *args]).stdout
 
-    def create(self):
+    def create(self) -> None:
         commands.need_root("network='namespaces'")
-        for name in self._names():
+        plugged = [*self.spec.node_numbers(), CLIENT]
+        for name in (*plugged, BRIDGE):
             commands.run(['ip', 'netns', 'add', self._namespace(name)])
             self._ip(name, 'link', 'set', 'lo', 'up')
         self._ip(BRIDGE, 'link', 'add', 'br0', 'type', 'bridge')
         self._ip(BRIDGE, 'link', 'set', 'br0', 'up')
-        for name in [*self.nodes, CLIENT]:
-            self._plug(name)
+        for name in plugged:
+            ip = (self.node_ip(name) if isinstance(name, int)
+                  else self.client_ip)
+            port = 'port-%s' % name
+            self._ip(BRIDGE, 'link', 'add', port, 'type', 'veth', 'peer',
+                     'name', 'eth0', 'netns', self._namespace(name))
+            self._ip(BRIDGE, 'link', 'set', port, 'master', 'br0', 'up')
+            self._ip(name, 'address', 'add', ip + '/24', 'dev', 'eth0')
+            self._ip(name, 'link', 'set', 'eth0', 'up')
 
-    def _plug(self, name):
-        ip = self.client_ip if name == CLIENT else self.node_ip(name)
-        port = 'port-%s' % name
-        self._ip(BRIDGE, 'link', 'add', port, 'type', 'veth',
-                 'peer', 'name', 'eth0', 'netns', self._namespace(name))
-        self._ip(BRIDGE, 'link', 'set', port, 'master', 'br0', 'up')
-        self._ip(name, 'address', 'add', ip + '/24', 'dev', 'eth0')
-        self._ip(name, 'link', 'set', 'eth0', 'up')
+    def _existing(self) -> list[str]:
+        return [name for name in (os.listdir(RUN_NETNS) if os.path.isdir(
+            RUN_NETNS) else ()) if name.startswith(self.tag + '-')]
 
-    def exists(self):
-        return bool(self._existing())
-
-    def _existing(self):
-        if not os.path.isdir(RUN_NETNS):
-            return []
-        return [name for name in os.listdir(RUN_NETNS)
-                if name.startswith(self.tag + '-')]
-
-    def destroy(self):
+    def destroy(self) -> None:
         for name in self._existing():
             commands.run(['ip', 'netns', 'delete', name])
 
-    def command(self, node, argv):
-        """:returns: the argv that runs argv as a node (or client, None)"""
-        name = CLIENT if node is None else node
-        return ['nsenter', '--net=' + self.namespaces % name, *argv]
+    def command(self, node: Optional[int], argv: Iterable[str]) -> list[str]:
+        return ['nsenter', '--net=' + self.namespaces % (
+            CLIENT if node is None else node), *argv]
 
-    def _iptables(self, node, *args):
+    def _iptables(self, node: int, *args: str) -> str:
         return commands.run(self.command(
             node, ['iptables', '-w', *args])).stdout
 
-    def partition(self, node, refuse):
-        """
-        :param node: its number
-        :param refuse: answer with a reset instead of silence
-        """
+    def partition(self, node: int, refuse: bool) -> None:
         self.heal(node)
         if not refuse:
             self._ip(BRIDGE, 'link', 'set', 'port-%d' % node, 'down')
@@ -107,18 +90,17 @@ class NamespaceNetwork:
                            '-m', 'tcp', '!', '--tcp-flags', 'RST', 'RST',
                            '-j', 'REJECT', '--reject-with', 'tcp-reset')
 
-    def sever(self, node, other):
-        """Let nothing pass between two nodes; ``heal`` of the first ends it"""
+    def sever(self, node: int, other: int) -> None:
         for chain, way in (('INPUT', '-s'), ('OUTPUT', '-d')):
             self._iptables(node, '-A', chain, way, self.node_ip(other),
                            '-j', 'DROP')
 
-    def heal(self, node):
+    def heal(self, node: int) -> None:
         self._ip(BRIDGE, 'link', 'set', 'port-%d' % node, 'up')
         for chain in ('INPUT', 'OUTPUT'):
             self._iptables(node, '-F', chain)
 
-    def reachability(self, node):
+    def reachability(self, node: int) -> Reachability:
         if self._namespace(node) not in self._existing():
             return Reachability.CONNECTED
         link = json.loads(self._ip(
@@ -129,8 +111,7 @@ class NamespaceNetwork:
             return Reachability.REFUSING
         return Reachability.CONNECTED
 
-    def counters(self, node):
-        """:returns: the Counters of the node's only interface"""
+    def counters(self, node: int) -> Counters:
         link = json.loads(self._ip(
             node, '-j', '-s', 'link', 'show', 'eth0'))[0]['stats64']
         return Counters(*(link[way][what] for way in ('rx', 'tx')

@@ -12,11 +12,14 @@ namespace of its own; a partition works in both directions.
 
 import enum
 import hashlib
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import astuple, dataclass
+from typing import Optional
 
 from tools.cluster import commands
 from tools.cluster.errors import ClusterError
 from tools.cluster.layout import NODE_PORTS
+from tools.cluster.spec import ClusterSpec
 
 
 class Reachability(enum.Enum):
@@ -36,102 +39,129 @@ class Counters:
     tx_bytes: int
     tx_packets: int
 
-    def __sub__(self, earlier):
-        return Counters(*(getattr(self, name) - getattr(earlier, name)
-                          for name in self.__dataclass_fields__))
+    def __sub__(self, earlier: 'Counters') -> 'Counters':
+        return Counters(*(mine - before for mine, before in zip(
+            astuple(self), astuple(earlier))))
 
 
-def cluster_tag(root):
-    """:returns: a short name that only this directory's cluster has"""
-    return 'saio' + hashlib.sha256(root.encode()).hexdigest()[:8]
-
-
-class LoopbackNetwork:
+@dataclass(frozen=True)
+class NodeStatus:
     """
-    Nodes on addresses of the loopback interface.
+    What is seen of a node.
+
+    :param daemons: name -> pids
+    :param devices: name -> whether it is there (mounted, if it is an image)
+    """
+
+    node: int
+    ip: str
+    daemons: dict[str, list[int]]
+    devices: dict[str, bool]
+    reachability: Reachability
+
+
+class Network:
+    """
+    What both networks have; methods that are not here are of each kind.
 
     :param spec: the ClusterSpec
     """
 
-    client_ip = '127.0.0.1'
-    #: path of node %s's namespace: none
+    client_ip = ''
+    #: path of node %s's namespace, if it has one
     namespaces = ''
+    #: the commands that it needs
+    tools: tuple[str, ...] = ('ss',)
 
-    def __init__(self, spec):
-        self.tag = cluster_tag(spec.root)
+    def __init__(self, spec: ClusterSpec) -> None:
         self.spec = spec
+        #: a short name that only this directory's cluster has
+        self.tag = 'saio' + hashlib.sha256(
+            spec.root.encode()).hexdigest()[:8]
 
-    def node_ip(self, node):
-        return '127.0.0.%d' % node
+    def node_ip(self, node: int) -> str:
+        raise NotImplementedError
 
-    def tools(self):
-        """:returns: the commands that it needs"""
-        return ('ss',)
+    def create(self) -> None:
+        """Make what it consists of."""
 
-    def create(self):
-        """Nothing to make: loopback is there."""
+    def destroy(self) -> None:
+        """Remove what it consists of, and what partitions need."""
 
-    def exists(self):
-        return bool(self._rules())
-
-    def destroy(self):
-        for rule in self._rules():
-            self._iptables('-D', *rule.split()[1:])
-
-    def command(self, node, argv):
-        """:returns: the argv that runs argv as a node (or client, None)"""
+    def command(self, node: Optional[int], argv: Iterable[str]) -> list[str]:
+        """Return the argv that runs argv as a node (or client, None)."""
         return list(argv)
 
-    def partition(self, node, refuse):
+    def partition(self, node: int, refuse: bool) -> None:
         """
-        :param node: its number
+        Cut a node off.
+
         :param refuse: answer with a reset instead of silence
         """
-        commands.need_root('partition')
-        target = (['REJECT', '--reject-with', 'tcp-reset'] if refuse
-                  else ['DROP'])
-        self.heal(node)
-        self._iptables(
-            '-A', 'INPUT', '-p', 'tcp', '-d', self.node_ip(node),
-            '-m', 'multiport', '--dports', self._ports(node),
-            '-m', 'comment', '--comment', self._comment(node),
-            '-j', *target)
+        raise NotImplementedError
 
-    def sever(self, node, other):
+    def sever(self, node: int, other: int) -> None:
+        """Let nothing pass between two nodes; ``heal`` of the first ends."""
         raise ClusterError('on loopback nothing tells which node sent what; '
                            "make the cluster with network='namespaces'")
 
-    def heal(self, node):
-        commands.need_root('heal')
-        for rule in self._rules():
-            if self._comment(node) in rule.split():
-                self._iptables('-D', *rule.split()[1:])
+    def heal(self, node: int) -> None:
+        raise NotImplementedError
 
-    def reachability(self, node):
-        for rule in self._rules():
-            if self._comment(node) in rule.split():
-                return (Reachability.REFUSING if 'REJECT' in rule
-                        else Reachability.SILENT)
-        return Reachability.CONNECTED
+    def reachability(self, node: int) -> Reachability:
+        raise NotImplementedError
 
-    def counters(self, node):
+    def counters(self, node: int) -> Counters:
         raise ClusterError("loopback has no counters for a node; make the "
                            "cluster with network='namespaces'")
 
-    def _ports(self, node):
-        ports = {self.spec.port(name, node) for name in NODE_PORTS}
-        return ','.join(str(port) for port in sorted(
-            ports | {self.spec.port('rsync')}))
 
-    def _comment(self, node):
-        return '%s-%d' % (self.tag, node)
+class LoopbackNetwork(Network):
+    """Nodes on addresses of the loopback interface."""
 
-    def _iptables(self, *args):
+    client_ip = '127.0.0.1'
+
+    def node_ip(self, node: int) -> str:
+        return '127.0.0.%d' % node
+
+    def destroy(self) -> None:
+        self._delete(self._rules())
+
+    def partition(self, node: int, refuse: bool) -> None:
+        commands.need_root('partition')
+        self.heal(node)
+        ports = {self.spec.port(name, node) for name in (
+            *NODE_PORTS, 'rsync')}
+        self._iptables(
+            '-A', 'INPUT', '-p', 'tcp', '-d', self.node_ip(node),
+            '-m', 'multiport', '--dports', ','.join(map(str, sorted(ports))),
+            '-m', 'comment', '--comment', '%s-%d' % (self.tag, node), '-j',
+            *(['REJECT', '--reject-with', 'tcp-reset'] if refuse
+              else ['DROP']))
+
+    def heal(self, node: int) -> None:
+        commands.need_root('heal')
+        self._delete(self._rules(node))
+
+    def reachability(self, node: int) -> Reachability:
+        for rule in self._rules(node):
+            return (Reachability.REFUSING if 'REJECT' in rule
+                    else Reachability.SILENT)
+        return Reachability.CONNECTED
+
+    def _iptables(self, *args: str) -> str:
         commands.need('iptables')
         return commands.run(['iptables', '-w', *args]).stdout
 
-    def _rules(self):
+    def _delete(self, rules: list[str]) -> None:
+        for rule in rules:
+            self._iptables('-D', *rule.split()[1:])
+
+    def _rules(self, node: Optional[int] = None) -> list[str]:
+        """Return the rules of this cluster, of a node if one is named."""
         if not commands.is_root():
             return []
         return [line for line in self._iptables('-S', 'INPUT').splitlines()
-                if ' %s-' % self.tag in line]
+                if any(word == '%s-%s' % (self.tag, node) if node else
+                       word.startswith(self.tag + '-')
+                       for word in line.split())]

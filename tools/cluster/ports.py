@@ -15,21 +15,22 @@ LISTENING = '0A'
 SEARCHED = range(21000, 32000, 10)
 
 
-def bind_error(ip, number):
-    """:returns: why nothing can listen there, '' if something could"""
+def bind_error(ip: str, number: int) -> str:
+    """Return why nothing can listen there, '' if something could."""
     with socket.socket() as sock:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             sock.bind((ip, number))
         except OSError as err:
-            return err.strerror
+            return err.strerror or str(err)
     return ''
 
 
-def free_base_port(nodes=5):
+def free_base_port(nodes: int = 5) -> int:
     """
+    Return a base port whose ports are free now on every address.
+
     :param nodes: the number of nodes of the cluster
-    :returns: a base port whose ports are free now on every address
     :raises ClusterError: if there is none
     """
     # in no order, so that two who search at once do not find the same
@@ -43,11 +44,8 @@ def free_base_port(nodes=5):
                        'uses them' % (SEARCHED[0], SEARCHED[-1]))
 
 
-def owner(ip, number):
-    """
-    :returns: 'pid 12 (memcached)' for the process that listens there,
-        '' if it cannot be told
-    """
+def owner(ip: str, number: int) -> str:
+    """Return 'pid 12 (memcached)' for who listens there; '': unknown."""
     listing = commands.run(['ss', '-Hltnp', 'sport = :%d' % number]).stdout
     for line in listing.splitlines():
         address = line.split()[3].rpartition(':')[0]
@@ -57,11 +55,8 @@ def owner(ip, number):
     return ''
 
 
-def listens(pid, ip, number):
-    """
-    :param pid: a process
-    :returns: whether anything in the network of that process listens there
-    """
+def listens(pid: int, ip: str, number: int) -> bool:
+    """Return whether anything in the network of a process listens there."""
     local = '%s:%04X' % (socket.inet_aton(ip)[::-1].hex().upper(), number)
     try:
         with open('/proc/%d/net/tcp' % pid) as table:
@@ -71,7 +66,7 @@ def listens(pid, ip, number):
     return any(row[1] == local and row[3] == LISTENING for row in rows)
 
 
-def answers(path):
-    """:returns: whether anything listens on this Unix socket"""
+def answers(path: str) -> bool:
+    """Return whether anything listens on a Unix socket."""
     with socket.socket(socket.AF_UNIX) as client:
         return not client.connect_ex(path)

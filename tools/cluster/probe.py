@@ -18,7 +18,9 @@ import socket
 import subprocess
 import sys
 import sysconfig
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import Any
 
 from tools.cluster import commands
 from tools.cluster.cluster import Cluster
@@ -35,7 +37,7 @@ PART_POWER = 10
 REPLICATED = (Policy('gold', 0, 3), Policy('silver', 1, 3))
 #: one worker, since the tests of signals count the processes
 SERVER = {'DEFAULT': {'workers': 1}}
-OPTIONS = {
+OPTIONS: dict[str, Any] = {
     'object-server': {**SERVER, 'object-expirer': None},
     'object-expirer': {},
     'account-server': SERVER,
@@ -60,13 +62,15 @@ exec {python} -m tools.cluster.probe reset {root}
 '''
 
 
-def spec(root, replicator='lightsync', policies=REPLICATED):
+def spec(root: str, replicator: str = 'lightsync',
+         policies: Iterable[Policy] = REPLICATED) -> ClusterSpec:
     """
+    Return the spec of the cluster that the tests expect.
+
     :param root: the directory of the cluster
     :param replicator: 'lightsync' or 'stock'
     :param policies: the replicated ones, of one device a node; one with
         erasure coding follows them
-    :returns: the ClusterSpec of what the tests expect
     """
     policies = [replace(each, part_power=PART_POWER, devices=1)
                 for each in policies]
@@ -79,11 +83,11 @@ def spec(root, replicator='lightsync', policies=REPLICATED):
             'proxy-server': PROXY_PORT, 'memcached': MEMCACHED_PORT})
 
 
-def _scratch(root):
+def _scratch(root: str) -> str:
     return os.path.join(root, 'scratch')
 
 
-def _own_directories(cluster):
+def _own_directories(cluster: Cluster) -> None:
     """Let what is written to /etc and /run go to memory."""
     scratch = _scratch(cluster.spec.root)
     upper, work = (os.path.join(scratch, name) for name in ('etc', 'work'))
@@ -104,7 +108,7 @@ def _own_directories(cluster):
             os.symlink(path, link)
 
 
-def _drop_other_disks():
+def _drop_other_disks() -> None:
     """
     Forget the devices of other clusters, which came along with the mounts.
 
@@ -117,8 +121,8 @@ def _drop_other_disks():
             commands.run(['umount', '--lazy', path], check=False)
 
 
-def _own_disk(cluster):
-    """An XFS for the devices, which are directories: tests rename them."""
+def _own_disk(cluster: Cluster) -> None:
+    """Mount an XFS for the devices, directories that tests rename."""
     image = os.path.join(cluster.spec.root, 'probe.img')
     with open(image, 'wb') as sparse:
         sparse.truncate(DISK_SIZE)
@@ -128,8 +132,8 @@ def _own_disk(cluster):
     os.unlink(image)
 
 
-def _add_files(cluster):
-    """What the tests want besides an ordinary cluster's files."""
+def _add_files(cluster: Cluster) -> None:
+    """Write what the tests want besides an ordinary cluster's files."""
     os.makedirs(os.path.join(cluster.layout.etc, 'backups'), exist_ok=True)
     with open(os.path.join(cluster.layout.etc,
                            'container-sync-realms.conf'), 'w') as realms:
@@ -141,7 +145,7 @@ def _add_files(cluster):
     os.chmod(script, 0o755)
 
 
-def reset(root):
+def reset(root: str) -> None:
     """Empty the devices, the recon caches and memcached."""
     cluster = Cluster.open(root)
     cluster.daemons.end_managers()
@@ -157,7 +161,7 @@ def reset(root):
     cluster.daemons.start_managers()
 
 
-def _run_and_reap(argv, environment):
+def _run_and_reap(argv: Sequence[str], environment: dict[str, str]) -> int:
     """
     Run argv as the first process of a process namespace has to.
 
@@ -173,15 +177,15 @@ def _run_and_reap(argv, environment):
             return os.waitstatus_to_exitcode(status)
 
 
-def _environment(cluster):
-    """Swift's own commands come first: here they find /etc/swift."""
+def _environment(cluster: Cluster) -> dict[str, str]:
+    """Let Swift's own commands come first: here they find /etc/swift."""
     environment = cluster.environment()
     environment['PATH'] = os.pathsep.join((
         sysconfig.get_path('scripts'), environment['PATH']))
     return environment
 
 
-def inside(text, *argv):
+def inside(text: str, *argv: str) -> int:
     """
     Make the world, as the first process of new namespaces; run argv in it.
 
@@ -198,7 +202,7 @@ def inside(text, *argv):
     return _run_and_reap(argv, _environment(cluster))
 
 
-def run(cluster, argv):
+def run(cluster: Cluster, argv: list[str]) -> int:
     """
     Run argv in a world of its own, and leave nothing but the logs.
 
@@ -229,10 +233,10 @@ def run(cluster, argv):
                     os.unlink(path)
 
 
-def main():
+def main() -> int:
     try:
         verb, *args = sys.argv[1:]
-        return {'inside': inside, 'reset': reset}[verb](*args)
+        return (inside if verb == 'inside' else reset)(*args) or 0
     except ClusterError as err:
         print('saio: %s' % err, file=sys.stderr)
         return 1

@@ -11,12 +11,17 @@ import os
 import signal
 import subprocess
 import time
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any, Optional
 
 from tools.cluster.errors import ClusterError
 
 POLL_INTERVAL = 0.02
 START_TIMEOUT = 60
+#: what reading /proc says of a process that has just ended
+GONE = (FileNotFoundError, ProcessLookupError)
 
 
 @dataclass(frozen=True)
@@ -24,38 +29,32 @@ class Process:
     """A running process: its pid and command line."""
 
     pid: int
-    argv: tuple
+    argv: tuple[str, ...]
 
     @property
-    def state(self):
-        try:
-            with open('/proc/%d/stat' % self.pid) as stat:
-                return stat.read().rpartition(')')[2].split()[0]
-        except (FileNotFoundError, ProcessLookupError):
-            return None
+    def state(self) -> Optional[str]:
+        with suppress(*GONE), open('/proc/%d/stat' % self.pid) as stat:
+            return stat.read().rpartition(')')[2].split()[0]
+        return None
 
 
-def _command_line(pid):
-    try:
-        with open('/proc/%d/cmdline' % pid, 'rb') as cmdline:
-            text = cmdline.read().decode('utf8', 'surrogateescape')
-    except (FileNotFoundError, ProcessLookupError, PermissionError):
-        return ()
-    return tuple(text.rstrip('\0').split('\0')) if text else ()
+def all_processes() -> list[Process]:
+    """Return every process whose command line can be read."""
+    found = []
+    for pid in map(int, filter(str.isdigit, os.listdir('/proc'))):
+        with suppress(*GONE, PermissionError), \
+                open('/proc/%d/cmdline' % pid, 'rb') as cmdline:
+            text = os.fsdecode(cmdline.read()).rstrip('\0')
+            if text:
+                found.append(Process(pid, tuple(text.split('\0'))))
+    return found
 
 
-def all_processes():
-    """:returns: every Process whose command line can be read"""
-    found = (Process(int(name), _command_line(int(name)))
-             for name in os.listdir('/proc') if name.isdigit())
-    return [process for process in found if process.argv]
-
-
-def wait_until(condition, timeout, what):
+def wait_until(condition: Callable[[], Any], timeout: float, what: str
+               ) -> Any:
     """
     Poll until the condition holds.
 
-    :param condition: a callable
     :param timeout: seconds
     :param what: for the error: what should have happened
     :returns: what the condition returned
@@ -72,41 +71,23 @@ def wait_until(condition, timeout, what):
         time.sleep(POLL_INTERVAL)
 
 
-def wait_ready(process, log, what, ready, timeout=START_TIMEOUT):
-    """
-    Wait until a process that was started does what it is for.
-
-    :param process: a Popen
-    :param log: the file its output goes to
-    :param what: for the error: what it should do
-    :param ready: a callable: whether it does
-    :param timeout: seconds
-    :raises ClusterError: with the end of the log if it has ended
-    """
-    wait_until(lambda: process.poll() is not None or ready(), timeout, what)
-    if process.returncode is not None:
-        with open(log, errors='backslashreplace') as text:
-            raise ClusterError('%s: it exited with status %d; %s says: %s'
-                               % (what, process.returncode, log,
-                                  ''.join(text.readlines()[-5:])))
-
-
-def end(find, sig=signal.SIGTERM, timeout=10):
+def end(find: Callable[[], Iterable[Process]], sig: int = signal.SIGTERM,
+        timeout: float = 10) -> set[int]:
     """
     Signal processes, and wait until they are gone; kill those that stay.
 
-    :param find: a callable that returns the processes to end: called again
-        until none is left, so that children born meanwhile are met
+    :param find: returns the processes to end: called again until none is
+        left, so that children born meanwhile are met
     :param sig: the first signal to send
     :param timeout: seconds after which SIGKILL follows
     :returns: the pids that were signalled
     """
-    signalled = set()
+    signalled: set[int] = set()
     patience = time.monotonic() + timeout
     deadline = patience + timeout
     while True:
-        alive = [process for process in find() if process.state not in
-                 (None, 'Z')]
+        alive = [process for process in find()
+                 if process.state not in (None, 'Z')]
         if not alive:
             return signalled
         if time.monotonic() > patience:
@@ -117,26 +98,31 @@ def end(find, sig=signal.SIGTERM, timeout=10):
         for process in alive:
             if process.pid not in signalled or sig == signal.SIGKILL:
                 signalled.add(process.pid)
-                _send(process.pid, sig)
+                with suppress(ProcessLookupError):
+                    os.kill(process.pid, sig)
         time.sleep(POLL_INTERVAL)
 
 
-def _send(pid, sig):
-    try:
-        os.kill(pid, sig)
-    except ProcessLookupError:
-        pass
-
-
-def start_background(argv, log, **kwargs):
+def start(argv: list[str], log: str, what: str,
+          is_ready: Callable[[int], Any], **kwargs: Any) -> None:
     """
-    Start a process that outlives this one.
+    Start a process that outlives this one, and wait until it is ready.
 
     :param argv: its command line
     :param log: the file to which its output goes
-    :returns: the Popen
+    :param what: for the error: what it should do
+    :param is_ready: tells of a pid whether it does
+    :param kwargs: of subprocess.Popen
+    :raises ClusterError: with the end of the log if it has ended
     """
     with open(log, 'ab') as output:
-        return subprocess.Popen(
+        process = subprocess.Popen(
             argv, stdin=subprocess.DEVNULL, stdout=output,
             stderr=subprocess.STDOUT, start_new_session=True, **kwargs)
+    wait_until(lambda: process.poll() is not None or is_ready(process.pid),
+               START_TIMEOUT, what)
+    if process.returncode is not None:
+        with open(log, errors='backslashreplace') as text:
+            raise ClusterError('%s: it exited with status %d; %s says: %s'
+                               % (what, process.returncode, log,
+                                  ''.join(text.readlines()[-5:])))

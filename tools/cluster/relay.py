@@ -12,7 +12,11 @@ import asyncio
 import json
 import os
 import sys
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
+from typing import Any, Optional
+
+from swift_lightsync.common.files import replace_file
 
 POLL = 0.02
 CHUNK = 1 << 16
@@ -33,35 +37,29 @@ class Link:
     source: str
     target: str
     port: int
-    address: tuple
+    address: tuple[str, int]
     delay: float = 0
     cut: bool = False
 
 
-def read(path):
-    """:returns: a tuple of ``Link``"""
+def read(path: str) -> tuple[Link, ...]:
     with open(path, encoding='utf8') as state:
         return tuple(Link(**dict(fields, address=tuple(fields['address'])))
                      for fields in json.load(state))
 
 
-def write(path, links):
-    """Replace the file; a reader sees the old or the new one."""
-    with open(path + '.new', 'w', encoding='utf8') as state:
-        json.dump([asdict(link) for link in links], state)
-    os.rename(path + '.new', path)
+def write(path: str, links: Iterable[Link]) -> None:
+    replace_file(path, json.dumps([asdict(link) for link in links]).encode())
 
 
-def change(path, source, target, **values):
-    """
-    :returns: whether there is such a link
-    """
+def change(path: str, source: str, target: str, **values: Any) -> bool:
+    """Change a link; return whether there is such a one."""
     links = read(path)
-    write(path, [replace(link, **values)
-                 if (link.source, link.target) == (source, target) else link
-                 for link in links])
-    return any((link.source, link.target) == (source, target)
-               for link in links)
+    changed = [replace(link, **values)
+               if (link.source, link.target) == (source, target) else link
+               for link in links]
+    write(path, changed)
+    return (source, target) in {(link.source, link.target) for link in links}
 
 
 class Relay:
@@ -71,12 +69,12 @@ class Relay:
     :param link: a ``Link``
     """
 
-    def __init__(self, link):
+    def __init__(self, link: Link) -> None:
         self.link = link
-        self._server = None
-        self._tasks = set()
+        self._server: Optional[asyncio.Server] = None
+        self._tasks: set = set()
 
-    async def follow(self, link):
+    async def follow(self, link: Link) -> None:
         """Be as a link is now."""
         self.link = link
         if link.cut and self._server:
@@ -88,10 +86,11 @@ class Relay:
             self._server = await asyncio.start_server(
                 self._accept, '127.0.0.1', link.port)
 
-    async def _accept(self, reader, writer):
+    async def _accept(self, reader: asyncio.StreamReader,
+                      writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         self._tasks.add(task)
-        other = None
+        other: Optional[asyncio.StreamWriter] = None
         try:
             await asyncio.sleep(self.link.delay)
             back, other = await asyncio.open_connection(*self.link.address)
@@ -105,11 +104,12 @@ class Relay:
                 if each:
                     each.transport.abort()
 
-    async def _pass(self, reader, writer):
+    async def _pass(self, reader: asyncio.StreamReader,
+                    writer: asyncio.StreamWriter) -> None:
         loop = asyncio.get_running_loop()
-        queue = asyncio.Queue(64)
+        queue: asyncio.Queue[tuple[float, bytes]] = asyncio.Queue(64)
 
-        async def send():
+        async def send() -> None:
             while True:
                 due, chunk = await queue.get()
                 await asyncio.sleep(max(0, due - loop.time()))
@@ -121,18 +121,20 @@ class Relay:
                 await writer.drain()
         sender = asyncio.ensure_future(send())
         try:
-            chunk = True
-            while chunk:
+            while True:
                 chunk = await reader.read(CHUNK)
                 await queue.put((loop.time() + self.link.delay, chunk))
+                if not chunk:
+                    break
             await sender
         finally:
             sender.cancel()
 
 
-async def run(path):
+async def run(path: str) -> None:
     """Relay what the file says, until the process is killed."""
-    relays, seen = {}, None
+    relays: dict[int, Relay] = {}
+    seen: Optional[tuple[int, int]] = None
     while True:
         found = os.stat(path)
         if (found.st_ino, found.st_mtime_ns) != seen:

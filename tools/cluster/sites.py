@@ -11,6 +11,8 @@ import random
 import secrets
 import shutil
 import sys
+from dataclasses import replace
+from typing import Any, Optional
 
 from tools import REPO
 from tools.cluster import files, ports, processes, relay
@@ -27,9 +29,10 @@ DEFAULTS = {'nodes': 3, 'replication_ports': False}
 ENTRANCES = range(32000, 32700)
 
 
-def names(count):
+def names(count: int) -> tuple[str, ...]:
     """
-    :returns: the names of so many sites, in the order of preference
+    Return the names of so many sites, in the order of preference.
+
     :raises ClusterError: if they cannot be that many
     """
     if not 2 <= count <= len(NAMES):
@@ -38,8 +41,8 @@ def names(count):
     return NAMES[:count]
 
 
-def _free_ports(count):
-    """:returns: free ports, all different, outside of those of clusters"""
+def _free_ports(count: int) -> list[int]:
+    """Return free ports, all different, outside of those of clusters."""
     # in no order, so that two who search at once do not find the same
     found = [number for number in random.sample(ENTRANCES, len(ENTRANCES))
              if not ports.bind_error('127.0.0.1', number)]
@@ -49,8 +52,20 @@ def _free_ports(count):
     return found[:count]
 
 
+def _base_ports(count: int, nodes: int) -> list[int]:
+    """Return base ports of clusters that do not meet."""
+    found: list[int] = []
+    while len(found) < count:
+        base = ports.free_base_port(nodes)
+        if all(abs(base - other) >= 10 * (nodes + 1) for other in found):
+            found.append(base)
+    return found
+
+
 class Sites:
     """
+    Sites that are made, or opened if they are there.
+
     :param root: the directory of all
     :param count: how many sites
     :param modes: of the versioning filters, of the sites in turn
@@ -59,8 +74,11 @@ class Sites:
     :param fields: of each ``ClusterSpec``
     """
 
-    def __init__(self, root, count, modes=('write-repair',), options=None,
-                 filters=None, **fields):
+    def __init__(self, root: str, count: int,
+                 modes: tuple[str, ...] = ('write-repair',),
+                 options: Optional[dict[str, Any]] = None,
+                 filters: Optional[dict[str, Any]] = None,
+                 **fields: Any) -> None:
         self.root = os.path.realpath(root)
         self.names = names(count)
         self.state = os.path.join(self.root, STATE)
@@ -73,17 +91,16 @@ class Sites:
                                        filters or {}, fields)
 
     @classmethod
-    def open(cls, root):
-        """
-        :raises ClusterError: if there are no sites in the directory
-        """
+    def open(cls, root: str) -> 'Sites':
+        """Open the sites in a directory, which must be there."""
         state = os.path.join(root, STATE)
         if not os.path.exists(state):
             raise ClusterError('there are no sites in %s; `--sites N up` '
                                'makes them' % root)
         return cls(root, len({link.source for link in relay.read(state)}))
 
-    def _make(self, modes, options, filters, fields):
+    def _make(self, modes: tuple[str, ...], options: dict, filters: dict,
+              fields: dict) -> dict[str, Cluster]:
         pairs = [(source, target) for source in self.names
                  for target in self.names if source != target]
         entrances = dict(zip(pairs, _free_ports(len(pairs))))
@@ -91,7 +108,7 @@ class Sites:
         fields = {**DEFAULTS, **fields}
         fields.setdefault('policies', (Policy(
             'gold', 0, min(3, fields['nodes']), part_power=5),))
-        bases = self._base_ports(fields['nodes'])
+        bases = _base_ports(len(self.names), fields['nodes'])
         clusters = {}
         for number, name in enumerate(self.names):
             peers = {other: {
@@ -99,7 +116,7 @@ class Sites:
                 'key': keys[frozenset((name, other))]}
                 for other in self.names if other != name}
             clusters[name] = Cluster(ClusterSpec(
-                root=os.path.join(self.root, name), base_port=bases[name],
+                root=os.path.join(self.root, name), base_port=bases[number],
                 versioning={'site': name, 'mode': modes[number % len(modes)],
                             'site_preference': ','.join(self.names),
                             **filters},
@@ -113,34 +130,24 @@ class Sites:
                 pair[1]].spec.port('proxy-server'))) for pair in pairs])
         return clusters
 
-    def _base_ports(self, nodes):
-        found = {}
-        while len(found) < len(self.names):
-            base = ports.free_base_port(nodes)
-            if all(abs(base - other) >= 10 * (nodes + 1)
-                   for other in found.values()):
-                found[self.names[len(found)]] = base
-        return found
-
-    def __enter__(self):
+    def __enter__(self) -> 'Sites':
         self.up()
         return self
 
-    def __exit__(self, *exc_info):
+    def __exit__(self, *exc_info: object) -> None:
         self.down()
 
-    def up(self):
+    def up(self) -> None:
         """Start all sites, and the network between them."""
-        log = os.path.join(self.root, 'relay.log')
+        links = [link for link in relay.read(self.state) if not link.cut]
         try:
-            process = processes.start_background(
-                [sys.executable, '-m', RELAY, self.state], log, cwd=REPO)
-            for link in relay.read(self.state):
-                processes.wait_ready(
-                    process, log, 'the relay listens on port %d' % link.port,
-                    lambda: link.cut or ports.owner(
-                        '127.0.0.1', link.port).startswith(
-                            'pid %d ' % process.pid))
+            processes.start(
+                [sys.executable, '-m', RELAY, self.state],
+                os.path.join(self.root, 'relay.log'),
+                'the relay listens on its ports',
+                lambda pid: all(ports.owner('127.0.0.1', link.port)
+                                .startswith('pid %d ' % pid)
+                                for link in links), cwd=REPO)
             for cluster in self.clusters.values():
                 if not cluster.is_up():
                     cluster.up()
@@ -148,7 +155,7 @@ class Sites:
             self.down()
             raise
 
-    def down(self):
+    def down(self) -> None:
         """End all; the data stays."""
         for cluster in self.clusters.values():
             if cluster.is_up():
@@ -157,7 +164,7 @@ class Sites:
             each for each in processes.all_processes()
             if RELAY in each.argv and self.state in each.argv])
 
-    def destroy(self):
+    def destroy(self) -> None:
         """End all, and delete what was written."""
         self.down()
         for cluster in self.clusters.values():
@@ -165,35 +172,34 @@ class Sites:
                 cluster.destroy()
         shutil.rmtree(self.root, ignore_errors=True)
 
-    def _change(self, one, other, **values):
+    def _change(self, one: str, other: str, **values: Any) -> None:
         for pair in ((one, other), (other, one)):
             if not relay.change(self.state, *pair, **values):
                 raise ClusterError('no way from site %r to %r; there are %s'
                                    % (*pair, ', '.join(self.names)))
 
-    def delay(self, one, other, seconds):
+    def delay(self, one: str, other: str, seconds: float) -> None:
         """Let all between two sites take so long, each way."""
         if not 0 <= seconds <= 60:
             raise ClusterError('delay is %r; allowed: 0 to 60 seconds' % (
                 seconds,))
         self._change(one, other, delay=seconds)
 
-    def cut(self, one, other):
+    def cut(self, one: str, other: str) -> None:
         """Let nothing pass between two sites."""
         self._change(one, other, cut=True)
 
-    def join(self, one, other):
+    def join(self, one: str, other: str) -> None:
         """End what ``cut`` did."""
         self._change(one, other, cut=False)
 
-    def isolate(self, name):
+    def isolate(self, name: str) -> None:
         """Cut a site off all others."""
         for other in self.names:
             if other != name:
                 self.cut(name, other)
 
-    def heal(self):
+    def heal(self) -> None:
         """End all cuts."""
-        relay.write(self.state, [
-            relay.replace(link, cut=False)
-            for link in relay.read(self.state)])
+        relay.write(self.state, [replace(link, cut=False)
+                                 for link in relay.read(self.state)])

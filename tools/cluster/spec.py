@@ -4,7 +4,9 @@
 import json
 import os
 import re
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, fields, replace
+from typing import Any, Optional, Union
 
 from tools.cluster import layout
 from tools.cluster.errors import ClusterError
@@ -12,8 +14,11 @@ from tools.cluster.errors import ClusterError
 NETWORKS = ('loopback', 'namespaces')
 REPLICATORS = ('lightsync', 'stock')
 SYNC_METHODS = ('rsync', 'ssync')
-SERVICES = ('proxy', 'account', 'container', 'object')
 DISKS = ('auto', 'xfs', 'directory')
+#: field -> what it may be
+CHOICES = {'network': NETWORKS, 'replicator': REPLICATORS,
+           'sync_method': SYNC_METHODS, 'disks': DISKS}
+SERVICES = ('proxy', 'account', 'container', 'object')
 KINDS = ('kv', 'proar')
 CONFS = ('swift', 'object-server', 'replication-server', 'container-server',
          'account-server', 'proxy-server', 'internal-client',
@@ -22,17 +27,17 @@ MIN_DISK_SIZE = 300 * 2 ** 20  # mkfs.xfs refuses less
 MAX_NODES = 99
 
 
-def _require(name, value, allowed, good):
-    if not good:
+def _require(name: str, value: Any, allowed: str, is_good: Any) -> None:
+    if not is_good:
         raise ClusterError('%s is %r; allowed: %s' % (name, value, allowed))
 
 
-def _require_int(name, value, low, high):
+def _require_int(name: str, value: Any, low: int, high: int) -> None:
     _require(name, value, 'an integer from %d to %d' % (low, high),
              isinstance(value, int) and low <= value <= high)
 
 
-def _require_one_of(name, value, choices):
+def _require_one_of(name: str, value: Any, choices: Iterable[str]) -> None:
     _require(name, value, ', '.join(choices), value in choices)
 
 
@@ -59,22 +64,23 @@ class Policy:
     proar: bool = False
 
     @property
-    def ring_name(self):
+    def ring_name(self) -> str:
         return 'object-%d' % self.index if self.index else 'object'
 
     @classmethod
-    def several(cls, text):
+    def several(cls, text: str) -> tuple['Policy', ...]:
         """
+        Read policies from a text.
+
         :param text: such as ``gold:3,small:2:kv:proar``: names and replicas
             of replicated policies, in the order of their indexes, and which
             of KINDS they are
-        :returns: a tuple of Policy
         :raises ClusterError: if it is anything else
         """
         policies = []
         for index, each in enumerate(text.split(',')):
             match = re.fullmatch(r'(\w+):([1-9][0-9]*)((?::\w+)*)', each)
-            kinds = match and match[3].split(':')[1:]
+            kinds = match[3].split(':')[1:] if match else []
             if not match or not set(kinds) <= set(KINDS):
                 raise ClusterError('policies is %r; allowed: NAME:REPLICAS, '
                                    'with :%s after it if it is such a one, '
@@ -125,37 +131,35 @@ class ClusterSpec:
     nodes: int = 5
     devices: int = 1
     regions: int = 1
-    policies: tuple = (GOLD, PLATINUM)
+    policies: tuple[Policy, ...] = (GOLD, PLATINUM)
     network: str = 'loopback'
     base_port: int = 6200
     replication_ports: bool = True
     replicator: str = 'lightsync'
-    sync_method: str = None
-    services: tuple = SERVICES
+    sync_method: Optional[str] = None
+    services: tuple[str, ...] = SERVICES
     disks: str = 'auto'
     disk_size: int = 2 ** 30
-    versioning: dict = field(default_factory=dict)
-    peers: dict = field(default_factory=dict)
-    options: dict = field(default_factory=dict)
-    ports: dict = field(default_factory=dict)
+    versioning: dict[str, Any] = field(default_factory=dict)
+    peers: dict[str, Any] = field(default_factory=dict)
+    options: dict[str, Any] = field(default_factory=dict)
+    ports: dict[str, Any] = field(default_factory=dict)
 
-    def __post_init__(self):
-        object.__setattr__(self, 'root',
-                           os.path.realpath(os.fspath(self.root)))
-        object.__setattr__(self, 'policies', tuple(self.policies))
-        object.__setattr__(self, 'services', tuple(self.services))
-        if self.sync_method is None:
-            object.__setattr__(self, 'sync_method',
-                               'ssync' if self._has_kv() else 'rsync')
-        _require_int('nodes', self.nodes, 1, MAX_NODES)
-        _require_int('devices', self.devices, 1, 99)
-        _require_int('regions', self.regions, 1, self.nodes)
-        _require_int('base_port', self.base_port, 1024,
-                     65535 - 10 * (MAX_NODES + 1))
-        _require_one_of('network', self.network, NETWORKS)
-        _require_one_of('replicator', self.replicator, REPLICATORS)
-        _require_one_of('sync_method', self.sync_method, SYNC_METHODS)
-        _require_one_of('disks', self.disks, DISKS)
+    def __post_init__(self) -> None:
+        for name, value in (
+                ('root', os.path.realpath(os.fspath(self.root))),
+                ('policies', tuple(self.policies)),
+                ('services', tuple(self.services)),
+                ('sync_method', self.sync_method or (
+                    'ssync' if self._has_kv() else 'rsync'))):
+            object.__setattr__(self, name, value)
+        for name, low, high in (
+                ('nodes', 1, MAX_NODES), ('devices', 1, 99),
+                ('regions', 1, self.nodes),
+                ('base_port', 1024, 65535 - 10 * (MAX_NODES + 1))):
+            _require_int(name, getattr(self, name), low, high)
+        for name, choices in CHOICES.items():
+            _require_one_of(name, getattr(self, name), choices)
         _require('disk_size', self.disk_size,
                  'at least %d bytes' % MIN_DISK_SIZE,
                  isinstance(self.disk_size, int)
@@ -177,54 +181,60 @@ class ClusterSpec:
             _require_int('port of %s' % daemon, number, 1, 65535)
         self._check_policies()
 
-    def _has_kv(self):
+    def _has_kv(self) -> bool:
         return any(policy.kv for policy in self.policies)
 
-    def has_proar(self):
-        """Whether writes of some policy are the primary role's."""
+    def has_proar(self) -> bool:
+        """Return whether writes of some policy are the primary role's."""
         return any(policy.proar for policy in self.policies)
 
-    def _check_policies(self):
-        indexes = [policy.index for policy in self.policies]
-        _require('policies', [policy.name for policy in self.policies],
+    def _check_policies(self) -> None:
+        indexes = {policy.index for policy in self.policies}
+        names = [policy.name for policy in self.policies]
+        _require('policies', names,
                  'different names and indexes, one of them index 0',
-                 0 in indexes and len(set(indexes)) == len(indexes)
-                 == len({policy.name for policy in self.policies}))
+                 0 in indexes and len(indexes) == len(set(names))
+                 == len(names))
         _require('sync_method', self.sync_method, 'ssync with a kv policy',
                  self.sync_method == 'ssync' or not self._has_kv())
         for policy in self.policies:
-            _require_int('index of policy %s' % policy.name,
-                         policy.index, 0, 999)
-            _require_int('part_power of policy %s' % policy.name,
-                         policy.part_power, 1, 32)
-            _require_int('devices of policy %s' % policy.name,
-                         policy.devices, 0, self.devices)
-            _require_int('replicas of policy %s (one a device)' % policy.name,
-                         policy.replicas, 1,
-                         self.nodes * (policy.devices or self.devices))
-            _require_int('parity of policy %s' % policy.name,
-                         policy.parity, 0, policy.replicas - 1)
+            devices = self.nodes * (policy.devices or self.devices)
+            for name, note, low, high in (
+                    ('index', '', 0, 999), ('part_power', '', 1, 32),
+                    ('devices', '', 0, self.devices),
+                    ('replicas', ' (one a device)', 1, devices),
+                    ('parity', '', 0, policy.replicas - 1)):
+                _require_int('%s of policy %s%s' % (name, policy.name, note),
+                             getattr(policy, name), low, high)
             for kind in KINDS:
-                value = getattr(policy, kind)
-                _require('%s of policy %s' % (kind, policy.name), value,
+                _require('%s of policy %s' % (kind, policy.name),
+                         getattr(policy, kind),
                          'True for replicated policies only',
-                         not (value and policy.parity))
+                         not (getattr(policy, kind) and policy.parity))
 
-    def node_numbers(self):
-        """:returns: the nodes' numbers, from 1"""
+    def node_numbers(self) -> range:
+        """Return the nodes' numbers, from 1."""
         return range(1, self.nodes + 1)
 
-    def port(self, daemon, node=None):
-        """:returns: the port of a daemon, of a node if each has its own"""
+    def check_node(self, *numbers: int) -> None:
+        """Check that there are nodes of such numbers."""
+        for number in numbers:
+            if number not in self.node_numbers():
+                raise ClusterError('no node %r; this cluster has nodes 1 to '
+                                   '%d' % (number, self.nodes))
+
+    def port(self, daemon: str, node: Optional[int] = None) -> int:
+        """Return the port of a daemon, of a node if each has its own."""
         if daemon == 'replication-server' and not self.replication_ports:
             daemon = 'object-server'
         return self.ports.get(daemon) or layout.port(self.base_port, daemon,
                                                      node)
 
-    def policy(self, which):
+    def policy(self, which: Union[Policy, str, int]) -> Policy:
         """
+        Find a policy.
+
         :param which: a Policy of this cluster, its name or its index
-        :returns: the Policy
         :raises ClusterError: if the cluster has no such policy
         """
         for policy in self.policies:
@@ -234,20 +244,20 @@ class ClusterSpec:
             which, ', '.join('%s (%d)' % (policy.name, policy.index)
                              for policy in self.policies)))
 
-    def differences(self, other):
-        """:returns: names of the fields in which two specs differ"""
+    def differences(self, other: 'ClusterSpec') -> list[str]:
+        """Return the names of the fields in which two specs differ."""
         return [each.name for each in fields(self)
                 if getattr(self, each.name) != getattr(other, each.name)]
 
-    def changed(self, **values):
-        """:returns: a copy with the named fields replaced"""
+    def changed(self, **values: Any) -> 'ClusterSpec':
+        """Return a copy with the named fields replaced."""
         return replace(self, **values)
 
-    def to_json(self):
+    def to_json(self) -> str:
         return json.dumps(asdict(self), indent=2, sort_keys=True) + '\n'
 
     @classmethod
-    def from_json(cls, text):
+    def from_json(cls, text: str) -> 'ClusterSpec':
         values = json.loads(text)
         values['policies'] = tuple(Policy(**each)
                                    for each in values['policies'])

@@ -4,24 +4,17 @@
 volumes are killed amid uploads; a primary role dies with what it alone has;
 sites that cannot reach each other write the same object.
 
-cli         the command line
+cli         the command line, and the table of verdicts
 act         what the acts have in common
 lost_node   the first act: LightSync and stock Swift repair the same disks
 volumes     the second act: small objects in files and in volumes
 roles       the third act: writes at a quorum and at the primary role
 versions    the fourth act: concurrent writes at three sites
 stage       the directory, the clusters, the copy from one to the other
-plan        what happens to which object
-catalogue   the local files that become objects
-client      what a user does: put, delete, get, many at a time
-stored      what is on a device, in directories and in volumes
-copies      which devices have an object at this moment
-replicas    what is on all of them, and whether all replicas are identical
-footprint   how many files, directories and bytes that costs the disks
+users       local files, and what users do with them
+survey      what is on the disks, and whether all replicas are identical
 passes      replication passes and what they cost
-comparison  what two repairs took, side by side
-writes      how long writes took, and how many copies there were then
-history     the versions of an object at a site, and whether sites agree
-epilogue    how to go on
-show        scenes, progress and the table on the terminal
+traffic     how much the nodes of a cluster send each other
+show        scenes, steps and tables on the terminal
+removal     ``--down``: what removes all of it
 """

@@ -2,135 +2,142 @@
 """What the acts have in common: a cluster, its users, a look at its disks."""
 
 import os
-import time
+import threading
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import count
-from threading import Lock
+from typing import Any, Optional
 
-from tools.demonstration import replicas
-from tools.demonstration.client import THREADS, Client
+from tools.cluster import Cluster, Policy
+from tools.demonstration import survey
 from tools.demonstration.errors import DemoError
-from tools.demonstration.passes import VERBS, Cost, Meter
+from tools.demonstration.passes import Cost, one_pass
+from tools.demonstration.show import Show
+from tools.demonstration.stage import Stage
+from tools.demonstration.users import (
+    THREADS,
+    ObjectName,
+    Upload,
+    User,
+    each_of,
+)
 
 MAX_PASSES = 12
 EXAMPLES = 10
 NOTHING = 'nothing'
-#: attribute of a Policy -> what it means
-KINDS = {'kv': ', objects in volumes', 'proar': ', primary-role writes'}
+Cues = dict[int, Callable[[], Any]]
 
 
-def _in_words(content):
-    if content in (None, NOTHING):
-        return content or 'a tombstone'
-    return 'content %.12s' % content
-
-
-def _with_cues(counted, cues):
-    """
-    :param counted: called after each item
-    :param cues: a dict of number -> what is called after so many items, one
-        at a time
-    :returns: what does both, in whatever thread
-    """
-    numbers, lock = count(1), Lock()
-
-    def after_each():
-        counted()
-        cue = cues.get(next(numbers))
-        if cue:
-            with lock:
-                cue()
-
-    return after_each
+def _in_words(content: Optional[str]) -> str:
+    return content if content == NOTHING else (
+        'content %.12s' % content if content else 'a tombstone')
 
 
 @dataclass
 class Act:
     """
-    Plays on a stage; run is the play. Subclasses say which cluster it has.
+    Plays on a stage: run does, and returns the verdict in a sentence.
 
-    :param stage: a Stage
-    :param show: a Show
     :param files: how many files the user wants to be uploaded
     """
 
-    stage: object
-    show: object
+    stage: Stage
+    show: Show
     files: int
-    #: ObjectName -> digest of its content; None once it was deleted
-    expected: dict = field(default_factory=dict)
-    client: Client = None
+    #: digest of the content of each object; None once it was deleted
+    expected: dict[ObjectName, Optional[str]] = field(default_factory=dict)
+
+    title = ''
+    cluster_name = ''
 
     @property
-    def cluster(self):
+    def cluster(self) -> Cluster:
         """The Cluster that users talk to."""
+        return self.stage.clusters[self.cluster_name]
+
+    @property
+    def policies(self) -> Sequence[Policy]:
+        return self.cluster.spec.policies
+
+    def run(self) -> str:
+        """Play; an error says what is not as it should be."""
         raise NotImplementedError
 
-    def run(self):
-        """:raises DemoError, ClusterError: if anything is not as it should"""
-        raise NotImplementedError
+    def to_look_at(self) -> Iterable[str]:
+        """Return commands to look at what is left."""
+        return ()
 
-    def to_look_at(self):
-        """:returns: the lines that say what to look at while it is up"""
-        raise NotImplementedError
+    def shell(self, command: str) -> tuple[str, ...]:
+        """Return how to run a command in the environment of the cluster."""
+        return ('eval "$(tools/saio --dir %s env)"' % self.cluster.spec.root,
+                'swift list', command)
 
     # A cluster and its users
 
-    def start_cluster(self, title):
-        """
-        :param title: of the scene
-        """
-        self.show.scene(title)
+    def start_cluster(self) -> None:
         spec = self.cluster.spec
-        self.cluster.up()
-        environment = self.cluster.environment()
-        self.client = Client(environment['ST_AUTH'], environment['ST_USER'],
-                             environment['ST_KEY'])
-        self.show.say('Nodes 1 to %d on %s to %s run object, container and '
-                      'account servers; the proxy is on port %s.' % (
-                          spec.nodes, self.cluster.node_ip(1),
-                          self.cluster.node_ip(spec.nodes),
-                          self.client.host.rpartition(':')[2]))
-        for policy in spec.policies:
-            self.client.make_container(policy.name, policy.name)
-            self.show.say('Policy %s: %d replicas, %d partitions%s; '
-                          'container %s.' % (
-                              policy.name, policy.replicas,
-                              2 ** policy.part_power,
-                              ''.join(text for kind, text in KINDS.items()
-                                      if getattr(policy, kind)),
-                              policy.name))
+        self.show.scene('A cluster of %d nodes' % spec.nodes)
+        with self.show.doing('servers started'):
+            self.cluster.up()
+        self.user = User(self.cluster.environment())
+        self.copies = survey.Copies(self.cluster, self.user.account)
+        self.show.say('Nodes 1 to %d on %s to %s; the proxy is on port %d.' % (
+            spec.nodes, self.cluster.node_ip(1),
+            self.cluster.node_ip(spec.nodes), spec.port('proxy-server')))
+        for policy in self.policies:
+            self.user.make_container(policy.name, {
+                'X-Storage-Policy': policy.name})
+        self.show.say('Policies, and a container for each: %s.' % ', '.join(
+            '%s with %d replicas%s' % (
+                policy.name, policy.replicas, ' in volumes' if policy.kv
+                else ' and primary-role writes' if policy.proar else '')
+            for policy in self.policies))
 
-    def put(self, items, what, cues=()):
+    def to_each(self, *args: Any) -> dict[str, list[Upload]]:
+        """Return a dict of container -> the same uploads for each."""
+        return {policy.name: self.uploads(policy.name, *args)
+                for policy in self.policies}
+
+    @staticmethod
+    def uploads(container: str, kind: str, number: int, *sizes: int
+                ) -> list[Upload]:
+        """Return so many uploads, called by their kind and number."""
+        names = ['%s %d' % (kind, each) for each in range(number)]
+        return [Upload(ObjectName(container, name), name, *sizes)
+                for name in names]
+
+    def each(self, operation: Callable, items: Iterable[Any], what: str,
+             cues: Optional[Cues] = None, threads: int = THREADS
+             ) -> list[Any]:
         """
-        :param items: tuple of (ObjectName, LocalFile)
+        Do an operation with each item.
+
         :param what: what is counted, such as 'files uploaded'
-        :param cues: a dict of number -> what happens after so many, while
-            the others go on
+        :param cues: what happens after so many, one at a time, while the
+            others go on
+        :returns: the results, in the order of the items
         """
-        self.expected.update(self.each(self.client.put, items, what, cues))
+        items, numbers, lock = list(items), count(1), threading.Lock()
+        with self.show.doing(what, len(items)) as step:
+            def counted() -> None:
+                step()
+                cue = (cues or {}).get(next(numbers))
+                if cue:
+                    with lock:
+                        cue()
 
-    def delete(self, names, what):
-        """
-        :param names: ObjectNames
-        :param what: what is counted
-        """
-        self.each(self.client.delete, names, what)
+            return each_of(operation, items, counted, threads)
+
+    def put(self, items: Iterable[Upload], what: str,
+            cues: Optional[Cues] = None) -> None:
+        self.expected.update(self.each(self.user.put, items, what, cues))
+
+    def delete(self, names: Sequence[ObjectName]) -> None:
+        self.each(self.user.delete, names, 'objects deleted')
         self.expected.update(dict.fromkeys(names))
 
-    def each(self, operation, items, what, cues=(), threads=THREADS):
-        """:returns: a list of the results of an operation of the client"""
-        with self.show.progress(what, len(items)) as counted:
-            return self.client.each(operation, items, _with_cues(
-                counted, dict(cues)), threads)
-
-    def signal(self, node, daemon, number):
-        """
-        :param node: the number of a node
-        :param daemon: such as 'object-server'
-        :param number: of the signal that each of its processes gets
-        :raises DemoError: if there is none
-        """
+    def signal(self, node: int, daemon: str, number: int) -> None:
+        """Send a signal to each process of a daemon of a node."""
         pids = self.cluster.pids(node, daemon)
         if not pids:
             raise DemoError('node %d has no %s that could be sent a signal'
@@ -140,98 +147,88 @@ class Act:
 
     # The disks
 
-    def look(self, cluster, policy=None):
+    def read_disks(self, cluster: Cluster) -> survey.Survey:
+        with self.show.doing('every file of every device read'):
+            return survey.survey(cluster)
+
+    def look(self, cluster: Cluster, policy: Optional[Policy] = None
+             ) -> survey.Findings:
         """
         Judge what is on the disks, and say it.
 
         :param cluster: a Cluster with the objects of this act
-        :param policy: the Policy whose objects count; None: all do
-        :returns: a Verdict
+        :param policy: whose objects count; None: all do
         :raises DemoError: if the newest state of any object is not what a
             user was told
         """
-        begin = time.monotonic()
-        found = replicas.survey(cluster)
-        if policy:
-            found = {device: {each for each in stored
-                              if each.policy == policy.index}
-                     for device, stored in found.items()}
-        verdict = replicas.judge(found, replicas.placement(cluster))
-        self.show.lines('  on the disks: %d objects, %d tombstones (%.1f s)'
-                        % (verdict.live, verdict.deleted,
-                           time.monotonic() - begin), '    %s' % verdict)
-        self._check_contents(cluster, verdict.contents, [
-            name for name in self.expected
-            if not policy or name.container == policy.name])
-        return verdict
-
-    def _check_contents(self, cluster, contents, expected):
-        names = replicas.object_keys(cluster, self.client.account, expected)
-        wanted = {key: self.expected[name] for key, name in names.items()}
-        wrong = ['%s: %s, not %s' % (
-            names.get(key, 'policy %d, object %s' % key),
-            *(_in_words(each.get(key, NOTHING))
-              for each in (contents, wanted)))
-            for key in sorted(contents.keys() | wanted.keys())
-            if contents.get(key, NOTHING) != wanted.get(key, NOTHING)]
-        if wrong:
-            raise DemoError('%s: of %d objects the disks have not what was '
-                            'acknowledged:\n  %s' % (
-                                cluster.spec.root, len(wrong),
-                                '\n  '.join(wrong[:EXAMPLES])))
-
-    def replicate_until_equal(self, cluster):
-        """:returns: the Cost of the passes that it took"""
-        meter = Meter(cluster)
-        total = Cost()
-        for number in range(1, MAX_PASSES + 1):
-            cost = meter.one_pass()
-            total += cost
-            self.tell('pass %d' % number, cost)
-            verdict = self.look(cluster)
-            if verdict.equal:
-                return total
-        self.require_equal(cluster, verdict, 'after %d passes' % MAX_PASSES)
-
-    def tell(self, name, cost):
-        """Say what a pass took."""
-        self.show.lines('%s: %.1f s, %s' % (name, cost.seconds, ', '.join(
-            '%d %s' % (number, verb)
-            for number, verb in zip(cost.messages, VERBS) if number)
-            or 'no messages'))
+        found = {device: frozenset(each for each in files if not policy
+                                   or each.policy == policy.index)
+                 for device, files in self.read_disks(cluster).items()}
+        findings = survey.judge(found, survey.placement(cluster))
+        self.show.say('on the disks: %s' % findings)
+        wanted = {(self.copies.policy(name).index, self.copies.hash(name)):
+                  (name, content) for name, content in self.expected.items()
+                  if not policy or name.container == policy.name}
+        wrong = []
+        for key in sorted(findings.contents.keys() | wanted.keys()):
+            name, content = wanted.get(
+                key, ('policy %d, object %s' % key, NOTHING))
+            there = findings.contents.get(key, NOTHING)
+            if there != content:
+                wrong.append('%s: %s, not %s' % (
+                    name, _in_words(there), _in_words(content)))
+        self.require_none(wrong, 'objects are not on the disks of %s as was '
+                          'acknowledged' % cluster.spec.root)
+        return findings
 
     @staticmethod
-    def require_equal(cluster, verdict, when):
-        """:raises DemoError: unless all replicas are identical"""
-        if not verdict.equal:
-            raise DemoError(
-                '%s: the replicas are not identical %s:\n  %s' % (
-                    cluster.spec.root, when, '\n  '.join(verdict.examples)))
+    def require_none(wrong: list[str], what: str) -> None:
+        if wrong:
+            raise DemoError('%d %s:\n  %s' % (
+                len(wrong), what, '\n  '.join(wrong[:EXAMPLES])))
+
+    def require_equal(self, findings: survey.Findings, when: str) -> None:
+        if not findings.equal:
+            raise DemoError('the replicas are not identical %s:\n  %s' % (
+                when, findings.examples))
+
+    def one_pass(self, cluster: Cluster, name: str) -> Cost:
+        with self.show.doing('a pass on every node'):
+            cost = one_pass(cluster)
+        self.show.say('%s: %s' % (name, cost))
+        return cost
+
+    def replicate_until_equal(self, cluster: Cluster) -> Cost:
+        """Return the Cost of the passes that it took."""
+        total, number = Cost(), 0
+        while True:
+            number += 1
+            total += self.one_pass(cluster, 'pass %d' % number)
+            findings = self.look(cluster)
+            if findings.equal:
+                return total
+            if number == MAX_PASSES:
+                self.require_equal(findings, 'after %d passes' % MAX_PASSES)
 
     # What is served
 
-    def check_served(self):
-        """:raises DemoError: unless the proxy serves what it acknowledged"""
+    def check_served(self) -> None:
+        """Check that the proxy serves what it has acknowledged."""
         self.show.scene('Every object through the proxy')
-        for daemon in ('object-updater', 'container-replicator',
-                       'container-updater'):
-            self.cluster.swift_init(daemon, 'once')
+        with self.show.doing('container listings brought up to date'):
+            for daemon in ('object-updater', 'container-replicator',
+                           'container-updater'):
+                self.cluster.swift_init(daemon, 'once')
         wrong = [text for text in self.each(
-            self.client.check, list(self.expected.items()),
+            self.user.check, self.expected.items(),
             'objects compared with what was uploaded, or gone') if text]
-        for policy in self.cluster.spec.policies:
-            listed = self.client.listing(policy.name)
-            wanted = sorted(
-                (where.name for where, content in self.expected.items()
-                 if where.container == policy.name and content is not None),
-                key=str.encode)
-            if listed != wanted:
-                wrong.append('the listing of container %s has %d names; %d '
-                             'objects exist, %d names differ' % (
-                                 policy.name, len(listed), len(wanted),
-                                 len(set(listed) ^ set(wanted))))
-        if wrong:
-            raise DemoError('%d objects are wrong:\n  %s' % (
-                len(wrong), '\n  '.join(wrong[:EXAMPLES])))
-        self.show.say('Each has the content of its local file, each deleted '
+        for policy in self.policies:
+            names = {where.name for where, content in self.expected.items()
+                     if where.container == policy.name and content}
+            differing = names.symmetric_difference(
+                self.user.listing(policy.name))
+            wrong += ['%s/%s: its listing is wrong' % (policy.name, name)
+                      for name in sorted(differing)]
+        self.require_none(wrong, 'objects are wrong')
+        self.show.say('Each has the content that was uploaded, each deleted '
                       'one answers 404, and the container listings agree.')

@@ -1,28 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Replication passes, and what they cost.
+Replication passes, in which every node replicates once, and their costs.
 
-In a pass every node replicates once, all at the same time. Nothing else of
-the cluster uses the network then: all bytes that the loopback interface
-carries meanwhile are the pass's.
+Messages are counted in the logs of the replication servers of one cluster,
+and bytes in those of its rsync daemons: nothing else on the machine counts.
 """
 
 import json
 import os
+import re
 import resource
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 
-from tools.benchmarks.sync import request_log
-from tools.benchmarks.sync.measure import cpu_seconds
+from tools.cluster import Cluster
 from tools.demonstration.errors import DemoError
+from tools.demonstration.show import Show, byte_count
 
-#: verbs with which nodes talk about replicas
+#: the replication servers log every request
+OPTIONS = {'replication-server': {'DEFAULT': {'log_level': 'DEBUG'}}}
+#: methods with which nodes talk about replicas
 VERBS = ('LIGHTSYNC', 'REPLICATE', 'SSYNC')
-#: arguments of a replicator that is to start and find nothing to do
-NOTHING = ('--devices', 'none')
+MESSAGE = re.compile(r'"(%s) /' % '|'.join(VERBS))
+RSYNC_BYTES = re.compile(r'sent (\d+) bytes  received (\d+) bytes')
+SERVERS = ('object-server', 'replication-server', 'rsync')
+TICKS = os.sysconf('SC_CLK_TCK')
 
 
 @dataclass(frozen=True)
@@ -31,100 +35,116 @@ class Cost:
     What one pass, or several, took.
 
     :param passes: how many
-    :param messages: a tuple of counts, one a verb of VERBS
-    :param loopback_bytes: what the loopback interface carried, with headers
+    :param messages: requests of each of VERBS
+    :param rsync_bytes: what rsync moved, both ways
     :param seconds: of the slowest node, by its replicator's own account
-    :param cpu_seconds: of the replicators, servers and rsync daemons, with
-        the start of the replicators
+    :param cpu_seconds: of the replicators, with their start, and of the
+        object-servers and rsync daemons
     """
 
     passes: int = 0
-    messages: tuple = (0,) * len(VERBS)
-    loopback_bytes: int = 0
+    messages: Counter = field(default_factory=Counter)
+    rsync_bytes: int = 0
     seconds: float = 0.0
     cpu_seconds: float = 0.0
 
-    def __add__(self, other):
+    def __add__(self, other: 'Cost') -> 'Cost':
         return Cost(self.passes + other.passes,
-                    tuple(mine + others for mine, others in
-                          zip(self.messages, other.messages)),
-                    self.loopback_bytes + other.loopback_bytes,
+                    self.messages + other.messages,
+                    self.rsync_bytes + other.rsync_bytes,
                     self.seconds + other.seconds,
                     self.cpu_seconds + other.cpu_seconds)
 
     @property
-    def all_messages(self):
-        return sum(self.messages)
+    def all_messages(self) -> int:
+        return sum(self.messages.values())
+
+    def __str__(self) -> str:
+        return '%.1f s, %s' % (self.seconds, ', '.join(
+            '%d %s' % (self.messages[verb], verb) for verb in VERBS
+            if self.messages[verb]) or 'no messages')
 
 
-def loopback_bytes():
-    """:returns: bytes sent over loopback since the machine came up"""
-    with open('/proc/net/dev') as interfaces:
-        for line in interfaces:
-            name, _, counters = line.partition(':')
-            if name.strip() == 'lo':
-                return int(counters.split()[8])
-    raise DemoError('/proc/net/dev lists no loopback interface')
+def read_log(path: str, begin: int) -> tuple[Counter, int]:
+    """Return the messages, and the bytes of rsync, after a position."""
+    messages, moved = Counter[str](), 0
+    if os.path.exists(path):
+        with open(path, errors='replace') as log:
+            log.seek(begin)
+            for line in log:
+                messages.update(MESSAGE.findall(line))
+                moved += sum(int(sent) + int(received) for sent, received
+                             in RSYNC_BYTES.findall(line))
+    return messages, moved
 
 
-class Meter:
+def _cpu_seconds(pids: list[int]) -> float:
+    """Return what processes, and the ended children of this one, have used."""
+    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+    ticks = 0
+    for pid in pids:
+        with open('/proc/%d/stat' % pid) as stat:
+            # utime, stime, cutime, cstime are the fields 14 to 17.
+            ticks += sum(map(int, stat.read().rpartition(')')[2]
+                             .split()[11:15]))
+    return ticks / TICKS + ended.ru_utime + ended.ru_stime
+
+
+def _pass_seconds(cluster: Cluster, node: int, begin: float) -> float:
+    path = os.path.join(cluster.layout.cache_dir(node), 'object.recon')
+    with open(path) as recon:
+        report = json.load(recon)
+    if report.get('object_replication_last', 0) < begin:
+        raise DemoError('%s: node %d has not reported its pass; its log is %s'
+                        % (path, node, cluster.layout.log(
+                            'object-replicator.%d' % node)))
+    return report['object_replication_time'] * 60
+
+
+def one_pass(cluster: Cluster) -> Cost:
     """
-    Measures the passes of one cluster.
+    Replicate once on every node, on all at the same time.
 
-    :param cluster: a Cluster whose servers log requests, which is up
+    :param cluster: a Cluster that is up and has the OPTIONS
+    :raises ClusterError: if a replicator fails
     """
+    nodes = list(cluster.spec.node_numbers())
+    begin = time.time()
+    pids = [pid for node in nodes for name in SERVERS
+            for pid in cluster.pids(node, name)]
+    logs = {path: os.path.getsize(path) if os.path.exists(path) else 0
+            for node in nodes for path in (
+                cluster.layout.log('replication-server.%d' % node),
+                cluster.layout.log('rsyncd.%d' % node))}
+    cpu = _cpu_seconds(pids)
+    with ThreadPoolExecutor(len(nodes)) as pool:
+        list(pool.map(cluster.replicate_once, nodes))
+    cpu = _cpu_seconds(pids) - cpu
+    messages, moved = zip(*map(read_log, logs, logs.values()))
+    return Cost(1, sum(messages, Counter()), sum(moved), max(
+        _pass_seconds(cluster, node, begin) for node in nodes), cpu)
 
-    def __init__(self, cluster):
-        self.cluster = cluster
-        self.nodes = cluster.spec.node_numbers()
-        self.logs = [request_log.path(cluster.layout.cache_dir(node))
-                     for node in self.nodes]
 
-    def one_pass(self):
-        """
-        Replicate once on every node.
+def print_comparison(show: Show, title: str, lightsync: Cost, stock: Cost
+                     ) -> None:
+    """Print what LightSync and stock Swift took, side by side."""
+    def row(name, form, mine, others):
+        return [name, form(mine), form(others),
+                '%.2g' % (mine / others) if others else '-']
 
-        :returns: its Cost
-        :raises ClusterError: if a replicator fails
-        """
-        begin = time.time()
-        cost = self._measure()
-        return replace(cost, seconds=max(
-            self._pass_seconds(node, begin) for node in self.nodes))
-
-    def idle_pass(self):
-        """:returns: the Cost of a pass that looks at nothing"""
-        return self._measure(NOTHING)
-
-    def _measure(self, args=()):
-        pids = [pid for node in self.nodes
-                for pid in self.cluster.pids(node)]
-        logged = [request_log.position(log) for log in self.logs]
-        cpu, sent = self._cpu(pids), loopback_bytes()
-        with ThreadPoolExecutor(len(self.nodes)) as pool:
-            list(pool.map(lambda node: self.cluster.replicate_once(
-                node, args=args), self.nodes))
-        cpu, sent = self._cpu(pids) - cpu, loopback_bytes() - sent
-        counts = sum(map(request_log.since, self.logs, logged), Counter())
-        return Cost(passes=1, messages=tuple(counts[verb] for verb in VERBS),
-                    loopback_bytes=sent, cpu_seconds=cpu)
-
-    @staticmethod
-    def _cpu(pids):
-        ended = resource.getrusage(resource.RUSAGE_CHILDREN)
-        return cpu_seconds(pids) + ended.ru_utime + ended.ru_stime
-
-    def _pass_seconds(self, node, begin):
-        path = os.path.join(self.cluster.layout.cache_dir(node),
-                            'object.recon')
-        try:
-            with open(path) as recon:
-                report = json.load(recon)
-        except FileNotFoundError:
-            report = {}
-        if report.get('object_replication_last', 0) < begin:
-            raise DemoError('%s: node %d has not reported its pass; '
-                            'its log is %s' % (
-                                path, node, self.cluster.layout.log(
-                                    'object-replicator.%d' % node)))
-        return report['object_replication_time'] * 60
+    seconds = '{:.1f}'.format
+    show.table([title, 'LightSync', 'stock', 'ratio'], [
+        row('passes', str, lightsync.passes, stock.passes),
+        row('messages', str, lightsync.all_messages, stock.all_messages),
+        *(row('  ' + verb, str, lightsync.messages[verb],
+              stock.messages[verb]) for verb in VERBS
+          if lightsync.messages[verb] or stock.messages[verb]),
+        row('bytes of rsync', byte_count, lightsync.rsync_bytes,
+            stock.rsync_bytes),
+        row('seconds, slowest node', seconds, lightsync.seconds,
+            stock.seconds),
+        row('CPU seconds', seconds, lightsync.cpu_seconds,
+            stock.cpu_seconds)])
+    if lightsync.cpu_seconds > 0.9 * stock.cpu_seconds:
+        show.say('Little CPU is saved here: most of it is the start of a '
+                 'Python process a node and pass, the same for both.')

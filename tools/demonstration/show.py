@@ -1,26 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-What the demonstration prints: plain text, which also looks right in a pipe.
+What the demonstration prints, in 80 columns, and never silent for long.
 
-On a terminal a progress line is rewritten in place; elsewhere there is a new
-one every few seconds.
+On a terminal the last line says what is done at the moment, and is rewritten
+in place; elsewhere a new line says so when nothing was printed for a while.
 """
 
 import sys
 import textwrap
 import threading
 import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Optional, TextIO
+
+from swift_lightsync.common.progress import Progress
 
 WIDTH = 79
 INDENT = '  '
-#: seconds between two progress lines, on a terminal and elsewhere
-REDRAW_INTERVAL = 0.2
-REPEAT_INTERVAL = 10
+#: seconds between two looks at what is done, and between two such lines
+TICK, SILENCE = 0.5, 4.0
+VERDICTS = {True: 'PASSED', False: 'FAILED'}
 
 
-def byte_count(number):
-    """:returns: a number of bytes, readable: 12.3 MB"""
+def byte_count(number: float) -> str:
+    """Return a number of bytes as a person reads it: 12.3 MB."""
     for unit in ('B', 'kB', 'MB'):
         if number < 1000:
             return '%.3g %s' % (number, unit)
@@ -30,132 +34,80 @@ def byte_count(number):
 
 class Show:
     """
-    Prints scenes, and counts them.
+    Prints scenes, steps, tables and verdicts.
 
-    :param stream: where to
+    :param stream: where to; None: standard output
     """
 
-    def __init__(self, stream=sys.stdout):
-        self.stream = stream
+    def __init__(self, stream: Optional[TextIO] = None) -> None:
+        self.progress = Progress(stream or sys.stdout, SILENCE)
         self.scenes = 0
         self.begin = time.monotonic()
 
-    def _print(self, text, end='\n'):
-        print(text, end=end, file=self.stream, flush=True)
+    def lines(self, *lines: str) -> None:
+        """Print lines as they are, be they too long: they are commands."""
+        for line in lines:
+            self.progress.say(line.rstrip())
 
-    def scene(self, title):
+    def say(self, text: str, indent: str = INDENT) -> None:
+        """Print paragraphs."""
+        for line in text.splitlines():
+            self.lines(*textwrap.wrap(
+                line, WIDTH, initial_indent=indent, subsequent_indent=indent,
+                break_on_hyphens=False))
+
+    def act(self, title: str) -> None:
+        """Begin an act."""
+        self.lines('', '=== ' + title)
+
+    def scene(self, title: str) -> None:
         """Begin the next scene."""
         self.scenes += 1
-        self._print('\n%d. %s  [%d s]' % (
+        self.lines('', '%d. %s  [%d s]' % (
             self.scenes, title, time.monotonic() - self.begin))
 
-    def say(self, text):
-        self._print(textwrap.fill(
-            text, WIDTH, initial_indent=INDENT, subsequent_indent=INDENT,
-            break_long_words=False, break_on_hyphens=False))
+    def verdict(self, name: str, has_passed: bool, text: str) -> None:
+        """Print what an act ends with."""
+        self.lines('')
+        self.say('%s %s: %s' % (VERDICTS[has_passed], name, text), '')
 
-    def lines(self, *lines):
-        """Print lines as they are."""
-        for line in lines:
-            self._print((INDENT + line).rstrip())
+    def table(self, heads: list[str], rows: list[list[str]]) -> None:
+        """Print a table; all columns but the first are aligned right."""
+        widths = [max(map(len, column)) for column in zip(heads, *rows)]
+        rule = ['-' * width for width in widths]
+        self.lines('', *(INDENT + '  '.join([row[0].ljust(widths[0]), *(
+            cell.rjust(width) for cell, width in zip(row[1:], widths[1:]))])
+            for row in (heads, rule, *rows)))
 
     @contextmanager
-    def progress(self, what, total):
+    def doing(self, what: str, total: int = 0
+              ) -> Iterator[Callable[[], None]]:
         """
-        :param what: what is counted, such as 'files uploaded'
-        :param total: how many there will be
+        Say what is done, and how far it is, while a with block runs.
+
+        :param what: such as 'files uploaded'
+        :param total: how many there will be; 0: they are not counted
         :returns: a context that gives a callable to count one more
         """
-        counter = _Progress(self._print, self.stream.isatty(), what, total)
-        yield counter.count
-        counter.end()
+        done: list[None] = []
+        begin = time.monotonic()
 
-    @contextmanager
-    def waiting(self, text):
-        """
-        :param text: a callable that returns how it stands; another thread
-            calls it
-        :returns: a context in which this is said again and again, and at
-            its end
-        """
-        def indented():
-            return INDENT + text()
+        def text() -> str:
+            seconds = time.monotonic() - begin
+            return '%s%s: %s%.0f s' % (INDENT, what, '%d of %d, ' % (
+                len(done), total) if total else '', seconds)
 
-        def repeat():
-            while not over.wait(REDRAW_INTERVAL):
-                line.again(indented)
+        def repeat() -> None:
+            while not over.wait(TICK):
+                self.progress.show(text)
 
-        line = _Line(self._print, self.stream.isatty())
         over = threading.Event()
         thread = threading.Thread(target=repeat)
+        self.progress.begin(what)
         thread.start()
         try:
-            yield
+            yield lambda: done.append(None)
         finally:
             over.set()
             thread.join()
-            line.end(indented())
-
-    def table(self, heads, rows):
-        """
-        Print a table; all columns but the first are aligned right.
-
-        :param heads: a list of strings
-        :param rows: a list of lists of strings
-        """
-        widths = [max(map(len, column)) for column in zip(heads, *rows)]
-        rule = ['-' * width for width in widths]
-        for row in (heads, rule, *rows):
-            cells = [row[0].ljust(widths[0])]
-            cells += [cell.rjust(width)
-                      for cell, width in zip(row[1:], widths[1:])]
-            self._print((INDENT + '  '.join(cells)).rstrip())
-
-
-class _Line:
-    """What is said again now and then: on a terminal, in its place."""
-
-    def __init__(self, write, in_place):
-        self.write = write
-        self.before, self.after, self.interval = (
-            ('\r', '', REDRAW_INTERVAL) if in_place
-            else ('', '\n', REPEAT_INTERVAL))
-        self.begin = time.monotonic()
-        self.next_time = self.begin + self.interval
-
-    def again(self, text):
-        """
-        :param text: a callable that returns it
-        """
-        now = time.monotonic()
-        if now >= self.next_time:
-            self.next_time = now + self.interval
-            self.write(self.before + text(), end=self.after)
-
-    def end(self, text):
-        self.write(self.before + text)
-
-
-class _Progress:
-
-    def __init__(self, write, in_place, what, total):
-        self.line = _Line(write, in_place)
-        self.what = what
-        self.total = total
-        self.done = 0
-        self.lock = threading.Lock()
-
-    def count(self):
-        with self.lock:
-            self.done += 1
-            if self.done < self.total:
-                self.line.again(self._text)
-
-    def end(self):
-        self.line.end(self._text())
-
-    def _text(self):
-        seconds = time.monotonic() - self.line.begin
-        return '%s%d of %d %s, %.0f s (%.0f a second)' % (
-            INDENT, self.done, self.total, self.what, seconds,
-            self.done / max(seconds, 0.001))
+        self.lines(text())

@@ -4,218 +4,198 @@ The fourth act: what versions at several sites do for who is cut off.
 
 Two sites write the same object while nothing passes between them. When the
 lines are healed all sites have all versions, and the same one is the latest.
-The sites are gone when the act is over, however it ends.
 """
 
-import os
-import signal
 import time
+from collections.abc import Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import Optional
 
-from tools import REPO
-from tools.cluster import ClusterError, ports, relay
+from swift_lightsync.versioning.core.stamp import Stamp
+from tools.cluster import ports, relay
 from tools.cluster.processes import wait_until
-from tools.cluster.sites import Sites
-from tools.demonstration.client import ObjectName
+from tools.demonstration.act import Act
 from tools.demonstration.errors import DemoError
-from tools.demonstration.history import SiteClient, judge, print_histories
+from tools.demonstration.users import ObjectName, User
 
-SAIO = os.path.join(REPO, 'tools', 'saio')
 OBJECT = ObjectName('shared', 'plan')
 DRAFT = 'draft'
 #: versions that each of the two writes while nothing passes between them
 WRITES = 2
 #: seconds within which sites agree, and between two looks
-PATIENCE = 60
+PATIENCE = 120
 POLL = 0.2
-STOPPERS = {signal.SIGINT, signal.SIGTERM}
 
 
-@dataclass
-class ConcurrentWrites:
+@dataclass(frozen=True)
+class History:
     """
-    The fourth act; run is the play.
+    An object at a site.
 
-    :param stage: a Stage
-    :param show: a Show
+    :param ids: of the versions, newest first
+    :param latest: the ids of those that are marked as the latest
+    :param texts: what each of them holds; None: GET answers 404
+    :param served: what a GET that names no version answers; None as above
     """
 
-    stage: object
-    show: object
-    sites: Sites = None
-    #: name of a site -> SiteClient
-    clients: dict = field(default_factory=dict)
+    ids: tuple[str, ...]
+    latest: tuple[str, ...]
+    texts: tuple[Optional[str], ...]
+    served: Optional[str]
 
-    def run(self):
-        """:raises DemoError, ClusterError: if anything is wrong"""
-        self.show.scene('Sites, each a Swift cluster of its own')
+    @classmethod
+    def of(cls, user: User) -> 'History':
+        def text(version_id: str = '') -> Optional[str]:
+            status, data = user.read(OBJECT, version_id)
+            return data.decode() if status == 200 else None
+
+        rows = user.versions(OBJECT)
+        ids = tuple(row['version_id'] for row in rows)
+        return cls(ids, tuple(row['version_id'] for row in rows
+                              if row['is_latest']),
+                   tuple(map(text, ids)), text())
+
+
+def _faults(history: History, texts: Collection[str],
+            winners: Collection[str]) -> Iterator[str]:
+    """Say what is wrong with one History."""
+    if sorted(map(str, history.texts)) != sorted(texts):
+        yield 'the versions hold %s, not %s' % tuple(
+            ', '.join(sorted(map(str, each))) or 'nothing'
+            for each in (history.texts, texts))
+    held = dict(zip(history.ids, history.texts))
+    greatest = max(held, key=Stamp.parse, default='')
+    if history.latest != (greatest,):
+        yield 'the latest is %s, not the greatest id' % (
+            ' and '.join(history.latest) or 'none')
+    if history.served != held.get(greatest) or history.served not in winners:
+        yield 'GET answers %s, the greatest id holds %s; allowed: %s' % (
+            history.served, held.get(greatest), ', '.join(winners))
+
+
+def judge(histories: dict[str, History], texts: Collection[str],
+          winners: Collection[str]) -> None:
+    """
+    Check that sites have one history, and that it is as it should be.
+
+    :param histories: a dict of site -> History
+    :param texts: what the versions hold, in any order
+    :param winners: those of the texts that the latest may hold
+    :raises DemoError: unless the sites have the same history, with each of
+        the texts and no other, and serve its greatest id as the latest
+    """
+    wrong = ['%s: %s' % (name, text) for name, history in histories.items()
+             for text in _faults(history, texts, winners)]
+    if len(set(histories.values())) > 1:
+        wrong.insert(0, '%s do not have the same history'
+                     % ', '.join(histories))
+    if wrong:
+        raise DemoError('the versions are not as they should be:\n  %s'
+                        % '\n  '.join(wrong))
+
+
+def _written(name: str) -> list[str]:
+    """Return what is written at a site while it is cut off."""
+    return ['%s %d' % (name, number) for number in range(1, WRITES + 1)]
+
+
+class ConcurrentWrites(Act):
+    """The fourth act."""
+
+    title = 'Three sites write the same object (versioning)'
+
+    def run(self) -> str:
         self.sites = self.stage.make_sites()
-        end = self._delete
-        try:
-            self.start()
-            self.write_apart()
-            self.restore(self.purge(self.unite()))
-        except (DemoError, ClusterError, OSError):
-            end = self._leave
-            raise
-        finally:
-            # Who is impatient does not break it off. (To block the signals
-            # would leave them to other threads.)
-            handlers = {each: signal.signal(each, signal.SIG_IGN)
-                        for each in STOPPERS}
-            try:
-                end()
-            finally:
-                for each, handler in handlers.items():
-                    signal.signal(each, handler)
-        self.show.say('They are gone. To have others, and to cut what is '
-                      'between them:')
-        self.show.lines('', '%s --sites %d up' % (
-            SAIO, len(self.sites.names)), '%s cut %s %s' % (
-                SAIO, *self.sites.names[:2]))
+        self.names = tuple(self.sites.names)
+        self.start()
+        self.write_apart()
+        self.unite()
+        with self.show.doing('the sites deleted'):
+            self.sites.destroy()
+        return ('no version lost while a site was cut off; all have the same '
+                'latest')
 
-    def _delete(self):
-        self.show.scene('The sites are being deleted')
-        self.sites.destroy()
+    def to_look_at(self) -> tuple[str, ...]:
+        return 'tools/saio --sites 3 up', 'tools/saio cut rome paris'
 
-    def _leave(self):
-        self.show.scene('The sites are being ended')
-        self.sites.down()
-        self.show.say('Their data and logs stay in %s. To start them again, '
-                      'or delete them:' % self.sites.root)
-        self.show.lines('', *('%s --dir %s %s' % (
-            SAIO, self.sites.root, command) for command in ('up', 'destroy')))
-
-    def start(self):
-        begin = time.monotonic()
-        with self.show.waiting(lambda: '%d of %d sites started, %.0f s' % (
-                sum(os.path.exists(each.layout.spec)
-                    for each in self.sites.clusters.values()),
-                len(self.sites.names), time.monotonic() - begin)):
+    def start(self) -> None:
+        self.show.scene('Three sites, each a Swift cluster of its own')
+        with self.show.doing('sites started'):
             self.sites.up()
-        for name, cluster in self.sites.clusters.items():
-            self.clients[name] = SiteClient(cluster.environment())
-            self.show.lines('%-5s  %s, mode %s' % (
-                name, self.clients[name].storage_url,
-                cluster.spec.versioning['mode']))
-        first = self.clients[self.sites.names[0]]
-        first.keep_versions(OBJECT.container)
-        first.write(OBJECT, DRAFT)
+        self.users = {name: User(cluster.environment())
+                      for name, cluster in self.sites.clusters.items()}
+        self.show.table(['site', 'mode', 'proxy'], [
+            [name, cluster.spec.versioning['mode'], self.users[name].url]
+            for name, cluster in self.sites.clusters.items()])
+        first = self.users[self.names[0]]
+        first.make_container(OBJECT.container, {'X-Versions-Enabled': 'true'})
+        first.write(OBJECT, DRAFT.encode())
         self.agree([DRAFT])
         self.show.say('Container %s, which keeps versions, was made at %s '
                       'alone. The first version brought it to the others.' % (
-                          OBJECT.container, self.sites.names[0]))
+                          OBJECT.container, self.names[0]))
 
-    # What users do, and what they see
-
-    def write_apart(self):
-        alone, other, *_ = self.sites.names
+    def write_apart(self) -> None:
+        alone, other = self.names[:2]
         self.show.scene('%s is cut off' % alone)
         self.sites.isolate(alone)
         wait_until(self._is_cut, PATIENCE, 'nothing passes')
         self.show.say('Users write %s there and at %s, at the same time.'
                       % (OBJECT, other))
-        with self.show.progress('versions written', 2 * WRITES) as counted, \
-                ThreadPoolExecutor(2) as pool:
-            for done in [pool.submit(self._write, name, counted)
-                         for name in (alone, other)]:
-                done.result()
-        self.agree([DRAFT, *_texts(alone)], alone)
-        self.agree([DRAFT, *_texts(other)], *self.sites.names[1:])
+
+        def write(name: str) -> None:
+            for text in _written(name):
+                self.users[name].write(OBJECT, text.encode())
+
+        with self.show.doing('versions written'), ThreadPoolExecutor(2) as two:
+            list(two.map(write, (alone, other)))
+        self.agree([DRAFT, *_written(alone)], alone)
+        self.agree([DRAFT, *_written(other)], *self.names[1:])
         self.show.say('Nobody waits for anybody: each site answers with the '
                       'latest that it knows of.')
 
-    def _is_cut(self):
+    def _is_cut(self) -> bool:
         return not any(ports.bind_error('127.0.0.1', link.port)
                        for link in relay.read(self.sites.state) if link.cut)
 
-    def _write(self, name, counted):
-        for text in _texts(name):
-            self.clients[name].write(OBJECT, text)
-            counted()
-
-    def unite(self):
-        """:returns: the id of the latest version"""
+    def unite(self) -> None:
         self.show.scene('The lines are healed')
         self.sites.heal()
-        texts = [_texts(name) for name in self.sites.names[:2]]
-        history = self.agree([DRAFT, *sum(texts, [])],
-                             winners=[each[-1] for each in texts])
+        texts = [_written(name) for name in self.names[:2]]
+        self.agree([DRAFT, *sum(texts, [])],
+                   winners=[each[-1] for each in texts])
         self.show.say('No version is lost, and all sites have the same '
                       'latest: the greatest id. An id is a time, and at equal '
                       'times the preferred site is greater.')
-        return history.find(history.served)
 
-    def purge(self, version_id):
-        """
-        :param version_id: of the version that goes
-        :returns: what the others hold
-        """
-        name = self.sites.names[1]
-        self.show.scene('The latest is purged at %s' % name)
-        client = self.clients[name]
-        gone = client.read(OBJECT, version_id)
-        client.purge(OBJECT, version_id)
-        texts = [text for text in sum(map(_texts, self.sites.names[:2]),
-                                      [DRAFT]) if text != gone]
-        self.agree(texts)
-        wait_until(lambda: not any(
-            each.read(OBJECT, version_id) for each in self.clients.values()),
-            PATIENCE, 'all sites answer GET of version %s with 404'
-            % version_id)
-        self.show.say('Its data is gone everywhere: GET answers 404. The '
-                      'greatest id that is left is the latest again.')
-        return texts
-
-    def restore(self, texts):
-        """
-        :param texts: what the versions hold
-        """
-        name = self.sites.names[-1]
-        self.show.scene('The %s is restored at %s' % (DRAFT, name))
-        client = self.clients[name]
-        client.restore(OBJECT, client.history(OBJECT).find(DRAFT))
-        self.agree([*texts, DRAFT], winners=[DRAFT])
-        self.show.say('That is a new version with the old data.')
-
-    # Whether the sites agree
-
-    def agree(self, texts, *names, winners=None):
+    def agree(self, texts: Collection[str], *names: str,
+              winners: Optional[Collection[str]] = None) -> None:
         """
         Wait until sites have the same history, show it, and judge it.
 
         :param texts: what the versions hold, in any order
         :param names: of the sites; without any, of all
-        :param winners: those of the texts that the latest may hold; None:
-            all of them
-        :returns: the History
+        :param winners: those of the texts that the latest may hold; None: all
         :raises DemoError: if it is not so within PATIENCE
         """
-        names = names or self.sites.names
-        self._wait_until_same(names, len(texts))
-        histories = {name: self.clients[name].history(OBJECT)
-                     for name in names}
-        print_histories(self.show, histories, self.sites.names)
-        judge(histories, texts, winners or texts)
-        return histories[names[0]]
-
-    def _wait_until_same(self, names, count):
-        def seconds():
-            return time.monotonic() - begin
-
-        begin, found = time.monotonic(), []
-        with self.show.waiting(lambda: '%s versions at %s, %.1f s' % (
-                ', '.join(str(len(each)) for each in found) or 'no',
-                ', '.join(names), seconds())):
-            while seconds() <= PATIENCE:
-                found = [self.clients[name].versions(OBJECT)
-                         for name in names]
-                if set(map(len, found)) == {count} and len(set(found)) == 1:
-                    return
+        names = names or self.names
+        deadline = time.monotonic() + PATIENCE
+        with self.show.doing('the same %d of the versions at %s' % (
+                len(texts), ', '.join(names))):
+            while time.monotonic() < deadline:
+                found = [[row['version_id'] for row in self.users[
+                    name].versions(OBJECT)] for name in names]
+                if all(len(each) == len(texts) and each == found[0]
+                       for each in found):
+                    break
                 time.sleep(POLL)
-
-
-def _texts(name):
-    """:returns: a list of what is written at a site that is cut off"""
-    return ['%s %d' % (name, number) for number in range(1, WRITES + 1)]
+        histories = {name: History.of(self.users[name]) for name in names}
+        for history in dict.fromkeys(histories.values()):
+            self.show.table(['at ' + ', '.join(
+                name for name in names if histories[name] == history),
+                'from', 'holds', 'latest'], [
+                    [each, self.names[Stamp.parse(each).rank], str(text),
+                     '*' if each in history.latest else '']
+                    for each, text in zip(history.ids, history.texts)])
+        judge(histories, texts, winners or texts)

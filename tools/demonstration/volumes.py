@@ -9,178 +9,151 @@ uploads.
 
 import os
 from contextlib import suppress
-from dataclasses import dataclass
+from pathlib import Path
 from signal import SIGKILL
 
 from swift_losf.errors import IndexUnavailable
 from swift_losf.format.layout import Layout
 from swift_losf.index.index_client import IndexClient
+from tools.cluster import Policy
 from tools.cluster.processes import wait_until
-from tools.demonstration import catalogue, footprint
 from tools.demonstration.act import Act
-from tools.demonstration.epilogue import saio
 from tools.demonstration.errors import DemoError
-from tools.demonstration.plan import (
-    SmallPlan,
-    make_small_plan,
-    small_files_needed,
-)
 from tools.demonstration.show import byte_count
 
-#: bytes
+#: bytes that an object may have
 SMALL = 4096
 STRUCK_NODE = 2
 SERVERS = ('index-server', 'object-server')
 MANAGER = 'object-losf'
 #: seconds within which a server is back
-PATIENCE = 60
+PATIENCE = 120
 
 
-def _serves(layout):
+def _serves(layout: Layout) -> bool:
     with suppress(IndexUnavailable):
-        return IndexClient(layout.socket).statistics()
+        return bool(IndexClient(layout.socket).statistics())
+    return False
 
 
-@dataclass
+def footprint(layout: Layout) -> tuple[int, int]:
+    """
+    Return what the objects of a policy cost a device.
+
+    What each partition has besides, and what volumes need besides themselves
+    and their index, does not grow with the objects, and is not counted.
+
+    :returns: files and directories, and bytes allocated for them
+    """
+    sizes = []
+    for top, pattern in ((layout.objects, '*/???'),
+                         (layout.objects, '*/???/**/*'),
+                         (layout.root, 'volumes/*'), (layout.root, 'index/*')):
+        for path in Path(top).glob(pattern):
+            # A LevelDB removes files of its own while it is counted.
+            with suppress(FileNotFoundError):
+                sizes.append(512 * path.lstat().st_blocks)
+    return len(sizes), sum(sizes)
+
+
 class Volumes(Act):
     """The second act."""
 
-    plan: SmallPlan = None
+    title = 'Small objects in files and in volumes (LOSF)'
+    cluster_name = 'volumes'
 
-    @property
-    def cluster(self):
-        return self.stage.volumes
-
-    @property
-    def policies(self):
-        """Of the objects in files, and of those in volumes."""
-        return self.cluster.spec.policies
-
-    def run(self):
-        self.start_cluster('A cluster with objects in files and in volumes')
-        self.upload()
-        self.compare_footprints()
+    def run(self) -> str:
+        self.start_cluster()
+        self.show.scene('The same small objects, in files and in volumes')
+        self.show.say('Of at most %d bytes.' % SMALL)
+        for name, items in self.to_each(
+                'small', self.files // 3, 1, SMALL).items():
+            self.put(items, 'objects uploaded to ' + name)
+        ratio = self.compare_footprints()
         self.upload_amid_kills()
-        self.repair()
+        self.show.scene('What node %d has missed' % STRUCK_NODE)
+        self.replicate_until_equal(self.cluster)
         self.check_served()
         self.check_indexes()
+        return ('%.0f times fewer files and directories; nothing lost to '
+                'kill -9' % ratio)
 
-    def upload(self):
-        self.show.scene('The same small objects, in files and in volumes')
-        containers = [policy.name for policy in self.policies]
-        self.plan = make_small_plan(
-            catalogue.choose(small_files_needed(self.files), max_size=SMALL),
-            self.files, containers)
-        self.show.say('Of at most %d bytes.' % SMALL)
-        for container in containers:
-            self.put(self.plan.uploads[container],
-                     'objects uploaded to ' + container)
+    def layouts(self, policy: Policy) -> list[Layout]:
+        """Return the Layout of each device."""
+        return [Layout(self.cluster.device_path(node, device), policy.index)
+                for node in self.cluster.spec.node_numbers()
+                for device in self.cluster.devices(node)]
 
-    def compare_footprints(self):
-        costs = [footprint.of_cluster(self.cluster, policy)
-                 for policy in self.policies]
-        objects = [len(self.plan.uploads[policy.name])
-                   for policy in self.policies]
-
-        def row(name, values, form=str):
-            return [name, *map(form, values)]
-
-        self.show.lines('')
-        self.show.table(['on all devices', *(
+    def compare_footprints(self) -> float:
+        """Return how many times more files the objects in files cost."""
+        entries, sizes = zip(*(map(sum, zip(*map(
+            footprint, self.layouts(policy)))) for policy in self.policies))
+        self.show.table(['%d objects, on all devices' % (self.files // 3), *(
             'in ' + policy.name for policy in self.policies)], [
-                row('objects', objects),
-                row('replicas', [
-                    count * policy.replicas
-                    for count, policy in zip(objects, self.policies)]),
-                row('files and directories of the objects',
-                    [each.objects.entries for each in costs]),
-                row('  others, whatever the number of objects',
-                    [each.fixed.entries for each in costs]),
-                row('space of the objects, without inodes',
-                    [each.objects.allocated for each in costs], byte_count),
-                row('  other, whatever the number of objects',
-                    [each.fixed.allocated for each in costs], byte_count)])
-        in_files, in_volumes = (each.objects.entries for each in costs)
+                ['files and directories', *map(str, entries)],
+                ['space, without inodes', *map(byte_count, sizes)]])
+        in_files, in_volumes = entries
         if in_volumes >= in_files:
-            raise DemoError('%d objects in volumes cost the disks %d files '
-                            'and directories, in files %d' % (
-                                objects[1], in_volumes, in_files))
+            raise DemoError('objects in volumes cost the disks %d files and '
+                            'directories, in files %d' % (
+                                in_volumes, in_files))
+        return in_files / in_volumes
 
-    def upload_amid_kills(self):
+    def _wait_for_indexes(self) -> None:
+        for layout in self.layouts(self.policies[-1]):
+            wait_until(lambda: _serves(layout), PATIENCE,
+                       '%s answers' % layout.socket)
+
+    def upload_amid_kills(self) -> None:
         self.show.scene('kill -9 amid uploads')
-        items = self.plan.additions
-        quarter = len(items) // 4
-        before = {name: self._pids(name) for name in SERVERS}
+        name, number = self.policies[-1].name, self.files // 6
+        quarter = number // 4
         self.show.say(
             'On node %d, after a quarter of the uploads the index server is '
             'killed, which its manager starts again; after half of them the '
             'object-server, which is started again after three quarters.'
             % STRUCK_NODE)
-        self.put(items, 'objects uploaded to volumes', {
-            quarter: lambda: self.signal(STRUCK_NODE, 'index-server',
-                                         SIGKILL),
-            2 * quarter: lambda: self.signal(STRUCK_NODE, 'object-server',
+        before = [self.cluster.pids(STRUCK_NODE, each) for each in SERVERS]
+        self.put(self.uploads(name, 'new', number, 1, SMALL),
+                 'objects uploaded to ' + name, {
+            quarter: lambda: self.signal(STRUCK_NODE, SERVERS[0], SIGKILL),
+            2 * quarter: lambda: self.signal(STRUCK_NODE, SERVERS[1],
                                              SIGKILL),
             3 * quarter: lambda: self.cluster.swift_init(
-                'object-server.%d' % STRUCK_NODE, 'start')})
-        for name in SERVERS:
-            after = wait_until(lambda: self._pids(name), PATIENCE,
-                               'the %s of node %d is back' % (
-                                   name, STRUCK_NODE))
-            self.show.lines('%s: was pid %s, is pid %s' % (
-                name, *(' '.join(map(str, pids))
-                        for pids in (before[name], after))))
-        self._wait_for_indexes()
-        self.delete(self.plan.deletes, 'objects deleted')
+                '%s.%d' % (SERVERS[1], STRUCK_NODE), 'start')})
+        with self.show.doing('both servers back'):
+            for each, pids in zip(SERVERS, before):
+                wait_until(lambda: self.cluster.pids(
+                    STRUCK_NODE, each) not in ([], pids), PATIENCE,
+                    'node %d has another %s' % (STRUCK_NODE, each))
+            self._wait_for_indexes()
+        self.delete([where for where in self.expected
+                     if where.container == name][::10])
         if self.look(self.cluster).equal:
             raise DemoError('the object-server of node %d was dead during %d '
                             'uploads, and yet all replicas are identical' % (
                                 STRUCK_NODE, quarter))
 
-    def _pids(self, name):
-        return self.cluster.pids(STRUCK_NODE, name)
-
-    def _layouts(self):
-        """:returns: the Layout of each device, for what is in volumes"""
-        return [Layout(self.cluster.device_path(node, device), policy.index)
-                for policy in self.policies if policy.kv
-                for node in self.cluster.spec.node_numbers()
-                for device in self.cluster.devices(node)]
-
-    def _wait_for_indexes(self):
-        for layout in self._layouts():
-            wait_until(lambda: _serves(layout), PATIENCE,
-                       '%s answers' % layout.socket)
-
-    def repair(self):
-        self.show.scene('What node %d has missed' % STRUCK_NODE)
-        self.replicate_until_equal(self.cluster)
-        self.show.say('Read from the volumes and files: every object that '
-                      'was acknowledged, byte for byte, and a tombstone for '
-                      'every deleted one, at each of %s replicas.'
-                      % self.policies[-1].replicas)
-
-    def check_indexes(self):
+    def check_indexes(self) -> None:
         self.show.scene('swift-losf-fsck check --data')
-        self.cluster.swift_init(MANAGER, 'stop')
         self.show.say('The index servers are stopped; of each device, index, '
                       'records and data are compared.')
-        for layout in self._layouts():
-            checked = self.cluster.run([
-                'swift-losf-fsck', 'check', layout.device_path, '--data',
-                '--policy', str(layout.policy_index),
-                *([] if self.cluster.disks.images
-                  else ['--no-mount-check'])])
-            self.show.lines('%s: %s' % (
-                os.path.basename(layout.device_path),
-                checked.stdout.splitlines()[-1]))
-        self.cluster.swift_init(MANAGER, 'start')
-        self._wait_for_indexes()
+        layouts = self.layouts(self.policies[-1])
+        self.cluster.swift_init(MANAGER, 'stop')
+        with self.show.doing('devices checked', len(layouts)) as count:
+            for layout in layouts:
+                checked = self.cluster.run([
+                    'swift-losf-fsck', 'check', layout.device_path, '--data',
+                    '--policy', str(layout.policy_index),
+                    *([] if self.cluster.disks.images
+                      else ['--no-mount-check'])])
+                count()
+                self.show.say('%s: %s' % (
+                    os.path.basename(layout.device_path),
+                    checked.stdout.splitlines()[-1]))
+            self.cluster.swift_init(MANAGER, 'start')
+            self._wait_for_indexes()
 
-    def to_look_at(self):
-        layout = self._layouts()[0]
-        return (
-            '# the volumes of a device, and where they are',
-            '%s run swift-losf-fsck dump %s --policy %d' % (
-                saio(self.cluster), layout.device_path, layout.policy_index),
-            'ls -l ' + layout.volumes)
+    def to_look_at(self) -> tuple[str, ...]:
+        return ('ls -l ' + self.layouts(self.policies[-1])[0].volumes,
+                *self.shell('swift-losf-status'))

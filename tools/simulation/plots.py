@@ -1,129 +1,99 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PNG figures."""
+"""Pages with plots of what was simulated."""
 
 import os
+from html import escape
+from typing import Any, Dict, Iterable, Iterator, List, Tuple
 
+from swift_lightsync.common.svg import STYLE, Axis, Series, line_plot
 from tools.simulation import paper
-from tools.simulation.errors import SimulationError
 
-STYLES = {'stock': '-', 'lightsync-unbatched': '--', 'lightsync': ':'}
-COLOURS = {2: 'tab:blue', 3: 'tab:green', 4: 'tab:orange', 5: 'tab:red'}
-
-
-def _pyplot():
-    try:
-        import matplotlib
-    except ImportError:
-        raise SimulationError(
-            'figures need matplotlib: pip install swift-lightsync[simulation]')
-    matplotlib.use('Agg')
-    from matplotlib import pyplot
-    return pyplot
+_PAGE = '''<!DOCTYPE html>
+<html lang="en"><meta charset="utf-8"><title>%s</title><style>
+:root { color-scheme: light dark; --ink: CanvasText; --line: #8884;
+  --soft: #888; } body { font: 14px system-ui, sans-serif; }
+%s</style><h1>%s</h1>
+%s
+'''
+#: What is plotted of an outcome's first round: minutes, and MB a node.
+_AXES = (Axis('sync delay (minutes)', log=True),
+         Axis('network overhead (MB a node)', log=True))
 
 
-def _save(pyplot, figure, directory, name):
+def write(directory: str, name: str, title: str,
+          parts: Iterable[str]) -> None:
+    """
+    Write a page.
+
+    :param name: of the file, without its ending
+    :param parts: plots, and other HTML
+    """
     os.makedirs(directory, exist_ok=True)
-    path = os.path.join(directory, name + '.png')
-    figure.tight_layout()
-    figure.savefig(path, dpi=110)
-    pyplot.close(figure)
+    path = os.path.join(directory, name + '.html')
+    with open(path, 'w', encoding='utf8') as output:
+        output.write(_PAGE % (escape(title), STYLE, escape(title),
+                              '\n'.join(parts)))
     print('wrote %s' % path)
 
 
-def _panels(title):
-    pyplot = _pyplot()
-    figure, axes = pyplot.subplots(1, 2, figsize=(12, 5))
-    figure.suptitle(title)
-    axes[0].set_ylabel('sync delay (minutes)')
-    axes[1].set_ylabel('network overhead (MB a node)')
-    return pyplot, figure, axes
+def heading(text: str) -> str:
+    """Return the heading of some plots."""
+    return '<h2>%s</h2>' % escape(text)
 
 
-def curves(directory, name, title, points, scenario):
+def preformatted(text: str) -> str:
+    """Return a table of text as a part of a page."""
+    return '<pre>%s</pre>' % escape(text)
+
+
+def curves(title: str, scenario: str,
+           points: Dict[Tuple[int, int, str], Tuple[float, float]]
+           ) -> Iterator[str]:
     """
-    Delay and bytes over n, with the paper's numbers as stars.
+    Draw delay and bytes over n, and the paper's numbers as single points.
 
-    :param points: a dict, (replicas, objects, protocol) to
-        (minutes, MB)
+    :param points: (replicas, objects, protocol) -> (minutes, MB)
     """
-    pyplot, figure, axes = _panels(title)
-    for replicas in paper.REPLICAS:
-        for protocol in paper.PROTOCOLS:
-            found = sorted((key[1], value) for key, value in points.items()
-                           if key[0] == replicas and key[2] == protocol)
-            for index, axis in enumerate(axes):
-                axis.plot([n for n, _ in found],
-                          [value[index] for _, value in found],
-                          STYLES[protocol], color=COLOURS[replicas],
-                          label='%s r=%d' % (protocol, replicas))
-    for protocol in paper.PROTOCOLS:
-        numbers = paper.NUMBERS.get((paper.LAB_NODES, scenario, protocol))
-        for index, value in enumerate(numbers or ()):
-            if value is not None:
-                axes[index].plot([paper.OBJECTS[-1]], [value], 'k*',
-                                 markersize=9)
-    for axis in axes:
-        axis.set_xscale('log')
-        axis.set_yscale('log')
-        axis.set_xlabel('objects a node (n); stars: the paper, r=5')
-    axes[0].legend(fontsize=6)
-    _save(pyplot, figure, directory, name)
+    across = Axis('objects a node (n); single points: the paper, r=5',
+                  log=True)
+    for index, axis in enumerate(_AXES):
+        series = [Series('%s r=%d' % (protocol, replicas), sorted(
+            (each[1], value[index]) for each, value in points.items()
+            if (each[0], each[2]) == (replicas, protocol)))
+            for replicas in paper.REPLICAS for protocol in paper.PROTOCOLS]
+        series += [Series('paper: ' + protocol, [(
+            paper.OBJECTS[-1], paper.NUMBERS.get(
+                (paper.LAB_NODES, scenario, protocol), (None, None))[index])])
+            for protocol in paper.PROTOCOLS]
+        yield line_plot(title, 'The first round after the change.', across,
+                        axis, [each for each in series if any(
+                            y is not None for _, y in each.points)])
 
 
-def bars(directory, name, title, values, order):
+def lines(title: str, label: str, series: Dict[str, List[float]]) -> str:
     """
-    Delay and bytes by scenario.
+    Draw something over the rounds.
 
-    :param values: a dict, (scenario, series) to (minutes, MB)
-    :param order: the series
+    :param label: what it is, with the unit
+    :param series: name -> the value of each round
     """
-    pyplot, figure, axes = _panels(title)
-    scenarios = list(dict.fromkeys(scenario for scenario, _ in values))
-    width = 0.8 / len(order)
-    for position, series in enumerate(order):
-        for index, axis in enumerate(axes):
-            known = [(at + position * width, values[scenario, series][index])
-                     for at, scenario in enumerate(scenarios)
-                     if values.get((scenario, series))
-                     and values[scenario, series][index] is not None]
-            axis.bar([at for at, _ in known], [value for _, value in known],
-                     width, label=series)
-    for axis in axes:
-        axis.set_yscale('log')
-        axis.set_xticks([at + 0.4 - width / 2
-                         for at in range(len(scenarios))], scenarios)
-    axes[0].legend(fontsize=7)
-    _save(pyplot, figure, directory, name)
+    most = max(map(len, series.values()))
+    return line_plot(title, 'Of each round.', Axis(
+        'round', at=list(range(1, most + 1))), Axis(label), [
+            Series(name, list(enumerate(values, 1)))
+            for name, values in series.items()])
 
 
-def lines(directory, name, title, panels):
-    """
-    Something over the rounds.
-
-    :param panels: a dict, label of an axis to a dict, series to values
-    """
-    pyplot = _pyplot()
-    figure, axes = pyplot.subplots(1, len(panels), figsize=(12, 5),
-                                   squeeze=False)
-    figure.suptitle(title)
-    for axis, (label, series) in zip(axes[0], panels.items()):
-        for each, values in series.items():
-            axis.plot(range(1, len(values) + 1), values, 'o-', label=each)
-        axis.set_xticks(range(1, 1 + max(map(len, series.values()))))
-        axis.set_xlabel('round')
-        axis.set_ylabel(label)
-        axis.legend(fontsize=7)
-    _save(pyplot, figure, directory, name)
-
-
-def rounds(directory, outcomes):
-    """What each round of some outcomes took, one figure a scenario."""
+def rounds(directory: str, outcomes: List[Any]) -> None:
+    """Write a page with what each round of some outcomes took."""
+    parts = []
     for scenario in dict.fromkeys(each.scenario for each in outcomes):
-        mine = [each for each in outcomes if each.scenario == scenario]
-        lines(directory, scenario, scenario, {
-            label: {each.protocol: [getattr(result, field)
-                                    for result in each.results]
-                    for each in mine}
-            for label, field in (
-                ('sync delay (s)', 'delay'), ('bytes a node', 'bytes'),
-                ('partitions that differ', 'differing'))})
+        parts.append(heading(scenario))
+        for label, field in (('sync delay (s)', 'delay'),
+                             ('bytes a node', 'bytes'),
+                             ('partitions that differ', 'differing')):
+            parts.append(lines(scenario, label, {
+                each.protocol: [getattr(result, field)
+                                for result in each.results]
+                for each in outcomes if each.scenario == scenario}))
+    write(directory, 'rounds', 'Rounds', parts)

@@ -4,27 +4,14 @@
 import json
 from dataclasses import asdict
 
+from tools.benchmarks.record import lines
+
 HEADER = ('scenario', 'protocol', 'round', 'delay_s', 'slowest_s',
           'messages', 'most', 'kB', 'differing')
 
 
-def table(header, rows):
-    """
-    :param header: names of the columns
-    :param rows: tuples of strings
-    :returns: a text, columns aligned
-    """
-    widths = [max(len(row[column]) for row in [header, *rows])
-              for column in range(len(header))]
-    lines = ['  '.join(cell.ljust(width) if column < 2
-                       else cell.rjust(width) for column, (cell, width)
-                       in enumerate(zip(row, widths))).rstrip()
-             for row in [header, *rows]]
-    return '\n'.join(lines)
-
-
 def number(value):
-    """A number with three digits that count."""
+    """Return a number with three digits that count."""
     if value >= 100:
         return '%.0f' % value
     return '%.3g' % value
@@ -39,22 +26,25 @@ def _row(outcome, index):
 
 
 def rounds_table(outcomes):
-    """Each round of each outcome."""
-    return table(HEADER, [_row(outcome, index) for outcome in outcomes
-                          for index in range(len(outcome.results))])
+    """Return each round of each outcome."""
+    return lines([HEADER, *(_row(outcome, index) for outcome in outcomes
+                            for index in range(len(outcome.results)))],
+                 left=2)
 
 
 def summary_table(outcomes):
-    """The first round of each outcome, and how many it took."""
+    """Return each outcome's first round, and how many rounds it took."""
     header = HEADER[:2] + ('rounds',) + HEADER[3:8]
-    return table(header, [
+    return lines([header, *(
         _row(outcome, 0)[:2] + ('never' if outcome.rounds is None
                                 else str(outcome.rounds),)
-        + _row(outcome, 0)[3:8] for outcome in outcomes])
+        + _row(outcome, 0)[3:8] for outcome in outcomes)], left=2)
 
 
 def write_json(path, settings, outcomes):
     """
+    Write all results down.
+
     :param path: the file
     :param settings: :class:`Settings`
     :param outcomes: a list of Outcome

@@ -22,26 +22,16 @@ class Swift:
     tree: Path
 
     def run(self, scenario, *args, path=()):
-        """
-        Run a script with this copy as its Swift.
-
-        :param scenario: name of the script
-        :param args: its arguments
-        :param path: further directories to import from
-        :returns: the CompletedProcess
-        """
+        """Run a script, which also imports from the directories of path."""
         env = dict(os.environ, PYTHONDONTWRITEBYTECODE='1',
-                   PYTHONPATH=os.pathsep.join(map(str, [self.tree, *path])))
+                   PYTHONPATH=os.pathsep.join(map(str, [
+                       self.tree, *path, os.environ.get('PYTHONPATH', '')])))
         return subprocess.run(
             [sys.executable, SCENARIOS / scenario, *map(str, args)], env=env,
-            text=True, capture_output=True, timeout=120)
+            text=True, capture_output=True, timeout=600)
 
     def result(self, scenario, *args, path=()):
-        """
-        Run a script that succeeds; the arguments are those of run().
-
-        :returns: the dict that it printed last, as JSON
-        """
+        """Return the JSON that a script prints last."""
         done = self.run(scenario, *args, path=path)
         assert done.returncode == 0, done.stderr
         result = json.loads(done.stdout.splitlines()[-1])
@@ -59,6 +49,8 @@ def patched(tmp_path_factory):
     return Swift(copy_swift(tmp_path_factory.mktemp('patched'), 'apply'))
 
 
-@pytest.fixture(params=['stock', 'patched'])
-def either(request):
-    return request.getfixturevalue(request.param)
+@pytest.fixture
+def swifts(stock, patched):
+    """Gives the copies of a name: stock, patched or either."""
+    return {'stock': [stock], 'patched': [patched],
+            'either': [stock, patched]}.get

@@ -7,15 +7,11 @@ from swift.common import utils
 from tests.unit.sync.fixtures import node, ring_of
 
 STOCK = 'swift.obj.replicator:ObjectReplicator'
-OTHER = 'other_replicator:Other'
+OTHER = 'egg:other#other'
 SOURCE = """
 from swift.obj.replicator import ObjectReplicator
-
-
 class Other(ObjectReplicator):
     pass
-
-
 def function(conf):
     pass
 """
@@ -53,32 +49,33 @@ def conf(tmp_path):
     return write
 
 
-def ran(swift, conf, *path):
-    return swift.result('replicator_class.py', conf, '--once',
-                        '--devices=sda', path=path)
+def failure(swift, *args, **kwargs):
+    """Return the errors of a replicator that exits with 1."""
+    done = swift.run(*args, **kwargs)
+    assert (done.returncode, done.stdout) == (1, '')
+    assert 'Traceback' not in done.stderr
+    return done.stderr
 
 
-@pytest.mark.parametrize('lines', [(), ('replicator_class =',)])
-def test_unset_or_empty_runs_the_stock_class(either, conf, lines):
-    assert ran(either, conf(*lines))['class'] == STOCK
-
-
-def test_stock_swift_ignores_the_option(stock, conf, other):
-    line = 'replicator_class = egg:other#other'
-    assert ran(stock, conf(line), other)['class'] == STOCK
-
-
-def test_named_class_runs_with_section_and_options(patched, conf, other):
-    path = conf('replicator_class = egg:other#other')
-    assert ran(patched, path, other) == {
-        'class': OTHER, 'conf_file': str(path), 'once': True,
-        'devices': 'sda', 'section_name': 'object-replicator'}
-
-
-def test_lightsync_is_an_entry_point_it_accepts(patched, conf):
-    line = 'replicator_class = egg:swift-lightsync#lightsync'
-    assert ran(patched, conf(line))['class'] == \
-        'swift_lightsync.sync.replicator:LightSyncReplicator'
+@pytest.mark.parametrize('swift, line, wanted', [
+    ('either', '', STOCK),
+    ('either', 'replicator_class =', STOCK),
+    # Stock Swift ignores the option.
+    ('stock', 'replicator_class = ' + OTHER, STOCK),
+    ('patched', 'replicator_class = ' + OTHER, 'other_replicator:Other'),
+    ('patched', 'replicator_class = egg:swift-lightsync#lightsync',
+     'swift_lightsync.sync.replicator:LightSyncReplicator')])
+def test_the_named_class_runs_with_section_and_options(
+        swifts, conf, other, swift, line, wanted):
+    path = conf(line)
+    for each in swifts(swift):
+        result = each.result('replicator_class.py', path, '--once',
+                             '--devices=sda', path=[other])
+        # Stock Swift derives the section from the name of the class.
+        section = '' if each == swifts('stock')[0] else 'object-replicator'
+        assert result == {
+            'class': wanted, 'conf_file': str(path), 'once': True,
+            'devices': 'sda', 'section_name': section}
 
 
 @pytest.mark.parametrize('uri, reason', [
@@ -95,24 +92,20 @@ def test_lightsync_is_an_entry_point_it_accepts(patched, conf):
 def test_unusable_class_exits_1_and_says_what_is_allowed(
         patched, conf, other, uri, reason):
     path = conf('replicator_class = ' + uri)
-    done = patched.run('replicator_class.py', path, '--once', path=[other])
-    assert done.returncode == 1
-    assert done.stdout == ''
-    prefix, rest = done.stderr.split(uri, 1)
+    prefix, rest = failure(patched, 'replicator_class.py', path, '--once',
+                           path=[other]).split(uri, 1)
     assert prefix == ('Error: %s: [object-replicator] replicator_class = ' %
                       path)
-    assert reason in rest.partition('Allowed: ')[0]
-    assert 'egg:<distribution>#<name>' in rest.partition('Allowed: ')[2]
-    assert 'Traceback' not in done.stderr
+    found, _, allowed = rest.partition('Allowed: ')
+    assert reason in found
+    assert 'egg:<distribution>#<name>' in allowed
 
 
 def test_missing_section_exits_1_without_traceback(patched, tmp_path):
     path = tmp_path / 'object-server.conf'
     path.write_text('[DEFAULT]\n')
-    done = patched.run('replicator_class.py', path)
-    assert done.returncode == 1
-    assert 'object-replicator' in done.stderr
-    assert 'Traceback' not in done.stderr
+    assert 'object-replicator' in failure(
+        patched, 'replicator_class.py', path)
 
 
 @pytest.mark.parametrize('option, value', [
@@ -126,8 +119,7 @@ def test_a_bad_option_of_lightsync_is_one_line_and_exits_1(
     ring_of(tmp_path, [node(0, 6200)])
     path = conf('replicator_class = egg:swift-lightsync#lightsync',
                 'swift_dir = %s' % tmp_path, '%s = %s' % (option, value))
-    done = patched.run('replicator_main.py', path, '--once')
-    assert done.returncode == 1
-    line, = [line for line in done.stderr.splitlines()
-             if 'Deprecat' not in line]
+    line, = [line for line in failure(
+        patched, 'replicator_main.py', path, '--once').splitlines()
+        if 'Deprecat' not in line]
     assert line.startswith('Error: %s: %s = %s: ' % (path, option, value))

@@ -3,6 +3,7 @@
 
 import contextlib
 import os
+import socket
 import time
 
 import xattr
@@ -35,7 +36,7 @@ PEERS = ('sdb', 'sdc')
 EPOCH = int(time.time()) - 10000
 OWN_PORT = 6200
 FAST = {'retry_delay': '0.01', 'max_retry_delay': '0.05', 'log_idle': '0',
-        'conn_timeout': '0.2', 'node_timeout': '1', 'bind_ip': '127.0.0.1',
+        'conn_timeout': '60', 'node_timeout': '60', 'bind_ip': '127.0.0.1',
         'bind_port': str(OWN_PORT)}
 
 
@@ -113,17 +114,30 @@ class ConvergerTestCase(ServerTestCase):
                  PARTITION) for path in (log_path, cursors_path)))
         self.stamp = 0
 
-    def enterContext(self, context):
-        value = context.__enter__()
-        self.addCleanup(context.__exit__, None, None, None)
-        return value
-
     def make_ring(self, *ports, devices=PEERS):
         self.policy.object_ring = None
         ring_of_parts(self.root, [node(0, OWN_PORT, HERE), *(
             node(number, port, device) for number, (port, device)
             in enumerate(zip(ports, devices), 1))],
             [list(range(len(ports) + 1))])
+
+    @contextlib.contextmanager
+    def dead_peer(self):
+        """In its context, nobody has the port of the first peer."""
+        with socket.socket() as free:
+            free.bind(('127.0.0.1', 0))
+            self.make_ring(free.getsockname()[1], self.ports[1])
+            yield
+
+    def load_ring(self, converger):
+        """Have a converger see the ring that was made last."""
+        self.policy.load_ring(self.root)
+        converger.policies[0].object_ring._rtime = 0
+
+    def overwrite(self, data, place=0):
+        with open(self.oplog.path, 'r+b') as log:
+            log.seek(place)
+            log.write(data)
 
     def converger(self, **options):
         return ObjectConverger({**self.conf, **FAST, **options},
@@ -138,7 +152,14 @@ class ConvergerTestCase(ServerTestCase):
         """:returns: a converger that runs until the test ends"""
         converger = self.converger(**options)
         thread = spawn(converger.run_forever)
-        self.addCleanup(thread.kill)
+
+        def end():
+            thread.kill()
+            converger.peer_queues.clear()
+            for device in converger.devices:
+                device.stop()
+            converger.watch.close()
+        self.addCleanup(end)
         wait_for(lambda: converger.devices and all(
             device._next_scan for device in converger.devices), 'it runs')
         return converger

@@ -142,7 +142,7 @@ class ProxyCase(SwiftTestCase):
         devices = os.path.join(self.root, 'd%d' % number)
         os.makedirs(os.path.join(devices, 'sda'))
         server = ObjectServer(self.object_controller(
-            dict(self.conf, devices=devices, conn_timeout='0.2'),
+            dict(self.conf, devices=devices, conn_timeout='60'),
             logger=self.logger), devices)
         self.stack.callback(server.stop)
         return server
@@ -159,8 +159,8 @@ class ProxyCase(SwiftTestCase):
         """:param options: of the policy"""
         ring = self.container_ring()
         app = Application(dict(
-            self.conf, conn_timeout='1', node_timeout='5',
-            post_quorum_timeout='0.05', policy_config={'0': dict(
+            self.conf, conn_timeout='60', node_timeout='60',
+            post_quorum_timeout='60', policy_config={'0': dict(
                 {'primary_role_writes': 'true'}, **options)}),
             logger=self.logger, account_ring=ring, container_ring=ring)
         self.addCleanup(app.watchdog.kill)
@@ -179,6 +179,8 @@ class ProxyCase(SwiftTestCase):
     def request(self, method, body=None, headers=None, **environ):
         """:returns: the Response; each request is a second later"""
         self.clock += 1
+        if method == 'PUT' and 'wsgi.input' not in environ:
+            body = body or b''
         info = headers_to_container_info(
             {'X-Backend-Storage-Policy-Index': '0'}, 200)
         req = Request.blank(
@@ -191,6 +193,13 @@ class ProxyCase(SwiftTestCase):
 
     def status(self, method, *args, **kwargs):
         return self.request(method, *args, **kwargs).status_int
+
+    def paint(self):
+        """:returns: the status of a POST, which colour() finds"""
+        return self.status('POST', headers={'X-Object-Meta-Colour': 'red'})
+
+    def colour(self, method='HEAD'):
+        return self.request(method).headers.get('X-Object-Meta-Colour')
 
     def put(self, body=b'one', **kwargs):
         return self.status('PUT', body, **kwargs)
@@ -206,6 +215,13 @@ class ProxyCase(SwiftTestCase):
                               for each in server.methods()))
             server.requests.clear()
         return counts
+
+    def hold(self, server, body=b'one', at=1, method='PUT', **headers):
+        """Have one server hold a version, as it came from elsewhere."""
+        status = server.direct(method, self.name, body, dict(
+            {'X-Timestamp': '%d.00000' % (self.clock + at),
+             'Content-Type': 'text/plain'}, **headers)).status_int
+        assert status < 500, status
 
     def on(self, server):
         """:returns: (status, body) of the object on one server"""

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """controller: requests while the primary role answers."""
 
-import unittest
 
 from swift.common.swob import Response
 
@@ -21,10 +20,8 @@ class TestWrites(ProxyCase):
     def test_so_do_post_and_delete(self):
         self.put()
         self.asked()
-        self.assertEqual(202, self.status('POST', headers={
-            'X-Object-Meta-Colour': 'red'}))
-        self.assertEqual('red', self.request('HEAD').headers[
-            'X-Object-Meta-Colour'])
+        self.assertEqual(202, self.paint())
+        self.assertEqual('red', self.colour())
         self.assertEqual(204, self.status('DELETE'))
         self.assertEqual([3, 0, 0, 0], self.asked())
 
@@ -66,8 +63,7 @@ class TestWrites(ProxyCase):
             return Response(status=403, request=req)
         for method in ('PUT', 'POST', 'DELETE', 'GET', 'HEAD'):
             self.assertEqual(403, self.status(
-                method, b'' if method == 'PUT' else None,
-                **{'swift.authorize': deny}), method)
+                method, **{'swift.authorize': deny}), method)
         self.assertEqual([0, 0, 0, 0], self.asked())
 
     def test_a_container_that_does_not_exist_is_404_and_nobody_is_asked(self):
@@ -80,8 +76,7 @@ class TestWrites(ProxyCase):
 
     def test_all_requests_bear_the_transaction_s_id(self):
         for method in ('PUT', 'GET', 'POST', 'DELETE'):
-            self.status(method, b'' if method == 'PUT' else None,
-                        **{'swift.trans_id': 'tx-7'})
+            self.status(method, **{'swift.trans_id': 'tx-7'})
         self.assertEqual({'tx-7'}, {
             headers['X-Trans-Id'] for _, headers in self.role[0].requests})
 
@@ -90,9 +85,7 @@ class TestWrites(ProxyCase):
                 'write_acl': None, 'sync_key': None,
                 'cors': {'allow_origin': '*', 'expose_headers': ''}}
         for method in ('PUT', 'GET', 'POST', 'DELETE', 'DELETE'):
-            resp = self.request(
-                method, b'' if method == 'PUT' else None,
-                headers={'Origin': 'http://example.com'},
+            resp = self.request(method, headers={'Origin': 'http://example.com'},
                 **{'swift.infocache': {'container/a/c': info}})
             self.assertEqual(
                 '*', resp.headers['Access-Control-Allow-Origin'])
@@ -190,14 +183,10 @@ class TestTwoCopies(ProxyCase):
 
     def test_a_post_that_the_first_took_counts_in_the_fail_over(self):
         for server in self.role:
-            server.direct('PUT', self.name, b'one', {
-                'X-Timestamp': '%d.00000' % self.clock,
-                'Content-Type': 'text/plain'})
+            self.hold(server, at=0)
         self.role[1].stop()
-        self.assertEqual(202, self.status('POST', headers={
-            'X-Object-Meta-Colour': 'red'}))
-        self.assertEqual('red', self.request('HEAD').headers[
-            'X-Object-Meta-Colour'])
+        self.assertEqual(202, self.paint())
+        self.assertEqual('red', self.colour())
 
     def test_a_delete_that_the_first_took_is_204(self):
         self.role[1].stop()
@@ -207,9 +196,7 @@ class TestTwoCopies(ProxyCase):
 
     def test_two_who_disagree_are_overruled_by_all(self):
         self.put()
-        self.role[1].direct('PUT', self.name, b'newer', {
-            'X-Timestamp': '%d.00000' % (self.clock + 5),
-            'Content-Type': 'text/plain'})
+        self.hold(self.role[1], b'newer', 5)
         self.assertEqual(409, self.status('DELETE'))
         self.assertEqual([2, 2, 1, 0], self.asked('DELETE'))
 
@@ -217,7 +204,3 @@ class TestTwoCopies(ProxyCase):
         self.role[1].spoil = lambda req: req.method == 'PUT' and \
             req.body is not None and Response(status=500, request=req) or None
         self.assertEqual(503, self.put())
-
-
-if __name__ == '__main__':
-    unittest.main()

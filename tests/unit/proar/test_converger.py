@@ -4,7 +4,6 @@
 import json
 import os
 import shutil
-import socket
 import time
 import unittest
 from unittest import mock
@@ -25,23 +24,17 @@ from tests.unit.sync.fixtures import PARTITION, wait_for
 
 class TestOnce(ConvergerTestCase):
 
-    def test_all_peers_get_the_present_state_of_all_objects(self):
+    def test_all_peers_get_the_present_state_and_the_log_is_removed(self):
         self.change_some()
         self.assertEqual([{}, {}], [self.files(each) for each in PEERS])
         self.run_once()
         self.assertTrue(self.are_same())
-
-    def test_a_log_that_all_peers_hold_is_removed(self):
-        self.change_some()
-        self.run_once()
         self.assertFalse(self.has_log())
         self.assertEqual({}, self.cursors())
 
     def test_a_dead_peer_keeps_the_log_and_holds_nobody_up(self):
         self.change_some()
-        with socket.socket() as free:
-            free.bind(('127.0.0.1', 0))
-            self.make_ring(free.getsockname()[1], self.ports[1])
+        with self.dead_peer():
             self.run_once()
         self.assertTrue(self.are_same(PEERS[1:]))
         last = self.oplog.read().last_update
@@ -71,9 +64,8 @@ class TestOnce(ConvergerTestCase):
                 writer.append(Op.MODIFY, 0, hash_of('o3'), Timestamp(1),
                               1).aborted()
             return cursors
-        with mock.patch('swift_lightsync.proar.converger.followed_log'
-                        '.read_cursors',
-                        read_before_the_writer):
+        with mock.patch.object(followed_log, 'read_cursors',
+                               read_before_the_writer):
             self.run_once()
         self.assertTrue(self.are_same())
 
@@ -86,15 +78,12 @@ class TestOnce(ConvergerTestCase):
     def test_many_objects_go_in_turns(self):
         for number in range(5):
             self.change('PUT', 'o%d' % number)
-        turn, followed_log.TURN = followed_log.TURN, 2
-        self.addCleanup(setattr, followed_log, 'TURN', turn)
-        self.run_once()
+        with mock.patch.object(followed_log, 'TURN', 2):
+            self.run_once()
         self.assertTrue(self.are_same())
 
     def test_entries_beyond_the_bound_are_left_to_the_replicator(self):
-        with socket.socket() as free:
-            free.bind(('127.0.0.1', 0))
-            self.make_ring(free.getsockname()[1], self.ports[1])
+        with self.dead_peer():
             self.change('PUT', 'o')
             for _ in range(1001):
                 self.intend('o').committed()
@@ -150,12 +139,15 @@ class TestOnce(ConvergerTestCase):
 class TestIntents(ConvergerTestCase):
 
     def test_an_intent_whose_writer_died_after_the_commit_is_pushed(self):
-        intent = self.intend('o')
-        self.ask('PUT', 'o', self.stamp, b'body')
-        intent.undecided()
-        self.run_once()
-        self.assertTrue(self.are_same())
-        self.assertFalse(self.has_log())
+        for method, headers in (
+                ('PUT', {}), ('POST', {'X_Object_Meta_Color': 'red'})):
+            intent = self.intend('o')
+            self.ask(method, 'o', self.stamp, b'body', **headers)
+            intent.undecided()
+            self.run_once()
+            self.assertTrue(self.are_same())
+            self.assertFalse(self.has_log())
+        self.assertEqual(2, len(self.files(PEERS[0])))
 
     def test_one_whose_writer_died_before_the_commit_changes_nothing(self):
         self.change('PUT', 'o', b'before')
@@ -165,14 +157,6 @@ class TestIntents(ConvergerTestCase):
         self.assertTrue(self.are_same())
         self.assertEqual(1, len(self.files(PEERS[0])))
         self.assertFalse(self.has_log())
-
-    def test_one_whose_post_was_done_is_pushed(self):
-        self.change('PUT', 'o')
-        intent = self.intend('o')
-        self.ask('POST', 'o', self.stamp, X_Object_Meta_Color='red')
-        intent.undecided()
-        self.run_once()
-        self.assertTrue(self.are_same())
 
     def test_one_whose_writer_lives_is_waited_for(self):
         converger = self.running()
@@ -199,12 +183,10 @@ class TestForever(ConvergerTestCase):
 
     def test_a_write_is_pushed_long_before_the_next_look(self):
         self.running(rescan_interval='1000', log_idle='1000')
-        began = time.monotonic()
         self.change('PUT', 'o', b'first')
         wait_for(self.are_same, 'it is pushed')
         self.change('PUT', 'o', b'second')
         wait_for(self.are_same, 'it is pushed')
-        self.assertLess(time.monotonic() - began, 5)
         wait_for(lambda: self.cursors() == {1: 2, 2: 2}, 'that is on record')
 
     def test_a_log_is_begun_anew_after_it_was_removed(self):
@@ -230,15 +212,13 @@ class TestForever(ConvergerTestCase):
         converger = self.running(rescan_interval='1000', log_idle='1000')
         self.change('PUT', 'o', b'first')
         wait_for(lambda: self.cursors() == {1: 0, 2: 0}, 'it is followed')
-        with open(self.oplog.path, 'r+b') as log:
-            log.write(b'x')
+        self.overwrite(b'x')
         self.change('PUT', 'o', b'second')
         self.assertEqual(1, self.oplog.read().last_update)
         wait_for(lambda: any('was lost' in line for line
                              in self.logger.at('WARNING')), 'it is noticed')
         self.make_ring(*ports)
-        self.policy.load_ring(self.root)
-        converger.policies[0].object_ring._rtime = 0
+        self.load_ring(converger)
         wait_for(self.are_same, 'it is pushed')
 
     def test_a_peer_that_comes_back_gets_what_it_missed(self):
@@ -274,8 +254,7 @@ class TestForever(ConvergerTestCase):
         wait_for(self.are_same, 'it is pushed')
         os.mkdir(os.path.join(self.devices_dir, 'sdd'))
         self.make_ring(*self.ports, self.ports[0], devices=(*PEERS, 'sdd'))
-        self.policy.load_ring(self.root)
-        converger.policies[0].object_ring._rtime = 0
+        self.load_ring(converger)
         wait_for(lambda: self.are_same((*PEERS, 'sdd')),
                  'the new device has it')
 
@@ -302,9 +281,7 @@ class TestForever(ConvergerTestCase):
         self.change('PUT', 'first')
         wait_for(self.are_same, 'it is pushed')
         intent = self.intend('lost')
-        with open(self.oplog.path, 'r+b') as log:
-            log.seek(place_of(2, 1) + 20)
-            log.write(b'damage')
+        self.overwrite(b'damage', place_of(2, 1) + 20)
         intent.committed()
         self.change('PUT', 'third')
         wait_for(self.are_same, 'it is pushed')
@@ -316,8 +293,7 @@ class TestForever(ConvergerTestCase):
 
     def test_a_damaged_log_is_told_of_and_holds_no_other_up(self):
         self.change('PUT', 'o')
-        with open(self.oplog.path, 'r+b') as log:
-            log.write(b'x')
+        self.overwrite(b'x')
         self.running()
         wait_for(lambda: self.logger.at('ERROR'), 'it is told of')
         self.assertIn('partition 0 of policy 0 on sda',
@@ -327,9 +303,7 @@ class TestForever(ConvergerTestCase):
 class TestReport(ConvergerTestCase):
 
     def test_the_lag_is_recorded(self):
-        with socket.socket() as free:
-            free.bind(('127.0.0.1', 0))
-            self.make_ring(free.getsockname()[1], self.ports[1])
+        with self.dead_peer():
             self.change('PUT', 'o')
             self.run_once()
         state = self.recorded()
@@ -346,8 +320,7 @@ class TestReport(ConvergerTestCase):
 
     def test_a_log_that_cannot_be_read_is_recorded_until_it_can(self):
         self.change('PUT', 'o')
-        with open(self.oplog.path, 'r+b') as log:
-            log.write(b'x')
+        self.overwrite(b'x')
         converger = self.converger()
         converger.run_once()
         device, = self.recorded()['devices']
@@ -361,9 +334,9 @@ class TestReport(ConvergerTestCase):
         self.run_once()
         self.assertEqual(
             2, self.logger.counters['converger.push.applied.sda'])
-        self.assertEqual({'converger.push.timing', 'converger.lag.timing'},
-                         set(self.logger.timings) & {
-                             'converger.push.timing', 'converger.lag.timing'})
+        self.assertLessEqual({'converger.push.timing',
+                              'converger.lag.timing'},
+                             set(self.logger.timings))
 
 
 class TestOneAtATime(unittest.TestCase):
@@ -387,7 +360,3 @@ class TestOptions(ConvergerTestCase):
             with self.assertRaisesRegex(OptionError, '%s = %s' % (
                     name, value)):
                 self.converger(**{name: value})
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -63,7 +63,3 @@ class TestCursorFile(unittest.TestCase):
                 self.assertRaises(OSError):
             write_cursors(self.path, {1: 1})
         self.assertEqual(CURSORS, self.read())
-
-
-if __name__ == '__main__':
-    unittest.main()

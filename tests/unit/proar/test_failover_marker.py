@@ -45,7 +45,3 @@ class TestMarker(unittest.TestCase):
 
     def test_without_memcache_it_does_not_stand(self):
         self.assertFalse(self.marker(None).stands())
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -2,21 +2,13 @@
 """The state of one log: swift_lightsync/proar/core/follower.py."""
 
 import unittest
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from swift_lightsync.proar.core.follower import Follower, Push
 from swift_lightsync.proar.core.oplog import Entry, Op, State
+from swift_lightsync.proar.log.oplog_file import LogView
 
 A, B, C = (bytes([number]) * 16 for number in (1, 2, 3))
-
-
-@dataclass(frozen=True)
-class View:
-    """A LogView, as of oplog_file."""
-    base: int
-    last_update: int
-    entries: tuple
-    damaged: tuple = ()
 
 
 def entry(eversion, path_hash=A, state=State.COMMITTED):
@@ -26,7 +18,7 @@ def entry(eversion, path_hash=A, state=State.COMMITTED):
 
 def view(*entries, base=1, damaged=()):
     last = max([base - 1, *(each.eversion for each in entries), *damaged])
-    return View(base, last, entries, damaged)
+    return LogView(base, last, list(entries), list(damaged))
 
 
 def push(path_hash, *eversions):
@@ -189,7 +181,3 @@ class TestLogs(unittest.TestCase):
         log = Follower(view(entry(1, B), entry(2, B)), frozenset({7}),
                        {9: 1}, owners.get)
         self.assertEqual([push(B, 2)], log.pushes(9, 10))
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -240,7 +240,3 @@ class TestMessages(unittest.TestCase):
     def test_an_answer_before_its_invocation_is_refused(self):
         with self.assertRaisesRegex(ValueError, 'before it was invoked'):
             read('a', 2, 1)
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -148,7 +148,8 @@ class TestCommand(SwiftTestCase):
         out, err = io.StringIO(), io.StringIO()
         with contextlib.redirect_stdout(out), \
                 contextlib.redirect_stderr(err):
-            status = lag_report.main(['--swift-dir', self.root, *args])
+            status = lag_report.main([
+                '--swift-dir', self.root, '--timeout', '60', *args])
         return status, out.getvalue() + err.getvalue()
 
     def test_a_cluster_without_lag_is_well(self):
@@ -203,7 +204,3 @@ class TestCommand(SwiftTestCase):
         status, text = self.run_command('--policy', 'iron')
         self.assertEqual(2, status)
         self.assertIn('--policy iron', text)
-
-
-if __name__ == '__main__':
-    unittest.main()

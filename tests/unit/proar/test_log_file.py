@@ -114,7 +114,3 @@ class TestLogFile(unittest.TestCase):
                 write()
             self.assertIn(raised.exception.errno,
                           (errno.ENOSPC, errno.EINVAL))
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -20,8 +20,7 @@ from swift_lightsync.proar.converger.log_watch import (
 class TestLogWatch(unittest.TestCase):
 
     def setUp(self):
-        self.root = tempfile.mkdtemp()
-        self.addCleanup(shutil.rmtree, self.root, ignore_errors=True)
+        self.root = self.enterContext(tempfile.TemporaryDirectory())
         self.watch = LogWatch()
         self.addCleanup(self.watch.close)
 
@@ -83,7 +82,3 @@ class TestLogWatch(unittest.TestCase):
         with mock.patch.object(self.watch._inotify, 'read', return_value=[
                 Event(-1, flags.Q_OVERFLOW, 0, '')]):
             self.assertEqual({(None, None)}, self.watch.events())
-
-
-if __name__ == '__main__':
-    unittest.main()

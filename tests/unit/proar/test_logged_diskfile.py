@@ -3,7 +3,6 @@
 
 import errno
 import os
-import unittest
 from unittest import mock
 
 from swift.common.exceptions import DiskFileNoSpace
@@ -144,7 +143,3 @@ class TestLoggedDiskFile(SwiftTestCase):
         self.assertIs(self.stock.manager, self.logged.manager)
         with self.assertRaises(AttributeError):
             self.logged.nothing
-
-
-if __name__ == '__main__':
-    unittest.main()

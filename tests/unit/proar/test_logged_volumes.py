@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """logged_diskfile: of a policy whose objects are in volumes."""
 
-import unittest
 from unittest import mock
 
 from swift_lightsync.object_server import ObjectController
@@ -64,7 +63,3 @@ class TestLoggedVolumes(KVTest):
             self.write('PUT', 500, body=b'x')
         self.assertEqual([('MODIFY', 'INTENT')], self.operations())
         self.assertFalse(self.oplog.in_progress(1))
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -3,7 +3,6 @@
 
 import os
 import time
-import unittest
 from unittest import mock
 
 from swift.common.swob import Request
@@ -215,7 +214,3 @@ class TestNoBounds(ServerTestCase):
                 self.conf, logger=self.logger)):
             self.assertEqual(201, self.write().status_int)
         self.assertEqual([], self.entries())
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -172,7 +172,3 @@ class TestProgress(unittest.TestCase):
         self.assertEqual((3, 8), (last_commit([8, 3, 5], 9),
                                   exposed_after([8, 3, 5], 9)))
         self.assertEqual((9, 9), (last_commit([], 9), exposed_after([], 9)))
-
-
-if __name__ == '__main__':
-    unittest.main()

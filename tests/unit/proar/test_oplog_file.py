@@ -3,7 +3,6 @@
 
 import os
 import threading
-import unittest
 from unittest import mock
 
 from swift.common.utils import Timestamp
@@ -258,7 +257,3 @@ class TestCursors(LogTestCase):
 
     def test_without_a_log_nothing_is_exposed(self):
         self.assertEqual(Exposure(), self.oplog.exposure())
-
-
-if __name__ == '__main__':
-    unittest.main()

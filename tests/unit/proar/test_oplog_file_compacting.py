@@ -3,7 +3,6 @@
 
 import os
 import threading
-import unittest
 from unittest import mock
 
 from swift_lightsync.proar.core.oplog import (
@@ -128,6 +127,7 @@ class TestCompacting(LogTestCase):
         writer.join()
         self.assertEqual([3, 4], self.eversions())
 
+    @mock.patch('swift_lightsync.proar.log.oplog_file.PATIENCE', 120)
     def test_a_compaction_waits_for_a_writer_that_is_about_to_end(self):
         intent = self.append()
         writer = threading.Timer(0.1, intent.committed)
@@ -182,7 +182,3 @@ class TestHints(LogTestCase):
             file.truncate()
         self.append().committed()
         self.assertEqual([1, 2], self.eversions())
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -2,9 +2,11 @@
 """Who is pushed to when: swift_lightsync/proar/converger/peer_queue.py."""
 
 import unittest
+from unittest import mock
 
 from swift.common.concurrency import Event, sleep
 
+from swift_lightsync.proar.converger import peer_queue
 from swift_lightsync.proar.converger.converger_options import (
     ConvergerOptions,
 )
@@ -38,8 +40,16 @@ class Log:
 class TestPeerQueue(unittest.TestCase):
 
     def setUp(self):
+        self.now = 0.0
+        self.enterContext(mock.patch.object(
+            peer_queue, 'time', mock.Mock(monotonic=lambda: self.now)))
+        self.enterContext(mock.patch.object(peer_queue, 'sleep', self.sleep))
         self.logger = CapturingLogger()
         self.queue = self.new_queue()
+
+    def sleep(self, seconds):
+        sleep(0)
+        self.now += seconds
 
     def new_queue(self, **kwargs):
         return PeerQueue(PEER, OPTIONS, None, self.logger, **kwargs)
@@ -105,19 +115,18 @@ class TestPeerQueue(unittest.TestCase):
             self.logger.at('WARNING'))
 
     def test_only_one_asks_whether_a_peer_is_back(self):
-        calls = []
+        failures = []
 
         def pushing(log):
-            calls.append(log)
-            sleep(0.005)
+            failures.append(self.queue._backoff.failures)
+            sleep(0)
         logs = [Log(*(Turn('down') for _ in range(3)), pushing=pushing)
                 for _ in range(4)]
         for log in logs:
             self.queue.add(log, 7)
-        wait_for(lambda: self.queue._backoff.delay == 0.04, 'it backs off')
-        # two at first, and one for each delay
-        self.assertLessEqual(len(calls), 2 + 3)
         wait_for(lambda: self.queue.is_idle, 'the queue is idle')
+        # Two at first, and then one for each delay, until it is back.
+        self.assertEqual([0, 0, *range(1, 11)], failures[:12])
         self.assertEqual({4}, {len(log.peers) for log in logs})
 
     def test_an_error_ends_the_turn_and_is_logged(self):
@@ -161,7 +170,3 @@ class TestPeerQueues(unittest.TestCase):
         wait_for(lambda: queues.are_idle, 'all are idle')
         self.assertEqual(([7], [3]), (log.peers, other.peers))
         self.assertEqual(1, len(queues._queues))
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -117,7 +117,3 @@ class TestPrimaryRolePolicies(unittest.TestCase):
                      'min_sync_copies', 'failover_marker_seconds'):
             self.assert_refused(
                 '%s = 1: must stand in a section' % name, conf={name: '1'})
-
-
-if __name__ == '__main__':
-    unittest.main()

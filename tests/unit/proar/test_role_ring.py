@@ -51,7 +51,3 @@ class TestRoleRing(unittest.TestCase):
             slot_of(bytes(16), 0)
         with self.assertRaisesRegex(ValueError, 'path hash: 15 bytes'):
             slot_of(bytes(15), 3)
-
-
-if __name__ == '__main__':
-    unittest.main()

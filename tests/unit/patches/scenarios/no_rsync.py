@@ -6,10 +6,10 @@ and the errors that were logged.
 """
 
 import json
-import logging
 import os
 import sys
 from types import SimpleNamespace
+from unittest import mock
 
 import swift
 from swift.common.storage_policy import POLICIES
@@ -18,17 +18,6 @@ from swift.obj.replicator import ObjectReplicator
 
 DEVICE = {'id': 0, 'device': 'sda', 'ip': '127.0.0.1', 'port': 6200,
           'replication_ip': '127.0.0.1', 'replication_port': 6200, 'region': 1}
-
-
-class Errors(logging.Handler):
-    """Keeps what is logged as an error."""
-
-    def __init__(self):
-        super().__init__(logging.ERROR)
-        self.texts = []
-
-    def emit(self, record):
-        self.texts.append(record.getMessage())
 
 
 def main(sync_method, root):
@@ -40,14 +29,15 @@ def main(sync_method, root):
     replicator = ObjectReplicator({
         'devices': root, 'mount_check': 'false', 'recon_cache_path': root,
         'sync_method': sync_method})
-    errors = Errors()
-    replicator.logger.logger.addHandler(errors)
     replicator._zero_stats()
     replicator.all_devs_info = set()
     DiskFileManager.supports_rsync = False
-    jobs = replicator.build_replication_jobs(policy, ['127.0.0.1'])
-    print(json.dumps({'swift': swift.__file__, 'jobs': len(jobs),
-                      'errors': errors.texts}))
+    with mock.patch.object(replicator.logger, 'error') as error:
+        jobs = replicator.build_replication_jobs(policy, ['127.0.0.1'])
+    print(json.dumps({
+        'swift': swift.__file__, 'jobs': len(jobs),
+        'errors': [call.args[0] % call.args[1:]
+                   for call in error.call_args_list]}))
 
 
 main(*sys.argv[1:])

@@ -16,8 +16,6 @@ from swift.common import utils
 from swift.common.ring import RingBuilder
 
 OBJECT = 'f41d8cd98f00b204e9800998ecf84abc'  # partition 3 of 4, then 7 of 8
-
-
 CONF = """
 [DEFAULT]
 swift_dir = {root}
@@ -29,7 +27,7 @@ recon_cache_path = {root}
 
 
 def run(step, conf):
-    """Each step has a process of its own, as an operator's has."""
+    """Run a step in a process of its own, as an operator does."""
     process = multiprocessing.get_context('fork').Process(
         target=lambda: sys.exit(relinker.main([step, conf])))
     process.start()
@@ -39,7 +37,7 @@ def run(step, conf):
 
 
 def save(builder, ring):
-    """A builder keeps the ring that it made; one that is loaded makes it."""
+    """Save a ring; a builder keeps the one it made until it is loaded."""
     builder.save(ring + '.builder')
     RingBuilder.load(ring + '.builder').get_ring().save(ring)
 
@@ -56,17 +54,16 @@ def main(extra, root):
     ring = os.path.join(root, 'object.ring.gz')
     objects = os.path.join(root, 'node', 'sda', 'objects')
     old = os.path.join(objects, '3')
-    os.makedirs(os.path.join(old, OBJECT[-3:], OBJECT))
-    with open(os.path.join(old, OBJECT[-3:], OBJECT, '1.00000.data'), 'w'):
-        pass
+    directory = os.path.join(old, OBJECT[-3:], OBJECT)
+    os.makedirs(directory)
+    open(os.path.join(directory, '1.00000.data'), 'w').close()
 
     builder.prepare_increase_partition_power()
     save(builder, ring)
     run('relink', conf)
     builder.increase_partition_power()
     save(builder, ring)
-    with open(os.path.join(old, extra), 'w'):
-        pass
+    open(os.path.join(old, extra), 'w').close()
     before = sorted(os.listdir(objects))
     run('cleanup', conf)
     print(json.dumps({'swift': swift.__file__, 'before': before,

@@ -36,83 +36,72 @@ class PackedManager(DiskFileManager):
         self.deleted.append([device, partition, object_hash, int(policy)])
 
 
-class Partition:
-    """A handoff partition with two objects, and its replicator."""
-
-    def __init__(self, root, sync_method='rsync', packed=False):
-        self.path = os.path.join(root, 'sda', 'objects', '5')
-        POLICIES.legacy.object_ring = SimpleNamespace(replica_count=3)
-        conf = {'devices': root, 'mount_check': 'false',
-                'recon_cache_path': root, 'sync_method': sync_method}
-        self.replicator = ObjectReplicator(conf)
-        self.replicator._zero_stats()
-        self.replicator.partition_times = []
-        self.replicator.handoffs_remaining = 0
-        self.sent = []
-        self.replicator.sync = self.sync
-        os.makedirs(self.path)
-        if packed:
-            self.replicator._df_router.policy_to_manager[POLICIES.legacy] = \
-                PackedManager(conf, self.replicator.logger)
-        else:
-            for name in HASHES:
-                directory = os.path.join(self.path, name[-3:], name)
-                os.makedirs(directory)
-                with open(os.path.join(directory, '1.00000.data'), 'w'):
-                    pass
-
-    def sync(self, node, job, suffixes, **kwargs):
-        """Stands for the transfer; every node has the first object now."""
-        self.sent.append([node['device'], suffixes])
-        return True, {HASHES[0]: '1.00000'}
-
-    def revert(self):
-        nodes = [{'replication_ip': '127.0.0.%d' % i, 'region': 2,
-                  'device': 'remote%d' % i} for i in (1, 2)]
-        self.replicator.revert({
-            'path': self.path, 'obj_path': os.path.dirname(self.path),
-            'device': 'sda', 'partition': '5', 'policy': POLICIES.legacy,
-            'nodes': nodes, 'region': 1, 'delete': True})
-
-    def left(self):
-        """The directories that are still there."""
-        return sorted(os.path.relpath(directory, self.path)
-                      for directory, _names, _files in os.walk(self.path))
+def revert(replicator, path):
+    nodes = [{'replication_ip': '127.0.0.%d' % i, 'region': 2,
+              'device': 'remote%d' % i} for i in (1, 2)]
+    replicator.revert({
+        'path': path, 'obj_path': os.path.dirname(path), 'device': 'sda',
+        'partition': '5', 'policy': POLICIES.legacy, 'nodes': nodes,
+        'region': 1, 'delete': True})
 
 
-def unreadable(partition):
-    """The partition cannot be listed."""
+def revert_unreadable(replicator, path):
+    """Revert the partition while it cannot be listed."""
     listdir = os.listdir
 
-    def failing(path):
-        if path == partition.path:
-            raise OSError(errno.EIO, os.strerror(errno.EIO), path)
-        return listdir(path)
+    def failing(directory):
+        if directory == path:
+            raise OSError(errno.EIO, os.strerror(errno.EIO), directory)
+        return listdir(directory)
 
     with mock.patch('os.listdir', failing):
-        partition.revert()
+        revert(replicator, path)
 
 
+#: sync method, whether objects are packed, what to do
 CASES = {
-    'rsync': ({}, Partition.revert),
-    'ssync': ({'sync_method': 'ssync'}, Partition.revert),
-    'packed rsync': ({'packed': True}, Partition.revert),
-    'packed ssync': ({'packed': True, 'sync_method': 'ssync'},
-                     Partition.revert),
-    'unreadable': ({}, unreadable),
-    'delete_partition': ({}, lambda partition:
-                         partition.replicator.delete_partition(
-                             partition.path)),
+    'rsync': ('rsync', False, revert),
+    'ssync': ('ssync', False, revert),
+    'packed rsync': ('rsync', True, revert),
+    'packed ssync': ('ssync', True, revert),
+    'unreadable': ('rsync', False, revert_unreadable),
+    'delete_partition': ('rsync', False, ObjectReplicator.delete_partition),
 }
 
 
 def main(case, root):
-    options, act = CASES[case]
-    partition = Partition(root, **options)
-    act(partition)
-    print(json.dumps({'swift': swift.__file__, 'sent': partition.sent,
-                      'deleted': PackedManager.deleted,
-                      'left': partition.left()}))
+    sync_method, is_packed, act = CASES[case]
+    path = os.path.join(root, 'sda', 'objects', '5')
+    POLICIES.legacy.object_ring = SimpleNamespace(replica_count=3)
+    conf = {'devices': root, 'mount_check': 'false',
+            'recon_cache_path': root, 'sync_method': sync_method}
+    replicator = ObjectReplicator(conf)
+    replicator._zero_stats()
+    replicator.partition_times = []
+    replicator.handoffs_remaining = 0
+    sent = []
+
+    def sync(node, job, suffixes, **kwargs):
+        """Stands for the transfer; every node has the first object now."""
+        sent.append([node['device'], suffixes])
+        return True, {HASHES[0]: '1.00000'}
+
+    replicator.sync = sync
+    os.makedirs(path)
+    if is_packed:
+        replicator._df_router.policy_to_manager[POLICIES.legacy] = \
+            PackedManager(conf, replicator.logger)
+    else:
+        for name in HASHES:
+            directory = os.path.join(path, name[-3:], name)
+            os.makedirs(directory)
+            open(os.path.join(directory, '1.00000.data'), 'w').close()
+    act(replicator, path)
+    print(json.dumps({
+        'swift': swift.__file__, 'sent': sent,
+        'deleted': PackedManager.deleted,
+        'left': sorted(os.path.relpath(directory, path)
+                       for directory, _names, _files in os.walk(path))}))
 
 
 main(*sys.argv[1:])

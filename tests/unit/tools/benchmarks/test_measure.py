@@ -1,111 +1,149 @@
 # SPDX-License-Identifier: Apache-2.0
+"""What is read from the kernel and from servers, and what limits a device."""
+
 import os
 import tempfile
 import time
 import unittest
-from collections import Counter
 
-from tools.benchmarks.sync import record, request_log
-from tools.benchmarks.sync.measure import Pass, cpu_seconds
-from tools.benchmarks.sync.record import Shape
+from tools.benchmarks import request_log, throttle
+from tools.benchmarks.delay import Delay, filter_factory, set_delay
+from tools.benchmarks.measure import BlockStats, cpu_seconds, rss_mib
+from tools.benchmarks.settings import BenchError
+
+STAT = '  1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17\n'
+MOUNTS = '''\
+tmpfs /sys/fs/cgroup tmpfs rw 0 0
+cgroup /sys/fs/cgroup/cpu,cpuacct cgroup rw,cpu,cpuacct 0 0
+%s'''
+V1 = 'cgroup /sys/fs/cgroup/blkio cgroup rw,relatime,blkio 0 0\n'
+V2 = 'cgroup2 /sys/fs/cgroup/unified cgroup2 rw,relatime 0 0\n'
 
 
-class TestRequestLog(unittest.TestCase):
+class TestKernel(unittest.TestCase):
+
+    def test_counters_of_a_device_are_parsed_and_subtracted(self):
+        found = BlockStats.parse(STAT)
+        self.assertEqual(BlockStats(1, 3, 5, 7, 16), found)
+        self.assertEqual(BlockStats(0, 0, 0, 0, 0), found - found)
+
+    def test_a_kernel_that_counts_no_flushes_is_an_error(self):
+        with self.assertRaisesRegex(BenchError, '15 fields'):
+            BlockStats.parse(' '.join(STAT.split()[:15]))
+
+    def test_cpu_and_memory_of_processes_are_read(self):
+        before = cpu_seconds([os.getpid()])
+        deadline = time.process_time() + 0.05
+        while time.process_time() < deadline:
+            pass
+        self.assertGreater(cpu_seconds([os.getpid()]), before)
+        self.assertGreater(rss_mib([os.getpid()]), 1)
+
+
+class InDirectory(unittest.TestCase):
 
     def setUp(self):
         directory = tempfile.TemporaryDirectory()
         self.addCleanup(directory.cleanup)
-        self.cache = directory.name
-        self.log = request_log.path(self.cache)
-        self.seen = []
-        self.app = request_log.filter_factory(
-            {'recon_cache_path': self.cache})(self.server)
-        self.addCleanup(os.close, self.app.fd)
+        self.root = directory.name
 
-    def server(self, env, start_response):
-        self.seen.append(env)
-        return [b'answer']
+    def read(self, *path):
+        with open(os.path.join(self.root, *path)) as text:
+            return text.read()
 
-    def request(self, method):
-        return self.app({'REQUEST_METHOD': method}, None)
 
-    def test_it_passes_requests_on(self):
-        self.assertEqual([b'answer'], self.request('REPLICATE'))
-        self.assertEqual([{'REQUEST_METHOD': 'REPLICATE'}], self.seen)
+class TestThrottle(InDirectory):
 
-    def test_it_counts_methods_since_a_position(self):
-        self.request('SSYNC')
+    def test_it_finds_the_hierarchies(self):
+        v1, v2 = '/sys/fs/cgroup/blkio', '/sys/fs/cgroup/unified'
+        for text, found in (('', (None, None)), (V1, (v1, None)),
+                            (V2, (None, v2)), (V1 + V2, (v1, v2))):
+            self.assertEqual(found, throttle.mounted(MOUNTS % text))
+
+    def test_cgroup_v1_limits_reads_and_writes_in_its_root(self):
+        group = throttle.Throttle(self.root, None)
+        for iops in (120, 0):
+            group.limit('7:6', iops)
+            for kind in ('read', 'write'):
+                self.assertEqual('7:6 %d' % iops, self.read(
+                    'blkio.throttle.%s_iops_device' % kind))
+        group.add([12])
+        self.assertEqual('12', self.read('cgroup.procs'))
+        group.close()
+
+    def test_cgroup_v2_limits_a_group_of_its_own_and_gives_it_back(self):
+        group = throttle.Throttle(None, self.root)
+        own = throttle.GROUP
+        for iops, text in ((120, '120'), (0, 'max')):
+            group.limit('7:6', iops)
+            self.assertEqual('7:6 riops=%s wiops=%s' % (text, text),
+                             self.read(own, 'io.max'))
+        group.add([12])
+        self.assertEqual('12', self.read(own, 'cgroup.procs'))
+        with self.assertRaises(OSError):
+            # This directory is no cgroup: it is not empty.
+            group.close()
+        self.assertEqual('12', self.read('cgroup.procs'))
+
+    def test_a_machine_that_has_none_gets_a_clear_error(self):
+        for v2 in (None, os.path.join(self.root, 'missing')):
+            with self.assertRaisesRegex(BenchError, 'blkio.*io controller'):
+                throttle.Throttle(None, v2)
+
+
+class TestRequestLog(InDirectory):
+
+    def setUp(self):
+        super().setUp()
+        self.log = request_log.path(self.root)
+        self.server = request_log.filter_factory(
+            {'recon_cache_path': self.root})(lambda env, start: env)
+
+    def ask(self, *requests):
+        for method, path in requests:
+            self.server({'REQUEST_METHOD': method, 'PATH_INFO': path}, None)
+
+    def test_requests_are_counted_since_a_position(self):
+        self.ask(('PUT', '/n1d1/3/a/c/o'))
         begin = request_log.position(self.log)
-        self.assertEqual(Counter(), request_log.since(self.log, begin))
-        for method in ('REPLICATE', 'LIGHTSYNC', 'LIGHTSYNC'):
-            self.request(method)
-        self.assertEqual(Counter(REPLICATE=1, LIGHTSYNC=2),
+        self.ask(('PUT', '/n1d1/3/a/c/o'), ('PUT', '/n2d1/3/a/c/o'),
+                 ('GET', '/n2d1/3/a/c/o'), ('GET', '/'))
+        self.assertEqual({'PUT': 2, 'GET': 2},
                          request_log.since(self.log, begin))
+        self.assertEqual({'n1d1': 1, 'n2d1': 1}, request_log.per_device(
+            self.log, begin, 'PUT'))
 
-    def test_a_log_that_is_not_there_yet_is_empty(self):
-        self.assertEqual(0, request_log.position(self.log + 'x'))
+    def test_no_file_is_no_request(self):
+        missing = os.path.join(self.root, 'missing')
+        self.assertEqual(0, request_log.position(missing))
+        self.assertEqual({}, request_log.since(missing, 0))
 
+    def test_calls_of_a_class_are_counted_once(self):
+        class Channel:
+            def call(self, number):
+                return number + 1
 
-class TestCpuSeconds(unittest.TestCase):
-
-    def test_it_counts_what_a_process_and_its_children_used(self):
-        mine = os.getpid()
-        before = cpu_seconds([mine])
-        begin = time.process_time()
-        while time.process_time() - begin < 0.1:
-            pass
-        used = cpu_seconds([mine]) - before
-        self.assertGreater(used, 0.05)
-        child = os.fork()
-        if not child:
-            begin = time.process_time()
-            while time.process_time() - begin < 0.2:
-                pass
-            os._exit(0)
-        os.waitpid(child, 0)
-        self.assertGreater(cpu_seconds([mine]) - before, used + 0.1)
+        for _ in range(2):
+            request_log.count_calls(Channel, 'call', self.server)
+        self.assertEqual(3, Channel().call(2))
+        self.assertEqual({'RPC': 1}, request_log.since(self.log, 0))
 
 
-class TestRecord(unittest.TestCase):
+class TestDelay(InDirectory):
 
-    SHAPE = Shape(nodes=5, replicas=5, objects_per_node=80.0,
-                  partitions_per_node=10.0, suffixes_per_partition=8.0)
+    def test_requests_wait_as_long_as_the_file_says_at_the_time(self):
+        path, waits = os.path.join(self.root, 'delay'), []
+        server = Delay(lambda env, start: (env, list(waits)), path,
+                       waits.append)
+        self.assertEqual(('env', []), server('env', None))
+        for seconds in (0.5, 0.125, 0):
+            set_delay(path, seconds)
+            server('env', None)
+        self.assertEqual([0.5, 0.125], waits)
 
-    def make(self, passes, live=5, stale=0):
-        return record.make(self.SHAPE, 'stock', 'create', 2, passes, live,
-                           stale)
-
-    def test_the_first_pass_and_the_sum_of_all_are_kept(self):
-        found = self.make([Pass(2.0, {'A': 30.0, 'B': 10.0}, 900.0, 1.5, 50.0),
-                           Pass(1.0, {'A': 30.0}, 100.0, 0.5, 60.0)])
-        self.assertEqual(
-            (2.0, 40.0, 900.0, 1.5, 50.0),
-            (found.pass_seconds, found.messages, found.bytes_sent,
-             found.cpu_seconds, found.max_rss_mib))
-        self.assertEqual(
-            (3.0, 70.0, 1000.0, 2.0),
-            (found.total_pass_seconds, found.total_messages,
-             found.total_bytes_sent, found.total_cpu_seconds))
-        self.assertEqual(2, found.rounds)
-        self.assertEqual({'A': 30.0, 'B': 10.0}, found.requests)
-
-    def test_messages_of_a_partition_are_those_of_all_its_replicas(self):
-        # Ten partitions, on each of the five nodes.
-        one = Pass(1.0, {'A': 40.0}, 1.0, 1.0, 1.0)
-        self.assertEqual(20.0, self.make([one]).messages_per_partition)
-        self.assertEqual(16.0,
-                         self.make([one], live=4).messages_per_partition)
-
-    def test_only_equal_replicas_are_converged(self):
-        one = Pass(1.0, {}, 1.0, 1.0, 1.0)
-        self.assertTrue(self.make([one]).converged)
-        self.assertFalse(self.make([one], stale=1).converged)
-
-    def test_every_metric_is_a_field_of_a_record(self):
-        found = self.make([Pass(1.0, {}, 1.0, 1.0, 1.0)])
-        for metric in record.METRICS:
-            self.assertIsInstance(getattr(found, metric.field),
-                                  (int, float))
+    def test_the_conf_names_the_file(self):
+        found = filter_factory({}, delay_file='there')('app')
+        self.assertEqual(('app', 'there'), (found.app, found.path))
 
 
 if __name__ == '__main__':

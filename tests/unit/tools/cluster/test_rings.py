@@ -6,7 +6,7 @@ import unittest
 
 from swift.common.ring import RingData
 
-from tools.cluster import ClusterSpec, Policy, rings
+from tools.cluster import ClusterSpec, Policy, files
 from tools.cluster.layout import Layout
 from tools.cluster.network import LoopbackNetwork
 
@@ -20,7 +20,7 @@ class TestRings(unittest.TestCase):
                       **values)
         spec = ClusterSpec(root=root.name, base_port=7000, **values)
         layout = Layout(spec.root)
-        rings.build(spec, layout, LoopbackNetwork(spec))
+        files.build_rings(spec, layout, LoopbackNetwork(spec))
         return RingData.load(layout.ring('object')), layout
 
     def rows(self, ring):

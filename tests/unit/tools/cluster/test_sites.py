@@ -2,7 +2,6 @@
 """tools.cluster.sites and relay: confs that fit, links that obey."""
 
 import asyncio
-import json
 import os
 import shutil
 import socket
@@ -51,7 +50,7 @@ class TestSites(SitesCase):
             layout, files = self.confs(name)
             path = os.path.join(self.root, name + '.conf')
             with open(path, 'w') as conf:
-                conf.write(files[layout.sites_conf])
+                conf.write(files[layout.conf('versioning-sites')])
             for other, peer in load(path, name).items():
                 keys.setdefault(frozenset((name, other)), set()).update(
                     peer.keys)
@@ -83,15 +82,6 @@ class TestSites(SitesCase):
             self.assertEqual('egg:swift-lightsync#proxy',
                              proxy['app:proxy-server']['use'])
 
-    def test_a_cluster_without_versions_is_as_it_was(self):
-        cluster = self.sites.clusters['rome']
-        spec = ClusterSpec(root=self.root, nodes=1, policies=(
-            cluster.spec.policies))
-        files = ConfRenderer(spec, cluster.layout, cluster.network,
-                             False).render()
-        self.assertFalse([text for text in files.values()
-                          if 'versioning]' in text or 'propagator' in text])
-
     def test_what_was_made_is_opened_as_it_is(self):
         found = Sites.open(self.root)
         self.assertEqual({name: cluster.spec for name, cluster
@@ -105,8 +95,7 @@ class TestSites(SitesCase):
         os.mkdir(self.root)
 
     def test_a_network_that_cannot_start_is_told(self):
-        with open(self.sites.state) as state:
-            port = json.load(state)[0]['port']
+        port = relay.read(self.sites.state)[0].port
         with socket.socket() as sock:
             sock.bind(('127.0.0.1', port))
             sock.listen()
@@ -206,6 +195,3 @@ class TestRelay(SitesCase):
             self.assertEqual(b'ping', await self.ask())
         asyncio.run(play())
 
-
-if __name__ == '__main__':
-    unittest.main()

@@ -45,7 +45,7 @@ class TestCommand(unittest.TestCase):
                 '--scenario', ','.join(sorted(scenarios)), '--protocol',
                 ','.join(protocols), '--replicas', '5', *SMALL)
             self.assertEqual(0, status, out)
-            self.assertEqual(2 + len(scenarios) * len(protocols),
+            self.assertEqual(3 + len(scenarios) * len(protocols),
                              len(out.splitlines()))
 
     def test_a_scenario_that_does_not_converge_is_a_failure(self):

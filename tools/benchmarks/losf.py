@@ -1,0 +1,297 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``bench losf``: objects in volumes (kv) against stock diskfiles (fs)."""
+
+import math
+import os
+import time
+from typing import Any, Dict, Optional
+
+from swift_losf.errors import IndexUnavailable
+from swift_losf.format.layout import Layout
+from swift_losf.index.index_client import IndexClient
+from tools.benchmarks import request_log, workload
+from tools.benchmarks.bench import Bench, add_common
+from tools.benchmarks.measure import (
+    Device,
+    cpu_seconds,
+    drop_caches,
+    rss_mib,
+)
+from tools.benchmarks.record import Metric, in_turn, percentile
+from tools.benchmarks.settings import GIB, KIB, BenchError, names, number
+from tools.benchmarks.site import Site, apart, ask
+from tools.benchmarks.throttle import Throttle
+from tools.benchmarks.workload import SMALL_SIZES, Stage
+from tools.cluster import (
+    ClusterSpec,
+    Policy,
+    commands,
+    free_base_port,
+    processes,
+)
+
+#: contestant -> whether its objects are in volumes
+BACKENDS = {'fs': False, 'kv': True}
+#: op -> (COSBench's operation, which of the PARTS of the objects it takes);
+#: those without an operation are asked for or walked here
+OPS = {'get': ('read', 0), 'get-warm': ('read', 0), 'head': (None, 0),
+       'put': ('write', 3), 'put-over': ('write', 1), 'delete': ('delete', 2),
+       'list': (None, None), 'audit': (None, None)}
+#: of the objects that are there; the part after them is of new ones
+PARTS = 3
+CONTAINER = 'bench'
+OBJECTS_PER_PARTITION = 200
+NODE = 1
+SERVERS = ('object-server', 'index-server', 'object-losf')
+#: seconds within which an index server has recovered, and for which it is
+#: waited for to give space back
+RECOVERY, SWEEP = 120, 30
+BLOCK = 4096
+
+
+def add_arguments(parser: Any) -> None:
+    """Add the options of this benchmark."""
+    add = parser.add_argument
+    add('--objects', type=number(100), default=20000,
+        help='in the device of each backend')
+    add('--ops', type=names(OPS), default=','.join(OPS), metavar='NAME,…',
+        help='what is measured')
+    add('--operations', type=number(1), help='of each measurement; None: '
+        '2000, less for few objects')
+    add('--seconds', type=number(1), default=60,
+        help='after which a measurement has enough operations')
+    add('--iops', type=number(10), metavar='LIMIT', help='reads, and '
+        'writes, a second of a device, such as 120 of a hard disk')
+    add('--clients', type=number(1, 64), default=4,
+        help='requests at the same time')
+    add_common(parser)
+
+
+def _spec(root: str, backend: str, objects: int) -> ClusterSpec:
+    root = os.path.join(root, backend)
+    power = max(1, round(math.log2(objects / OBJECTS_PER_PARTITION)))
+    return ClusterSpec(
+        root=root, nodes=1, base_port=free_base_port(),
+        replication_ports=False, replicator='stock', sync_method='ssync',
+        disks='xfs', disk_size=GIB + 2 * objects * 32 * KIB,
+        options={**apart(root), **request_log.options(
+            'object-server', 'healthcheck recon object-server',
+            count_rpcs='true')},
+        policies=(Policy(CONTAINER, 0, 1, power, kv=BACKENDS[backend]),))
+
+
+class Node(Site):
+    """
+    One node with one device.
+
+    :param args: of the command line
+    :param throttle: limits the device; None: it does what it can
+    """
+
+    def __init__(self, args: Any, root: str, backend: str,
+                 throttle: Optional[Throttle]) -> None:
+        super().__init__(backend, _spec(root, backend, args.objects))
+        self._iops, self._throttle = args.iops, throttle
+
+    def begin(self) -> None:
+        self.device_name, = self.cluster.devices(NODE)
+        self.device = Device(self.cluster.device_path(NODE, self.device_name))
+        self.layout = Layout(self.device.path, 0)
+        self.direct_io = self.device.be_a_disk()
+        self.log = request_log.path(self.cluster.layout.cache_dir(NODE))
+        self._empty_bytes = self.device.used_bytes()
+
+    def __exit__(self, *exc_info: Any) -> None:
+        self.limit(False)
+        super().__exit__(*exc_info)
+
+    def limit(self, on: bool) -> None:
+        """Hold the device to ``--iops``, or let it do what it can."""
+        if self._throttle:
+            self._throttle.add(self.pids())
+            self._throttle.limit(self.device.number, self._iops if on else 0)
+
+    def pids(self) -> list:
+        """Return the pids of the servers whose resources are measured."""
+        return [pid for name in SERVERS
+                for pid in self.cluster.pids(NODE, name)]
+
+    def settle(self) -> None:
+        """Wait until nothing is put off any more, and all is written."""
+        if BACKENDS[self.name]:
+            self._wait(lambda found: not found.dead_bytes, SWEEP)
+        self.device.write_back()
+
+    def _wait(self, condition: Any, seconds: float) -> None:
+        """Wait until the index's statistics are so, or the time is up."""
+        index = IndexClient(self.layout.socket, RECOVERY)
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            try:
+                if condition(index.statistics()):
+                    return
+            except IndexUnavailable:
+                # It recovers.
+                pass
+            time.sleep(processes.POLL_INTERVAL)
+
+    def chill(self) -> None:
+        """Start the servers anew, with nothing of the device in memory."""
+        self.settle()
+        daemons = self.cluster.daemons
+        processes.end(lambda: daemons.of_node(NODE))
+        self.device.write_back()
+        drop_caches()
+        self.cluster.start(NODE)
+        if BACKENDS[self.name]:
+            self._wait(lambda found: True, RECOVERY)
+        # The proxy's connections to the servers before are closed now, and
+        # what their start has read is forgotten, too.
+        processes.wait_until(self._answers, RECOVERY, 'the servers answer')
+        drop_caches()
+
+    def _answers(self) -> bool:
+        try:
+            return bool(self.request('HEAD', [CONTAINER + '1']))
+        except (BenchError, ConnectionError):
+            return False
+
+    def list_partitions(self, count: int) -> list:
+        """Have partitions listed whose hashes are not known."""
+        found = sorted(int(each) for each in os.listdir(self.layout.objects)
+                       if each.isdigit())[:max(1, count // 100)]
+        for each in found:
+            path = os.path.join(self.layout.partition(each), 'hashes.pkl')
+            if os.path.exists(path):
+                os.unlink(path)
+        return ask('%s:%d' % (
+            self.cluster.node_ip(NODE),
+            self.cluster.spec.port('object-server', NODE)), 'REPLICATE', [
+                '/%s/%d' % (self.device_name, each) for each in found], {})
+
+    def index_bytes(self) -> float:
+        """
+        Return the bytes of the device that serve to find the objects.
+
+        Of kv, its index; of fs, all but the blocks of the objects' data.
+        """
+        if BACKENDS[self.name]:
+            with os.scandir(self.layout.index) as entries:
+                return sum(each.stat().st_blocks * 512 for each in entries)
+        data = sum(-(-os.path.getsize(os.path.join(path, each)) // BLOCK)
+                   for path, _, files in os.walk(self.layout.objects)
+                   for each in files if each.endswith('.data'))
+        return self.device.used_bytes() - self._empty_bytes - data * BLOCK
+
+
+class Losf(Bench):
+    """All runs of one invocation."""
+
+    name = 'losf'
+    references = ('fs',)
+    metrics = (
+        Metric('reads', 'reads', 2), Metric('writes', 'writes', 2),
+        Metric('flushes', 'flushes', 2), Metric('sectors', 'sectors', 1),
+        Metric('rpcs', 'RPCs', 2), Metric('cpu_ms', 'CPU ms', 2),
+        *workload.METRICS, Metric('rss_mib', 'RSS, MiB', 1),
+        Metric('index_bytes', 'index, bytes/object', 1))
+
+    def measure(self, stack: Any) -> None:
+        commands.need_root('bench losf')
+        args = self.args
+        args.operations = min(args.operations or 2000, max(
+            1, args.objects // (PARTS * args.runs)))
+        limits = None
+        if args.iops:
+            limits = Throttle.find()
+            stack.callback(limits.close)
+        nodes = {}
+        for backend in BACKENDS:
+            self.say('starting a node for %s' % backend)
+            nodes[backend] = stack.enter_context(Node(
+                args, self.root, backend, limits))
+            self.say('%s: writing %d objects' % (backend, args.objects))
+            self.attempt(backend, 'data set', 1,
+                         lambda: self._write(nodes[backend]))
+        for run in range(1, args.runs + 1):
+            for op in args.ops:
+                for backend in in_turn(BACKENDS, run):
+                    self.attempt(backend, op, run, lambda: self._measure(
+                        nodes[backend], op, run))
+
+    def _write(self, node: Node) -> Dict[str, Any]:
+        result = self.play(node.name, 'data set', 0, workload.document(
+            node.auth, CONTAINER, [Stage(
+                'data set', 'write', (1, self.args.objects), SMALL_SIZES,
+                2 * self.args.clients, self.args.objects)]))
+        node.chill()
+        return {'index_bytes': node.index_bytes() / self.args.objects,
+                'direct_io': node.direct_io,
+                **workload.figures(result, 'data set')}
+
+    def _measure(self, node: Node, op: str, run: int) -> Dict[str, Any]:
+        """Return the mean of the operations, I/Os put off included."""
+        if op == 'get-warm':
+            self._play(node, op, run)
+            node.settle()
+        else:
+            node.chill()
+        node.limit(True)
+        pids, log = node.pids(), request_log.position(node.log)
+        cpu, stats = cpu_seconds(pids), node.device.stats()
+        try:
+            found = self._play(node, op, run)
+            done = node.device.stats() - stats
+            cpu = cpu_seconds(pids) - cpu
+        finally:
+            # As fast as it can: only the I/Os are counted from here on.
+            node.limit(False)
+        rss = rss_mib(pids)
+        node.settle()
+        late, count = node.device.stats() - stats, found['operations']
+        return {**found, 'reads': done.reads / count,
+                'writes': late.writes / count,
+                'flushes': done.flushes / count,
+                'sectors': (done.sectors_read + late.sectors_written) / count,
+                'rpcs': request_log.since(node.log, log)['RPC'] / count,
+                'cpu_ms': (cpu + found.pop('cpu_seconds', 0)) * 1000 / count,
+                'rss_mib': rss}
+
+    def _play(self, node: Node, op: str, run: int) -> Dict[str, Any]:
+        """Do the operations of a run; return the client's figures."""
+        args, count = self.args, self.args.operations
+        operation, part = OPS[op]
+        if op == 'audit':
+            return self._audit(node)
+        if part is None:
+            return _waited(node.list_partitions(count))
+        first = args.objects * part // PARTS + (run - 1) * count + 1
+        if not operation:
+            return _waited(node.request('HEAD', (
+                '%s1/myobjects%d' % (CONTAINER, each)
+                for each in range(first, first + count))))
+        return workload.figures(self.play(
+            node.name, op, run, workload.document(node.auth, CONTAINER, [
+                Stage(op, operation, (first, first + count - 1), SMALL_SIZES,
+                      args.clients, count, args.seconds)])), op)
+
+    def _audit(self, node: Node) -> Dict[str, Any]:
+        """Have the auditor for files of zero bytes walk over all objects."""
+        begin, cpu = time.perf_counter(), sum(os.times()[2:4])
+        node.cluster.run_on(NODE, [
+            node.cluster.layout.launcher('swift-object-auditor'),
+            node.cluster.conf_path('object-server', NODE), 'once', '-z',
+            '1000000000'])
+        return {'operations': self.args.objects,
+                'cpu_seconds': sum(os.times()[2:4]) - cpu,
+                'ops_per_second': self.args.objects / (
+                    time.perf_counter() - begin)}
+
+
+def _waited(waits: list) -> Dict[str, Any]:
+    millis = [wait * 1000 for wait in waits]
+    return {'operations': len(waits), 'ops_per_second':
+            len(waits) / sum(waits), 'p50_ms': percentile(millis, 50),
+            'p99_ms': percentile(millis, 99)}
+
+

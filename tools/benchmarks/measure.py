@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What no client can see: CPU and memory of servers, and I/Os of devices."""
+
+import os
+from collections import defaultdict
+from dataclasses import astuple, dataclass
+from typing import Any, Dict, Iterable
+
+from tools.benchmarks.settings import BenchError
+from tools.cluster import commands
+
+TICKS = os.sysconf('SC_CLK_TCK')
+#: KiB that the kernel reads ahead of a disk; of an image it may be more.
+READ_AHEAD = 128
+
+
+def cpu_seconds(pids: Iterable[int]) -> float:
+    """Return what processes and their late children have used so far."""
+    ticks = 0
+    for pid in pids:
+        with open('/proc/%d/stat' % pid) as stat:
+            # utime, stime, cutime, cstime are the fields 14 to 17.
+            ticks += sum(map(int, stat.read().rpartition(')')[2]
+                             .split()[11:15]))
+    return ticks / TICKS
+
+
+def cpu_of(cluster: Any) -> Dict[str, float]:
+    """Return the CPU seconds that each daemon of a cluster has used."""
+    used: Dict[str, float] = defaultdict(float)
+    for each in cluster.daemons.all():
+        used[cluster.daemons.name(each)] += cpu_seconds([each.pid])
+    return used
+
+
+def rss_mib(pids: Iterable[int]) -> float:
+    """Return the memory that processes hold, MiB."""
+    total = 0
+    for pid in pids:
+        with open('/proc/%d/status' % pid) as status:
+            total += next(int(line.split()[1]) for line in status
+                          if line.startswith('VmRSS:'))
+    return total / 1024
+
+
+@dataclass(frozen=True)
+class BlockStats:
+    """
+    What a block device has done (Linux, Documentation/block/stat.rst).
+
+    :param reads: I/Os, like ``writes``
+    :param sectors_read: of 512 bytes, like ``sectors_written``
+    :param flushes: of its write cache
+    """
+
+    reads: int
+    sectors_read: int
+    writes: int
+    sectors_written: int
+    flushes: int
+
+    @classmethod
+    def parse(cls, text: str) -> 'BlockStats':
+        """Parse /sys/block/<device>/stat."""
+        fields = [int(each) for each in text.split()]
+        if len(fields) < 16:
+            raise BenchError('the kernel does not count flushes: %d fields '
+                             'in the stat of a device; Linux 5.5 has 17'
+                             % len(fields))
+        return cls(fields[0], fields[2], fields[4], fields[6], fields[15])
+
+    def __sub__(self, earlier: 'BlockStats') -> 'BlockStats':
+        return BlockStats(*(now - then for now, then in zip(
+            astuple(self), astuple(earlier))))
+
+
+class Device:
+    """
+    The loop device of a mounted image.
+
+    :param path: where it is mounted
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        number = os.stat(path).st_dev
+        #: MAJOR:MINOR
+        self.number = '%d:%d' % (os.major(number), os.minor(number))
+        self._sys = os.path.realpath('/sys/dev/block/%s' % self.number)
+
+    def be_a_disk(self) -> bool:
+        """
+        Have the image read as a disk would be: with a disk's read-ahead and,
+        where the filesystem that holds it can do that, past the page cache.
+
+        :returns: whether the page cache is left out
+        """
+        with open(os.path.join(self._sys, 'queue/read_ahead_kb'),
+                  'w') as text:
+            text.write('%d' % READ_AHEAD)
+        return not commands.run([
+            'losetup', '--direct-io=on',
+            os.path.join('/dev', os.path.basename(self._sys))],
+            check=False).returncode
+
+    def stats(self) -> BlockStats:
+        with open(os.path.join(self._sys, 'stat')) as text:
+            return BlockStats.parse(text.read())
+
+    def write_back(self) -> None:
+        """Have the filesystem write all that it has put off."""
+        commands.run(['fsfreeze', '--freeze', self.path])
+        commands.run(['fsfreeze', '--unfreeze', self.path])
+
+    def used_bytes(self) -> int:
+        """Return the bytes that the filesystem has allocated."""
+        stat = os.statvfs(self.path)
+        return (stat.f_blocks - stat.f_bfree) * stat.f_frsize
+
+
+def drop_caches() -> None:
+    """Have the kernel forget what it has read: pages, entries, inodes."""
+    os.sync()
+    with open('/proc/sys/vm/drop_caches', 'w') as drop:
+        drop.write('3')

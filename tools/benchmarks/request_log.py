@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Counts the requests that a server receives, and the calls that it makes.
+
+The paste filter ``tools.benchmarks.request_log:filter_factory`` appends the
+method and the device of each request, such as ``PUT n1d1``, to a file in the
+server's recon cache; with ``count_rpcs = true`` also ``RPC`` for each call of
+an index server of LOSF that the process makes.
+"""
+
+import os
+from collections import Counter
+from functools import wraps
+from typing import Any, Dict
+
+from swift.common.utils import config_true_value
+
+FILE = 'requests.log'
+FILTER = 'request_log'
+
+
+def options(server: str, pipeline: str, **more: str) -> Dict[str, Any]:
+    """
+    Return the options of a ClusterSpec that put the filter before a server.
+
+    :param server: such as ``object-server``, the name of its conf
+    :param pipeline: what else is in it
+    """
+    return {server: {
+        'pipeline:main': {'pipeline': '%s %s' % (FILTER, pipeline)},
+        'filter:' + FILTER: {
+            'paste.filter_factory': '%s:filter_factory' % __name__, **more}}}
+
+
+#: Of a replication server, which has nothing else to log.
+REPLICATION = options('replication-server', 'recon object-server')
+
+
+def path(cache_dir: str) -> str:
+    """Return the path of the file of the server with this recon cache."""
+    return os.path.join(cache_dir, FILE)
+
+
+def position(log: str) -> int:
+    """Return where the next entry of a log will be."""
+    try:
+        return os.stat(log).st_size
+    except FileNotFoundError:
+        return 0
+
+
+def _entries(log: str, begin: int) -> list:
+    if position(log) == begin:
+        return []
+    with open(log) as entries:
+        entries.seek(begin)
+        return [line.split() for line in entries.read().splitlines()]
+
+
+def since(log: str, begin: int) -> Counter:
+    """Return how often each method came since a position in a log."""
+    return Counter(method for method, _ in _entries(log, begin))
+
+
+def per_device(log: str, begin: int, method: str) -> Counter:
+    """Return how often a method came for each device since a position."""
+    return Counter(device for found, device in _entries(log, begin)
+                   if found == method)
+
+
+class RequestLog:
+    """
+    :param app: the server
+    :param log: path of the file to append to
+    """
+
+    def __init__(self, app: Any, log: str) -> None:
+        self.app = app
+        self.fd = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+
+    def write(self, method: str, device: str) -> None:
+        os.write(self.fd, b'%s %s\n' % (
+            method.encode('ascii'), device.encode('utf8') or b'-'))
+
+    def __call__(self, env: Dict[str, Any], start_response: Any) -> Any:
+        self.write(env['REQUEST_METHOD'],
+                   env['PATH_INFO'].lstrip('/').partition('/')[0])
+        return self.app(env, start_response)
+
+
+def count_calls(cls: Any, name: str, log: RequestLog) -> None:
+    """Have each call of a method of a class logged as ``RPC``, once."""
+    method = getattr(cls, name)
+    if hasattr(method, '__wrapped__'):
+        # A server loads its filters more than once.
+        return
+
+    @wraps(method)
+    def counted(*args: Any, **kwargs: Any) -> Any:
+        log.write('RPC', '')
+        return method(*args, **kwargs)
+    setattr(cls, name, counted)
+
+
+def filter_factory(global_conf: Dict[str, str], **local_conf: str) -> Any:
+    """paste.deploy filter factory"""
+    def make(app: Any) -> RequestLog:
+        log = RequestLog(app, path(global_conf['recon_cache_path']))
+        if config_true_value(local_conf.get('count_rpcs')):
+            from swift_losf.index.channel import Channel
+            count_calls(Channel, 'call', log)
+        return log
+    return make

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A cluster of a benchmark whose clients go through its proxy-server."""
+
+import http.client
+import os
+import shutil
+import time
+from contextlib import closing
+from glob import glob
+from typing import Any, Dict, Iterable, List
+from urllib.parse import urlsplit
+
+from tools.benchmarks.settings import BenchError
+from tools.cluster import Cluster, ClusterSpec
+
+#: seconds that an answer may take on a throttled device
+PATIENCE = 120
+
+
+def apart(root: str) -> Dict[str, Any]:
+    """Return options that keep databases off the disks of the objects."""
+    path = {'DEFAULT': {'devices': os.path.join(root, 'databases'),
+                        'mount_check': False}}
+    return {'account-server': path, 'container-server': path}
+
+
+def ask(address: str, method: str, paths: Iterable[str],
+        headers: Dict[str, str]) -> List[float]:
+    """
+    Make requests one after the other, on one connection.
+
+    :param address: HOST:PORT
+    :returns: the seconds that each took
+    :raises BenchError: if an answer is no success
+    """
+    waits = []
+    with closing(http.client.HTTPConnection(
+            address, timeout=PATIENCE)) as connection:
+        for path in paths:
+            begin = time.perf_counter()
+            connection.request(method, path, headers=headers)
+            response = connection.getresponse()
+            response.read()
+            waits.append(time.perf_counter() - begin)
+            if response.status // 100 != 2:
+                raise BenchError('%s %s: status %d' % (
+                    method, path, response.status))
+    return waits
+
+
+class Site:
+    """
+    A running cluster, from ``with`` on.
+
+    :param name: of the contestants that it serves
+    :param spec: its ClusterSpec
+    """
+
+    def __init__(self, name: str, spec: ClusterSpec) -> None:
+        self.name = name
+        self.cluster = Cluster(spec)
+        self.nodes = list(spec.node_numbers())
+
+    def __enter__(self) -> Any:
+        for node in self.nodes:
+            for device in self.cluster.devices(node):
+                os.makedirs(os.path.join(self.cluster.spec.root, 'databases',
+                                         device))
+        self.cluster.up()
+        try:
+            self._log_in()
+            self.begin()
+        except BaseException:
+            self.cluster.down()
+            raise
+        return self
+
+    def __exit__(self, *exc_info: Any) -> None:
+        self.cluster.down()
+
+    def begin(self) -> None:
+        """Look at the cluster, which has just come up."""
+
+    def _log_in(self) -> None:
+        env = self.cluster.environment()
+        #: the config of COSBench's swauth
+        self.auth = 'username=%s;password=%s;auth_url=%s' % (
+            env['ST_USER'], env['ST_KEY'], env['ST_AUTH'])
+        url = urlsplit(env['ST_AUTH'])
+        with closing(http.client.HTTPConnection(url.netloc)) as connection:
+            connection.request('GET', url.path, headers={
+                'X-Auth-User': env['ST_USER'], 'X-Auth-Key': env['ST_KEY']})
+            headers = connection.getresponse().headers
+        self.address = url.netloc
+        #: of the account
+        self.path = urlsplit(headers['X-Storage-Url']).path
+        self.token = headers['X-Auth-Token']
+
+    def request(self, method: str, paths: Iterable[str],
+                **headers: str) -> List[float]:
+        """Make requests to the account, as ``ask`` does."""
+        return ask(self.address, method, [
+            '%s/%s' % (self.path, each) for each in paths], {
+                'X-Auth-Token': self.token, **{
+                    name.replace('_', '-'): value
+                    for name, value in headers.items()}})
+
+    def object_dirs(self, index: int = 0) -> List[str]:
+        """Return the directories of a policy's objects, one a device."""
+        name = 'objects-%d' % index if index else 'objects'
+        return [os.path.join(self.cluster.device_path(node, device), name)
+                for node in self.nodes
+                for device in self.cluster.devices(node)]
+
+    def forget(self) -> None:
+        """Remove the files of all objects, to have the space."""
+        for path in self.object_dirs():
+            for directory in glob(path + '*'):
+                shutil.rmtree(directory, ignore_errors=True)

@@ -1,0 +1,247 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+The objects of ``bench sync``: what they are, and how they are on disk.
+
+Names, bytes, timestamps and changes follow from the seed, so that both
+contestants get the same. Objects are written by Swift's own diskfile into a
+*master* copy of every device. A trial gets hard links to the master's files:
+Swift replaces files and never changes one in place, except the queue of
+invalidations, which is copied. So hashes.pkl keeps its inode and time.
+"""
+
+import logging
+import os
+import random
+import shutil
+from collections import defaultdict
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from hashlib import md5
+from multiprocessing import get_context
+from typing import Any, Callable, Dict, Iterable, List, Optional, Tuple
+
+from swift.common import utils
+
+#: Swift's queue of suffixes to hash anew, in each partition.
+HASH_INVALIDATIONS_FILE = 'hashes.invalid'
+ACCOUNT, CONTAINER = 'AUTH_bench', 'bench'
+#: Seconds between the timestamps of two objects.
+STEP = 0.001
+#: Seconds after the epoch at which the changes of a scenario begin.
+CHANGES = 1800.0
+#: The share of the objects that a scenario changes (LightSync §3.5-3.6).
+CHANGED_SHARE = 0.1
+
+
+@dataclass(frozen=True)
+class Version:
+    """
+    What was last done to an object.
+
+    :param timestamp: when, seconds since 1970
+    :param size: bytes; 0 for a delete
+    """
+
+    name: str
+    timestamp: float
+    size: int
+    is_deleted: bool = False
+
+    @property
+    def file_name(self) -> str:
+        """The name of the file that Swift keeps of it."""
+        return utils.Timestamp(self.timestamp).internal + (
+            '.ts' if self.is_deleted else '.data')
+
+
+#: A version, and the names of the devices that it reaches.
+Write = Tuple[Version, Tuple[str, ...]]
+
+
+class DataSet:
+    """
+    :param seed: all choices follow from it
+    :param count: how many objects there are
+    :param sizes: (least, greatest) size of an object, bytes
+    :param epoch: timestamp of the oldest object
+    """
+
+    def __init__(self, seed: int, count: int, sizes: Tuple[int, int],
+                 epoch: float) -> None:
+        self.seed, self.sizes, self.epoch = seed, sizes, epoch
+        self.objects = self._versions('object', count, epoch)
+
+    def _versions(self, prefix: str, count: int,
+                  begin: float) -> List[Version]:
+        rng = random.Random('%s/%s' % (self.seed, prefix))
+        return [Version('%s-%07d' % (prefix, i), begin + i * STEP,
+                        rng.randint(*self.sizes)) for i in range(count)]
+
+    def changes(self, kind: str, seed: str,
+                devices_of: Callable[[str], Tuple[str, ...]],
+                live: Iterable[str]) -> List[Write]:
+        """
+        Choose what a scenario writes, to 10 % of the objects.
+
+        :param kind: ``create`` (new objects), ``delete``, both at a quorum
+            of their devices; or ``rewrite`` (deleted, then created anew), at
+            all live ones
+        :param seed: of the trial
+        :param devices_of: tells the devices of an object's replicas
+        :param live: the devices that can be written to
+        """
+        rng = random.Random('%s/%s' % (self.seed, seed))
+        count = max(1, round(len(self.objects) * CHANGED_SHARE))
+        begin = self.epoch + CHANGES
+
+        def quorum(name: str) -> Tuple[str, ...]:
+            devices = sorted(devices_of(name))
+            return tuple(rng.sample(devices, utils.quorum_size(
+                len(devices))))
+
+        if kind == 'create':
+            return [(each, quorum(each.name)) for each in self._versions(
+                'new-' + seed.replace('/', '-'), count, begin)]
+        chosen = rng.sample(self.objects, count)
+        gone = [Version(each.name, begin + i * STEP, 0, True)
+                for i, each in enumerate(chosen)]
+        if kind == 'delete':
+            return [(each, quorum(each.name)) for each in gone]
+        known = set(live)
+        again = [Version(each.name, each.timestamp + CHANGES / 2,
+                         rng.randint(*self.sizes)) for each in gone]
+        return [(each, tuple(sorted(known & set(devices_of(each.name)))))
+                for each in gone + again]
+
+
+def _write_device(swift_dir: str, devices_dir: str, device: str, seed: int,
+                  writes: List[Tuple[Version, int]], rehash: bool) -> None:
+    """Write versions, each with its partition; then hash the partitions."""
+    utils.set_swift_dir(swift_dir)
+    # Their modules read swift.conf.
+    from swift.common.storage_policy import POLICIES
+    from swift.obj import diskfile
+    # The data set need not outlive a power cut.
+    diskfile.fsync = diskfile.fsync_dir = lambda *args: None
+    manager = diskfile.DiskFileManager(
+        {'devices': devices_dir, 'mount_check': 'false'},
+        logging.getLogger(__name__))
+    for version, partition in writes:
+        _write_version(manager.get_diskfile(
+            device, partition, ACCOUNT, CONTAINER, version.name,
+            policy=POLICIES[0]), version, seed)
+    if rehash:
+        for partition in {partition for _, partition in writes}:
+            manager._get_hashes(device, str(partition), POLICIES[0])
+
+
+def _write_version(disk_file: Any, version: Version, seed: int) -> None:
+    timestamp = utils.Timestamp(version.timestamp)
+    if version.is_deleted:
+        disk_file.delete(timestamp)
+        return
+    body = random.Random('%s/%s/%r' % (
+        seed, version.name, version.timestamp)).randbytes(version.size)
+    with disk_file.create(size=len(body)) as writer:
+        writer.write(body)
+        writer.put({
+            'X-Timestamp': timestamp.internal,
+            'Content-Type': 'application/octet-stream',
+            'Content-Length': str(len(body)),
+            'ETag': md5(body, usedforsecurity=False).hexdigest()})
+        writer.commit(timestamp)
+
+
+def restore(master: str, device: str) -> None:
+    """Make a directory equal to its master copy."""
+    shutil.rmtree(device)
+    shutil.copytree(master, device, copy_function=_link)
+
+
+def _link(source: str, target: str) -> None:
+    if os.path.basename(source) == HASH_INVALIDATIONS_FILE:
+        shutil.copy2(source, target)
+    else:
+        os.link(source, target)
+
+
+class Storage:
+    """
+    The devices of all contestants: their rings are the same.
+
+    This process must have been told the swift_dir, by ``set_swift_dir``.
+
+    :param swift_dir: the directory of swift.conf and the ring
+    :param ring: the object ring
+    :param seed: of the objects' bytes
+    """
+
+    def __init__(self, swift_dir: str, ring: Any, seed: int) -> None:
+        self._swift_dir, self._ring, self._seed = swift_dir, ring, seed
+        self._places: Dict[str, Tuple[int, Tuple[str, ...], str]] = {}
+
+    def place(self, name: str) -> Tuple[int, Tuple[str, ...], str]:
+        """Return an object's partition, devices, and directory in them."""
+        if name not in self._places:
+            part, nodes = self._ring.get_nodes(ACCOUNT, CONTAINER, name)
+            self._places[name] = part, tuple(
+                node['device'] for node in nodes), utils.storage_directory(
+                    'objects', part, utils.hash_path(
+                        ACCOUNT, CONTAINER, name))
+        return self._places[name]
+
+    def devices_of(self, name: str) -> Tuple[str, ...]:
+        return self.place(name)[1]
+
+    def write(self, writes: Iterable[Write],
+              devices_dir_of: Callable[[str], str],
+              rehash: bool = False) -> None:
+        """
+        Write versions to devices, in order, and flush them all.
+
+        :param devices_dir_of: tells where a device of a name is
+        :param rehash: whether to hash what was written
+        """
+        by_device = defaultdict(list)
+        for version, devices in writes:
+            for device in devices:
+                by_device[device].append((version,
+                                          self.place(version.name)[0]))
+        # A fork of a process with threads can inherit a lock for good.
+        with ProcessPoolExecutor(
+                os.cpu_count(), mp_context=get_context('spawn')) as pool:
+            for done in [pool.submit(
+                    _write_device, self._swift_dir, devices_dir_of(device),
+                    device, self._seed, versions, rehash)
+                    for device, versions in sorted(by_device.items())]:
+                done.result()
+        os.sync()
+
+    def stale(self, versions: Iterable[Version],
+              path_of: Callable[[str], Optional[str]]) -> int:
+        """
+        Count the replicas that are not what they should be.
+
+        :param versions: the latest one of every object
+        :param path_of: tells the path of a device of a name, or None if it
+            is not to be looked at
+        :returns: the number of replicas whose newest file is another one
+        """
+        count = 0
+        for version in versions:
+            _, devices, directory = self.place(version.name)
+            for path in map(path_of, devices):
+                count += bool(path) and not _holds(
+                    os.path.join(path or '', directory), version)
+        return count
+
+
+def _holds(directory: str, version: Version) -> bool:
+    try:
+        with os.scandir(directory) as entries:
+            files = [(entry.name, entry.stat().st_size) for entry in entries]
+    except FileNotFoundError:
+        return False
+    # The newest file counts; Swift removes the older ones when it next
+    # hashes the suffix, which may be in a later pass.
+    return bool(files) and max(files) == (version.file_name, version.size)

@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+A replicator that runs a pass on demand and tells what the pass took.
+
+``python -m tools.benchmarks.sync_probe REPLICATOR CONF SWIFT_DIR FD`` is the
+replicator's own class, in a process that stays: neither its start, nor what
+a pass leaves it for the next one, spoils a measurement. FD is one end of a
+SOCK_SEQPACKET pair. The probe sends ``ready``, and for each packet that it
+receives a Usage as JSON; it ends when the other end is closed.
+"""
+
+import json
+import os
+import resource
+import socket
+import subprocess
+import sys
+import time
+from dataclasses import asdict, dataclass
+from importlib import import_module
+from typing import Any, Dict, Iterable, List, Optional, Sequence, Tuple
+
+from tools.benchmarks.settings import BenchError
+
+CLASSES = {
+    'stock': ('swift.obj.replicator', 'ObjectReplicator'),
+    'lightsync': ('swift_lightsync.sync.replicator', 'LightSyncReplicator'),
+}
+READY, GO, PACKET = b'ready', b'go', 4096
+#: seconds that a probe may take to start, and to end
+START_TIMEOUT, STOP_TIMEOUT = 60, 30
+
+
+@dataclass(frozen=True)
+class Usage:
+    """
+    What a pass took on its node.
+
+    :param seconds: of wall-clock time
+    :param cpu_seconds: of the replicator and the children that it waited for
+    :param max_rss_kib: the most memory that the replicator held during it
+    """
+
+    seconds: float
+    cpu_seconds: float
+    max_rss_kib: int
+
+
+def _cpu_seconds() -> float:
+    return sum(usage.ru_utime + usage.ru_stime for usage in map(
+        resource.getrusage,
+        (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)))
+
+
+def _max_rss_kib() -> int:
+    # getrusage would also count what the parent held when it forked.
+    with open('/proc/self/status') as status:
+        return next(int(line.split()[1]) for line in status
+                    if line.startswith('VmHWM:'))
+
+
+def measured(base: Any, fd: int) -> Any:
+    """Return a replicator's class with its passes measured."""
+    class Probe(base):
+        usage: Optional[Usage] = None
+
+        def run_forever(self, *args: Any, **kwargs: Any) -> None:
+            os.write(fd, READY)
+            while os.read(fd, PACKET) == GO:
+                self.run_once()
+                assert self.usage, 'run_once() did not replicate'
+                os.write(fd, json.dumps(asdict(self.usage)).encode('ascii'))
+
+        def replicate(self, *args: Any, **kwargs: Any) -> Any:
+            with open('/proc/self/clear_refs', 'w') as clear_refs:
+                clear_refs.write('5')
+            begin, cpu = time.perf_counter(), _cpu_seconds()
+            try:
+                return super().replicate(*args, **kwargs)
+            finally:
+                self.usage = Usage(time.perf_counter() - begin,
+                                   _cpu_seconds() - cpu, _max_rss_kib())
+    return Probe
+
+
+class Probes:
+    """
+    The probes of a cluster, as the benchmark sees them.
+
+    :param cluster: the Cluster
+    """
+
+    def __init__(self, cluster: Any) -> None:
+        self.cluster = cluster
+        #: of each node the process, and our end of its pair
+        self._probes: Dict[int, Tuple[subprocess.Popen, socket.socket]] = {}
+
+    def start(self, nodes: Sequence[int]) -> None:
+        """Start the replicators of nodes, and wait until they are ready."""
+        deadline = time.monotonic() + START_TIMEOUT
+        for node in nodes:
+            self._probes[node] = self._begin(node)
+        for node in nodes:
+            self._receive(node, deadline, 'its start')
+
+    def _log(self, node: int) -> str:
+        return self.cluster.layout.log('probe.%d' % node)
+
+    def _begin(self, node: int) -> Tuple[subprocess.Popen, socket.socket]:
+        cluster = self.cluster
+        ours, theirs = socket.socketpair(socket.AF_UNIX,
+                                         socket.SOCK_SEQPACKET)
+        with theirs, open(self._log(node), 'ab') as log:
+            return subprocess.Popen(cluster.network.command(node, [
+                sys.executable, '-m', __name__, cluster.spec.replicator,
+                cluster.conf_path('object-server', node), cluster.layout.etc,
+                str(theirs.fileno())]), stdin=subprocess.DEVNULL, stdout=log,
+                stderr=log, env=cluster.environment(),
+                pass_fds=[theirs.fileno()], start_new_session=True), ours
+
+    def _receive(self, node: int, deadline: float, what: str) -> bytes:
+        ours = self._probes[node][1]
+        ours.settimeout(max(0.001, deadline - time.monotonic()))
+        try:
+            packet = ours.recv(PACKET)
+        except TimeoutError as err:
+            raise BenchError('node %d: %s did not come in time; give it '
+                             'longer (--timeout) or less to do (--objects)'
+                             % (node, what)) from err
+        if not packet:
+            raise BenchError('node %d: the replicator ended before %s; see '
+                             '%s and the other logs beside it (--keep keeps '
+                             'them)' % (node, what, self._log(node)))
+        return packet
+
+    def stop(self, nodes: Optional[Iterable[int]] = None) -> None:
+        """End the replicators of nodes, or all; kill those that do not."""
+        found = [self._probes.pop(node) for node in (
+            list(self._probes) if nodes is None else nodes)]
+        for _, ours in found:
+            ours.close()
+        deadline = time.monotonic() + STOP_TIMEOUT
+        for process, _ in found:
+            try:
+                process.wait(max(0, deadline - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+    def run(self, timeout: float) -> List[Usage]:
+        """
+        Run a pass on all nodes at the same time.
+
+        :param timeout: seconds that it may take
+        :raises BenchError: if it takes longer
+        """
+        deadline = time.monotonic() + timeout
+        for _, ours in self._probes.values():
+            ours.send(GO)
+        return [Usage(**json.loads(self._receive(
+            node, deadline, 'the end of a pass (%g seconds)' % timeout)))
+            for node in self._probes]
+
+
+def main() -> None:
+    replicator, conf, swift_dir, fd = sys.argv[1:]
+    from swift.common import utils
+    utils.set_swift_dir(swift_dir)
+    # These read swift.conf when they are imported.
+    from swift.common.daemon import run_daemon
+    module, name = CLASSES[replicator]
+    run_daemon(measured(getattr(import_module(module), name), int(fd)), conf,
+               section_name='object-replicator')
+
+
+if __name__ == '__main__':
+    main()

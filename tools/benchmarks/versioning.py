@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+``bench versioning``: Write-Repair, Read-Repair, and Swift's own versions.
+
+Metadata round trips are counted apart from COSBench: a delay of the container
+servers alone makes a request longer by as many delays as there are round trips
+that it waits for, one after the other, so their number is the slope of its
+latency over the delay. Whatever else happens on the machine makes requests
+longer, and none shorter: the least latency of several counts.
+"""
+
+import argparse
+import os
+from statistics import fmean
+from typing import (
+    Any,
+    Callable,
+    Dict,
+    Iterable,
+    List,
+    NamedTuple,
+    Sequence,
+    Tuple,
+)
+
+from swift_lightsync.versioning.proxy.filter_options import FilterOptions
+from tools.benchmarks import workload
+from tools.benchmarks.bench import Bench, add_common
+from tools.benchmarks.delay import options, set_delay
+from tools.benchmarks.record import Metric, in_turn
+from tools.benchmarks.settings import (
+    GIB,
+    MIB,
+    BenchError,
+    names,
+    number,
+    size_text,
+    sizes,
+)
+from tools.benchmarks.site import Site
+from tools.benchmarks.workload import Stage
+from tools.cluster import ClusterSpec, Policy, free_base_port
+
+NODES = REPLICAS = 3
+#: of a batch, one of so many requests is under way at any time
+BATCH_SHARE = 100
+#: of each object, where there are requests enough
+VERSIONS = 10
+STOCK, HERE = 'stock', 'here'
+CONTAINERS = 'container-server'
+#: seconds; none is near the 1 s that an object-server waits for a container
+DELAYS = (0.2, 0.4, 0.6)
+#: with a delay, before the next one comes
+ROUND_REQUESTS = 3
+
+
+class Mode(NamedTuple):
+    """The cluster that keeps objects so, and whether they have versions."""
+
+    site: str
+    versioned: bool = True
+
+
+MODES = {
+    'write-repair': Mode('write-repair'),
+    'read-repair': Mode('read-repair'),
+    'object_versioning': Mode(STOCK),
+    'none': Mode(STOCK, versioned=False),
+}
+
+
+def _batches(text: str) -> Tuple[int, ...]:
+    if not text.strip():
+        return ()
+    parse = number(1, 9999999)
+    try:
+        return tuple(parse(each.strip()) for each in text.split(','))
+    except argparse.ArgumentTypeError as err:
+        raise argparse.ArgumentTypeError(
+            '%s, with commas between them, or nothing' % err) from None
+
+
+def add_arguments(parser: Any) -> None:
+    """Add the options of this benchmark."""
+    add = parser.add_argument
+    add('--sizes', type=sizes, default='4K,1M,16M', metavar='SIZE,…',
+        help='of the objects')
+    add('--modes', type=names(MODES), default=','.join(MODES),
+        metavar='NAME,…', help='what is compared')
+    add('--requests', type=number(1), default=1000,
+        help='of each size, one after the other, at most')
+    add('--budget', type=number(1, 2048), default=1024, metavar='MIB',
+        help='that these write, at most, but four objects')
+    add('--batches', type=_batches, default='1000,10000', metavar='NUMBER,…',
+        help='concurrent requests, of objects of the least size')
+    add('--clients', type=number(2, 256), default=32,
+        help="a batch's requests at the same time, at most; one in %d is"
+        % BATCH_SHARE)
+    add('--rounds', type=number(0, 1000), default=3,
+        help='how often the delays that count round trips come')
+    add('--delay', type=number(0, 1000, float), default=0.0, metavar='MS',
+        help='that container- and object-servers let each request wait')
+    for name, most, text in (
+            ('hint', 86400, 'keeps a hint which version is the latest'),
+            ('cache', 3600, 'says what is the latest')):
+        add('--latest-%s-time' % name, type=number(0, most),
+            metavar='SECONDS', default=getattr(
+                FilterOptions, 'latest_%s_time' % name),
+            help="the filter's option: how long memcache " + text)
+    add_common(parser)
+
+
+def slope(points: Sequence[Tuple[float, float]]) -> float:
+    """Return the slope of the line with the least squares."""
+    mean_x, mean_y = (fmean(each) for each in zip(*points))
+    return sum((x - mean_x) * (y - mean_y) for x, y in points) / sum(
+        (x - mean_x) ** 2 for x, _ in points)
+
+
+def count_rounds(delay: Callable[[float], None],
+                 play: Callable[[], Iterable[float]], cycles: int = 1,
+                 delays: Sequence[float] = DELAYS) -> float:
+    """
+    Count the metadata round trips of a request.
+
+    :param delay: lets requests to container servers wait so many seconds
+    :param play: makes requests and returns the seconds that each waited
+    :param cycles: how often each delay comes round, so that whatever else
+        happens on the machine meanwhile befalls all of them
+    :returns: the number, not rounded
+    """
+    waits: Dict[float, List[float]] = {seconds: [] for seconds in delays}
+    try:
+        for seconds in tuple(delays) * cycles:
+            delay(seconds)
+            waits[seconds] += play()
+    finally:
+        delay(0)
+    return slope([(seconds, min(found)) for seconds, found in waits.items()])
+
+
+class Keeper(Site):
+    """
+    A cluster that keeps versions in one way, with servers that can wait.
+
+    :param args: ``delay`` and what memcache says; of the command line
+    """
+
+    def __init__(self, args: Any, root: str, name: str) -> None:
+        root = os.path.join(root, name)
+        self._delay = args.delay / 1000
+        self._delay_files = {
+            server: '%s.%s.delay' % (root, server)
+            for server in (CONTAINERS, 'object-server')}
+        for path in self._delay_files.values():
+            set_delay(path, self._delay)
+        super().__init__(name, ClusterSpec(
+            root=root, nodes=NODES, base_port=free_base_port(NODES),
+            policies=(Policy('gold', 0, REPLICAS),), replicator='stock',
+            replication_ports=False, disk_size=8 * GIB,
+            versioning={} if name == STOCK else {
+                'site': HERE, 'site_preference': HERE, 'mode': name,
+                'latest_hint_time': args.latest_hint_time,
+                'latest_cache_time': args.latest_cache_time},
+            options={server: options(server, path) for server, path
+                     in self._delay_files.items()}))
+
+    def delay(self, seconds: float) -> None:
+        """Let requests to container servers wait so much longer."""
+        set_delay(self._delay_files[CONTAINERS], self._delay + seconds)
+
+    def count_rounds(self, mode: str, cycles: int) -> Dict[str, float]:
+        """
+        Count the metadata round trips of a mode's requests.
+
+        :param cycles: how often each delay comes round
+        :returns: PUT and GET -> round trips of one request
+        :raises BenchError: if a request did not succeed
+        """
+        container = mode + '-rounds'
+        self.request('PUT', [container], **(
+            {'X_Versions_Enabled': 'true'} if MODES[mode].versioned else {}))
+        paths = [container + '/o'] * ROUND_REQUESTS
+        found = {}
+        for method in ('PUT', 'GET'):
+            # What servers and proxies remember, they know from here on.
+            self.request(method, paths)
+            found[method] = count_rounds(
+                self.delay, lambda: self.request(method, paths), cycles)
+        return found
+
+
+class Versioning(Bench):
+    """All measurements of one invocation."""
+
+    name = 'versioning'
+    references = ('object_versioning', 'none')
+    metrics = (*workload.METRICS,
+               Metric('round_trips', 'round trips', 2, has_ratio=False))
+
+    def measure(self, stack: Any) -> None:
+        args, keepers = self.args, {}
+        for name in dict.fromkeys(MODES[each].site for each in args.modes):
+            self.say('starting the cluster of %s' % name)
+            keepers[name] = stack.enter_context(Keeper(
+                args, self.root, name))
+        for mode in args.modes:
+            keeper = keepers[MODES[mode].site]
+            self._play(keeper, mode, 0, 1, 20, 1)
+            if args.rounds:
+                self._count_rounds(keeper, mode)
+        least = min(args.sizes)
+        works = [(size, min(args.requests, max(
+            4, args.budget * MIB // size)), 1) for size in args.sizes]
+        works += [(least, batch, min(args.clients, max(
+            2, batch // BATCH_SHARE))) for batch in args.batches]
+        for run in range(1, args.runs + 1):
+            for work in works:
+                for mode in in_turn(args.modes, run):
+                    self._play(keepers[MODES[mode].site], mode, run, *work)
+
+    def _count_rounds(self, keeper: Keeper, mode: str) -> None:
+        try:
+            found = keeper.count_rounds(mode, self.args.rounds)
+        except BenchError as err:
+            self.failures.append('%s, round trips: %s' % (mode, err))
+            return
+        for method, count in found.items():
+            self.attempt(mode, method, 1, lambda: {'round_trips': count})
+
+    def _play(self, keeper: Keeper, mode: str, run: int, size: int,
+              requests: int, clients: int) -> None:
+        """PUT objects into a container of their own, and GET them."""
+        what = '%s, %d, %d at once' % (size_text(size), requests, clients)
+        stages = [Stage(
+            '%s %s' % (method, what), operation,
+            (1, max(1, requests // VERSIONS)), 'c(%d)B' % size, clients,
+            requests) for method, operation in (
+                ('PUT', 'write'), ('GET', 'read'))]
+        text = workload.document(
+            keeper.auth, '%s-%d-%d-%d-%d-' % (
+                mode, run, size, requests, clients), stages,
+            versioned=MODES[mode].versioned)
+        try:
+            result = self.play(mode, what, run, text)
+        except BenchError as err:
+            self.failures.append('%s, %s, run %d: %s' % (
+                mode, what, run, err))
+            return
+        finally:
+            keeper.forget()
+        # Run 0 warms up.
+        for stage in stages if run else ():
+            self.attempt(mode, stage.name, run,
+                         lambda: workload.figures(result, stage.name))
