@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Patches that cannot be used, where they are, texts they do not fit."""
 
+import re
 import shutil
 import sys
 from itertools import count
@@ -9,7 +10,7 @@ import pytest
 
 from swift_lightsync import patch_series
 from swift_lightsync.patch_series import FilePatch, Hunk, PatchingError
-from tests.unit.patching.trees import DIFF, REPLICATOR, SERIES
+from tests.unit.patching.trees import DIFF, NAMES, REPLICATOR, SERIES
 
 ALLOWED = 'allowed is a/swift/PATH'
 
@@ -63,6 +64,13 @@ def test_patch_is_refused_that_is_damaged_or_changes_other_things(
     directory = patches(DIFF.replace(old, new))
     assert_refused(['one.patch', *words],
                    'apply', tree, '--patches', directory)
+
+
+def test_each_patch_names_the_test_that_holds_it():
+    for name in NAMES:
+        held_by = re.search('^Held by: (.*)$', (SERIES / name).read_text(),
+                            re.MULTILINE)
+        assert (SERIES.parent / held_by[1]).is_file()
 
 
 def test_patches_are_found_where_they_are_installed(tmp_path, monkeypatch):
