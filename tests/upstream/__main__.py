@@ -5,7 +5,7 @@ import argparse
 import signal
 import sys
 
-from tests.upstream import environment, gate, runner, source, subject
+from tests.upstream import gate, runner, source, subject
 
 LOADERS = ('ec', 'encryption')
 
@@ -33,10 +33,7 @@ def _parser():
         one.add_argument('--check-exclusions', action='store_true',
                          help='run only the excluded tests; each that '
                          'passes is an error')
-        one.add_argument('--scratch', choices=environment.SCRATCH,
-                         help='where temporary files lie (default: the '
-                         'first that takes large extended attributes)')
-        one.add_argument('--subject', choices=subject.names(),
+        one.add_argument('--subject', choices=sorted(subject.SUBJECTS),
                          default=subject.DEFAULT, help='what the tests are '
                          'run against (default: %(default)s)')
         if kind == 'unit':
@@ -60,8 +57,7 @@ def _run(args):
     suites = args.suites or subject.load(args.subject, args.kind).suites
     return runner.Run(runner.select(args.kind, suites, tree), section,
                       subject=None if args.stock else args.subject,
-                      scratch=args.scratch, variables=variables,
-                      kind=args.kind)
+                      variables=variables, kind=args.kind)
 
 
 def main(argv=None):
@@ -79,7 +75,7 @@ def main(argv=None):
     signal.signal(signal.SIGTERM, lambda *_args: sys.exit(143))
     try:
         if getattr(args, 'prove', False):
-            return runner.prove(args.subject, args.scratch)
+            return runner.prove(args.subject)
         run = _run(args)
         if args.check_exclusions:
             return runner.check_exclusions(run)

@@ -26,11 +26,10 @@ from tests.upstream import stock_peer
 UNSHARE = ('unshare', '--mount', '--net')
 HOSTS = '127.0.0.1 access.com example.com\n'
 XFS_BYTES = 8 << 30  # sparse: only what is written takes space
-SCRATCH = ('tmpfs', 'xfs', 'directory')
 
 
 class EnvironmentLacks(Exception):
-    """Something that was asked for cannot be had here."""
+    """Something that the tests need cannot be had here."""
 
 
 def may_isolate():
@@ -44,19 +43,18 @@ def may_isolate():
         return False
 
 
-def command(work, source, scratch=None):
+def command(work, source):
     """
+    Return the command that runs pytest, short of pytest's arguments.
+
     :param work: an empty directory, for this run only
     :param source: path of Swift's source tree
-    :param scratch: one of SCRATCH; None takes the first that serves
-    :returns: the command that runs pytest, short of pytest's arguments
     """
     isolated = may_isolate()
-    wanted = ['--scratch', scratch] if scratch else []
     return [*(UNSHARE if isolated else ()),
             sys.executable, '-m', 'tests.upstream.environment',
             '--work', str(work), '--source', str(source),
-            *(['--isolated'] if isolated else []), *wanted, '--']
+            *(['--isolated'] if isolated else []), '--']
 
 
 def takes_large_xattrs(directory):
@@ -88,6 +86,7 @@ def _mount_xfs(work, target):
     _run('mount', '-o', 'loop', str(image), str(target))
 
 
+#: The first that serves is taken.
 MOUNTS = {'tmpfs': _mount_tmpfs, 'xfs': _mount_xfs}
 
 
@@ -103,25 +102,20 @@ def _mounted(kind, work, target):
     return False
 
 
-def prepare_scratch(work, isolated, wanted):
+def prepare_scratch(work, isolated):
     """
     Make the directory for temporary files.
 
     :param work: the run's directory
     :param isolated: whether mounting is allowed
-    :param wanted: one of SCRATCH, or None for the first that serves
     :returns: (path, kind)
-    :raises EnvironmentLacks: if the wanted kind cannot be had
     """
     target = work / 'tmp'
     target.mkdir()
-    kinds = (wanted,) if wanted else SCRATCH
-    for kind in kinds:
-        if kind == 'directory' or (
-                isolated and _mounted(kind, work, target)):
+    for kind in MOUNTS if isolated else ():
+        if _mounted(kind, work, target):
             return target, kind
-    raise EnvironmentLacks('No %s with large extended attributes can be '
-                           'mounted here' % wanted)
+    return target, 'directory'
 
 
 def isolate_network(work):
@@ -173,16 +167,13 @@ def main(argv=None):
     parser.add_argument('--work', type=Path, required=True)
     parser.add_argument('--source', type=Path, required=True)
     parser.add_argument('--isolated', action='store_true')
-    parser.add_argument('--scratch', choices=SCRATCH)
     parser.add_argument('pytest', nargs='*')
     args = parser.parse_args(argv)
     try:
         if args.isolated:
             isolate_network(args.work)
-        scratch, kind = prepare_scratch(args.work, args.isolated,
-                                        args.scratch)
-    except (EnvironmentLacks, FileNotFoundError,
-            subprocess.CalledProcessError) as err:
+        scratch, kind = prepare_scratch(args.work, args.isolated)
+    except (FileNotFoundError, subprocess.CalledProcessError) as err:
         sys.exit('upstream: %s' % err)
     print('\n'.join(describe(args.isolated, kind, scratch)), flush=True)
     os.environ['TMPDIR'] = str(scratch)

@@ -41,9 +41,6 @@ class Results:
     outcomes: dict  #: test id to 'passed', 'failed' or 'skipped'
     excluded: list  #: ids of the tests that are named as exclusions
 
-    def as_json(self):
-        return {'outcomes': self.outcomes, 'excluded': self.excluded}
-
     def tests(self, outcome):
         """
         :returns: sorted ids of the tests that ended so

@@ -24,7 +24,7 @@ from swift_losf.daemon.index_server import IndexServer, Options
 from swift_losf.format.layout import Layout
 from tests.upstream import source
 
-TIMEOUT = 30  # seconds that a server has to come up
+TIMEOUT = 300  # seconds that a server has to come up
 _PR_SET_PDEATHSIG = 1
 
 _native_threading = patcher.original('threading')

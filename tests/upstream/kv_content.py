@@ -10,6 +10,7 @@ from functools import lru_cache
 from swift.common.storage_policy import POLICIES
 from swift.obj.diskfile import valid_suffix
 
+from swift_losf.daemon.manager import kv_policies
 from swift_losf.diskfile.store import Store
 from swift_losf.format.header import HEADER_LENGTH
 from swift_losf.format.layout import Layout, ObjectPath, policies_in
@@ -57,8 +58,9 @@ class VolumeContent:
 
     def serve(self, layout):
         """
-        :param layout: a Layout, whose directory is there
-        :raises OSError: unless its index server runs
+        See that the index server of a Layout runs, whose directory is there.
+
+        :raises OSError: if it does not
         """
 
     def _store(self, layout):
@@ -207,3 +209,14 @@ class VolumeContent:
             os.pwrite(fd, data, location.offset + at)
         finally:
             os.close(fd)
+
+
+class ClusterContent(VolumeContent):
+    """The content of all devices, by the policies of /etc/swift."""
+
+    def keeps(self, policy):
+        return policy in kv_policies(POLICIES)
+
+
+#: Of a cluster whose index servers are run by its managers.
+CONTENT = ClusterContent()

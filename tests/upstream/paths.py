@@ -9,6 +9,7 @@ code that goes past the diskfile manager is what the tests are to find.
 """
 
 import builtins
+import errno
 import functools
 import io
 import os
@@ -22,6 +23,7 @@ from swift.common import utils
 from swift.obj import diskfile
 
 TESTS = 'test'  #: the package of Swift's tests
+TRIES = 1000  #: to remove a directory in which others make files
 
 real_exists = os.path.exists
 real_isdir = os.path.isdir
@@ -36,54 +38,31 @@ class Content(Protocol):
     of its own policies. An error is the one that os would raise.
     """
 
-    def owns(self, path):
-        """
-        :returns: whether the path is, or would be, a hash directory or a
-            file in one, and what is there is kept in the content
-        """
+    def owns(self, path: str) -> bool:
+        """Whether the path is, or would be, a hash directory or file here."""
 
-    def hides(self, path):
-        """
-        :returns: whether a real path is where the content itself lies; no
-            list has its name
-        """
+    def hides(self, path: str) -> bool:
+        """Whether the content itself lies at a real path: no list shows it."""
 
-    def exists(self, path):
-        """
-        :returns: whether the content has a directory or file there
-        """
+    def exists(self, path: str) -> bool:
+        """Whether the content has a directory or file there."""
 
-    def listdir(self, path):
-        """
-        :returns: list of the names there
-        :raises FileNotFoundError: if nothing is there
-        :raises NotADirectoryError: if a file is
-        """
+    def listdir(self, path: str) -> list:
+        """Return the names in a directory."""
 
-    def read(self, path):
-        """
-        :returns: the data of a file, bytes
-        """
+    def read(self, path: str) -> bytes:
+        """Return the data of a file."""
 
-    def getxattr(self, path):
-        """
-        :returns: the metadata of a file, a dict as of
-            swift.obj.diskfile.read_metadata
-        """
+    def getxattr(self, path: str) -> dict:
+        """Return a file's metadata, like diskfile.read_metadata."""
 
-    def write(self, path, data, metadata):
-        """
-        Keep a file under an owned path, in the place of one that is there,
-        with no regard to other files.
+    def write(self, path: str, data: bytes, metadata: dict) -> None:
+        """Keep or replace a file, with no regard to other files."""
 
-        :param data: bytes
-        :param metadata: a dict, empty for a file without any
-        """
-
-    def unlink(self, path):
+    def unlink(self, path: str) -> None:
         """Remove a file, as rm would remove it behind Swift's back."""
 
-    def damage(self, path):
+    def damage(self, path: str) -> None:
         """Spoil the metadata of a file, as a disk would."""
 
 
@@ -223,7 +202,13 @@ class PathShim:
             self._unlink_tree(path)
             if not real_exists(path):
                 return
-        real(path, *args, **kwargs)
+        for left in reversed(range(TRIES)):
+            try:
+                return real(path, *args, **kwargs)
+            except OSError as err:
+                # The content's servers may make files there until it is gone.
+                if err.errno != errno.ENOTEMPTY or not left:
+                    raise
 
     def _unlink_tree(self, path):
         if self._is_file(path):

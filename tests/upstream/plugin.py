@@ -8,6 +8,7 @@ on the path for the tests, does not hide it.
 """
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -25,7 +26,7 @@ def pytest_addoption(parser):
     group = parser.getgroup('upstream', "Swift's own suites")
     group.addoption('--upstream-report', metavar='FILE', required=True,
                     help='write the outcome of each test here')
-    group.addoption('--upstream-subject', choices=subject.names(),
+    group.addoption('--upstream-subject', choices=subject.SUBJECTS,
                     help='what takes the place of classes of Swift; '
                     'otherwise nothing does')
     group.addoption('--upstream-kind', default='unit',
@@ -96,4 +97,4 @@ def pytest_terminal_summary(terminalreporter, config):
         {test: OUTCOMES[gravity] for test, gravity in gravest.items()},
         config.upstream_excluded)
     with open(config.getoption('upstream_report'), 'w') as out:
-        json.dump(results.as_json(), out)
+        json.dump(asdict(results), out)

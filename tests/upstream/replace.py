@@ -80,11 +80,10 @@ def _resolve(name):
         raise ReplaceError('%s cannot be had: %s' % (name, err))
 
 
-def _make_private(private):
-    module, _, attribute = private.name.partition(':')
-    shared = _resolve(private.name)
+def _make_private(name, changes):
+    module, _, attribute = name.partition(':')
     setattr(import_module(module), attribute,
-            SimpleNamespace(**dict(vars(shared), **private.changes)))
+            SimpleNamespace(**dict(vars(_resolve(name)), **changes)))
 
 
 def install(subject):
@@ -99,8 +98,8 @@ def install(subject):
     triples = [(row, _resolve(row.stock), _resolve(row.ours))
                for row in subject.rows]
     content = _resolve(subject.content) if subject.content else None
-    for private in subject.privates:
-        _make_private(private)
+    for name, changes in subject.privates.items():
+        _make_private(name, changes)
     for row, stock, ours in triples:
         if isinstance(stock, type):
             module = import_module(row.stock.partition(':')[0])

@@ -1,19 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Swift's suites are run against: a *subject*.
+"""
+The subjects: what Swift's suites are run against.
 
 A subject says what takes the place of what in Swift, how paths are looked up
-that tests look up by themselves, and by which suites it is held. Each is a
-module of tests/upstream/subjects that has one as SUBJECT, and for the probe
-tests one as PROBE, if they can be run against it; its sections of
-exclusions.conf begin with its name. It names what it puts in place as
+that tests look up themselves, and which suites it is run with. Its sections
+of exclusions.conf begin with its name. It names what it puts in place as
 'module:attribute', so that it can be read where those are not installed.
 """
 
-import pkgutil
 from dataclasses import dataclass, field
-from importlib import import_module
-
-from tests.upstream import subjects
+from typing import Dict, Optional, Tuple
 
 DEFAULT = 'lightsync'
 
@@ -23,75 +19,149 @@ class SubjectError(Exception):
 
 
 @dataclass(frozen=True)
-class Sabotage:
-    """A method which, when it raises, must make tests of a suite fail."""
-
-    method: str
-    suite: str
-    failures: int  #: at least so many tests must notice
-
-
-@dataclass(frozen=True)
 class Row:
-    """An attribute of a Swift module and what takes its place."""
-
-    stock: str  #: 'module:attribute'
-    ours: str  #: 'module:attribute'
-    sabotages: tuple = ()
-
-
-@dataclass(frozen=True)
-class Private:
     """
-    A module that a module of Swift's has under a name: it gets a copy for
-    itself, and what a test mocks there reaches no one else.
+    An attribute of a Swift module, and what takes its place.
+
+    :param stock: 'module:attribute'
+    :param ours: 'module:attribute'
+    :param sabotages: (method, suite, number): when the method raises, at
+        least so many tests of the suite must fail
     """
 
-    name: str  #: 'module:attribute'
-    changes: dict = field(default_factory=dict)  #: what the copy has instead
+    stock: str
+    ours: str
+    sabotages: Tuple[Tuple[str, str, int], ...] = ()
 
 
 @dataclass(frozen=True)
 class Subject:
-    """What the suites are run against."""
-
-    rows: tuple
-    suites: tuple  #: names of the suites that are run by default
-    privates: tuple = ()
-    #: 'module' or 'module:attribute' of a paths.Content, or None
-    content: str = None
-
-
-@dataclass(frozen=True)
-class Probe(Subject):
     """
-    What the probe tests are run against: daemons of a cluster. What takes
-    the place of what does so in the process of the tests.
+    What the suites are run against.
+
+    :param rows: what takes the place of what
+    :param suites: names of the suites that are run by default
+    :param privates: by 'module:attribute', modules that a module of Swift
+        has under a name: it gets a copy of its own, so that what a test mocks
+        there reaches no one else. The value is what the copy has instead
+    :param content: 'module:attribute' of a paths.Content, or None
+    :param cluster: options of tools/saio; only probe tests have a cluster,
+        whose daemons they are run against, and rows and content are for the
+        process of the tests
     """
 
-    cluster: tuple = ()  #: options of tools/saio
+    rows: Tuple[Row, ...]
+    suites: Tuple[str, ...]
+    privates: Dict[str, dict] = field(default_factory=dict)
+    content: Optional[str] = None
+    cluster: Tuple[str, ...] = ()
 
 
-def names():
-    """
-    :returns: sorted names of the subjects
-    """
-    return sorted(each.name for each in
-                  pkgutil.iter_modules(subjects.__path__))
+_OURS = 'tests.upstream.stand_ins:'
+_HOSTED = 'tests.upstream.kv_hosted:'
+_REPLICATOR = 'swift.obj.replicator:ObjectReplicator'
+_SERVER = 'swift.obj.server:ObjectController'
+_PROXY = 'swift.proxy.server:Application'
+_PROBE_SUITES = (
+    'dark_data', 'empty_device_handoff', 'object_async_update',
+    'object_conditional_requests', 'object_failures', 'object_handoff',
+    'object_versioning', 'replication_servers_working', 'reserved_name')
+
+
+def _versioning(mode):
+    """Return the subject of the versioning filter in a mode."""
+    return Subject(
+        rows=(
+            Row(_PROXY, 'swift_lightsync.proxy_server:Application'),
+            Row('swift.common.middleware.versioned_writes:filter_factory',
+                _OURS + 'legacy_factory'),
+            Row('swift.common.middleware.symlink:filter_factory',
+                _OURS + mode + '_factory')),
+        suites=('proxy',))
+
+
+SUBJECTS = {
+    # LightSync as it is installed.
+    'lightsync': Subject(
+        rows=(
+            Row(_REPLICATOR,
+                'swift_lightsync.sync.replicator:LightSyncReplicator',
+                (('collect_jobs', 'replicator', 33),
+                 ('replicate', 'replicator', 27),
+                 ('revert', 'replicator', 15),
+                 ('update', 'replicator', 2))),
+            Row(_SERVER, 'swift_lightsync.object_server:ObjectController',
+                (('PUT', 'server', 194), ('GET', 'server', 47),
+                 ('REPLICATE', 'server', 10), ('SSYNC', 'ssync', 76)))),
+        suites=('obj',)),
+    # LightSync that compares every partition with all replicas in every
+    # pass, as stock Swift does, so that tests hold which count the nodes of
+    # a pass. Their mocks are kept to Swift's own code, and nodes to their
+    # order, which tests read out of Swift's own jobs.
+    'full_exchange': Subject(
+        rows=(Row(_REPLICATOR, _OURS + 'FullExchangeReplicator',
+                  (('update', 'replicator', 10),)),),
+        suites=('replicator',),
+        privates={'swift.obj.replicator:tpool': {},
+                  'swift.obj.replicator:random': {
+                      'shuffle': lambda nodes: None}}),
+    # Objects in volumes: the diskfile classes of LOSF.
+    'kv': Subject(
+        rows=(
+            Row('swift.obj.diskfile:DiskFileManager',
+                _HOSTED + 'HostedManager',
+                (('yield_hashes', 'diskfile', 12),
+                 ('_hash_suffix_dir', 'diskfile', 43),
+                 ('quarantine_dir_renamer', 'diskfile', 19),
+                 ('delete_hash_dir', 'replicator', 1),
+                 ('find', 'ssync', 31))),
+            Row('swift.obj.diskfile:DiskFile', _HOSTED + 'HostedFile',
+                (('_read_and_validate_metadata', 'server', 109),)),
+            Row('swift.obj.diskfile:DiskFileWriter',
+                _HOSTED + 'HostedWriter', (('_make_durable', 'server', 146),)),
+            Row('swift.obj.diskfile:DiskFileReader',
+                'swift_losf.diskfile.kvfile:KVDiskFileReader')),
+        suites=('diskfile', 'server', 'ssync', 'auditor', 'replicator',
+                'expirer', 'updater'),
+        # What tests mock is meant for Swift.
+        privates={'swift_losf.%s:os' % module: {} for module in (
+            'diskfile.vfile', 'volumes.held_volume', 'volumes.volume',
+            'volumes.volume_pool', 'volumes.writable')},
+        content=_HOSTED + 'CONTENT'),
+    # Primary-role writes: in functional tests the default policy has them.
+    # That the suite passes proves nothing of replication: one copy is all
+    # that it asks for, and no converger runs. In unit tests no policy has
+    # them: the app is to be stock Swift's then.
+    'proar': Subject(
+        rows=(Row(_PROXY, _OURS + 'PrimaryRoleApplication'),
+              Row(_SERVER, _OURS + 'UnboundedController')),
+        suites=('proxy',)),
+    'read_repair': _versioning('read_repair'),
+    'write_repair': _versioning('write_repair'),
+}
+PROBES = {
+    'lightsync': Subject((), _PROBE_SUITES,
+                         cluster=('--replicator', 'lightsync')),
+    'kv': Subject(
+        rows=(Row('swift.obj.diskfile:DiskFileManager',
+                  'swift_losf.diskfile.kvfile:KVDiskFileManager'),),
+        suites=_PROBE_SUITES, content='tests.upstream.kv_content:CONTENT',
+        cluster=('--replicator', 'stock', '--policies',
+                 'gold:3:kv,silver:3')),
+}
 
 
 def load(name, kind='unit'):
     """
-    :param name: one of names()
-    :param kind: of the suites; 'probe' wants a Probe
-    :returns: a Subject
-    :raises SubjectError: if there is no Probe
+    Return a subject.
+
+    :param name: a key of SUBJECTS
+    :param kind: of the suites; 'probe' wants one with a cluster
+    :raises SubjectError: if there is none
     """
-    module = import_module('%s.%s' % (subjects.__name__, name))
     if kind != 'probe':
-        return module.SUBJECT
-    try:
-        return module.PROBE
-    except AttributeError:
+        return SUBJECTS[name]
+    if name not in PROBES:
         raise SubjectError('the probe tests cannot be run against %s: it '
                            'has no cluster' % name)
+    return PROBES[name]

@@ -19,46 +19,36 @@ def results(passed=0, failed=0, skipped=0, excluded=()):
     return gate.Results(outcomes, list(excluded))
 
 
+#: What a file of 5 tests that pass and 2 that skip with stock Swift gives,
+#: the test that is excluded, the selection, and what is wrong.
+CASES = {
+    'the counts of stock Swift': (results(5, skipped=2), None, NAME, None),
+    'a machine that skips less': (results(7), None, NAME, None),
+    'a failure': (results(5, failed=1, skipped=2), None, NAME,
+                  '::failed0 failed'),
+    'a skip too many': (results(5, skipped=3), None, NAME,
+                        ': 3 skipped, expected at most 2'),
+    'a test that did not run': (results(4, skipped=2), None, NAME,
+                                ': 4 passed, expected 5'),
+    'a file that gave nothing': (results(), None, 'test/unit',
+                                 ': 0 passed, expected 5'),
+    'a file that was not selected': (results(), None, 'test/unit/ob', None),
+    'an exclusion': (results(4, skipped=2, excluded=[NAME + '::left_out']),
+                     NAME + '::left_out', NAME, None),
+    'an exclusion that names no test': (
+        results(5, skipped=2), NAME + '::gone', NAME,
+        '::gone is excluded, but there is no such test'),
+}
+
+
 class TestViolations(unittest.TestCase):
-    def violations(self, got, exclusions=(), selection=(NAME,)):
-        return gate.violations(got, {NAME: gate.Counts(5, 2)},
-                               dict.fromkeys(exclusions, 'why'), selection)
-
-    def test_the_counts_of_stock_swift_are_right(self):
-        self.assertEqual([], self.violations(results(5, skipped=2)))
-
-    def test_a_machine_that_skips_less_is_right(self):
-        self.assertEqual([], self.violations(results(7)))
-
-    def test_a_failure_is_wrong(self):
-        found = self.violations(results(5, failed=1, skipped=2))
-        self.assertEqual([NAME + '::failed0 failed'], found)
-
-    def test_a_skip_too_many_is_wrong(self):
-        found = self.violations(results(5, skipped=3))
-        self.assertEqual([NAME + ': 3 skipped, expected at most 2'], found)
-
-    def test_a_test_that_did_not_run_is_wrong(self):
-        found = self.violations(results(4, skipped=2))
-        self.assertEqual([NAME + ': 4 passed, expected 5'], found)
-
-    def test_a_file_that_gave_nothing_is_wrong(self):
-        found = self.violations(results(), selection=('test/unit',))
-        self.assertEqual([NAME + ': 0 passed, expected 5'], found)
-
-    def test_a_file_that_was_not_selected_is_not_judged(self):
-        found = self.violations(results(), selection=('test/unit/ob',))
-        self.assertEqual([], found)
-
-    def test_an_exclusion_lowers_what_must_pass_by_one(self):
-        test = NAME + '::left_out'
-        got = results(4, skipped=2, excluded=[test])
-        self.assertEqual([], self.violations(got, [test]))
-
-    def test_an_exclusion_that_names_no_test_is_wrong(self):
-        found = self.violations(results(5, skipped=2), [NAME + '::gone'])
-        self.assertEqual(
-            [NAME + '::gone is excluded, but there is no such test'], found)
+    def test_what_differs_from_stock_swift_is_wrong_but_fewer_skips(self):
+        for name, (got, excluded, selection, wrong) in CASES.items():
+            with self.subTest(name):
+                self.assertEqual([NAME + wrong] if wrong else [],
+                                 gate.violations(
+                    got, {NAME: gate.Counts(5, 2)},
+                    {excluded: 'why'} if excluded else {}, (selection,)))
 
     def test_a_file_without_a_baseline_is_wrong(self):
         found = gate.violations(results(5), {}, {}, (NAME,))
@@ -74,7 +64,7 @@ class TestDataFiles(unittest.TestCase):
     def test_every_exclusion_is_of_a_subject_and_a_known_file(self):
         for section, test, _ in self.exclusions():
             name, _, kind = section.partition(' ')
-            self.assertIn(name, subject.names())
+            self.assertIn(name, subject.SUBJECTS)
             self.assertIn(test.partition('::')[0], gate.read_expected(kind))
 
     def test_what_another_subject_holds_is_run_with_it(self):

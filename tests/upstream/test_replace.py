@@ -9,7 +9,7 @@ from unittest import mock
 from swift.common.utils import public
 
 from tests.upstream import replace
-from tests.upstream.subject import Private, Row, Subject
+from tests.upstream.subject import Row, Subject
 
 
 class TestInstall(unittest.TestCase):
@@ -103,14 +103,14 @@ class Mine(Thing):
     def test_a_private_module_is_mocked_for_one_module_only(self):
         shared = self.add_module('shared_example', 'def f(): return 1')
         self.stock.shared = self.user.shared = shared
-        replace.install(Subject((), (), (
-            Private('swift.obj.stock_example:shared'),)))
+        replace.install(Subject((), (), {
+            'swift.obj.stock_example:shared': {}}))
         with mock.patch('swift.obj.stock_example.shared.f', lambda: 2):
             self.assertEqual(2, self.stock.shared.f())
             self.assertEqual(1, self.user.shared.f())
 
     def test_a_private_module_may_differ(self):
         self.stock.shared = self.add_module('shared_example', 'a = b = 1')
-        replace.install(Subject((), (), (
-            Private('swift.obj.stock_example:shared', {'b': 2}),)))
+        replace.install(Subject((), (), {
+            'swift.obj.stock_example:shared': {'b': 2}}))
         self.assertEqual((1, 2), (self.stock.shared.a, self.stock.shared.b))

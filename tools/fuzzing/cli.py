@@ -2,23 +2,25 @@
 """The command line of the fuzzer: ``tools/fuzz``."""
 
 import argparse
-import os
+import faulthandler
 import random
-import sys
-import time
+from pathlib import Path
 
-from tools.fuzzing.catalogue import TARGETS
-from tools.fuzzing.runner import Fuzzer, limits
+from tools.fuzzing import engine
+from tools.fuzzing.target import Checker
 
 INPUTS = 1000000
 
 
-def _targets(text):
-    names = text.split(',')
-    for name in names:
-        if name not in TARGETS:
-            raise argparse.ArgumentTypeError(
-                '%r, must be of %s' % (name, ','.join(TARGETS)))
+def _names_of(targets):
+    """Return the type of an argument that names some of the targets."""
+    def names(text):
+        found = text.split(',')
+        for name in found:
+            if name not in targets:
+                raise argparse.ArgumentTypeError(
+                    '%r, must be of %s' % (name, ','.join(targets)))
+        return found
     return names
 
 
@@ -29,7 +31,7 @@ def _positive(text):
     return value
 
 
-def _parser():
+def _parser(targets):
     parser = argparse.ArgumentParser(
         prog='fuzz', description='Feed bytes to every parser that takes '
         'bytes from the network or from a disk, and report each input that '
@@ -38,81 +40,87 @@ def _parser():
     add = parser.add_argument
     add('--inputs', type=_positive, default=INPUTS,
         help='of all targets together; default 1,000,000')
-    add('--target', type=_targets, default=list(TARGETS),
-        metavar='NAME,...', help='of %s; default all' % ', '.join(TARGETS))
+    add('--target', type=_names_of(targets), default=list(targets),
+        metavar='NAME,...', help='of %s; default all' % ', '.join(targets))
     add('--seed', type=int, help='default: one by chance, which is printed')
-    add('--findings', metavar='DIR', default='fuzz-findings',
+    add('--findings', metavar='DIR', type=Path, default='fuzz-findings',
         help='where inputs that were found are put; default fuzz-findings')
-    add('--replay', metavar='FILE', help='feed this input to one target')
+    add('--replay', metavar='FILE', type=Path,
+        help='feed this input to one target')
     return parser
 
 
-def _progress(fuzzer, inputs, begin):
-    def show(number):
-        rate = number / max(time.monotonic() - begin, 1e-9)
-        print('\r%-16s %8d of %d, %6.0f a second, %4d outcomes, %d findings'
-              % (fuzzer.target.name, number, inputs, rate,
-                 len(fuzzer.outcomes), len(fuzzer.findings)),
-              end='', file=sys.stderr, flush=True)
-
-    return show if sys.stderr.isatty() else lambda number: None
+def _say_found(name, problem, path):
+    print('FOUND %s: %s\n      tools/fuzz --target %s --replay %s'
+          % (name, problem, name, path), flush=True)
 
 
-def _report(finding, directory):
-    os.makedirs(directory, exist_ok=True)
-    path = os.path.join(directory, '%s-%d' % (finding.target,
-                                              finding.number))
-    with open(path, 'wb') as output:
-        output.write(finding.data)
-    print('FOUND %s, input %d: %s\n      tools/fuzz --target %s --replay %s'
-          % (finding.target, finding.number, finding.problem,
-             finding.target, path))
+def _fuzz_one(target, inputs, seed, directory):
+    """Fuzz a target, print what was found, and return how much that is."""
+    before = set(directory.iterdir())
+    try:
+        report = engine.fuzz(target, inputs, seed, directory)
+    except engine.Lost as err:
+        # What libFuzzer ended at lies there now.
+        paths = sorted(set(directory.iterdir()) - before)
+        for path in paths or ['(no input was kept)']:
+            _say_found(target.name, 'the fuzzer ended:\n%s' % err, path)
+        return len(paths) or 1
+    print('%-16s %8d inputs, %7d accepted, %4d outcomes, %d findings, %.0f s'
+          % (target.name, inputs, report.accepted, report.outcomes,
+             len(report.findings), report.seconds), flush=True)
+    for number, finding in enumerate(report.findings):
+        path = directory / ('%s-%d-%d' % (target.name, seed, number))
+        path.write_bytes(finding.data)
+        _say_found(target.name, finding.problem, path)
+    return len(report.findings)
 
 
-def _fuzz(names, inputs, seed, directory):
+def _fuzz(targets, inputs, seed, directory):
+    directory.mkdir(parents=True, exist_ok=True)
     findings = 0
-    for index, name in enumerate(names):
-        share = (inputs * (index + 1) // len(names)
-                 - inputs * index // len(names))
-        fuzzer = Fuzzer(TARGETS[name], seed)
-        begin = time.monotonic()
-        fuzzer.run(share, _progress(fuzzer, share, begin))
-        print('%s%-16s %8d inputs, %7d accepted, %4d outcomes, %d findings, '
-              '%.0f s' % ('\r' if sys.stderr.isatty() else '', name, share,
-                          fuzzer.accepted, len(fuzzer.outcomes),
-                          len(fuzzer.findings), time.monotonic() - begin),
-              flush=True)
-        for finding in fuzzer.findings:
-            _report(finding, directory)
-        findings += len(fuzzer.findings)
+    for index, target in enumerate(targets):
+        share = (inputs * (index + 1) // len(targets)
+                 - inputs * index // len(targets))
+        if share:
+            findings += _fuzz_one(target, share, seed, directory)
+    if not any(directory.iterdir()):
+        directory.rmdir()
     print('%d inputs, %d findings' % (inputs, findings))
     return findings
 
 
-def _replay(name, path):
-    with open(path, 'rb') as source:
-        data = source.read()
-    fuzzer = Fuzzer(TARGETS[name], 0)
-    with limits():
-        print(fuzzer.feed(data))
-    for finding in fuzzer.findings:
-        print('FOUND %s: %s' % (name, finding.problem))
-    return len(fuzzer.findings)
+def _replay(target, path):
+    data, checker = path.read_bytes(), Checker(target)
+    # What hangs ends with status 1, too.
+    faulthandler.dump_traceback_later(engine.HANGS, exit=True)
+    with engine.bounded_memory():
+        print(checker.feed(data))
+    faulthandler.cancel_dump_traceback_later()
+    for finding in checker.findings:
+        print('FOUND %s: %s' % (target.name, finding.problem))
+    return len(checker.findings)
 
 
 def main(argv=None):
     """
+    Fuzz, or replay an input.
+
     :param argv: the arguments; default: the process's
     :returns: exit status: 0, 1 if something was found
     """
-    parser = _parser()
+    targets = engine.targets()
+    parser = _parser(targets)
     args = parser.parse_args(argv)
+    chosen = [targets[name] for name in args.target]
     if args.replay:
-        if len(args.target) != 1:
+        if len(chosen) != 1:
             parser.error('--replay needs one --target')
-        return 1 if _replay(args.target[0], args.replay) else 0
+        return 1 if _replay(chosen[0], args.replay) else 0
+    if not engine.atheris:
+        parser.error("atheris is not installed: pip install -e '.[fuzz]'")
     seed = args.seed
     if seed is None:
         seed = random.SystemRandom().randrange(1 << 32)
     print('seed %d' % seed, flush=True)
-    return 1 if _fuzz(args.target, args.inputs, seed, args.findings) else 0
+    return 1 if _fuzz(chosen, args.inputs, seed, args.findings) else 0

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The files and JSON documents: valid ones, and how they are read.
+The files and JSON documents of LightSync, and how they are read.
 
 Files go through a directory, by the function that reads them there.
 """
 
-import json
 import os
 import pickle  # nosec: B403
 import tempfile
@@ -25,11 +24,10 @@ from swift_lightsync.sync.changed_file import Fingerprint, FingerprintError
 from swift_lightsync.sync.core.failure_table import REPORT_INTERVAL
 from swift_lightsync.sync.core.sync_round import Answer
 from swift_lightsync.sync.failure_store import FailureStore
-from swift_lightsync.sync.recon_records import PairRecord, PassRecord
 from swift_lightsync.sync.wire import notice
-from swift_lightsync.sync.wire.notice import Notice, NoticeError
+from swift_lightsync.sync.wire.notice import NoticeError
 from tools.fuzzing.mutate import JSON
-from tools.fuzzing.target import Target
+from tools.fuzzing.target import Target, as_json, reread
 
 #: Pickles that do, or pretend to do, what a fingerprint never does.
 HOSTILE_PICKLES = (
@@ -44,107 +42,49 @@ HOSTILE_PICKLES = (
     b'\x80\x02' + b'](' + b'K\x012' * 1300 + b'e.',
     b'\x80\x02X\x01\x00\x00\x00a' + b'2' * 2000 + b't.',
     b'I' + b'9' * 4000 + b'\n.', b'F1e999\n.', b'Vx\\ud800\n.', b'.', b'N.')
+NOW = round(time.time(), 3)
+NODE = ['10.0.0.1', 6000]
+DEVICE, OTHER = NODE + ['sda'], ['10.0.0.2', 65535, 'sd5']
+
+FINGERPRINT = asdict(Fingerprint(
+    '0123456789abcdef' * 2, 4096, (5, 1 << 40, (1 << 63) - 1), 3e9))
+#: Other fingerprints, most of which are none: a field has another value.
+FIELDS = (
+    ('suffixes', 0), ('suffixes', -1), ('suffixes', 1.0), ('suffixes', True),
+    ('source', (1, 1 << 70, 0)), ('source', (1, 2)), ('source', []),
+    ('exchanged', float('nan')), ('exchanged', float('inf')),
+    ('exchanged', None), ('root', b'x'), ('root', '0' * 33), ('more', 1),
+    ('', 1), ('self', 1), ('root ', 1))
+PAIRS = [{
+    'policy': 1, 'device': DEVICE, 'neighbour': OTHER, 'since': NOW - 4000,
+    'checked': NOW, 'agreed': agreed, 'partitions': 999, 'differed': 8,
+    'differing': 0, 'answer': each.value}
+    for each in Answer for agreed in (None, NOW)]
+PASSES = [{'device': DEVICE, 'ended': NOW, 'duration': 99.5,
+           'partitions': 999, 'exchanges': 8, 'full_exchanges': 1}]
+SUSPECTS = [{'key': key, 'state': each.value, 'exceptions': 11,
+             'until': NOW + 90}
+            for each in answer.State for key in (NODE, DEVICE)]
 
 
-def _place(rng, device=True):
-    place = ['10.0.0.%d' % rng.randrange(256), rng.randint(1, 65535)]
-    return place + ['sd%d' % rng.randrange(9)] * device
+def fingerprints():
+    """Return fingerprints, valid and not, and pickles that are hostile."""
+    found = [pickle.dumps(FINGERPRINT, protocol) for protocol in range(6)]
+    found += [pickle.dumps({**FINGERPRINT, name: value}, 2)
+              for name, value in FIELDS]
+    return (*found, *HOSTILE_PICKLES)
 
 
-def _instant(rng):
-    return round(time.time() - rng.uniform(-90, 4000), 3)
-
-
-def make_fingerprint(rng):
-    if rng.random() < 0.2:
-        return rng.choice(HOSTILE_PICKLES)
-    fields = asdict(Fingerprint(
-        '%032x' % rng.getrandbits(128), rng.randrange(4097),
-        tuple(rng.getrandbits(rng.choice((8, 40, 63))) for _ in range(3)),
-        rng.uniform(0, 4e9)))
-    if rng.random() < 0.2:
-        fields[rng.choice(list(fields))] = rng.choice((
-            None, -1, 1 << 70, 1.0, float('nan'), 'x', b'x', (), (1, 2), [],
-            True, '0' * 32, float('inf')))
-    if rng.random() < 0.1:
-        fields[rng.choice(('more', '', 'self', 'root '))] = 1
-    return pickle.dumps(fields, protocol=rng.choice((0, 1, 2, 2, 2, 3, 4, 5)))
-
-
-def make_notice(rng):
-    return Notice(_place(rng, False), _place(rng, rng.random() < 0.5)).encode()
-
-
-def make_failures(rng):
-    def some(make):
-        return [make() for _ in range(rng.choice((0, 1, 2, 8)))]
-
-    return json.dumps({
-        'version': failure_store.VERSION,
-        'rows': some(lambda: [_place(rng), rng.randrange(12),
-                              _instant(rng), rng.random() < 0.5]),
-        'hints': some(lambda: [_place(rng, False), _instant(rng)]),
-        'rejoined': some(lambda: [_place(rng), _instant(rng)]),
-        'reports': some(lambda: [_place(rng, False), _place(rng),
-                                 _instant(rng)])}).encode()
-
-
-def make_large_failures(rng):
-    """Much in as few bytes as can be."""
-    return rng.choice((b'[' * failure_store.MAX_BYTES,
-                       b'{"rows":[' + b'[],' * 1000000,
-                       b'{"version":1,"rows":[' + b'[["a",1],1,1,1],' * 200000
-                       + b'[["a",1],1,1,1]],"hints":[],"rejoined":[],'
-                       b'"reports":[]}'))
-
-
-def _pair(rng):
-    return PairRecord(
-        rng.randrange(3), _place(rng), _place(rng), _instant(rng),
-        _instant(rng), rng.choice((None, _instant(rng))), rng.randrange(999),
-        rng.randrange(9), rng.randrange(9), rng.choice(list(Answer)))
-
-
-def _pass(rng):
-    return PassRecord(_place(rng), _instant(rng), rng.uniform(0, 99),
-                      rng.randrange(999), rng.randrange(9), rng.randrange(9))
-
-
-def make_recon(rng):
-    pairs, passes = ({str(number): make(rng).to_json() for number in
-                      range(rng.choice((0, 1, 3)))} for make in (_pair, _pass))
-    return json.dumps({'version': recon_records.VERSION, 'pairs': pairs,
-                       'devices': passes}).encode()
-
-
-def make_answer(rng):
-    return json.dumps({
-        'time': _instant(rng), 'source': '/var/cache/swift',
-        'pairs': [_pair(rng).to_json() for _ in range(2)],
-        'devices': [_pass(rng).to_json()],
-        'suspects': [{'key': _place(rng, rng.random() < 0.5),
-                      'state': rng.choice(list(answer.State)).value,
-                      'exceptions': rng.randrange(12),
-                      'until': _instant(rng)}]}).encode()
-
-
-def decode_answer(data):
-    """Read it, and see that it can be sent on and read again."""
-    found = answer.decode(data)
-    if answer.decode(found.encode()) != found:
-        raise AssertionError('is not read as it was written')
-    return found
-
-
-def decode_notice(data):
-    found = notice.decode(data)
-    if notice.decode(found.encode()) != found:
-        raise AssertionError('is not read as it was written')
-    return found
+def large_failures():
+    """Yield much in as few bytes as can be."""
+    yield b'[' * failure_store.MAX_BYTES
+    yield b'{"rows":[' + b'[],' * 1000000
+    yield (b'{"version":1,"rows":[' + b'[["a",1],1,1,1],' * 200000
+           + b'[["a",1],1,1,1]],"hints":[],"rejoined":[],"reports":[]}')
 
 
 class Unreadable(Exception):
-    """What the failure table says of a file that it will not have."""
+    """The failure table says that it will not have a file."""
 
 
 class _Logger:
@@ -154,28 +94,23 @@ class _Logger:
         raise Unreadable(message % args)
 
 
-class FileReader:
+def in_file(name, read):
     """
-    Reads inputs as a file of a directory of its own.
+    Return a parser that puts its input into a file.
 
     :param name: of the file
-    :param read: a function of the directory, that reads it
+    :param read: a function of the directory that the file is in
     """
-
-    def __init__(self, name, read):
-        self.directory = tempfile.TemporaryDirectory(prefix='fuzz-')
-        self.name = name
-        self.read = read
-
-    def parse(self, data):
-        path = os.path.join(self.directory.name, self.name)
-        with open(path, 'wb') as output:
-            output.write(data)
-        return self.read(self.directory.name)
+    def parse(data):
+        with tempfile.TemporaryDirectory(prefix='fuzz-') as directory:
+            with open(os.path.join(directory, name), 'wb') as output:
+                output.write(data)
+            return read(directory)
+    return parse
 
 
 def read_failures(directory):
-    """Read the table; whatever it says, nothing of it is for ever."""
+    """Read the table, and see that nothing of it lasts for ever."""
     store = FailureStore({'recon_cache_path': directory}, _Logger)
     store.rejoined()
     table = store.table
@@ -196,25 +131,37 @@ def read_recon(directory):
     return recon_records.read(os.path.join(directory, recon_records.FILE))
 
 
-def _document(name, make, parse, refuses, longest, **more):
-    return Target(name, make, parse, (refuses,), longest, 64,
+def _encode(found):
+    return found.encode()
+
+
+def _document(name, documents, parse, refuses, longest, **more):
+    return Target(name, as_json(*documents), parse, (refuses,), longest,
                   mutations=JSON, **more)
 
 
 TARGETS = (
-    Target('changed.pkl', make_fingerprint,
-           FileReader(names.CHANGED_FILE, changed_file.load).parse,
-           (FingerprintError,), changed_file.MAX_BYTES, 64),
-    _document('notice', make_notice, decode_notice, NoticeError,
-              notice.MAX_BYTES),
-    _document('failures', make_failures,
-              FileReader(names.FAILURES_FILE, read_failures).parse,
-              Unreadable, failure_store.MAX_BYTES,
-              make_large=make_large_failures,
+    Target('changed.pkl', fingerprints(),
+           in_file(names.CHANGED_FILE, changed_file.load),
+           (FingerprintError,), changed_file.MAX_BYTES),
+    _document('notice', [{'version': 1, 'reporter': NODE, 'failed': failed}
+                         for failed in (OTHER, DEVICE, ['10.0.0.2', 1])],
+              reread(notice.decode, _encode), NoticeError, notice.MAX_BYTES),
+    _document('failures', [{
+        'version': 1, 'rows': rows, 'hints': [[NODE, NOW]] * len(rows),
+        'rejoined': [[OTHER, NOW]], 'reports': [[NODE, DEVICE, NOW]]}
+        for rows in ([], [[DEVICE, 11, NOW - 4000, True],
+                          [OTHER, 0, NOW + 90, False]])],
+              in_file(names.FAILURES_FILE, read_failures), Unreadable,
+              failure_store.MAX_BYTES, large=large_failures,
               buffer=failure_store.MAX_BYTES),
-    _document('recon', make_recon,
-              FileReader(recon_records.FILE, read_recon).parse, RecordError,
-              MAX_BYTES, buffer=MAX_BYTES),
-    _document('recon-answer', make_answer, decode_answer, RecordError,
-              MAX_BYTES),
+    _document('recon', [{
+        'version': 1, 'pairs': dict(enumerate(pairs)), 'devices': passes}
+        for pairs, passes in (({}, {}), (PAIRS, {'a': PASSES[0]}))],
+              in_file(recon_records.FILE, read_recon), RecordError, MAX_BYTES,
+              buffer=MAX_BYTES),
+    _document('recon-answer', [{
+        'time': NOW, 'source': '/var/cache/swift', 'pairs': PAIRS,
+        'devices': PASSES, 'suspects': SUSPECTS}],
+              reread(answer.decode, _encode), RecordError, MAX_BYTES),
 )

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-What COSBench's controller and drivers tell each other.
+The requests and answers between COSBench's controller and drivers.
 
-A driver reads what a controller posts as its port does, and runs nothing;
-a controller reads answers as it does while a work runs. All of it is signed
-as it should be, but where the signature is what is fuzzed.
+A driver reads what a controller posts as its port does, but runs nothing; a
+controller reads answers as it does while a work runs. All of them are signed
+properly, except where the signature is what is fuzzed.
 """
 
 import asyncio
+import functools
 import json
 import time
 from contextlib import asynccontextmanager
@@ -15,9 +16,14 @@ from unittest import mock
 
 from cosbench import adaptors
 from cosbench.controller.core.plan import Address
-from cosbench.controller.driver_client import Denied, Driver, Gone, Lost
+from cosbench.controller.driver_client import (
+    Driver,
+    DriverLost,
+    NoAnswer,
+    RequestDenied,
+)
+from cosbench.controller.driver_share import DriverShare
 from cosbench.controller.measured import Measured
-from cosbench.controller.share import Share
 from cosbench.driver.mission_service import Service
 from cosbench.driver.signature import (
     NONCE,
@@ -25,18 +31,18 @@ from cosbench.driver.signature import (
     SIGNATURE,
     Gate,
     Head,
-    Refused,
     answer_signature,
     request_fields,
 )
 from cosbench.driver.signed_server import MAX_BODY, guarded
 from cosbench.engine.core.mission import Mission
 from cosbench.engine.core.mission_states import MissionState
-from cosbench.workload.build import Adaptors
+from cosbench.workload.inheritance import Adaptors
+from swift_lightsync.common.signing import SignatureError
 from tools.fuzzing.mutate import JSON, edit_text
-from tools.fuzzing.results import make_tally, make_timeline
-from tools.fuzzing.target import Target
-from tools.fuzzing.workloads import make_workload_text
+from tools.fuzzing.results import TALLIES, TIMELINES
+from tools.fuzzing.target import Target, as_json, reread
+from tools.fuzzing.workloads import WORKLOADS
 
 SECRET = b's' * 32
 NOW, METHOD, TARGET = 1800000000, 'POST', '/v1/missions?a=b'
@@ -48,34 +54,25 @@ class Refusal(Exception):
     """An answer that says what is wrong."""
 
 
-class _Loop:
-    """An event loop, made when it is needed."""
-
-    def __init__(self):
-        self._loop = None
-
-    def run(self, coroutine):
-        if self._loop is None:
-            self._loop = asyncio.new_event_loop()
-        return self._loop.run_until_complete(coroutine)
-
-
-LOOP = _Loop()
+@functools.lru_cache(maxsize=None)
+def _loop():
+    return asyncio.new_event_loop()
 
 
 # Signatures
 
-def make_request(rng):
-    body = rng.randbytes(rng.randrange(20))
-    fields = request_fields(SECRET, METHOD, TARGET, body,
-                            NOW + rng.randint(-300, 300),
-                            '%032x' % rng.getrandbits(128))
-    return '\n'.join(fields[key] for key in REQUEST_FIELDS).encode() \
-        + b'\n' + body
+def signed_requests():
+    """Return the fields of requests, a line each, and their bodies."""
+    fields = [(body, request_fields(SECRET, METHOD, TARGET, body, moment,
+                                    '%032x' % moment))
+              for body in (b'', b'{"a": 1}\n')
+              for moment in (NOW - 300, NOW, NOW + 300)]
+    return ['\n'.join(found[key] for key in REQUEST_FIELDS).encode() + b'\n'
+            + body for body, found in fields]
 
 
 def decode_request(data):
-    """Accept it only if who knows the secret has made it."""
+    """Accept it, and see that only who knows the secret can have made it."""
     lines, body = data.split(b'\n', 4), b''
     if len(lines) > 4:
         body = lines.pop()
@@ -91,7 +88,7 @@ def decode_request(data):
         raise AssertionError('was not signed so: %r' % (made,))
     try:
         gate.check_head(head, NOW)
-    except Refused:
+    except SignatureError:
         return fields
     raise AssertionError('is accepted twice')
 
@@ -111,16 +108,6 @@ class _Request:
 
     async def read(self):
         return self._body
-
-
-def make_mission(rng):
-    return json.dumps(Mission(
-        'w1-s1-%d' % rng.randrange(9),
-        make_workload_text(rng).replace('filewrite', 'read'), 0, 0, 0, 1,
-        rng.getrandbits(60), rng.choice(('', 'driver1')),
-        rng.randrange(2), elapsed=rng.choice((0, 2.5)),
-        operations=rng.choice((None, 5)),
-        volume=rng.choice((None, 0))).to_json()).encode()
 
 
 class _Run:
@@ -161,12 +148,10 @@ def decode_mission(data):
 
     :raises Refusal: if the driver refuses it, and says why
     """
-    status, found = LOOP.run(_post(data))
+    status, found = _loop().run_until_complete(_post(data))
     if status >= 400:
         raise Refusal('%d %s' % (status, found['error']))
-    mission = Mission.from_json(json.loads(data))
-    if Mission.from_json(mission.to_json()) != mission:
-        raise AssertionError('is not read as it was written')
+    reread(Mission.from_json, Mission.to_json)(json.loads(data))
     return found
 
 
@@ -204,44 +189,35 @@ class _Once(Driver):
     async def insist(self, method, target, body=None, wait=0.0):
         try:
             return await self.ask(method, target, body)
-        except Gone as err:
-            raise Lost(str(err)) from err
+        except NoAnswer as err:
+            raise DriverLost(str(err)) from err
 
 
-def make_status(rng):
-    return {'instance': 'ab', 'time': rng.uniform(0, 2e9),
-            'cpu_seconds': rng.uniform(0, 9), 'pid': 5, 'missions': {}}
-
-
-def make_state(rng):
-    return {**make_status(rng), 'reason': rng.choice(('', 'why')),
-            'state': rng.choice(('authing', 'ready', 'running', 'failed'))}
-
-
-def make_news(rng):
-    number = rng.choice((None, 99.5, 3))
-    report = {
-        'sequence': rng.randrange(4), 'elapsed': number, 'counted': number,
-        'operations': {'op1': make_tally(rng).to_json()},
-        'timeline': make_timeline(rng, (5,)).to_json(),
-        'used': {'operations': 5, 'volume': 9}, 'aborted': rng.randrange(2),
-        'late': {'operations': rng.randrange(3), 'failed': 0,
-                 'seconds': rng.random()},
-        'health': {'cpu_percent_p95': number, 'loop_lag_ms_p99': number}}
-    return {**make_state(rng), 'report': rng.choice((report, report, None))}
+STATUS = {'instance': 'ab', 'time': 2e9, 'cpu_seconds': 8.5, 'pid': 5,
+          'missions': {}}
+STATES = [{**STATUS, 'reason': reason, 'state': state} for reason, state in (
+    ('', 'authing'), ('', 'ready'), ('', 'running'), ('why', 'failed'))]
+REPORTS = [None, *({
+    'sequence': sequence, 'elapsed': number, 'counted': number,
+    'operations': {'op1': TALLIES[-1].to_json()},
+    'timeline': TIMELINES[3].to_json(),
+    'used': {'operations': 5, 'volume': 9}, 'aborted': 1,
+    'late': {'operations': 2, 'failed': 0, 'seconds': 0.5},
+    'health': {'cpu_percent_p95': number, 'loop_lag_ms_p99': number}}
+    for sequence, number in enumerate((99.5, 3, None)))]
 
 
 def _asked(ask):
-    """:returns: a function of an answer: what a controller makes of it"""
+    """Return a function that has a controller read an answer."""
     def decode(data):
         driver = _Once(Address('d', 'd', 'http://d'), SECRET, _Session(data),
                        5)
         measured = Measured(5)
-        share = Share(driver, Mission('w1', '<workload/>', 0, 0, 0, 1, 7),
-                      measured)
+        share = DriverShare(
+            driver, Mission('w1', '<workload/>', 0, 0, 0, 1, 7), measured)
         try:
-            LOOP.run(ask(driver, share))
-        except Lost:
+            _loop().run_until_complete(ask(driver, share))
+        except DriverLost:
             if not share.sequence and (
                     measured.count or measured.timeline.operations):
                 raise AssertionError('some of a report was taken') from None
@@ -251,20 +227,25 @@ def _asked(ask):
     return decode
 
 
-def _answer(name, make, ask, **more):
-    return Target(
-        name, lambda rng: json.dumps(make(rng)).encode(), _asked(ask),
-        (Lost, Denied), LONGEST, 512, mutations=JSON, buffer=1 << 21, **more)
+def _answer(name, documents, ask):
+    return Target(name, as_json(*documents), _asked(ask),
+                  (DriverLost, RequestDenied), LONGEST, 512, mutations=JSON,
+                  buffer=1 << 21)
 
 
 TARGETS = (
-    Target('driver-request', make_request, decode_request, (Refused,),
-           LONGEST, 64, mutations=(edit_text,)),
-    Target('mission', make_mission, decode_mission, (Refusal,), MAX_BODY, 512,
-           mutations=JSON, buffer=1 << 21),
-    _answer('driver-status', make_status,
+    Target('driver-request', signed_requests(), decode_request,
+           (SignatureError,), LONGEST, mutations=(edit_text,)),
+    Target('mission', as_json(*(Mission(
+        'w1-s1-0', each.replace('filewrite', 'read'), 0, 0, 0, 1, 1 << 60,
+        driver, number, elapsed=2.5 * number, operations=left, volume=left
+    ).to_json() for number, (each, driver, left) in enumerate(zip(
+        WORKLOADS, ('', 'driver1', 'd'), (None, 5, 0))))), decode_mission,
+           (Refusal,), MAX_BODY, 512, mutations=JSON, buffer=1 << 21),
+    _answer('driver-status', [STATUS],
             lambda driver, share: driver.measure()),
-    _answer('driver-state', make_state,
-            lambda driver, share: share.submit()),
-    _answer('driver-news', make_news, lambda driver, share: share.news()),
+    _answer('driver-state', STATES, lambda driver, share: share.submit()),
+    _answer('driver-news', [{**state, 'report': report} for state in STATES
+                            for report in REPORTS],
+            lambda driver, share: share.news()),
 )

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Mutations: what becomes of valid bytes on their way to a parser.
+Mutations of texts and of JSON, which leave more of an input valid than
+those of libFuzzer do.
 
 All that is random comes from the random.Random that is passed in.
 """
@@ -9,10 +10,6 @@ import json
 import struct
 from zlib import crc32
 
-#: Integers at which something begins or ends.
-EDGES = (0, 1, 2, 15, 16, 17, 127, 128, 255, 256, 257, 4095, 4096, 4097,
-         0x7fff, 0xffff, 1 << 18, (1 << 18) + 1, 0x7fffffff, 0x80000000,
-         0xfffffffe, 0xffffffff)
 #: What stands where JSON has a value.
 JSON_VALUES = (
     'null', 'true', 'false', '0', '-1', '1', '2', '65535', '65536', '1.5',
@@ -25,73 +22,27 @@ CHARACTERS = ' \t\n\r\0,;:=/\\.-_|&%+*()[]{}<>"\'@#?019aAzZ\x7f\x85\xa0\xad' \
     '\u0130\u0661\u20ac\u2028\ud800\udcff\ufffe\U0010ffff'
 #: Lists in each other, about as many as Python's parser of JSON takes.
 DEEP = range(900, 1000)
-#: What stands for one of them while a document is written.
+#: What stands for a value while a document is written.
 MARK = 'a value'
+#: Integers at which something begins or ends.
+EDGES = (0, 1, 127, 128, 255, 256, 4096, 0x7fff, 0xffff, 1 << 18,
+         0x7fffffff, 0x80000000, 0xfffffffe, 0xffffffff)
 CRC = struct.Struct('<I')
-#: Most bytes that are inserted or removed at once.
-MOST = 64
 
 
-def _span(rng, data):
+def garble(rng, data):
+    """Change bytes anywhere: what is done where libFuzzer is not there."""
     start = rng.randrange(len(data) + 1)
-    return start, min(len(data), start + rng.randint(1, MOST))
-
-
-def flip_bit(rng, data):
-    changed = bytearray(data)
-    if changed:
-        changed[rng.randrange(len(changed))] ^= 1 << rng.randrange(8)
-    return bytes(changed)
-
-
-def set_byte(rng, data):
-    changed = bytearray(data)
-    if changed:
-        changed[rng.randrange(len(changed))] = rng.randrange(256)
-    return bytes(changed)
-
-
-def set_number(rng, data):
-    """An integer of 2, 4 or 8 bytes becomes one of EDGES, or one by it."""
-    size, code = rng.choice(((2, '<H'), (4, '<I'), (4, '>I'), (8, '<Q')))
-    if len(data) < size:
-        return data
-    at = rng.randrange(len(data) - size + 1)
-    old, = struct.unpack_from(code, data, at)
-    new = rng.choice((rng.choice(EDGES), old + 1, old - 1, old * 2))
-    return (data[:at] + struct.pack(code, new % (1 << 8 * size))
-            + data[at + size:])
-
-
-def truncate(rng, data):
-    return data[:rng.randrange(len(data) + 1)]
-
-
-def remove(rng, data):
-    start, end = _span(rng, data)
-    return data[:start] + data[end:]
-
-
-def insert(rng, data):
-    at = rng.randrange(len(data) + 1)
-    more = rng.choice((rng.randbytes(rng.randint(1, MOST)),
-                       bytes([rng.randrange(256)]) * rng.randint(1, MOST)))
-    return data[:at] + more + data[at:]
-
-
-def repeat(rng, data):
-    start, end = _span(rng, data)
-    return data[:end] + data[start:end] * rng.randint(1, 4) + data[end:]
-
-
-def swap(rng, data):
-    start, end = _span(rng, data)
-    middle = rng.randint(start, end)
-    return data[:start] + data[middle:end] + data[start:middle] + data[end:]
+    end = min(len(data), start + rng.choice((1, 1, 4, 30)))
+    new = rng.choice((
+        b'', data[start:end] * 2, rng.randbytes(end - start), data[end:],
+        bytes(each ^ 1 << rng.randrange(8) for each in data[start:end]),
+        CRC.pack(rng.choice(EDGES)), bytes([rng.randrange(256)]) * 9))
+    return data[:start] + new + data[end:]
 
 
 def _places(document):
-    """:returns: (container, key) of all that is in a value of JSON"""
+    """Return (container, key) of every value in parsed JSON."""
     found, left = [], [document]
     while left:
         value = left.pop()
@@ -104,41 +55,42 @@ def _places(document):
     return found
 
 
-def _with(document, text):
+def _change_json(rng, data, change, wanted=object):
+    """Have a function change one value of a type, if the data is JSON."""
     try:
+        document = json.loads(data)
+        found = [(container, key) for container, key in _places(document)
+                 if isinstance(container[key], wanted)]
+        if not found:
+            return data
+        text = change(*rng.choice(found))
         return json.dumps(document).replace('"%s"' % MARK, text).encode()
-    except RecursionError:
-        return text.encode()
+    except (ValueError, RecursionError):
+        return data
 
 
 def set_json_value(rng, data, values=JSON_VALUES):
-    """A value somewhere in JSON becomes another one, or goes, or doubles."""
-    try:
-        document = json.loads(data)
-    except (ValueError, RecursionError):
-        return data
-    found = _places(document)
-    if not found:
-        return rng.choice(values).encode()
-    container, key = rng.choice(found)
-    kind = rng.random()
-    if kind < 0.1:
-        del container[key]
-    elif kind < 0.2 and isinstance(container, list):
-        container.append(container[key])
-    else:
-        container[key] = MARK
-    return _with(document, rng.choice(values))
+    """Replace, remove or double a value somewhere in JSON."""
+    def change(container, key):
+        kind = rng.random()
+        if kind < 0.1:
+            del container[key]
+        elif kind < 0.2 and isinstance(container, list):
+            container.append(container[key])
+        else:
+            container[key] = MARK
+        return rng.choice(values)
+    return _change_json(rng, data, change)
 
 
 def nest_json_value(rng, data):
-    """A value becomes lists in each other, that are hardly parsed."""
+    """Replace a value by lists in each other that are hardly parsed."""
     depth = rng.choice(DEEP)
     return set_json_value(rng, data, ('[' * depth + ']' * depth,))
 
 
 def edit(rng, text):
-    """A text with a few characters more, less or others."""
+    """Return a text with a few characters more, less or others."""
     for _ in range(rng.choice((1, 1, 2, 5))):
         start = rng.randrange(len(text) + 1)
         end = min(len(text), start + rng.choice((0, 0, 1, 2, 9)))
@@ -148,36 +100,39 @@ def edit(rng, text):
     return text
 
 
-def edit_text(rng, data):
-    return edit(rng, data.decode('utf8', 'replace')).encode(
-        'utf8', 'surrogatepass')
+def edit_part(separator, first=0, step=1, values=()):
+    """
+    Return a mutation of one part of a text.
+
+    :param separator: of the parts; None: the whole text is edited
+    :param first: the first part that may be edited
+    :param step: to the next one that may be
+    :param values: what may take the place of the part
+    """
+    def change(rng, data):
+        text = data.decode('utf8', 'replace')
+        parts = text.split(separator) if separator else [text]
+        places = range(first, len(parts), step)
+        if not places:
+            return data
+        at = rng.choice(places)
+        parts[at] = rng.choice(values) if values and rng.random() < 0.3 \
+            else edit(rng, parts[at])
+        return (separator or '').join(parts).encode('utf8', 'surrogatepass')
+    return change
 
 
 def edit_json_text(rng, data):
-    """A text somewhere in JSON is edited."""
-    try:
-        document = json.loads(data)
-    except (ValueError, RecursionError):
-        return data
-    found = [(container, key) for container, key in _places(document)
-             if isinstance(container[key], str)]
-    if not found:
-        return data
-    container, key = rng.choice(found)
-    container[key] = edit(rng, container[key])
-    return _with(document, '')
+    """Edit a text somewhere in JSON."""
+    def change(container, key):
+        container[key] = edit(rng, container[key])
+        return ''
+    return _change_json(rng, data, change, str)
 
 
+edit_text = edit_part(None)
 #: For documents in JSON; what is deep is parsed slowly, and seldom made.
 JSON = 5 * (set_json_value, edit_json_text) + (nest_json_value,)
-ANY = (flip_bit, set_byte, set_number, truncate, remove, insert, repeat,
-       swap)
-
-
-def splice(rng, data, other):
-    """The beginning of one input and the end of another."""
-    return (data[:rng.randrange(len(data) + 1)]
-            + other[rng.randrange(len(other) + 1):])
 
 
 def repair_crc(data):
@@ -185,18 +140,24 @@ def repair_crc(data):
     return data[:-4] + CRC.pack(crc32(data[:-4]))
 
 
-def mutate(rng, data, other, own=()):
+def mutate(rng, target, data, anything=garble):
     """
+    Make a new input of one.
+
     :param rng: a random.Random
+    :param target: a Target
     :param data: the bytes of an input
-    :param other: another input, to be mixed with
-    :param own: functions of rng and bytes, of the format alone; they are used
-        for most inputs, as other ones would seldom leave it valid
-    :returns: the bytes of a new one
+    :param anything: a function of rng and bytes that changes any of them;
+        where the format has mutations of its own, most inputs have those,
+        as the others would seldom leave them valid
+    :returns: the bytes
     """
-    choice = own if own and rng.random() < 0.7 else ANY
-    if choice is ANY and rng.random() < 0.1:
-        data = splice(rng, data, other)
+    if rng.random() < 0.1:
+        data = rng.choice(target.examples)
+    own = target.mutations and rng.random() < 0.7
     for _ in range(rng.choice((1, 1, 1, 2, 3, 8))):
-        data = rng.choice(choice)(rng, data)
+        change = rng.choice(target.mutations) if own else anything
+        data = change(rng, data)
+    if target.finish and len(data) >= 4 and rng.random() < 0.8:
+        data = target.finish(data)
     return data

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-What servers answer COSBench: responses in HTTP/1.1, and the URLs in them.
+The responses in HTTP/1.1 that servers send COSBench, and the URLs in them.
 
-A response is given after a byte that says whether a HEAD was asked for, and
-how it comes: as one, or in pieces.
+An input is a byte that says whether the request was a HEAD or a GET, and a
+response, which is read as one and in pieces.
 """
 
 import random
@@ -20,54 +20,48 @@ from cosbench.adaptors.core.operation_errors import OperationError
 from cosbench.adaptors.http1.url import parse_url
 from cosbench.errors import ConfigError
 from tools.fuzzing.mutate import edit_text
-from tools.fuzzing.target import Target
+from tools.fuzzing.target import Target, as_text
 
 LONGEST = 1 << 17
-_FIELDS = (b'Date: x\r\n', b'ETag: "%s"\r\n' % (b'e' * 32), b'a:\r\n',
-           b'Connection: close\r\n', b'connection: Keep-Alive\r\n')
+_OK = b'gHTTP/1.1 200 OK\r\n'
+_CHUNKED = b'Transfer-Encoding: chunked\r\n\r\n'
+RESPONSES = (
+    _OK + b'Content-Length: 0\r\n\r\n',
+    _OK + b'Date: x\r\nETag: "%s"\r\na:\r\nContent-Length: 20\r\n\r\n%s' % (
+        b'e' * 32, b'x' * 20),
+    _OK + b'Connection: close\r\n\r\n' + b'x' * 300,
+    _OK + _CHUNKED + b'0\r\n\r\n',
+    _OK + _CHUNKED + b'1\r\nx\r\na;a=b\r\n0123456789\r\n28 \r\n' + b'x' * 40
+    + b'\r\n0\r\na: b\r\n\r\n',
+    b'gHTTP/1.0 200 OK\r\nconnection: Keep-Alive\r\nContent-Length: 1\r\n'
+    b'\r\nx',
+    b'gHTTP/1.0 200 OK\r\n\r\nx',
+    b'g' + b'HTTP/1.1 100 Continue\r\n\r\n' * 8 + b'HTTP/1.1 201 \r\n'
+    b'Content-Length: 0\r\n\r\n',
+    b'gHTTP/1.1 204 No Content\r\na: b\r\n\r\n',
+    b'gHTTP/1.1 304 \r\nContent-Length: 5\r\n\r\n',
+    b'gHTTP/1.1 503 x\r\nContent-Length: 5\r\n\r\nwords',
+    b'gHTTP/1.1 404 x\r\n' + _CHUNKED + b'5\r\nwords\r\n0\r\n\r\n',
+    b'hHTTP/1.1 200 OK\r\nContent-Length: 300\r\n\r\n',
+    b'hHTTP/1.1 200 OK\r\n' + _CHUNKED)
+URLS = ('http://h', 'HTTP://10.0.0.1:8080/', 'https://[::1]/v1/AUTH_a',
+        'http://storage.example:443/v1/a%20b/', 'https://ü.example',
+        'http://[fe80::1%25eth0]:8080/v1/AUTH_a')
 
 
-def _chunked(rng, body):
-    pieces = []
-    while body:
-        size = rng.randint(1, 40)
-        piece, body = body[:size], body[size:]
-        pieces.append(b'%x%s\r\n%s\r\n' % (
-            len(piece), rng.choice((b'', b' ', b';a=b')), piece))
-    return b''.join(pieces) + b'0\r\n' + rng.choice(
-        (b'', b'a: b\r\n')) + b'\r\n'
-
-
-def make_response(rng):
-    body = rng.randbytes(rng.choice((0, 1, 20, 300)))
-    fields = list(rng.sample(_FIELDS, rng.randrange(len(_FIELDS))))
-    framing = rng.random()
-    if framing < 0.4:
-        fields.append(b'Content-Length: %d\r\n' % len(body))
-    elif framing < 0.8:
-        fields.append(b'Transfer-Encoding: chunked\r\n')
-        body = _chunked(rng, body)
-    rng.shuffle(fields)
-    interim = b'HTTP/1.1 100 Continue\r\n\r\n' * rng.choice((0, 0, 1, 8))
-    return b'%s%sHTTP/1.%d %d %s\r\n%s\r\n%s' % (
-        rng.choice((b'g', b'g', b'h')), interim,
-        0.4 <= framing < 0.8 or rng.random() < 0.8,
-        rng.choice((200, 200, 201, 204, 304, 404, 503)),
-        rng.choice((b'OK', b'')), b''.join(fields), body)
-
-
-def make_large_response(rng):
-    """What is as long as is taken, and a byte more."""
+def large_responses():
+    """Yield what is as long as is taken, and a byte more."""
     head = b'gHTTP/1.1 200 \r\n'
-    longest = MAX_HEAD + rng.choice((-30, -1, 0, 1))
-    chunks = head + b'transfer-encoding:chunked\r\n\r\n'
-    return rng.choice((
-        head + b'a:\r\n' * (longest // 4), head + b'a' * longest,
-        head + b'connection:close\r\n' * (longest // 18) + b'\r\n',
-        chunks + b'1\r\nx\r\n' * (longest // 6),
-        chunks + b'1;' + b'x' * (MAX_LINE + rng.choice((-9, 0, 9))),
-        chunks + b'0\r\n' + b'a:b\r\n' * (longest // 5) + b'\r\n',
-        b'gHTTP/1.1 500 \r\n\r\n' + b'x' * longest))
+    chunks = head + _CHUNKED
+    for longest in (MAX_HEAD - 30, MAX_HEAD - 1, MAX_HEAD, MAX_HEAD + 1):
+        yield head + b'a:\r\n' * (longest // 4)
+        yield head + b'a' * longest
+        yield head + b'connection:close\r\n' * (longest // 18) + b'\r\n'
+        yield chunks + b'1\r\nx\r\n' * (longest // 6)
+        yield chunks + b'0\r\n' + b'a:b\r\n' * (longest // 5) + b'\r\n'
+        yield b'gHTTP/1.1 500 \r\n\r\n' + b'x' * longest
+    for longest in (MAX_LINE - 9, MAX_LINE, MAX_LINE + 9):
+        yield chunks + b'1;' + b'x' * longest
 
 
 def _fed(data, bodiless, sizes):
@@ -127,15 +121,6 @@ def decode_response(data):
     return found
 
 
-def make_url(rng):
-    return '%s://%s%s%s' % (
-        rng.choice(('http', 'https', 'HTTP')),
-        rng.choice(('h', '10.0.0.1', '[::1]', 'storage.example', 'ü.example',
-                    '[fe80::1%25eth0]')),
-        rng.choice(('', ':8080', ':443')),
-        rng.choice(('', '/', '/v1/AUTH_a', '/v1/a%20b/')))
-
-
 def decode_url(data):
     """Read it, and see that a request can be made of it."""
     url = parse_url('storage_url', data.decode('utf8', 'surrogateescape'))
@@ -149,8 +134,8 @@ def decode_url(data):
 
 
 TARGETS = (
-    Target('http-response', make_response, decode_response,
-           (OperationError,), LONGEST, 100, make_large=make_large_response),
-    Target('url', lambda rng: make_url(rng).encode(), decode_url,
-           (ConfigError,), 4000, 64, mutations=(edit_text,)),
+    Target('http-response', RESPONSES, decode_response, (OperationError,),
+           LONGEST, 100, large=large_responses),
+    Target('url', as_text(*URLS), decode_url, (ConfigError,), 4000,
+           mutations=(edit_text,)),
 )

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-What the rows of versions say: stamps, names, etags, whole rows.
+The rows of versions: stamps, names, etags, whole rows, and how they are read.
 
 A row is given as four lines: its name, hash, content type and when it was
 modified, as a listing of a container has them.
@@ -31,25 +31,17 @@ from swift_lightsync.versioning.rows.row_wire import (
     put_headers,
     row_of_record,
 )
-from tools.fuzzing.mutate import edit, edit_text
-from tools.fuzzing.sites import SITES, make_entry, make_stamp, make_version
-from tools.fuzzing.target import Target
+from tools.fuzzing.mutate import edit_part, edit_text
+from tools.fuzzing.sites import ENTRIES, STAMPS, VERSIONS
+from tools.fuzzing.target import Target, as_text
 
 MODIFIED = '2026-01-02T03:04:05.678900'
 KEYS = (WriteRepairKeys, ReadRepairKeys)
 LONGEST = 1 << 14
 
 
-def edit_line(rng, data):
-    """One line of a row is edited."""
-    lines = data.decode('utf8', 'replace').split('\n')
-    at = rng.randrange(len(lines))
-    lines[at] = edit(rng, lines[at])
-    return '\n'.join(lines).encode('utf8', 'surrogatepass')
-
-
 def _lines(row):
-    """:returns: the bytes of a row as a container server lists it"""
+    """Return the bytes of a row, as a container server lists it."""
     headers = put_headers(row)
     return '\n'.join((row.name, headers['X-Etag'], row.content_type,
                       MODIFIED)).encode('utf8')
@@ -63,39 +55,15 @@ def _row(data):
                           'last_modified': modified})
 
 
-def make_name(rng):
-    keys = rng.choice(KEYS)
-    version = make_version(rng)
-    return keys.version('o' * rng.randrange(9), version).encode()
-
-
 def _place(name):
     keys = next((each for each in KEYS
                  if name.startswith(each.all_versions)), WriteRepairKeys)
     return keys, keys.parse(name)
 
 
-def parse_name(data):
-    return _place(data.decode('latin-1'))
-
-
-def encode_name(found):
+def _name(found):
     keys, place = found
-    return keys.version(place.object, _Version(place)).encode('latin-1')
-
-
-class _Version:
-    """What of a version is in a name."""
-
-    def __init__(self, place):
-        self.id = place.id
-        self.site = place.site
-
-
-def make_version_row(rng):
-    entry = make_entry(rng)
-    name = rng.choice(KEYS).version('o', entry.version)
-    return _lines(row_of(entry, name))
+    return keys.version(place.object, place)
 
 
 def parse_version_row(data):
@@ -111,25 +79,23 @@ def parse_version_row(data):
     return entry
 
 
-def make_pointer_row(rng):
-    entries = [make_entry(rng) for _ in range(rng.choice((1, 1, 2, 3)))]
-    pointer = pointer_after(None, entries, lambda: make_stamp(rng))
-    make = rng.choice((history_row, latest_row))
-    row = make('o', pointer) if make is history_row else \
-        make(pointer, 'o')
-    return _lines(history_row('o', pointer) if row.deleted else row)
+def pointer_rows():
+    """Return rows of pointers, and of the objects themselves."""
+    pointers = [pointer_after(None, ENTRIES[first:last], lambda: STAMPS[1])
+                for first in range(4) for last in range(first + 1, 5)]
+    latest = [latest_row(each, 'o') for each in pointers]
+    return [_lines(row) for row in (
+        *(history_row('o', each) for each in pointers),
+        *(row for row in latest if not row.deleted))]
 
 
 def parse_pointer_row(data):
-    """
-    Read it as the row of a pointer, or as that of the object itself, which
-    has no frontier.
-    """
+    """Read it as a pointer's row, or without a frontier as an object's."""
     row = _row(data)
     if row.content_type != PURGE_MARKER and \
             'frontier' not in parameters_of(row.etag)[1]:
         found = listed_entry(row)
-        if (found is None) != (null_of(row, SITES[0]) is not None):
+        if (found is None) != (null_of(row, 'paris') is not None):
             raise AssertionError('is of two, or of none')
         if found and found.size < 0:
             raise AssertionError('has %d bytes' % found.size)
@@ -143,29 +109,33 @@ def parse_pointer_row(data):
     return pointer
 
 
-def _exact(name, make, parse, encode=str):
-    """A target of which no two texts may say the same."""
+def _exact(name, values, parse, encode=str):
+    """Return a target for which no two texts may say the same."""
     return Target(
-        name, lambda rng: str(make(rng)).encode(),
-        lambda data: parse(data.decode('latin-1')), (ValueError,), LONGEST,
-        64, encode=lambda found: encode(found).encode('latin-1'),
+        name, as_text(*values), lambda data: parse(data.decode('latin-1')),
+        (ValueError,), LONGEST,
+        encode=lambda found: encode(found).encode('latin-1'),
         mutations=(edit_text,))
 
 
-def _target(name, make, parse):
+def _target(name, rows, parse):
     # What is quoted is 8 bytes long in a text of wide characters.
-    return Target(name, make, parse, (ValueError,), LONGEST, 256,
-                  mutations=(edit_line,))
+    return Target(name, rows, parse, (ValueError,), LONGEST, 256,
+                  mutations=(edit_part('\n'),))
 
 
 TARGETS = (
-    _exact('stamp', make_stamp, Stamp.parse),
-    _exact('vector', lambda rng: make_version(rng).vector, Vector.parse),
+    _exact('stamp', STAMPS, Stamp.parse),
+    _exact('vector', [each.vector for each in VERSIONS], Vector.parse),
     _exact('hidden-container',
-           lambda rng: hidden_container('c' * rng.randrange(MAX_NAME)),
+           [hidden_container('c' * length)
+            for length in (0, 1, 256, MAX_NAME - 1)],
            user_container, hidden_container),
-    Target('row-name', make_name, parse_name, (ValueError,), LONGEST, 64,
-           encode=encode_name, mutations=(edit_text,)),
-    _target('version-row', make_version_row, parse_version_row),
-    _target('pointer-row', make_pointer_row, parse_pointer_row),
+    _exact('row-name', [keys.version('o' * length, version) for keys in KEYS
+                        for version in VERSIONS for length in (0, 1, 9)],
+           _place, _name),
+    _target('version-row', [
+        _lines(row_of(entry, keys.version('o', entry.version)))
+        for keys in KEYS for entry in ENTRIES], parse_version_row),
+    _target('pointer-row', pointer_rows(), parse_pointer_row),
 )

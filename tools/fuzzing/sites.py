@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-What sites tell each other: valid requests and answers, and how they are read.
+The requests and answers between sites, and how they are read.
 
 A request is given as it comes, with its header as the first line.
 """
@@ -32,100 +32,84 @@ from swift_lightsync.versioning.sites import sites_conf
 from swift_lightsync.versioning.sites.received_body import (
     Data,
     Disconnected,
-    lengths,
-    read_exactly,
+    read_head,
 )
 from tools.fuzzing.mutate import JSON, edit_text
-from tools.fuzzing.target import Target
+from tools.fuzzing.target import Target, as_text, reread
 
-SITES = ('paris', 'rome', 'new-york', 'x' * 32)
 OFFERED = 40
 KEY, MAC = b'k' * 32, 'a' * 64
-NAMES = ('o', 'a/b c', 'ü\n', 'x' * 900, '\u20ac%;=')
+HEADERS = (('x-object-meta-a', 'b'), ('x-object-meta-ü', 'ü'),
+           ('content-encoding', 'gzip'), ('x-delete-at', '9'))
+STAMPS = (Stamp(1, 0), Stamp(1700000000 * 10 ** 5, 5),
+          Stamp((1 << 49) - 1, (1 << 40) - 1))
+VERSIONS = [Version(stamp, site, Vector({'paris': STAMPS[1], site: stamp}),
+                    deleted)
+            for stamp, site in zip(STAMPS, ('paris', 'new-york', 'x' * 32))
+            for deleted in (False, True)]
+ENTRIES = [
+    Entry('x' * 900, VERSIONS[0], content_type=PURGE_MARKER,
+          purged=STAMPS[1]),
+    Entry('\u20ac%;=', VERSIONS[1], content_type=DELETE_MARKER),
+    Entry('a/b c', VERSIONS[2], 98, 'e' * 32, 'text/plain',
+          changed=Stamp(VERSIONS[2].id.ticks + 998)),
+    Entry('ü\n', VERSIONS[4], 0, 'e' * 32 + '; slo_etag=x',
+          'text/ü; charset=x')]
+OFFERS = [Offered(each.object, each.version.id, each.version.site, each.kind,
+                  each.changed) for each in ENTRIES]
+HEADS = [shipping.offer([]), shipping.offer(OFFERS), *(
+    shipping.shipment(Shipment(each, HEADERS[number:], each.size))
+    for number, each in enumerate(ENTRIES))]
+CLAIMS = [Signed('POST', '/v1/a/c', site, 'rome', moment, 'f' * 32, 99,
+                 b'{}').claim(KEY)
+          for site, moment in (('paris', 0), ('x' * 32, 10 ** 12 - 1))]
+CONF = ('''[paris]
+endpoints = http://10.0.0.1:8080/
+key = %s
+''' % ('k' * 32), '''[new-york]
+endpoints = https://10.0.0.1:1/, http://10.0.0.2:65535/
+key = %s
+old_key = %s
+[rome]
+endpoints = http://[::1]:80/
+key = %s
+''' % ('k' * 64, 'o' * 40, 'x' * 32))
 
 
-def make_stamp(rng):
-    return Stamp(rng.randrange(1, 1 << 49), rng.choice((
-        0, 5, rng.getrandbits(40))))
+def largest_heads():
+    """Yield as many versions as an offer has, or as much as a head has."""
+    ship = b'{"format":1,"verb":"ship",'
+    yield shipping.offer([OFFERS[2]] * shipping.MAX_OFFERED)
+    yield (b'{"format":1,"verb":"offer","versions":['
+           + b'[],' * (shipping.MAX_HEAD // 3 - 20) + b'[]]}')
+    yield ship + b'"headers":' + b'[' * 900000
+    yield shipping.shipment(Shipment(ENTRIES[2], tuple(
+        ('x-object-meta-%d' % number, 'ü' * 25) for number in range(900))))
+    yield (ship + b'"vector":"' + b'a:1,' * (shipping.MAX_HEAD // 4 - 20)
+           + b'"}')
 
 
-def make_version(rng, deleted=False):
-    site = rng.choice(SITES)
-    stamp = make_stamp(rng)
-    vector = {each: make_stamp(rng) for each in rng.sample(
-        SITES, rng.choice((0, 1, 2, len(SITES))))}
-    return Version(stamp, site, Vector({**vector, site: stamp}), deleted)
-
-
-def make_entry(rng, size=None):
-    deleted = rng.random() < 0.2
-    version, name = make_version(rng, deleted), rng.choice(NAMES)
-    if rng.random() < 0.2:
-        return Entry(name, version, content_type=PURGE_MARKER,
-                     purged=make_stamp(rng))
-    if deleted:
-        return Entry(name, version, content_type=DELETE_MARKER)
-    return Entry(
-        name, version, rng.randrange(99) if size is None else size,
-        '%032x%s' % (rng.getrandbits(128), rng.choice(('', '; slo_etag=x'))),
-        rng.choice(('text/plain', 'text/ü; charset=x')),
-        changed=Stamp(version.id.ticks + rng.randrange(999))
-        if rng.random() < 0.3 else None)
-
-
-def make_head(rng):
-    if rng.random() < 0.3:
-        return shipping.offer([Offered(
-            entry.object, entry.version.id, entry.version.site, entry.kind,
-            entry.changed) for entry in (
-                make_entry(rng) for _ in range(rng.choice((0, 1, 3, 9))))])
-    entry = make_entry(rng)
-    headers = [('x-object-meta-a', 'b'), ('x-object-meta-ü', 'ü'),
-               ('content-encoding', 'gzip'), ('x-delete-at', '9')]
-    return shipping.shipment(Shipment(
-        entry, tuple(rng.sample(headers, rng.randrange(5))), entry.size))
-
-
-def make_largest_head(rng):
-    """As many versions as an offer has, or as much as a head has."""
-    return rng.choice((
-        shipping.offer([Offered('o', make_stamp(rng), SITES[0],
-                                make_entry(rng).kind)] *
-                       shipping.MAX_OFFERED),
-        b'{"format":1,"verb":"offer","versions":['
-        + b'[],' * (shipping.MAX_HEAD // 3 - 20) + b'[]]}',
-        b'{"format":1,"verb":"ship","headers":' + b'[' * 900000,
-        shipping.shipment(Shipment(make_entry(rng), tuple(
-            ('x-object-meta-%d' % number, 'ü' * 25)
-            for number in range(900)))),
-        b'{"format":1,"verb":"ship","vector":"'
-        + b'a:1,' * (shipping.MAX_HEAD // 4 - 20) + b'"}'))
-
-
-def decode_head(data):
-    """Read it, and see that a row can hold it and that it is sent on."""
+def _decode(data):
     try:
-        found = shipping.decode(data)
+        return shipping.decode(data)
     except UnicodeError as err:
         raise AssertionError('no field is named: %s' % err) from err
+
+
+def encode_head(found):
+    """Encode it again, and see that a row can hold it."""
     if isinstance(found, tuple):
-        again = shipping.offer(found)
-    else:
-        again = shipping.shipment(found)
-        row = row_of(found.entry, 'n')
-        for text in put_headers(row).values():
-            text.encode('latin-1')
-        changed = entry_of(row, Place('o', found.entry.version.id)).changed
-        if changed and not found.entry.changed and not found.entry.purged:
-            raise AssertionError('its row says it was changed: %s' % row)
-    if shipping.decode(again) != found:
-        raise AssertionError('is not read as it was written')
-    return found
+        return shipping.offer(found)
+    row = row_of(found.entry, 'n')
+    for value in put_headers(row).values():
+        value.encode('latin-1')
+    changed = entry_of(row, Place('o', found.entry.version.id)).changed
+    if changed and not found.entry.changed and not found.entry.purged:
+        raise AssertionError('its row says it was changed: %s' % row)
+    return shipping.shipment(found)
 
 
-def make_answer(rng):
-    return shipping.answer(lacking=sorted(rng.sample(
-        range(OFFERED), rng.choice((0, 1, 5, OFFERED)))))
+decode_head = reread(_decode, encode_head)
 
 
 def decode_answer(data):
@@ -133,37 +117,20 @@ def decode_answer(data):
     if not isinstance(said, str) or len(said) > 1000:
         raise AssertionError('is said to be %.80r' % (said,))
     places = shipping.lacking(data, OFFERED)
-    if places != sorted(set(places)) or not all(
+    if list(places) != sorted(set(places)) or not all(
             type(place) is int and 0 <= place < OFFERED for place in places):
         raise AssertionError('these are no places: %r' % (places,))
     return places
 
 
-def make_claim(rng):
-    return str(Signed(
-        'POST', '/v1/a/c', rng.choice(SITES), 'rome',
-        rng.choice((0, 5, rng.randrange(10 ** 12))),
-        '%032x' % rng.getrandbits(128), 99, b'{}').claim(KEY)).encode()
-
-
-def decode_claim(data):
-    return Claim.parse(data.decode('latin-1'))
-
-
 def sign(data):
-    """The trailer of a request becomes that of the data in it."""
+    """Return a request with the trailer that belongs to its data."""
     line, _, body = data.partition(b'\n')
     head = int(line) if line.isdigit() and len(line) < 9 else 0
     if len(body) < head + TRAILER:
         return data
-    digest = sha256(body[head:-TRAILER]).hexdigest()
-    return data[:-TRAILER] + trailer(KEY, MAC, digest)
-
-
-def make_request(rng):
-    head = make_head(rng)
-    return sign(b'%d\n' % len(head) + head
-                + rng.randbytes(rng.choice((0, 1, 50))) + b' ' * TRAILER)
+    return data[:-TRAILER] + trailer(
+        KEY, MAC, sha256(body[head:-TRAILER]).hexdigest())
 
 
 class _Slow(io.BytesIO):
@@ -180,9 +147,9 @@ def decode_request(data):
     :returns: what the head says, and the data
     """
     line, _, body = data.partition(b'\n')
-    head, length = lengths(line.decode('latin-1'), len(body))
     stream = _Slow(body)
-    found = decode_head(read_exactly(stream, head))
+    raw, length = read_head(stream, line.decode('latin-1'), len(body))
+    head, found = len(raw), decode_head(raw)
     reader, got = Data(stream, length, KEY, MAC), b''
     try:
         for chunk in reader:
@@ -196,18 +163,8 @@ def decode_request(data):
     return found, got
 
 
-def make_sites(rng):
-    return ''.join('[%s]\nendpoints = %s\nkey = %s\n%s' % (
-        site, ', '.join('http%s://10.0.0.%d:%d/' % (
-            rng.choice(('', 's')), rng.randrange(256), rng.randrange(1, 9999))
-            for _ in range(rng.choice((1, 1, 3)))),
-        'k' * rng.choice((32, 64)), rng.choice(('', 'old_key = ' + 'o' * 40
-                                                + '\n')))
-        for site in rng.sample(SITES, rng.randrange(1, 4))).encode()
-
-
 def read_sites(data):
-    """:raises ValueError: as ``load`` does of a file"""
+    """:raises ValueError: as ``load`` does for a file"""
     peers = sites_conf.parse(data.decode('utf8'), 'oslo', 'a file')
     for peer in peers.values():
         for endpoint in peer.endpoints:
@@ -217,17 +174,21 @@ def read_sites(data):
 
 
 TARGETS = (
-    Target('sites-head', make_head, decode_head, (ValueError,),
-           shipping.MAX_HEAD, 64, mutations=JSON,
-           make_large=make_largest_head),
-    Target('sites-answer', make_answer, decode_answer, (ValueError,),
-           shipping.MAX_HEAD, 64, mutations=JSON),
-    Target('sites-request', make_request, decode_request,
-           (ValueError, Disconnected), shipping.MAX_HEAD, 64, finish=sign),
-    Target('sites-claim', make_claim, decode_claim, (SignatureError,), 1000,
-           64, encode=lambda claim: str(claim).encode(),
+    Target('sites-head', HEADS, decode_head, (ValueError,),
+           shipping.MAX_HEAD, mutations=JSON, large=largest_heads),
+    Target('sites-answer', [
+        shipping.answer(lacking=lacking) for lacking in (
+            [], [0], [1, 5, OFFERED - 1], list(range(OFFERED)))],
+           decode_answer, (ValueError,), shipping.MAX_HEAD, mutations=JSON),
+    Target('sites-request', [
+        sign(b'%d\n' % len(head) + head + body + b' ' * TRAILER)
+        for head in HEADS for body in (b'', b'x' * 50)], decode_request,
+           (ValueError, Disconnected), shipping.MAX_HEAD, finish=sign),
+    Target('sites-claim', as_text(*CLAIMS),
+           lambda data: Claim.parse(data.decode('latin-1')),
+           (SignatureError,), 1000, encode=lambda claim: str(claim).encode(),
            mutations=(edit_text,)),
     # configparser keeps several copies of all lines.
-    Target('sites.conf', make_sites, read_sites, (ValueError,), 1 << 16, 64,
+    Target('sites.conf', as_text(*CONF), read_sites, (ValueError,), 1 << 16,
            mutations=(edit_text,)),
 )

@@ -1,46 +1,189 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is fuzzed: a parser, what it may refuse, and what it may cost."""
+"""
+A target: a parser of foreign bytes, what it may refuse and what it may cost.
 
-from dataclasses import dataclass
-from typing import Callable, Optional
+An input may be refused with the documented errors, and with nothing else. An
+accepted one must be what its contents encode to, where one encoding is
+promised. Time and memory are bounded by the length of the input.
+"""
+
+import json
+import re
+import tracemalloc
+from dataclasses import dataclass, field
+from time import process_time
+from typing import Any, Callable, Iterable, Optional, Sequence
 
 #: Bytes of memory that a parser may take whatever the input is.
 MEMORY_BASE = 1 << 20
-#: Seconds that an input may take, with its memory being measured, and seconds
-#: for each byte of it.
+#: Seconds of CPU time that an input may take while its memory is measured,
+#: and seconds for each byte of it, where the reference work takes REFERENCE.
 TIME_BASE, TIME_EACH = 0.5, 2e-5
+REFERENCE = 0.03
+#: An input is fed so often before it is found to cost too much: what does
+#: not happen again was not the input's doing.
+TRIES = 3
+#: What differs between messages that say the same: paths, values, numbers.
+VARYING = re.compile(r'/\S+|\'[^\']*\'|"[^"]*"|[^a-zA-Z ]+')
+#: Letters of a message that tell it from others.
+TELLING = 100
+ACCEPTED = 'accepted'
 
 
 @dataclass(frozen=True)
 class Target:
     """
+    A parser, and examples of what it reads.
+
     :param name: of the target
-    :param make: a function of a random.Random: valid bytes
-    :param parse: a function of bytes: what they say
-    :param refuses: the exceptions that say that they are not valid
-    :param longest: bytes of the longest input that is read; of a longer one
-        no more is kept than that
+    :param examples: inputs, most of them valid, of which others are made
+    :param parse: a function of bytes that returns what they say
+    :param refuses: the exceptions that say that an input is not valid
+    :param longest: bytes of the longest input that is fed
     :param memory: bytes that may be taken for each byte of an input
-    :param encode: a function of what was parsed: the bytes of it, where no
-        other bytes may say the same
-    :param mutations: of its own, see mutate
-    :param finish: a function of bytes, that makes mutated ones look valid
-    :param make_large: as ``make``: as much as a valid input can have, and
-        costly ones
+    :param encode: a function of what was parsed that returns its bytes,
+        where no other bytes may say the same
+    :param mutations: functions of a random.Random and bytes, for this format
+    :param finish: a function of bytes that makes mutated ones look valid
+    :param large: a function that returns examples that are as large as
+        valid inputs can be, or costly
     :param buffer: bytes of the buffer that a file is read into
     """
     name: str
-    make: Callable
-    parse: Callable
-    refuses: tuple
+    examples: Sequence[bytes]
+    parse: Callable[[bytes], Any]
+    refuses: tuple[type, ...]
     longest: int
-    memory: int
-    encode: Optional[Callable] = None
-    mutations: tuple = ()
-    finish: Optional[Callable] = None
-    make_large: Optional[Callable] = None
+    memory: int = 64
+    encode: Optional[Callable[[Any], bytes]] = None
+    mutations: tuple[Callable[[Any, bytes], bytes], ...] = ()
+    finish: Optional[Callable[[bytes], bytes]] = None
+    large: Callable[[], Iterable[bytes]] = tuple
     buffer: int = 0
 
-    def memory_for(self, data):
-        """The bytes of memory that an input may take."""
-        return MEMORY_BASE + self.buffer + self.memory * len(data)
+
+@dataclass(frozen=True)
+class Finding:
+    """An input, and what the parser did that it must not do."""
+    data: bytes
+    problem: str
+
+
+@dataclass
+class Checker:
+    """
+    Feeds inputs to a target, and keeps one input of each kind of problem.
+
+    Memory is measured by tracemalloc, which the caller starts.
+    """
+    target: Target
+    inputs: int = 0
+    accepted: int = 0
+    outcomes: set[str] = field(default_factory=set)
+    findings: list[Finding] = field(default_factory=list)
+
+    def feed(self, data: bytes) -> str:
+        """
+        Parse an input, and check all that the target promises.
+
+        :param data: the input; bytes beyond the longest are cut off
+        :returns: the outcome, without values
+        """
+        data = data[:self.target.longest]
+        self.inputs += 1
+        outcome, problem, excess = self._measure(data)
+        for _ in range(TRIES - 1):
+            if excess:
+                again = self._measure(data)[2]
+                excess = {what: excess[what] for what in excess
+                          if what in again}
+        for each in filter(None, (problem, *excess.values())):
+            self._find(data, each)
+        self.accepted += outcome == ACCEPTED
+        self.outcomes.add(outcome)
+        return outcome
+
+    def _find(self, data: bytes, problem: str) -> None:
+        kind = _kind_of(problem)
+        if all(kind != _kind_of(each.problem) for each in self.findings):
+            self.findings.append(Finding(data, problem))
+
+    def _measure(self, data: bytes) -> tuple[str, str, dict[str, str]]:
+        """Return the outcome, a problem or '', and what was too much."""
+        before = tracemalloc.get_traced_memory()[0]
+        tracemalloc.reset_peak()
+        begin = process_time()
+        outcome, problem = self._parse(data)
+        seconds = process_time() - begin
+        peak = tracemalloc.get_traced_memory()[1] - before
+        target, excess = self.target, {}
+        memory = MEMORY_BASE + target.buffer + target.memory * len(data)
+        if peak > memory:
+            excess['memory'] = 'takes %.3g bytes of memory, at most %.3g' % (
+                peak, memory)
+        allowed = TIME_BASE + TIME_EACH * len(data)
+        if seconds > allowed and seconds > allowed * slowness():
+            excess['time'] = 'takes %.3g seconds, at most %.3g' % (
+                seconds, allowed)
+        return outcome, problem, excess
+
+    def _parse(self, data: bytes) -> tuple[str, str]:
+        target, problem = self.target, ''
+        try:
+            found = target.parse(data)
+        except target.refuses as err:
+            return '%s: %s' % (type(err).__name__, _kind_of(str(err))), ''
+        except Exception as err:
+            problem = '%s: %.200s' % (type(err).__name__, err)
+            return _kind_of(problem), problem
+        try:
+            encoded = target.encode(found) if target.encode else data
+            if encoded != data:
+                problem = 'is encoded in another way: %s' % encoded[:80].hex()
+        except Exception as err:
+            problem = 'cannot be encoded: %s: %.200s' % (
+                type(err).__name__, err)
+        return ACCEPTED, problem
+
+
+def _kind_of(message: str) -> str:
+    return VARYING.sub('#', message[:3 * TELLING])[:TELLING]
+
+
+def slowness() -> float:
+    """
+    Time the reference work.
+
+    :returns: how many times longer than REFERENCE it takes now, at least 1
+    """
+    begin = process_time()
+    for number in range(100000):
+        str(number)
+    return max(1.0, (process_time() - begin) / REFERENCE)
+
+
+def as_json(*documents: Any) -> tuple[bytes, ...]:
+    """Return the bytes of some documents in JSON."""
+    return tuple(json.dumps(each).encode() for each in documents)
+
+
+def as_text(*texts: Any) -> tuple[bytes, ...]:
+    """Return the bytes of some texts, or of what str makes texts of."""
+    return tuple(str(each).encode() for each in texts)
+
+
+def reread(decode: Callable[[bytes], Any],
+           encode: Callable[[Any], bytes]) -> Callable[[bytes], Any]:
+    """
+    Return a parser that also sees that its result can be sent on.
+
+    :param decode: a function of bytes
+    :param encode: a function of what was decoded, which returns bytes that
+        say the same
+    """
+    def parse(data: bytes) -> Any:
+        found = decode(data)
+        if decode(encode(found)) != found:
+            raise AssertionError('is not read as it was written')
+        return found
+    return parse

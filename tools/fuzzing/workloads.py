@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-COSBench's workloads: valid documents, configs and selectors, and how they
-are read.
-"""
+"""The workloads, configs and selectors of COSBench, and how they are read."""
 
 import random
 from itertools import count, islice
@@ -19,9 +16,10 @@ from cosbench.workload.model import Content
 from cosbench.workload.names import containers, objects, trigger
 from cosbench.workload.pacing import pace
 from cosbench.workload.selectors import parse as parse_selector
-from cosbench.workload.selectors import parse_sizes, walk
-from tools.fuzzing.mutate import edit, edit_text
-from tools.fuzzing.target import Target
+from cosbench.workload.selectors import parse_sizes
+from cosbench.workload.walking import walk
+from tools.fuzzing.mutate import edit_part, edit_text
+from tools.fuzzing.target import Target, as_text
 
 LONGEST = 1 << 14
 VALUES = ('', '0', '1', '100', '101', '-1', '2147483647', '2147483648',
@@ -29,20 +27,33 @@ VALUES = ('', '0', '1', '100', '101', '-1', '2147483647', '2147483648',
           'cleanup', 'write', 'object', 'u(1,9)', 'h(1|2|3,4||0)', '1-3')
 
 
-def make_selector_text(rng):
-    low = rng.choice((1, 2, rng.randrange(1, 999)))
-    high = low + rng.choice((0, 1, rng.randrange(10 ** rng.randrange(14))))
-    return rng.choice((
-        'c(%d)' % low, 'u(%d)' % low, '%d-%d' % (low, high),
-        *('%s(%d,%d)' % (kind, low, high) for kind in 'urs'),
-        'h(%s)' % ','.join('%d|%s|%d' % (
-            low, rng.choice(('', high)), rng.randrange(1, 99))
-            for _ in range(rng.choice((1, 2, 9))))))
-
-
-def make_selector(rng):
-    unit = rng.choice(('', '', 'B', 'KB', ' MiB'))
-    return (make_selector_text(rng) + unit).encode()
+SELECTORS = ('c(1)', 'u(1,9)KB', 'r(2,2)', 's(1,99999999999999) MiB', 'u(5)B',
+             '1-3', 'h(1|2|3,4||98)', 'h(5|5|1)KB')
+CONFIGS = (
+    'containers=c(1);objects=u(1,9);cprefix=mine;osuffix=.x;chunked=on;'
+    'sizes=h(1|2|3)KB;content=zero;hashCheck=true;createContainer=yes',
+    'containers=r(1,9);objects=s(1,9);files=./data;fileselection=u;'
+    'rate=99.5;arrival=poisson;cheader.X-A=b;delay=3;errors=0.5;name=n')
+_CONFIG = 'config="containers=r(1,9);objects=r(1,9);sizes=c(9)KB'
+_SPECIAL = ''.join('<work type="%s" workers="2" %s"/>' % (kind, _CONFIG)
+                   for kind in ('init', 'prepare', 'cleanup', 'dispose'))
+_NORMAL = ''.join(
+    '<work name="w" workers="8" %s="9" division="%s">\n%s</work>' % (
+        limit, division, '\n'.join(
+            '<operation type="%s" ratio="%d" %s;files=./d;fileselection=r"/>'
+            % (kind, ratio, _CONFIG) for kind, ratio in operations))
+    for limit, division, operations in (
+        ('runtime', 'none', (('read', 80), ('write', 20))),
+        ('totalOps', 'object', (('filewrite', 100),)),
+        ('runtime', 'container', (('delete', 50), ('read', 0), ('list', 50)))))
+WORKLOADS = [
+    '%s<workload name="n" description="a <b> c">\n'
+    '<auth type="none" config="a=<b>"/><storage type="mock"/>\n<workflow>'
+    '<workstage name="s0" closuredelay="1">%s</workstage></workflow>'
+    '</workload>' % each for each in (
+        ('', _SPECIAL), ('<?xml version="1.0" encoding="UTF-8" ?>\n', _NORMAL),
+        ('<!-- > " -->', _SPECIAL + '</workstage><workstage name="s1">'
+         + _NORMAL))]
 
 
 def decode_selector(data):
@@ -56,7 +67,7 @@ def decode_selector(data):
     if not found.least <= found.most or not all(spans):
         raise AssertionError('is %r' % (found,))
     for share in (None, Share(0, 1), Share(2, 3), Share(9, 10 ** 6)):
-        draw = found.drawer(random.Random(1), count(), share)
+        draw = found.picker(random.Random(1), count(), share)
         for number in islice(iter(draw, None), 3):
             if not any(number in span for span in spans):
                 raise AssertionError('%r gives %r' % (share, number))
@@ -64,25 +75,6 @@ def decode_selector(data):
             sum(map(len, spans)):
         raise AssertionError('two workers have more than there is')
     return found
-
-
-def make_config_text(rng):
-    config = {
-        'containers': make_selector_text(rng), 'cprefix': 'mine',
-        'objects': make_selector_text(rng), 'osuffix': '.x',
-        'sizes': make_selector_text(rng) + 'KB', 'content': 'zero',
-        'hashCheck': rng.choice(('true', 'no')), 'chunked': 'on',
-        'createContainer': 'yes', 'files': './data', 'fileselection': 'u',
-        'rate': '%g' % rng.uniform(0.1, 999), 'arrival': 'poisson',
-        'cheader.X-A': 'b', 'delay': '3', 'errors': '0.5', 'name': 'n'}
-    for key in rng.sample(sorted({*config} - {
-            'containers', 'objects', 'rate'}), rng.randrange(6)):
-        del config[key]
-    return ';'.join('%s=%s' % pair for pair in config.items())
-
-
-def make_config(rng):
-    return make_config_text(rng).encode()
 
 
 def decode_config(data):
@@ -102,81 +94,37 @@ def decode_config(data):
     return found
 
 
-_OPERATIONS = ('read', 'write', 'filewrite', 'delete', 'list')
-_SPECIAL = ('init', 'prepare', 'cleanup', 'dispose')
-_RANGES = 'containers=r(1,9);objects=r(1,9);sizes=c(9)KB'
-
-
-def _work(rng):
-    if rng.random() < 0.3:
-        return '<work type="%s" workers="%d" config="%s"/>' % (
-            rng.choice(_SPECIAL), rng.randrange(1, 9), _RANGES)
-    ratios = rng.choice(((100,), (80, 20), (50, 0, 50)))
-    return '<work name="w" workers="%d" %s="9" division="%s">\n%s</work>' % (
-        rng.randrange(1, 9), rng.choice(('runtime', 'totalOps')),
-        rng.choice(('none', 'object', 'container')), '\n'.join(
-            '<operation type="%s" ratio="%d" config="%s;%s"/>' % (
-                rng.choice(_OPERATIONS), ratio, _RANGES,
-                'files=./d;fileselection=r') for ratio in ratios))
-
-
-def make_workload_text(rng):
-    return ('%s<workload name="n" description="a <b> c">\n'
-            '<auth type="none" config="a=<b>"/><storage type="mock"/>\n'
-            '<workflow>%s</workflow></workload>' % (
-                rng.choice(('', '<?xml version="1.0" encoding="UTF-8" ?>\n',
-                            '<!-- > " -->')),
-                ''.join('<workstage name="s%d" closuredelay="%d">%s'
-                        '</workstage>' % (each, rng.randrange(2), _work(rng))
-                        for each in range(rng.choice((1, 1, 3))))))
-
-
-def make_workload(rng):
-    return make_workload_text(rng).encode(rng.choice((
-        'utf8', 'utf8', 'utf-16', 'utf-8-sig')))
-
-
 def _filled(head, each, tail):
-    """As many of an element as a document can have."""
+    """Return as many of an element as a document can have."""
     number = (MAX_BYTES - len(head) - len(tail)) // len(each)
     return (head + each * number + tail).encode()
 
 
-def make_largest_workload(rng):
-    """Much in few bytes, of what each element inherits and repeats."""
+def largest_workloads():
+    """Yield much in few bytes, of what each element inherits and repeats."""
     above = '<workload name="n" config="%s"><workflow><workstage name="s">' \
         '<work name="w" workers="1" runtime="1">'
     below = '</work></workstage></workflow></workload>'
     keys = ';'.join('%x=' % number for number in range(80000))
     buckets = 'objects=h(%s1|1|1)' % ('1|1|1,' * 80000)
     read_it = '<operation type="read" ratio="1" config="containers=c(1)"/>'
-    return rng.choice((
-        _filled(above % '', read_it, below),
-        _filled(above % keys, read_it, below),
-        _filled(above % buckets, read_it, below),
-        _filled('<workload name="n"><workflow>', '<workstage/>',
-                '</workflow></workload>'),
-        _filled('<workload config="', 'a;', '"/>'),
-        _filled('<workload ', "é='<' ", '/>'),
-        _filled('<workload a="', '<', '"/>'),
-        _filled('<?xml', ' encoding="', ''),
-        _filled('', '<a>', ''), _filled('<a b="', '&lt;', '"/>'),
-        b'<!DOCTYPE a [<!ENTITY b "%s">]><a>&b;</a>' % (b'x' * 900000)))
+    for inherited in ('', keys, buckets):
+        yield _filled(above % inherited, read_it, below)
+    for parts in (('<workload name="n"><workflow>', '<workstage/>',
+                   '</workflow></workload>'), ('<workload config="', 'a;',
+                                               '"/>'),
+                  ('<workload ', "é='<' ", '/>'),
+                  ('<workload a="', '<', '"/>'), ('<?xml', ' encoding="', ''),
+                  ('', '<a>', ''), ('<a b="', '&lt;', '"/>')):
+        yield _filled(*parts)
+    yield (b'<!DOCTYPE a [<!ENTITY b "%s">]><a>&b;</a>' % (b'x' * 900000))
 
 
-def edit_attribute(rng, data):
-    """The value of an attribute is edited, or is another one."""
-    parts = data.decode('utf8', 'replace').split('"')
-    if len(parts) < 3:
-        return data
-    at = rng.randrange(1, len(parts), 2)
-    parts[at] = edit(rng, parts[at]) if rng.random() < 0.7 else \
-        rng.choice(VALUES)
-    return '"'.join(parts).encode('utf8', 'surrogatepass')
+edit_attribute = edit_part('"', 1, 2, VALUES)
 
 
 def edit_names(rng, data):
-    """A name of an element or an attribute becomes another one."""
+    """Replace a name of an element or an attribute by another one."""
     found = [name for tag, (attributes, children) in KNOWN.items()
              for name in (tag, *attributes.split(), *children.split())]
     return data.replace(rng.choice(found).encode(),
@@ -198,14 +146,15 @@ def decode_workload(data):
 
 
 TARGETS = (
-    Target('selector', make_selector, decode_selector, (ConfigError,),
+    Target('selector', as_text(*SELECTORS), decode_selector, (ConfigError,),
            LONGEST, 200, mutations=(edit_text,)),
-    Target('config', make_config, decode_config, (ConfigError,), LONGEST,
-           64, mutations=(edit_text,)),
+    Target('config', as_text(*CONFIGS), decode_config, (ConfigError,),
+           LONGEST, mutations=(edit_text,)),
     # What a document is warned of, or refused for, is a line for each
     # entry of two bytes.
-    Target('workload', make_workload, decode_workload, (WorkloadError,),
-           MAX_BYTES, 300, mutations=(edit_attribute, edit_attribute,
-                                      edit_names, edit_text),
-           make_large=make_largest_workload),
+    Target('workload', [each.encode(code) for each in WORKLOADS
+                        for code in ('utf8', 'utf-16', 'utf-8-sig')],
+           decode_workload, (WorkloadError,), MAX_BYTES, 300,
+           mutations=(edit_attribute, edit_attribute, edit_names, edit_text),
+           large=largest_workloads),
 )
