@@ -59,8 +59,9 @@ def command(work, source):
 
 def takes_large_xattrs(directory):
     """
-    :returns: whether files there take an extended attribute above 4 KiB,
-        which is what Swift's tests ask before they skip
+    Check whether files there take an extended attribute above 4 KiB.
+
+    Swift's tests ask the same before they skip.
     """
     with tempfile.NamedTemporaryFile(dir=directory) as probe:
         try:
@@ -147,9 +148,7 @@ def running_stock_peer(work):
 
 
 def describe(isolated, kind, scratch):
-    """
-    :returns: lines that say where the run takes place and what it lacks
-    """
+    """Return lines that say where the run takes place and what it lacks."""
     lines = ['upstream: TMPDIR is %s (%s)' % (scratch, kind)]
     if not isolated:
         lines.append('upstream: no namespace of its own: tests that need '

@@ -42,23 +42,17 @@ class Results:
     excluded: list  #: ids of the tests that are named as exclusions
 
     def tests(self, outcome):
-        """
-        :returns: sorted ids of the tests that ended so
-        """
+        """Return the sorted ids of the tests with an outcome."""
         return sorted(test for test, ended in self.outcomes.items()
                       if ended == outcome)
 
     def count(self, outcome):
-        """
-        :returns: Counter of the tests that ended so, by file
-        """
+        """Count the tests with an outcome by their file."""
         return Counter(test.partition('::')[0]
                        for test in self.tests(outcome))
 
     def counts(self):
-        """
-        :returns: mapping of each test file to its Counts
-        """
+        """Return a dict from each test file to its Counts."""
         passed, skipped = self.count('passed'), self.count('skipped')
         return {name: Counts(passed[name], skipped[name])
                 for name in sorted(set(passed) | set(skipped))}
@@ -79,9 +73,7 @@ def _section(path, name):
 
 
 def exclusion_sections():
-    """
-    :returns: the names of the sections of exclusions.conf
-    """
+    """Return the names of the sections of exclusions.conf."""
     parser = _parser()
     parser.read(EXCLUSIONS, encoding='utf8')
     return parser.sections()
@@ -89,6 +81,8 @@ def exclusion_sections():
 
 def read_exclusions(section):
     """
+    Return which tests are left out, and why.
+
     :param section: 'SUBJECT KIND', as in exclusions.conf
     :returns: mapping of test ids to the reason why each is left out
     :raises GateError: if one has no reason
@@ -103,7 +97,8 @@ def read_exclusions(section):
 
 def read_expected(section):
     """
-    :returns: mapping of test files to the Counts of stock Swift
+    Return a dict from test files to the Counts of stock Swift.
+
     :raises GateError: if a line is not 'file = passed skipped'
     """
     expected = {}
@@ -158,6 +153,8 @@ def _within(name, selection):
 
 def violations(results, expected, exclusions, selection):
     """
+    Compare a run with the baseline.
+
     :param results: Results of a run
     :param expected: mapping of test files to Counts, for stock Swift
     :param exclusions: mapping of test ids left out to their reasons

@@ -57,9 +57,7 @@ class Host:
         self._children = {}
 
     def serve(self, layout):
-        """
-        :returns: what is wrong, or ''
-        """
+        """Start the server of a Layout; return what is wrong, or ''."""
         self._forget()
         self._end(self._children.pop(layout.root, None))
         reader, writer = os.pipe()

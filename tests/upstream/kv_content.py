@@ -30,7 +30,7 @@ def _missing(path):
 
 
 def _file_or_names(name, names):
-    """:returns: names, if any, and whether it is that of a file"""
+    """Return names, if any, and whether the name is a file's."""
     return [] if name and name not in names else names, name in names
 
 
@@ -43,15 +43,13 @@ class VolumeContent:
     """As paths.Content describes it; quarantined files are there as well."""
 
     def keeps(self, policy):
-        """
-        :returns: whether the objects of a StoragePolicy are in volumes
-        """
+        """Return whether the objects of a StoragePolicy are in volumes."""
         raise NotImplementedError
 
     def known(self, path):
         """
-        :param path: a string
-        :returns: the same as swift_losf takes it
+        Return a path as swift_losf takes it.
+
         :raises ValueError: if it is of no device
         """
         return path
@@ -70,7 +68,7 @@ class VolumeContent:
         return _store(layout, (socket.st_ino, socket.st_ctime_ns))
 
     def _parse(self, path):
-        """:returns: an ObjectPath, or None if no file could be there"""
+        """Return an ObjectPath, or None if no file could be there."""
         if not isinstance(path, str):
             return None
         try:
@@ -90,7 +88,8 @@ class VolumeContent:
 
     def _find(self, path):
         """
-        :returns: the Store and ObjectPath of something that may be there
+        Return the Store and ObjectPath of something that may be there.
+
         :raises FileNotFoundError: if it cannot be
         """
         where = self._parse(path)

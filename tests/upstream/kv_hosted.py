@@ -37,9 +37,7 @@ PARTITION = re.compile(r'(?P<device>.*)/(?P<objects>objects(?:-\d+)?)/'
 
 @lru_cache(maxsize=None)
 def shortened(device_path):
-    """
-    :returns: a path of the device that leaves room for that of a socket
-    """
+    """Return a path of a device that leaves room for a socket's path."""
     if len(device_path) <= MAX_DEVICE_PATH:
         return device_path
     link = tempfile.mktemp(prefix='d')
@@ -49,9 +47,9 @@ def shortened(device_path):
 
 def known(path):
     """
+    Return a path as swift_losf takes it: with a number for the partition.
+
     :param path: perhaps below an objects directory
-    :returns: the same as swift_losf takes it: with a number for the
-        partition
     """
     match = PARTITION.match(path)
     if not match:
@@ -88,9 +86,7 @@ REAL = {(module, name): getattr(module, name) for module, name in (
 
 
 def mocked(*names):
-    """
-    :returns: whether a test has put something into the place of a function
-    """
+    """Return whether a test has replaced one of the functions."""
     return any(getattr(now, '__wrapped__', now) is not real
                for (module, name), real in REAL.items() if name in names
                for now in [getattr(module, name)])

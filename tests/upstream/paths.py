@@ -279,6 +279,8 @@ ROUTED = (
 
 def routed(real, route, package=TESTS):
     """
+    Return a function that takes another route when tests call it.
+
     :param real: a function
     :param route: a function that is given the real one, then its arguments
     :param package: only calls with a path or file from modules of this

@@ -41,7 +41,7 @@ def pytest_addoption(parser):
 
 
 def _subject(config):
-    """:returns: a Subject, or None for stock Swift"""
+    """Return the Subject, or None for stock Swift."""
     name = config.getoption('upstream_subject')
     return name and subject.load(name, config.getoption('upstream_kind'))
 

@@ -40,6 +40,8 @@ def _stock_super(stock_of):
 
 def _check_marks(row, stock, ours):
     """
+    Check that the overridden verbs have the marks of the stock ones.
+
     :raises ReplaceError: if an overridden verb lost a decorator's mark, for
         then the server would refuse the verb
     """

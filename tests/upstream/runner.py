@@ -69,9 +69,10 @@ class Run:
 
     def command(self, work, tree):
         """
+        Return the whole command.
+
         :param work: the run's own directory
         :param tree: Swift's source tree
-        :returns: the whole command
         """
         start = (self._saio_command(tree) if self.kind == 'probe' else
                  environment.command(work, tree))
@@ -97,9 +98,7 @@ class Run:
                 sys.executable, '-m', 'pytest', '--rootdir', str(tree)]
 
     def environ(self):
-        """
-        :returns: the environment variables for the command
-        """
+        """Return the environment variables for the command."""
         environ = dict(os.environ, LIGHTSYNC_VENV=sys.prefix,
                        PYTHONPYCACHEPREFIX=str(source.CACHE / 'bytecode'),
                        **self.variables)
@@ -110,6 +109,8 @@ class Run:
 
 def select(kind, names, tree):
     """
+    Find what suites and paths stand for.
+
     :param kind: a key of SUITES
     :param names: names of suites, or paths or test ids below the tree
     :param tree: Swift's source tree
@@ -130,6 +131,8 @@ def select(kind, names, tree):
 
 def execute(run, quiet=False):
     """
+    Run pytest.
+
     :param run: a Run
     :param quiet: keep pytest's output to ourselves
     :returns: (Results, seconds)
@@ -229,6 +232,8 @@ def check_exclusions(run):
 
 def _failing(run, broken=None):
     """
+    Find the tests that fail.
+
     :param run: a Run
     :param broken: 'module:class.method' to break, or None
     :returns: (set of the tests that fail, seconds)

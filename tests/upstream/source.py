@@ -36,6 +36,8 @@ def installed_version():
 
 def _checked(tree, version):
     """
+    Check that a directory is Swift's source of a version.
+
     :param tree: path that should be an unpacked source distribution
     :param version: the version that it must have
     :returns: tree
@@ -88,7 +90,8 @@ def _fetch(version, destination):
 
 def source_tree():
     """
-    :returns: path of the unpacked source distribution of the installed Swift
+    Return the path of the source distribution of the installed Swift.
+
     :raises SourceError: if there is none and none can be downloaded
     """
     version = installed_version()

@@ -66,8 +66,9 @@ def large_responses():
 
 def _fed(data, bodiless, sizes):
     """
+    Return what came of a response that is fed in pieces.
+
     :param sizes: of the pieces; the last one is what is left
-    :returns: what came of a response
     :raises OperationError: if it is none
     """
     body = []

@@ -69,7 +69,7 @@ RESULTS = [{
 
 
 def load(data):
-    """:raises RecordError: if the bytes are no JSON, as ``read_result``"""
+    """Parse JSON, or raise what ``read_result`` raises."""
     try:
         return json.loads(data)
     except (ValueError, RecursionError) as err:

@@ -164,7 +164,7 @@ def decode_request(data):
 
 
 def read_sites(data):
-    """:raises ValueError: as ``load`` does for a file"""
+    """Read it, and see that each endpoint has a host and a port."""
     peers = sites_conf.parse(data.decode('utf8'), 'oslo', 'a file')
     for peer in peers.values():
         for endpoint in peer.endpoints:
