@@ -21,6 +21,7 @@ LOSF = [
 COSBENCH = [
     'aiohttp>=3.9,<4',
     'hdrhistogram>=0.10.3,<1',
+    'rich>=13',
     'uvloop>=0.19',
 ]
 
@@ -71,7 +72,6 @@ setup(
             'coverage>=7',
             'mypy>=1.8',
             'ruff>=0.4',
-            'rich>=13',
             'hypothesis>=6.90',
             'lxml>=4.9',
             'pytest>=7.4',
