@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What goes wrong between Swift's processes and an index server."""
+"""The error of Swift's processes that an index server does not answer."""
 
 from swift.common.exceptions import DiskFileDeviceUnavailable
 from swift.common.swob import HTTPException
@@ -7,8 +7,9 @@ from swift.common.swob import HTTPException
 
 class IndexUnavailable(DiskFileDeviceUnavailable, HTTPException):
     """
-    The index of a device and policy cannot be asked, so that nothing can be
-    said or done about its objects.
+    The index of a device and policy cannot be asked.
+
+    So nothing can be said or done about the objects there.
 
     To code that works with diskfiles it is an unavailable device. To an
     object-server, in whose verbs it may come up anywhere, it is the response:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Which devices are there, found out without touching them.
+Finds out which devices are there without touching them.
 
 A disk that hangs would hang whoever looks at it; the kernel's list of mounts
 does not.
@@ -19,6 +19,8 @@ _ESCAPE = re.compile(r'\\([0-7]{3})')
 
 def parse_mounts(text):
     """
+    Read which mount points there are.
+
     :param text: the content of /proc/self/mountinfo
     :returns: a dict of mount points to the ids of what is mounted on top
     """
@@ -32,8 +34,11 @@ def parse_mounts(text):
 
 def opened_path(fd):
     """
-    :param fd: of a directory
-    :returns: a path of it, as long as it is open, whatever becomes of mounts
+    Return a path of an open directory.
+
+    It leads there as long as the directory is open, even when it is unmounted.
+
+    :param fd: of the directory
     """
     return '/proc/self/fd/%d' % fd
 
@@ -52,6 +57,7 @@ class Devices:
         self._mounts = {}
 
     def path(self, device):
+        """Return where a device is mounted."""
         return os.path.join(self.root, device)
 
     def refresh(self):
@@ -63,6 +69,8 @@ class Devices:
 
     def presence(self, device):
         """
+        Return what tells whether a device is there, and which one.
+
         :param device: its name
         :returns: None if it is not there; else a value that changes when
             something else is mounted in its place

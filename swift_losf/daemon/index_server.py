@@ -5,9 +5,9 @@ The index server of one device and storage policy.
     python -m swift_losf.daemon.index_server \
         --device-path /srv/node/d1 --policy 0
 
-Its socket is there at once, and is answered with UNAVAILABLE and the state of
-recovery until that is done. It ends when it is told to (SIGTERM), or when its
-index cannot go on; started again, it recovers.
+Its socket exists at once; until recovery is done, each call is answered with
+UNAVAILABLE and the state of the recovery. The server ends when it gets
+SIGTERM, or when LevelDB or a volume fails; started again, it recovers.
 """
 
 import _thread
@@ -29,7 +29,8 @@ from swift_losf.format.layout import Layout
 from swift_losf.index.db import VersionError
 from swift_losf.index.index_lock import ServerError, locked
 from swift_losf.index.index_service import FATAL, IndexService
-from swift_losf.upkeep.recovery import is_lost, recover, set_aside
+from swift_losf.upkeep.lost_index import is_lost, set_aside
+from swift_losf.upkeep.recovery import recover
 from swift_losf.upkeep.sweeper import MAX_VOLUME_SIZE, Sweeper
 from swift_losf.volumes.space import FilesystemError
 
@@ -49,12 +50,14 @@ logger = logging.getLogger(__name__)
 
 
 class Stopped(Exception):
-    """The server is to end before it has served."""
+    """The server was told to end before it has served."""
 
 
 @dataclass(frozen=True)
 class Options:
     """
+    The times and sizes that an index server goes by.
+
     :param sweep_interval: seconds between two rounds of the sweeper
     :param sync_interval: seconds after which what has been written is made
         durable: so much has to be scanned after a crash
@@ -72,7 +75,8 @@ def listening(layout, service):
     """
     Serve on the socket, which only its owner may use.
 
-    REQUIRES: index.lock; so a socket that is there is a dead one's.
+    REQUIRES: index.lock; so a socket that exists is left from a server that
+    was killed.
     """
     path = layout.socket
     if len(os.fsencode(path)) > MAX_SOCKET_PATH:
@@ -105,6 +109,8 @@ def listening(layout, service):
 
 class IndexServer:
     """
+    Serves the index of one device and storage policy.
+
     :param layout: a Layout
     :param options: Options
     """
@@ -117,11 +123,11 @@ class IndexServer:
         self._failure = None
 
     def stop(self):
-        """Have run() come to its end. Not for signal handlers."""
+        """Make run() return. Signal handlers must not call this."""
         self._stop.set()
 
     def stop_on(self, *numbers):
-        """Have these signals call stop(). REQUIRES: the main thread."""
+        """Let signals call stop(). REQUIRES: the main thread."""
         for number in numbers:
             # In a thread of its own: run() may be holding the Event's lock
             # where the signal interrupts it, and would wait for itself.
@@ -130,7 +136,7 @@ class IndexServer:
 
     def fail(self, error):
         """
-        Have run() come to its end, since the index cannot go on.
+        Make run() return, since the index cannot go on.
 
         :param error: the exception
         """
@@ -144,43 +150,42 @@ class IndexServer:
         :returns: whether all went well
         :raises ServerError: if it cannot be started
         """
-        with locked(self.layout, self.options.mount_check) as hold:
+        with locked(self.layout, self.options.mount_check) as lock:
             try:
-                self._serve(hold)
+                self._serve(lock)
             except Stopped:
                 pass
             except FATAL as err:
                 self.fail(err)
-            return self._conclude(hold)
+            return self._conclude(lock)
 
-    def _serve(self, hold):
+    def _serve(self, lock):
         with contextlib.ExitStack() as at_end:
             # At the end: calls, sweeper, index.
             with listening(self.layout, self.service):
                 index = recover(self.layout, self._progress)
                 at_end.callback(self._close, index)
-                sweeper = Sweeper(hold.own, index,
+                sweeper = Sweeper(lock.pinned, index,
                                   self.options.sweep_interval, self.fail,
                                   self.options.max_volume_size)
                 at_end.callback(sweeper.stop)
                 sweeper.start()
                 self.service.index = index
                 logger.info('%s: serving', self.layout.root)
-                self._tend(index, hold)
+                self._tend(index, lock)
 
-    def _tend(self, index, hold):
+    def _tend(self, index, lock):
         """
-        Do what is to be done now and then, until stop(), or the device is
-        unmounted.
+        Tend the ballasts and sync the index, until stop() or an unmount.
         """
         interval = self.options.sync_interval
         synced = time.monotonic()
         while not self._stop.wait(min(TICK, interval)):
-            if not hold.is_in_place():
+            if not lock.is_in_place():
                 logger.warning('%s is not there any more, the server ends',
                                self.layout.root)
                 return
-            for ballast in hold.ballasts:
+            for ballast in lock.ballasts:
                 ballast.tend()
             if time.monotonic() - synced >= interval:
                 synced = time.monotonic()
@@ -198,14 +203,14 @@ class IndexServer:
         self.service.state = 'recovering: ' + state
         logger.debug('%s: %s', self.layout.root, self.service.state)
 
-    def _conclude(self, hold):
+    def _conclude(self, lock):
         error = self._failure
         if error is None:
             return True
         logger.error('%s: the index cannot go on, the server ends; started '
                      'again, it recovers: %s: %s', self.layout.index,
                      type(error).__name__, error)
-        if is_lost(error) and hold.is_in_place():
+        if is_lost(error) and lock.is_in_place():
             set_aside(self.layout, error)
         return False
 
@@ -236,7 +241,7 @@ def _parse(argv):
 
 
 def main(argv=None):
-    """:returns: the exit status"""
+    """Run an index server, and return the exit status."""
     args = _parse(argv)
     logging.basicConfig(level=logging.INFO,
                         format='%(asctime)s %(levelname)s %(message)s')

@@ -10,13 +10,13 @@ the server leaves within a second of the end of its last call.
 Statsd: ``index_server.start.<device>.<policy>`` counts starts, and
 ``index_server.death.<device>.<policy>`` servers that nobody had told to end.
 Recon: object.recon has ``object_losf``: ``updated``, Unix time;
-``valid_until``, when it has been written again if the manager still runs, so
-that what is older says nothing; and ``index_servers``, a list of objects with
+``valid_until``, by when a manager that runs has written it again: after that
+the report is stale; and ``index_servers``, a list of objects with
 
     device, policy   its name, and the index of the policy
     state            one of supervisor.State
     pid, restarts    null if it does not run; how often it had died
-    files, bytes …   of keys.Statistics, or
+    files, bytes …   of values.Statistics, or
     error            why the server does not tell
 """
 
@@ -57,8 +57,8 @@ TICK = 0.5
 
 
 @dataclass(frozen=True, order=True)
-class Place:
-    """What one index server is for."""
+class ServerKey:
+    """The device and policy that one index server is for."""
     device: str
     policy_index: int
 
@@ -74,8 +74,9 @@ class _Server:
 
 def kv_policies(policies):
     """
+    Return the policies that keep their objects in volumes, a list.
+
     :param policies: StoragePolicies
-    :returns: a list of those that keep their objects in volumes
     """
     return [policy for policy in policies if issubclass(
         load_pkg_resource('swift.diskfile', policy.diskfile_module),
@@ -84,6 +85,8 @@ def kv_policies(policies):
 
 class IndexServerManager(Daemon):
     """
+    Runs one index server for each device and policy of this node.
+
     :param conf: of the section object-losf, a dict
     :param logger: Swift's; made if it is None
     :raises OptionError: if an option has a value that is not allowed
@@ -106,7 +109,7 @@ class IndexServerManager(Daemon):
             RECON_OBJECT_FILE)
         self.policies = kv_policies(POLICIES)
         self._rings = []
-        self._places = set()
+        self._keys = set()
         self._servers = {}
         self._stopping = False
 
@@ -140,64 +143,64 @@ class IndexServerManager(Daemon):
                                    device[prefix + 'port'])
                    for prefix in ('', 'replication_'))
 
-    def _layout(self, place):
-        return Layout(self.devices.path(place.device), place.policy_index,
+    def _layout(self, key):
+        return Layout(self.devices.path(key.device), key.policy_index,
                       self.losf_options.index_path)
 
-    def _has_socket(self, place):
+    def _has_socket(self, key):
         try:
-            check_path(self._layout(place).socket)
+            check_path(self._layout(key).socket)
         except ValueError as err:
-            self.logger.error('no index server for %s: %s', place, err)
+            self.logger.error('no index server for %s: %s', key, err)
             return False
         return True
 
-    def _find_places(self, rings):
+    def _find_keys(self, rings):
         ips = whataremyips(self.ring_ip)
-        found = {Place(device['device'], int(policy))
+        found = {ServerKey(device['device'], int(policy))
                  for policy, devices in zip(self.policies, rings)
                  for device in devices
                  if device and self._is_local(device, ips)}
-        return {place for place in found if self._has_socket(place)}
+        return {key for key in found if self._has_socket(key)}
 
-    def places(self):
-        """:returns: the Places that the rings have for this node"""
+    def server_keys(self):
+        """Return the ServerKeys that the rings have for this node."""
         try:
             rings = [policy.object_ring.devs for policy in self.policies]
         except Exception as err:
-            # Whatever is wrong with a ring, the servers have to run on.
+            # Whatever is wrong with a ring, the servers must go on.
             self.logger.error('cannot read a ring, and go by the one before: '
                               '%s', err)
-            return self._places
+            return self._keys
         if not self._rings or any(new is not old for new, old in
                                   zip(rings, self._rings)):
-            self._rings, self._places = rings, self._find_places(rings)
-        return self._places
+            self._rings, self._keys = rings, self._find_keys(rings)
+        return self._keys
 
     def tend(self, now):
-        """Start, stop and watch the servers as is called for now."""
+        """Start, stop and restart servers as mounts and rings call for now."""
         self.devices.refresh()
-        places = self.places()
-        for place in places - self._servers.keys():
-            self._add(place)
-        for place, server in list(self._servers.items()):
-            wanted = place in places
+        keys = self.server_keys()
+        for key in keys - self._servers.keys():
+            self._add(key)
+        for key, server in list(self._servers.items()):
+            wanted = key in keys
             server.supervised.tend(
-                self.devices.presence(place.device) if wanted else None, now)
+                self.devices.presence(key.device) if wanted else None, now)
             if not wanted and not server.supervised.pid:
-                del self._servers[place]
+                del self._servers[key]
 
-    def command(self, place):
-        """:returns: the command line of the index server of a Place"""
-        return command(self._layout(place), self.options,
+    def command(self, key):
+        """Return the command line of the index server of a ServerKey."""
+        return command(self._layout(key), self.options,
                        self.losf_options.max_volume_size,
                        self.devices.mount_check)
 
-    def _add(self, place):
-        self._servers[place] = _Server(
-            Supervised(str(place), self.command(place), self.options,
+    def _add(self, key):
+        self._servers[key] = _Server(
+            Supervised(str(key), self.command(key), self.options,
                        self.logger),
-            IndexClient(self._layout(place).socket,
+            IndexClient(self._layout(key).socket,
                         self.losf_options.index_timeout,
                         self.losf_options.index_retry_interval))
 
@@ -226,10 +229,10 @@ class IndexServerManager(Daemon):
             sleep(self.options.report_interval)
 
     def report(self):
-        """Put what is seen of all servers into recon."""
+        """Write the state of all servers into the recon cache."""
         pile = GreenPile(max(len(self._servers), 1))
-        for place, server in sorted(self._servers.items()):
-            pile.spawn(self._observe, place, server)
+        for key, server in sorted(self._servers.items()):
+            pile.spawn(self._observe, key, server)
         seen = list(pile)
         now = time.time()
         dump_recon_cache({RECON_KEY: {
@@ -238,13 +241,13 @@ class IndexServerManager(Daemon):
 
     @property
     def report_patience(self):
-        """Seconds that may be between two reports, if all goes well."""
+        """The most seconds between two reports, if all goes well."""
         return (2 * self.options.report_interval
                 + self.losf_options.index_timeout)
 
-    def _observe(self, place, server):
+    def _observe(self, key, server):
         supervised = server.supervised
-        seen = {'device': place.device, 'policy': place.policy_index,
+        seen = {'device': key.device, 'policy': key.policy_index,
                 'state': supervised.state.value, 'pid': supervised.pid,
                 'restarts': supervised.restarts}
         if supervised.state is State.RUNNING:
@@ -256,7 +259,7 @@ class IndexServerManager(Daemon):
 
 
 def main():
-    """The console script swift-object-losf."""
+    """Run the console script swift-object-losf."""
     conf_file, options = parse_options(once=True)
     if options['once']:
         sys.exit(NO_ONCE)

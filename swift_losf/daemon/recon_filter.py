@@ -2,9 +2,9 @@
 """
 The paste filter ``egg:swift-lightsync#losf-recon`` of object-servers.
 
-It is Swift's recon filter, and takes its place. Only, ``swift-recon -q`` also
-counts the files that policies of volumes have in quarantine, which are in no
-directory below ``quarantined/``: as many as `object-losf` has last reported.
+It replaces Swift's recon filter. With it, ``swift-recon -q`` also counts the
+files in quarantine of the policies that keep objects in volumes, which are in
+no directory below ``quarantined/``: as many as `object-losf` reported last.
 """
 
 from swift.common.middleware.recon import ReconMiddleware
@@ -13,15 +13,17 @@ from swift_losf.daemon.manager import RECON_KEY
 
 
 class LosfRecon(ReconMiddleware):
-    """Swift's recon filter, and files in quarantine."""
+    """Swift's recon filter that counts files of volumes in quarantine too."""
 
     def get_quarantine_count(self):
-        """:returns: a dict of counts, as Swift's filter has it"""
+        """
+        Return counts as Swift's filter does, with those of the index servers.
+        """
         counts = super().get_quarantine_count()
         reported = self._from_recon_cache(
             [RECON_KEY], self.object_recon_cache)[RECON_KEY] or {}
         for server in reported.get('index_servers', ()):
-            # None is known of a server that does not run.
+            # A server that does not run has not reported how many.
             files = server.get('quarantined', 0)
             policy = counts['policies'].setdefault(
                 str(server['policy']), {'objects': 0})
@@ -31,7 +33,7 @@ class LosfRecon(ReconMiddleware):
 
 
 def filter_factory(global_conf, **local_conf):
-    """paste.deploy filter factory"""
+    """Return the filter, for paste.deploy."""
     conf = dict(global_conf, **local_conf)
 
     def losf_recon(app):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-swift-losf-status: whether the index servers of a node are as they should be.
+swift-losf-status: tells whether the index servers of a node are healthy.
 
 For Nagios and the like, and for operators: it asks the index server of each
 device of this node, and tells what it found as text or as JSON. The first line
@@ -17,15 +17,19 @@ import json
 import os
 import sys
 from dataclasses import dataclass
+from typing import Optional
 
 from swift.common.concurrency import GreenPile
 from swift.common.exceptions import SwiftException
 from swift.common.utils import readconf
 
+from swift_lightsync.common import command
+from swift_lightsync.common.command import argument
+from swift_lightsync.common.options import number
 from swift_losf.daemon.manager import SECTION, IndexServerManager
 from swift_losf.errors import IndexUnavailable
-from swift_losf.format.keys import Statistics
 from swift_losf.format.layout import Layout
+from swift_losf.format.values import Statistics
 from swift_losf.index.index_client import IndexClient
 from swift_losf.volumes.ballast import is_given_up
 
@@ -35,7 +39,7 @@ _RECOVERING = 503
 
 
 class Severity(enum.IntEnum):
-    """The values are exit statuses."""
+    """How bad a state is; the values are exit statuses."""
     OK = 0
     WARNING = 1
     CRITICAL = 2
@@ -52,6 +56,8 @@ class State(enum.Enum):
 @dataclass(frozen=True)
 class Limits:
     """
+    The values from which on something is a problem.
+
     :param warning_free: percent of a filesystem; a warning if less is free
     :param critical_free: the same, critical
     :param quarantined: files; a warning if more are in quarantine
@@ -79,14 +85,15 @@ class Seen:
     policy: int
     state: State
     detail: str = ''
-    statistics: Statistics = None
-    free: float = None
+    statistics: Optional[Statistics] = None
+    free: Optional[float] = None
     full: bool = False
 
     def problems(self, limits):
-        """:returns: a list of (Severity, what is wrong)"""
+        """Return what is wrong: a list of (Severity, text)."""
         name, severity = self.state.value
-        if severity:
+        known, free = self.statistics, self.free
+        if known is None or free is None:
             return [(severity, '%s: %s' % (name, self.detail)
                      if self.detail else name)]
         found = []
@@ -96,27 +103,27 @@ class Seen:
         for limit, severity in (
                 (limits.critical_free, Severity.CRITICAL),
                 (limits.warning_free, Severity.WARNING)):
-            if self.free < limit:
-                found.append((severity, '%.1f %% free' % self.free))
+            if free < limit:
+                found.append((severity, '%.1f %% free' % free))
                 break
-        if self.statistics.quarantined > limits.quarantined:
+        if known.quarantined > limits.quarantined:
             found.append((Severity.WARNING, '%d in quarantine'
-                          % self.statistics.quarantined))
+                          % known.quarantined))
         return found
 
     def text(self):
-        """:returns: what there is to say, however it is"""
+        """Return what there is to say, whether something is wrong or not."""
         name = self.state.value[0]
-        if not self.statistics:
+        known, free = self.statistics, self.free
+        if known is None or free is None:
             return name
-        known = self.statistics
         return ('%s, %.1f %% free, %d volumes, %d files, %d in quarantine, '
                 '%d bytes to be given back' % (
-                    name, self.free, known.volumes, known.files,
+                    name, free, known.volumes, known.files,
                     known.quarantined, known.dead_bytes))
 
     def fields(self):
-        """:returns: the same as a dict, for JSON"""
+        """Return the same as a dict, for JSON."""
         return {'device': self.device, 'policy': self.policy,
                 'state': self.state.value[0], 'free_percent': self.free,
                 'full': self.full,
@@ -124,11 +131,11 @@ class Seen:
 
 
 class CannotTell(Exception):
-    """Why it is not known what is to be looked at."""
+    """The configuration or the rings do not say which servers there are."""
 
 
 class _Problems:
-    """A logger that raises what a manager has to say."""
+    """A logger for a manager that raises errors instead of logging them."""
 
     @staticmethod
     def error(message, *args):
@@ -136,22 +143,23 @@ class _Problems:
 
 
 def free_percent(layout):
-    """:returns: of the filesystem of the volumes or of the index, whatever
-        has less"""
+    """Return what is free where volumes or index are, whichever has less."""
     return min(100 * found.f_bavail / found.f_blocks
                for found in map(os.statvfs, (layout.volumes, layout.index)))
 
 
-def look(place, layout, is_there, timeout):
+def look(key, layout, is_there, timeout):
     """
-    :param place: a Place
+    Ask one index server how it is.
+
+    :param key: a ServerKey
     :param layout: its Layout
     :param is_there: whether the device is
     :param timeout: seconds that the server has to answer
     :returns: Seen
     """
     def seen(state, *args):
-        return Seen(place.device, place.policy_index, state, *args)
+        return Seen(key.device, key.policy_index, state, *args)
     if not is_there:
         return seen(State.UNMOUNTED)
     try:
@@ -167,6 +175,8 @@ def look(place, layout, is_there, timeout):
 
 def look_at_all(conf):
     """
+    Ask all index servers of this node how they are.
+
     :param conf: of the section object-losf, a dict
     :returns: a list of Seen, by device and policy
     :raises CannotTell: if rings or options do not say what there is
@@ -175,23 +185,25 @@ def look_at_all(conf):
         manager = IndexServerManager(conf, _Problems)
         for policy in manager.policies:
             policy.load_ring(manager.swift_dir)
-        places = sorted(manager.places())
+        keys = sorted(manager.server_keys())
         manager.devices.refresh()
     except (OSError, ValueError, SwiftException) as err:
         raise CannotTell(str(err)) from err
     options = manager.losf_options
-    pile = GreenPile(max(len(places), 1))
-    for place in places:
-        layout = Layout(manager.devices.path(place.device),
-                        place.policy_index, options.index_path)
-        pile.spawn(look, place, layout,
-                   manager.devices.presence(place.device) is not None,
+    pile = GreenPile(max(len(keys), 1))
+    for key in keys:
+        layout = Layout(manager.devices.path(key.device),
+                        key.policy_index, options.index_path)
+        pile.spawn(look, key, layout,
+                   manager.devices.presence(key.device) is not None,
                    options.index_timeout)
     return list(pile)
 
 
 def judge(found, limits):
     """
+    Sum up what the index servers have said.
+
     :param found: a list of Seen
     :returns: (the worst Severity, a dict with all for JSON, lines of text)
     """
@@ -216,17 +228,7 @@ def judge(found, limits):
         'LOSF %s: %s' % (worst.name, summary)] + lines
 
 
-def _percent(text):
-    value = float(text)
-    if not 0 <= value <= 100:
-        raise ValueError
-    return value
-
-
-_percent.__name__ = 'percentage from 0 to 100,'
-
-
-def _parse(argv):
+def _parser():
     parser = argparse.ArgumentParser(
         prog='swift-losf-status', description='Tell whether the index servers '
         'of this node are as they should be. Has to run as Swift\'s user, or '
@@ -234,10 +236,11 @@ def _parse(argv):
         'or it cannot be told.')
     parser.add_argument('conf_file', nargs='?', default=CONF,
                         help='object-server.conf (%(default)s)')
-    parser.add_argument('--warning-free', type=_percent, metavar='PERCENT',
+    percent = argument(number(0, 100))
+    parser.add_argument('--warning-free', type=percent, metavar='PERCENT',
                         default=Limits.warning_free, help='a warning if less '
                         'of a disk is free (%(default)s)')
-    parser.add_argument('--critical-free', type=_percent, metavar='PERCENT',
+    parser.add_argument('--critical-free', type=percent, metavar='PERCENT',
                         default=Limits.critical_free, help='critical if less '
                         'of a disk is free (%(default)s)')
     parser.add_argument('--quarantined', type=int, metavar='FILES',
@@ -245,16 +248,19 @@ def _parse(argv):
                         'has more files in quarantine (%(default)s)')
     parser.add_argument('--json', action='store_true',
                         help='print a JSON object')
-    return parser.parse_args(argv)
+    return parser
 
 
 def main(argv=None):
     """
-    The console script swift-losf-status.
+    Run the console script swift-losf-status.
 
     :returns: the exit status
     """
-    args = _parse(argv)
+    return command.run(_parser(), _report, argv)
+
+
+def _report(args):
     try:
         found = look_at_all(readconf(args.conf_file, SECTION))
         severity, document, lines = judge(found, Limits(

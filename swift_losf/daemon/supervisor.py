@@ -13,8 +13,11 @@ import os
 import re
 import signal
 import sys
+from typing import Any
 
 from swift.common.concurrency import spawn_n, subprocess
+
+from swift_lightsync.common.backoff import Backoff
 
 PR_SET_PDEATHSIG = 1
 _LINE = re.compile(r'\S+ \S+ (DEBUG|INFO|WARNING|ERROR|CRITICAL) (.*)')
@@ -31,7 +34,7 @@ class State(enum.Enum):
 
 
 def _die_with(parent):
-    """In a child, before exec: have the kernel end it with its parent."""
+    """Let the kernel end this child, before its exec, with its parent."""
     if (_libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
             or os.getppid() != parent):
         os._exit(1)
@@ -39,6 +42,8 @@ def _die_with(parent):
 
 class Supervised:
     """
+    One index server as a child process.
+
     :param name: for the log and statsd
     :param argv: the command line of the server
     :param options: ManagerOptions
@@ -52,20 +57,21 @@ class Supervised:
         self._argv = argv
         self._options = options
         self._logger = logger
-        self._process = None
+        self._process: Any = None
         self._presence = None
-        self._delay = 0
-        #: when it was started, is to be killed, or to be started: by state
-        self._since = self._kill_at = self._start_at = 0
+        self._backoff = Backoff(options.restart_delay,
+                                options.max_restart_delay)
+        #: when it was started, and when it is to be killed if it still runs
+        self._since = self._kill_at = 0.0
 
     @property
     def pid(self):
-        """Of the server; None if it does not run."""
+        """The process id of the server; None if it does not run."""
         return self._process.pid if self._process else None
 
     def tend(self, presence, now):
         """
-        Do what is to be done now; to be called often.
+        Start, stop or restart the server if it is time to. Call this often.
 
         :param presence: of the device, as Devices.presence says
         :param now: seconds of a monotonic clock
@@ -79,13 +85,13 @@ class Supervised:
         if not self._process:
             if presence is None:
                 self.state = State.ABSENT
-            elif now >= self._start_at:
+            elif self._backoff.may_try(now):
                 self._start(presence, now)
             else:
                 self.state = State.DELAYED
 
     def stop(self, now):
-        """Tell the server to end, and see to it in tend()."""
+        """Tell the server to end; tend() kills it if it does not."""
         if self._process and self.state is not State.STOPPING:
             self._logger.info('index server %s: stopping pid %d', self.name,
                               self.pid)
@@ -122,7 +128,7 @@ class Supervised:
             self.pid, self._process.returncode)
         self._process = None
         if asked:
-            self._delay = self._start_at = 0
+            self._backoff.succeeded()
             self.state = State.ABSENT
         else:
             self._logger.increment('index_server.death.%s' % self.name)
@@ -130,12 +136,10 @@ class Supervised:
             self._put_off(now)
 
     def _put_off(self, now):
-        options = self._options
-        if now - self._since > self._delay + options.restart_delay:
-            self._delay = 0
-        self._delay = min(2 * self._delay or options.restart_delay,
-                          options.max_restart_delay)
-        self._start_at = now + self._delay
+        lived = now - self._since
+        if lived > self._backoff.delay + self._options.restart_delay:
+            self._backoff.succeeded()
+        self._backoff.failed(now)
         self.state = State.DELAYED
 
     def _kill(self):
@@ -163,11 +167,12 @@ class Supervised:
 
 def command(layout, options, max_volume_size, mount_check):
     """
+    Return the command line of an index server.
+
     :param layout: of the device and policy
     :param options: ManagerOptions
     :param max_volume_size: of LosfOptions
     :param mount_check: whether the device has to be mounted
-    :returns: the command line of their index server
     """
     argv = [sys.executable, '-m', 'swift_losf.daemon.index_server',
             '--device-path', layout.device_path,

@@ -2,9 +2,9 @@
 """
 The auditor's walk over the volumes of a device.
 
-Which hashes there are, only the index says: so one whose record is damaged is
-visited like any other. What stands together is read into the page cache at
-once, before it is visited, so that the device sees long reads.
+Only the index says which hashes there are, so a hash whose record is damaged
+is visited like any other. Records that stand together are read into the page
+cache at once before they are visited, so that the device sees long reads.
 """
 
 import os
@@ -44,7 +44,7 @@ class VolumeAuditLocation(AuditLocation):
 
 
 def _read_ahead(path, ranges):
-    """Have the kernel read ranges of a file, (offset, length)s."""
+    """Let the kernel read ranges of a file, (offset, length)s, in advance."""
     # Not posix_fadvise: of what that is told, Linux reads no more at a time
     # than the device takes in one request, and forgets the rest. What cannot
     # be read, the auditor will run into.
@@ -61,7 +61,7 @@ def _read_ahead(path, ranges):
 
 class Walk:
     """
-    A walk over what the index of one device and policy has.
+    Walks over all hashes in the index of one device and policy.
 
     What is written meanwhile may be left to the next walk.
 
@@ -80,6 +80,8 @@ class Walk:
 
     def locations(self, device, policy):
         """
+        Walk through the objects of a device.
+
         :param device: its name
         :param policy: the storage policy
         :returns: an iterator of VolumeAuditLocations

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The order of an audit: hashes by where their records are.
+Orders the hashes of an audit by where their records are.
 
 A device is walked in one pass over its volumes, so that it reads them from
 their beginning to their end, but the index has its entries by hash. So the
@@ -12,23 +12,24 @@ waits.
 import re
 import struct
 from dataclasses import dataclass
+from typing import List, Tuple
 
 from swift_losf.format.header import SMALL
-from swift_losf.format.keys import Location
 from swift_losf.format.layout import volume_name, volume_number
+from swift_losf.format.values import Location
 
 #: most hashes in memory, besides those of a page; some 120 bytes each
 MOST = 500000
 
-#: bytes, and hashes, of a stretch: what is read ahead at a time
+#: bytes, and hashes, of a stretch, which is read ahead at once
 STRETCH = 2 * 2 ** 20
 STRETCH_HASHES = 1024
-#: bytes that are read though nobody wants them, rather than in two reads
+#: bytes between two records up to which both are read with one read
 GAP = 64 * 2 ** 10
 #: of a longer record only so much, and its end, is read ahead: the kernel
 #: sees by itself that the rest is read from its beginning to its end
 LONGEST = 2 ** 20
-#: of a record whose data is not read, there is at both ends
+#: bytes that are read at both ends of a record whose data is not read
 END = 4096
 
 _HEAD = struct.Struct('>QQI16s')
@@ -55,7 +56,7 @@ class HashFiles:
         return next(iter(self.files.values()))
 
     def pack(self):
-        """:returns: bytes, whose order is that of the places"""
+        """Return bytes whose order is that of the volumes and offsets."""
         pieces = [_HEAD.pack(*self.location.spot, self.partition, self.hash)]
         for name, at in self.files.items():
             pieces += _FILE.pack(
@@ -65,6 +66,7 @@ class HashFiles:
 
     @classmethod
     def unpack(cls, packed):
+        """Return the HashFiles that pack has coded."""
         _, _, partition, hash_ = _HEAD.unpack_from(packed)
         files, at = {}, _HEAD.size
         while at < len(packed):
@@ -77,7 +79,7 @@ class HashFiles:
 
 class Nearest:
     """
-    Of the hashes that it is given, those that stand first.
+    Keeps those hashes, of all it is given, that stand first.
 
     :param end: (volume, offset): where no hash stands that is wanted
     :param most: hashes that are kept at most
@@ -103,8 +105,7 @@ class Nearest:
             del self._packed[kept:]
 
     def take(self):
-        """:returns: an iterator of the HashFiles before the end, in order,
-        which are forgotten one by one"""
+        """Yield the HashFiles before the end, in order, forgetting each."""
         packed, self._packed = self._packed, []
         packed.sort(reverse=True)
         while packed:
@@ -113,7 +114,9 @@ class Nearest:
 
 def first_end(volumes, first, end, most=MOST):
     """
-    Up to where no more hashes stand than are wanted, as the index counts.
+    Return a place up to which at most so many hashes stand.
+
+    It follows from the files that the index counts in each volume.
 
     :param volumes: Volumes, by number
     :param first: (volume, offset): from where they are wanted
@@ -147,7 +150,7 @@ class Stretch:
 
 
 def _wanted(location, all_data):
-    """What the auditor reads of a record: (offset, end)s."""
+    """Return what the auditor reads of a record: (offset, end)s."""
     offset, length = location.offset, location.length
     most = LONGEST if all_data else SMALL
     if location.data_length <= most:
@@ -157,8 +160,8 @@ def _wanted(location, all_data):
 
 
 def _joined(ranges):
-    """:returns: (offset, length)s, of (offset, end)s in their order"""
-    joined = []
+    """Return (offset, length)s that cover (offset, end)s, given in order."""
+    joined: List[List[int]] = []
     for offset, end in ranges:
         if joined and offset - joined[-1][1] <= GAP:
             joined[-1][1] = max(joined[-1][1], end)
@@ -169,11 +172,15 @@ def _joined(ranges):
 
 def stretches(hashes, all_data):
     """
+    Group hashes whose records are worth reading at once.
+
     :param hashes: an iterable of HashFiles, in the order of their places
     :param all_data: whether data is read too that is not read to open it
     :returns: an iterator of Stretches
     """
-    chosen, ranges, size = [], [], 0
+    chosen: List[HashFiles] = []
+    ranges: List[Tuple[int, int]] = []
+    size = 0
     for each in hashes:
         location = each.location
         if chosen and (size >= STRETCH or len(chosen) >= STRETCH_HASHES
@@ -190,7 +197,7 @@ def stretches(hashes, all_data):
 
 def format_left(numbers, spot):
     """
-    What is left of a walk, for the file that survives a restart.
+    Return what is left of a walk, for the file that survives a restart.
 
     :param numbers: of the volumes, ascending
     :param spot: (volume, offset) of what comes next
@@ -204,12 +211,16 @@ def format_left(numbers, spot):
 
 def parse_left(left):
     """
+    Read where an audit has to go on.
+
     :param left: what is in the file, or whatever else there was
     :returns: a list of (volume, offset), where to go on; None if it is not
         what format_left has made
     """
-    matches = [isinstance(each, str) and _LEFT.match(each) for each in left]
-    if not all(matches):
-        return None
-    return [(volume_number(match.group(1)), int(match.group(2) or 0))
-            for match in matches]
+    places = []
+    for each in left:
+        match = _LEFT.match(each) if isinstance(each, str) else None
+        if not match:
+            return None
+        places.append((volume_number(match[1]), int(match[2] or 0)))
+    return places

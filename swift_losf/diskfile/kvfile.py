@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-kvfile: Swift's diskfile for objects that live in volumes. FORMAT.md.
-"""
+"""kvfile: Swift's diskfile for objects that are in volumes. FORMAT.md."""
 
 import errno
 import os
 from contextlib import contextmanager, suppress
 from os.path import basename, dirname, isdir
+from typing import Any
 
 from swift.common.concurrency import tpool
 from swift.common.exceptions import (
@@ -25,6 +24,9 @@ from swift_losf.volumes.ballast import is_given_up
 
 class KVWriter(diskfile.BaseDiskFileWriter):
     """Writes a file of an object into a volume."""
+
+    #: a VFileWriter while it is open
+    _fd: Any
 
     def open(self):
         if self._fd is not None:
@@ -112,7 +114,7 @@ class KVWriter(diskfile.BaseDiskFileWriter):
 
 
 class Superseded(DiskFileNotExist):
-    """A file of a listing is not what the index has any more."""
+    """The index has changed a file since it was listed."""
 
 
 class KVReader(diskfile.BaseDiskFileReader):
@@ -150,7 +152,7 @@ class KVFile(diskfile.BaseDiskFile):
             return super().open(*args, **kwargs)
         name = self._name
         try:
-            with self.manager.with_files(self._datadir, self.listed):
+            with self.manager.files.with_files(self._datadir, self.listed):
                 return super().open(*args, **kwargs)
         except (Superseded, DiskFileStateChanged):
             self.listed = None
@@ -164,8 +166,9 @@ class KVFile(diskfile.BaseDiskFile):
         :param path: of the file
         :raises Superseded: if not
         """
-        if self.listed is not None and \
-                self.manager.locate(path) != self.listed.get(basename(path)):
+        if self.listed is None:
+            return
+        if self.manager.files.locate(path) != self.listed.get(basename(path)):
             raise Superseded()
 
     def _quarantine(self, data_file, msg):
@@ -187,5 +190,5 @@ class KVDiskFile(diskfile.DiskFile, KVFile):
 
 
 class KVDiskFileManager(KVManager, diskfile.DiskFileManager):
-    """``egg:swift-lightsync#replication.kv``"""
+    """The diskfile module ``egg:swift-lightsync#replication.kv``."""
     diskfile_cls = KVDiskFile

@@ -2,8 +2,9 @@
 """
 The manager of diskfiles whose files are in volumes.
 
-What it is asked of single files is in kvpaths.py; here is what concerns whole
-suffixes, partitions and devices, and what is refused.
+It answers what concerns whole suffixes, partitions and devices, and refuses
+what volumes cannot do. What Swift asks of single files and directories goes
+to an :class:`ObjectFiles`.
 """
 
 import random
@@ -12,22 +13,29 @@ from os.path import basename, dirname, isdir, join
 
 from swift.common.concurrency import tpool
 from swift.common.constraints import check_drive
-from swift.common.exceptions import DiskFileDeviceUnavailable
+from swift.common.exceptions import (
+    DiskFileDeviceUnavailable,
+    DiskFileNotExist,
+    DiskFileStateChanged,
+)
 from swift.common.utils import list_from_csv, listdir
 from swift.obj import diskfile
 
 from swift_losf.diskfile.audit import Walk
-from swift_losf.diskfile.kvpaths import KVPaths
 from swift_losf.diskfile.lookahead import Lookahead
+from swift_losf.diskfile.object_files import ObjectFiles
+from swift_losf.diskfile.store import Store
 from swift_losf.errors import IndexUnavailable
+from swift_losf.format.layout import Layout, ObjectPath
+from swift_losf.options import LosfOptions
 
-#: What the patches of this distribution add to Swift's manager.
+#: methods of Swift's manager that the patches of this distribution add
 HOOKS = ('list_dir', 'list_suffixes')
 
 
-class KVManager(KVPaths):
+class KVManager(diskfile.BaseDiskFileManager):
     """
-    A manager for replicated objects and fragments alike.
+    Manages replicated objects and fragments alike.
 
     :param conf: the configuration section of the daemon, a dict
     :param logger: a logger
@@ -35,7 +43,7 @@ class KVManager(KVPaths):
         the installed Swift lacks the patches
     """
 
-    #: For the replicators: nothing can be pushed by rsync.
+    #: tells the replicators that nothing can be pushed by rsync
     supports_rsync = False
 
     def __init__(self, conf, logger):
@@ -47,9 +55,82 @@ class KVManager(KVPaths):
                 'patches with swift-lightsync-patch apply' %
                 ', '.join(missing))
         super().__init__(conf, logger)
+        self.options = LosfOptions.from_conf(conf)
         self.use_splice = False
-        # They may act on what they are shown: it has to be there still.
+        self.files = ObjectFiles(lambda path: self.find(path))
+        self._stores = {}
+        # Watchers may act on what they are shown: it has to exist still.
         self._has_watchers = bool(list_from_csv(conf.get('watchers', '')))
+
+    def store(self, device_path, policy_index):
+        """
+        Return the Store of a device and a storage policy.
+
+        :param device_path: where the device is mounted
+        :param policy_index: of the storage policy, a number
+        :raises IndexUnavailable: if the path of its socket is too long
+        """
+        key = device_path, policy_index
+        if key not in self._stores:
+            layout = Layout(*key, index_path=self.options.index_path)
+            try:
+                store = Store(layout, self.options, self.logger)
+            except ValueError as err:
+                raise IndexUnavailable(str(err)) from err
+            # Another thread may have been faster.
+            self._stores.setdefault(key, store)
+        return self._stores[key]
+
+    def find(self, path):
+        """
+        Return the Store that has a path, and the ObjectPath.
+
+        :param path: of a partition, or below one
+        :raises ValueError: if it is no such path
+        """
+        where = ObjectPath.parse(path)
+        return self.store(where.device_path, where.policy_index), where
+
+    # What Swift asks of single files and directories (patch 0004).
+
+    def list_dir(self, path):
+        return self.files.list_dir(path)
+
+    def remove_dir(self, path):
+        self.files.remove_dir(path)
+
+    def remove_file(self, path):
+        self.files.remove_file(path)
+
+    def is_file_older(self, path, age):
+        return self.files.is_file_older(path, age)
+
+    def open_data_file(self, path):
+        return self.files.open_data_file(path)
+
+    def get_data_file_size(self, fp):
+        return fp.size
+
+    def read_file_metadata(self, source, add_missing_checksum=False):
+        return self.files.read_file_metadata(source)
+
+    def read_metadata(self, path):
+        try:
+            return self.read_file_metadata(path)
+        except DiskFileStateChanged:
+            raise DiskFileNotExist()
+
+    # What concerns objects, suffixes, partitions and devices.
+
+    def cleanup_listed_files(self, path, names):
+        """
+        Clean up a hash directory whose files are known.
+
+        :param path: of the hash directory
+        :param names: of its files
+        """
+        with self.files.listed(dirname(path), {basename(path): names}):
+            self.cleanup_ondisk_files(path)
 
     def get_diskfile(self, device, partition, account, container, obj,
                      policy, **kwargs):
@@ -68,7 +149,7 @@ class KVManager(KVPaths):
         devices = listdir(self.devices)
         if device_dirs:
             devices = list(set(devices).intersection(device_dirs))
-        # A process that is often restarted is to come to each of them.
+        # A process that is often restarted has to reach each device.
         random.shuffle(devices)
         for device in devices:
             try:
@@ -96,19 +177,19 @@ class KVManager(KVPaths):
 
     def consolidate_hashes(self, partition_dir):
         hashes = super().consolidate_hashes(partition_dir)
-        # What is listed from now on, and changes then, is invalidated again.
+        # A change behind a listing from now on invalidates its suffix again.
         store, where = self.find(partition_dir)
-        self._look_ahead(partition_dir, Lookahead(store, where.partition))
+        self.files.look_ahead(partition_dir, Lookahead(store, where.partition))
         return hashes
 
     def _get_hashes(self, *args, **kwargs):
         try:
             return super()._get_hashes(*args, **kwargs)
         finally:
-            self._look_ahead()
+            self.files.look_ahead()
 
     def _hash_suffix_dir(self, path, policy):
-        with self._listed(path):
+        with self.files.listed(path):
             return super()._hash_suffix_dir(path, policy)
 
     def yield_hashes(self, device, partition, policy, suffixes=None,
@@ -120,7 +201,7 @@ class KVManager(KVPaths):
         store, where = self.find(path)
         ahead = Lookahead(store, where.partition)
         for suffix in suffixes:
-            with self._listed(join(path, suffix), ahead.files(suffix)):
+            with self.files.listed(join(path, suffix), ahead.files(suffix)):
                 found = list(super().yield_hashes(
                     device, partition, policy, suffixes=[suffix], **kwargs))
             yield from found
@@ -137,7 +218,7 @@ class KVManager(KVPaths):
             for object_hash, _ in store.list_suffix(where.partition, suffix):
                 store.remove(where.partition, object_hash)
         tpool.execute(shutil.rmtree, path)
-        # What has come meanwhile must not be where no daemon looks.
+        # What was added meanwhile must not stay where no daemon looks.
         for suffix in store.list_partition(where.partition):
             self.invalidate_hash(join(path, suffix))
 
@@ -157,6 +238,6 @@ class KVManager(KVPaths):
         self.invalidate_hash(dirname(from_dir) if where.object_hash
                              else from_dir)
         store.quarantine(where)
-        self._have_gone()
+        self.files.note_removal()
         return join(device_path, 'quarantined',
                     basename(store.layout.objects), basename(from_dir))

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Listing many suffixes of a partition with few calls of the index.
-"""
+"""Lists many suffixes of a partition with few calls of the index."""
 
 #: most hashes of the second call; each that follows may have FACTOR times as
 #: many
@@ -12,11 +10,11 @@ MAX_LIMIT = 4096
 
 class Lookahead:
     """
-    The files of suffixes that are asked for in their order. The first is
-    listed alone; the more follow, the more are listed at a time.
+    Lists suffixes that are asked for in their order.
 
-    What it says of a suffix was so some time after it was made. A suffix
-    that is not behind the one before is listed anew.
+    The first is listed alone; the more follow, the more are listed at a time.
+    A listing may be as old as the Lookahead, but no older. A suffix that is
+    not behind the one before is listed anew.
 
     :param store: a Store
     :param partition: a number
@@ -32,8 +30,9 @@ class Lookahead:
 
     def files(self, suffix):
         """
+        Return the files of a suffix: a dict of hash to file names.
+
         :param suffix: three hexadecimal digits
-        :returns: a dict of hash to file names
         """
         number = int(suffix, 16)
         if not self._first <= number < self._end:

@@ -7,6 +7,7 @@ Hashes are hex digits here, and suffixes their last three, as in Swift's paths.
 
 from contextlib import suppress
 from functools import partial
+from typing import Dict, List
 
 from swift.common.concurrency import tpool
 
@@ -25,6 +26,8 @@ def _suffix(number):
 
 class Store:
     """
+    The index and the volumes of one device and storage policy.
+
     :param layout: a :class:`Layout`
     :param options: a :class:`LosfOptions`
     :param logger: a logger
@@ -43,19 +46,19 @@ class Store:
             for kind in VolumeType}
 
     def list_partition(self, partition):
-        """:returns: a list of the suffixes that have files"""
+        """Return a list of the suffixes of a partition that have files."""
         return [_suffix(each) for each in
                 self.index.list_partition(partition)]
 
     def list_suffix(self, partition, suffix):
-        """:returns: an iterator of (hash, a list of its files' names)"""
+        """Return an iterator of (hash, a list of its files' names)."""
         for object_hash, names in self.index.list_suffix(
                 partition, int(suffix, 16)):
             yield object_hash.hex(), names
 
     def list_onward(self, partition, suffix, limit):
         """
-        List the suffixes from one on, so many hashes at most.
+        List the suffixes from one on, up to a number of hashes.
 
         :returns: (a dict of suffixes to dicts of hashes to file names, the
             suffix behind those that are complete: maybe the first)
@@ -63,7 +66,7 @@ class Store:
         first = int(suffix, 16)
         hashes, more = self.index.list_onward(partition, first, limit)
         end = suffix_of(hashes[-1][0]) if more else MAX_SUFFIX + 1
-        suffixes = {}
+        suffixes: Dict[str, Dict[str, List[str]]] = {}
         for object_hash, names in hashes:
             number = suffix_of(object_hash)
             if number < end:
@@ -72,16 +75,18 @@ class Store:
         return suffixes, end
 
     def has_files(self, partition, suffix):
-        """Whether a suffix has files."""
+        """Return whether a suffix has files."""
         return any(self.index.list_suffix(partition, int(suffix, 16),
                                           limit=1))
 
     def list_hash(self, partition, object_hash):
-        """:returns: a list of (name, Location) of the files of a hash"""
+        """Return the files of a hash: a list of (name, Location)."""
         return self.index.list_hash(partition, bytes.fromhex(object_hash))
 
     def open(self, where, location):
         """
+        Open a data file.
+
         :param where: the ObjectPath of a data file
         :param location: where the index says that it is
         :returns: a :class:`VFileReader`
@@ -93,7 +98,8 @@ class Store:
 
     def read_metadata(self, where, location):
         """
-        :returns: a tuple of a file's metadata, and when it was written, ns
+        Read a file's metadata, without its data.
+
         :raises OSError: as open
         """
         return read_metadata(self.layout, location,
@@ -101,6 +107,8 @@ class Store:
 
     def writer(self, extension, bytes_per_sync):
         """
+        Begin a new file.
+
         :param extension: of the file
         :param bytes_per_sync: how much may be written without a sync
         :returns: a :class:`VFileWriter`

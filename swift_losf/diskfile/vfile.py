@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Files that are records of volumes: reading one. vfile_writer.py writes them.
+Reads files that are records of volumes. vfile_writer.py writes them.
 
 Nothing that was read is handed out before its CRC has been verified. A record
 whose space was given back is a MissingRecord; every other difference from what
@@ -28,6 +28,7 @@ from swift_losf.format.header import (
 from swift_losf.format.metadata import decode_metadata
 from swift_losf.format.name_code import durable_name
 from swift_losf.format.record import Footer
+from swift_losf.format.values import Location
 from swift_losf.volumes.volume import lock_range, pread
 
 __all__ = ['CorruptRecord', 'MissingRecord', 'VFileReader', 'VFileWriter',
@@ -36,8 +37,10 @@ __all__ = ['CorruptRecord', 'MissingRecord', 'VFileReader', 'VFileWriter',
 
 class CorruptRecord(OSError):
     """
-    A record is not what was written: EUCLEAN when it is opened, EIO when its
-    data is read, as from filesystems.
+    A record is not what was written.
+
+    The errno is EUCLEAN when it is opened, EIO when its data is read, as from
+    filesystems.
     """
 
 
@@ -72,30 +75,33 @@ class _Wanted:
     :param name: of the file
     """
     path: str
-    location: object
+    location: Location
     hash: bytes
     name: str
 
     def missing(self):
+        """Return the error of a record that is no longer there."""
         return MissingRecord(
             errno.ENOENT, 'there is no record at %d any more'
             % self.location.offset, self.path)
 
     def open(self):
-        """:returns: a file descriptor of the volume"""
+        """Return a file descriptor of the volume."""
         try:
             return os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
         except FileNotFoundError:
             raise self.missing()
 
     def lock(self, fd):
+        """Lock the range of the record, shared with other readers."""
         if not lock_range(fd, self.location.offset, self.location.length,
                           shared=True):
             raise self.missing()
 
     def load(self, fd):
         """
-        :returns: the _Parts of the record, the data not verified
+        Read a record without verifying its data.
+
         :raises FormatError: if they are not those of the file
         """
         header, data, footer = _pread_parts(fd, self.location)
@@ -112,7 +118,7 @@ class _Wanted:
         return _Parts(header, footer, decode_metadata(footer.metadata), data)
 
     def load_verified(self, fd):
-        """As load; the data that has been read is verified too."""
+        """Do what load does, and verify the data that has been read."""
         parts = self.load(fd)
         for index in range(block_count(len(parts.data))):
             parts.footer.check_block(
@@ -120,7 +126,7 @@ class _Wanted:
         return parts
 
     def settled(self, load, fd):
-        """:returns: what load gives once nothing can change any more"""
+        """Return what load gives once nothing can change any more."""
         try:
             return load(fd)
         except FormatError:
@@ -134,7 +140,7 @@ class _Wanted:
 
 
 def _pread_parts(fd, location):
-    """Header, data and footer: short ones with one read, else no data."""
+    """Read header, data and footer; long data is left out."""
     if location.data_length > SMALL:
         return (pread(fd, HEADER_LENGTH, location.offset), b'',
                 pread(fd, location.offset + location.length -
@@ -150,7 +156,7 @@ def _lengths(place):
 
 def read_metadata(layout, location, hash_, name):
     """
-    The metadata of a file, without its data.
+    Read the metadata of a file, without its data.
 
     :param layout: a Layout
     :param location: the Location of its record
@@ -171,7 +177,7 @@ def read_metadata(layout, location, hash_, name):
 
 class VFileReader:
     """
-    Reads the data of a file. Made by open.
+    Reads the data of a file; open makes it.
 
     Short data is in memory; of long data, a range is locked until close, and
     each block is verified when it is touched.
@@ -191,7 +197,7 @@ class VFileReader:
     @classmethod
     def open(cls, layout, location, hash_, name):
         """
-        Parameters and errors are those of read_metadata.
+        Open a file; parameters and errors are those of read_metadata.
 
         :returns: a VFileReader
         """
@@ -207,16 +213,18 @@ class VFileReader:
             raise
 
     def fileno(self):
-        """:returns: the descriptor of the volume"""
+        """Return the descriptor of the volume."""
         if self._fd is None:
             raise ValueError('the file is closed')
         return self._fd
 
     def tell(self):
+        """Return the offset in the data of what is read next."""
         self.fileno()
         return self._position
 
     def seek(self, offset, whence=os.SEEK_SET):
+        """Choose what is read next, as io.IOBase.seek does."""
         self.fileno()
         base = {os.SEEK_SET: 0, os.SEEK_CUR: self._position,
                 os.SEEK_END: self.size}[whence]
@@ -228,6 +236,8 @@ class VFileReader:
 
     def read(self, size=-1):
         """
+        Read the next bytes of the data.
+
         :param size: how many bytes at most; negative: all
         :raises CorruptRecord: if a block is not what was written
         """
@@ -272,7 +282,7 @@ class VFileReader:
         return self._wanted.location.data_offset
 
     def close(self):
-        """Unlock it too."""
+        """Close the file, and unlock its range of the volume."""
         if self._fd is not None:
             os.close(self._fd)
             self._fd = None

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Writing a file: it becomes a record of a volume. FORMAT.md, "Writing a file".
+Writes a file: it becomes a record of a volume. FORMAT.md, "Writing a file".
 """
 
 import time
+from typing import Any
 
 from swift_losf.format.header import HEADER_LENGTH, SMALL
 from swift_losf.format.record import BlockSums, NewRecord
-from swift_losf.volumes.volume_pool import Pending
+from swift_losf.volumes.held_volume import Pending
 
 #: what is written of a long file before it is synced
 BYTES_PER_SYNC = 512 * 2 ** 20
@@ -34,7 +35,10 @@ class VFileWriter:
         self._chunks = []
         self._sums = BlockSums()
         self._length = self._unsynced = 0
-        self._pool = self._held = self._offset = None
+        # Of a long file: where it is written.
+        self._pool: Any = None
+        self._held: Any = None
+        self._offset = 0
         self._open = True
 
     def _need_open(self):
@@ -43,6 +47,8 @@ class VFileWriter:
 
     def write(self, chunk):
         """
+        Take in the next bytes of the data.
+
         :param chunk: the next bytes of the data
         :returns: the length of the data so far
         :raises OSError: if they could not be written; the file is aborted
@@ -88,8 +94,9 @@ class VFileWriter:
 
     def finish(self, name, metadata, partition, hash_):
         """
-        Make the file durable, as a whole or not at all. Blocks: to be called
-        in a native thread.
+        Make the file durable, as a whole or not at all.
+
+        This blocks: call it in a native thread.
 
         :param name: of the file
         :param metadata: a dict
@@ -103,9 +110,10 @@ class VFileWriter:
         return self._aborted_on_error(
             self._finish, partition, hash_, name, metadata)
 
-    def _finish(self, *identity):
-        record = NewRecord.make(*identity, self._length, self._sums.pack(),
-                                time.time_ns())
+    def _finish(self, partition, hash_, name, metadata):
+        record = NewRecord.make(
+            partition, hash_, name, metadata, self._length,
+            self._sums.pack(), time.time_ns())
         if self._held is None:
             pending = self._appender.commit(record, b''.join(self._chunks))
         else:

@@ -2,20 +2,22 @@
 """
 The headers of volumes and records. FORMAT.md, "Volumes" and "Records".
 
-Everything is little-endian. A :class:`FormatError` names the field that does
-not hold, its value, and what is allowed.
+Everything is little-endian. A :class:`FormatError` names the field that is
+wrong, its value, and what is allowed.
 """
 
 import struct
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import Any
 
 from google_crc32c import value as crc32c
 
 VERSION = 1
-#: data is verified in blocks of this length
+#: data is verified in blocks of this length, in bytes
 BLOCK = 65536
-#: data up to this length is kept in memory, and written and read at once
+#: data up to this length, in bytes, is kept in memory: it is written and read
+#: at once
 SMALL = 4 * BLOCK
 
 VOLUME_HEADER_LENGTH = 4096
@@ -26,8 +28,8 @@ MAX_NAME = 255
 MAX_METADATA = 2 ** 20
 MAX_LENGTH = 2 ** 63 - 1
 
-#: the flags in a record's header: a byte each, so that they can be set in
-#: place independently, and with all its bits, so that no single one flips it
+#: The flags in a record's header are a byte each, so that each can be set in
+#: place, and all bits of the byte are set, so that no single one makes a flag.
 QUARANTINED_OFFSET = 10
 DURABLE_OFFSET = 11
 FLAG_SET = 0xff
@@ -41,58 +43,76 @@ CRC = struct.Struct('<I')
 
 
 class FormatError(ValueError):
-    """Bytes that are not what the format wants."""
+    """Bytes are not what the format wants."""
 
 
 class VolumeType(IntEnum):
+    """What kind of files a volume has: those of deletes are kept apart."""
     DATA = 1
     TOMBSTONES = 2
 
 
-#: records of a new volume begin at multiples of it; its header has it
+#: records of a new volume begin at multiples of this; readers take the
+#: alignment from the volume's header
 ALIGNMENT = 512
 
 
-def expect(field, value, allowed, holds):
-    """:raises FormatError: unless holds"""
+def expect(field: str, value: Any, allowed: Any, holds: bool) -> None:
+    """
+    Check that a condition on a field holds.
+
+    :param field: its name, for the error
+    :param value: its value, for the error
+    :param allowed: what it may be, for the error
+    :param holds: the condition
+    :raises FormatError: unless it holds
+    """
     if not holds:
         raise FormatError('%s is %r, allowed is %s' % (field, value, allowed))
 
 
-def expect_crc(field, found, computed):
-    """:raises FormatError: unless a CRC is what its bytes give"""
+def expect_crc(field: str, found: int, computed: int) -> None:
+    """
+    Check that a CRC is what its bytes give.
+
+    :raises FormatError: if not
+    """
     if found != computed:
         raise FormatError('%s is %08x, its bytes give %08x' % (
             field, found, computed))
 
 
-def expect_range(field, value, low, high):
-    """:raises FormatError: unless low <= value <= high"""
+def expect_range(field: str, value: int, low: int, high: int) -> None:
+    """
+    Check that low <= value <= high.
+
+    :raises FormatError: if not
+    """
     if not low <= value <= high:
         raise FormatError('%s is %r, allowed is %d to %d' % (
             field, value, low, high))
 
 
-def aligned(offset, alignment):
-    """
-    :returns: the first multiple of alignment that is not below offset
-    """
+def aligned(offset: int, alignment: int) -> int:
+    """Return the first multiple of alignment that is not below offset."""
     return -(-offset // alignment) * alignment
 
 
-def block_count(data_length):
-    """:returns: how many blocks data of this length has"""
+def block_count(data_length: int) -> int:
+    """Return how many blocks data of this length has."""
     return -(-data_length // BLOCK)
 
 
-def footer_length(data_length, metadata_length, name_length):
-    """:returns: the length of what follows a record's data"""
+def footer_length(data_length: int, metadata_length: int,
+                  name_length: int) -> int:
+    """Return the length of what follows a record's data, in bytes."""
     return (name_length + metadata_length +
             CRC.size * (block_count(data_length) + 1))
 
 
-def record_length(data_length, metadata_length, name_length):
-    """:returns: the length of a record, from its header to its last CRC"""
+def record_length(data_length: int, metadata_length: int,
+                  name_length: int) -> int:
+    """Return the length of a record, from its header to its last CRC."""
     return HEADER_LENGTH + data_length + footer_length(
         data_length, metadata_length, name_length)
 
@@ -100,7 +120,7 @@ def record_length(data_length, metadata_length, name_length):
 @dataclass(frozen=True)
 class VolumeHeader:
     """
-    What a volume begins with.
+    The first 4,096 bytes of a volume.
 
     :param number: of the volume, from 1
     :param type: a VolumeType
@@ -117,7 +137,7 @@ class VolumeHeader:
     salt: bytes
     alignment: int = ALIGNMENT
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         expect_range('the number of the volume', self.number, 1, MAX_LENGTH)
         expect('the alignment', self.alignment,
                'a power of two, 512 to 65536',
@@ -126,12 +146,13 @@ class VolumeHeader:
         expect('the salt', self.salt, '%d bytes' % SALT_LENGTH,
                len(self.salt) == SALT_LENGTH)
 
-    def tag(self, offset):
-        """:returns: what a record at offset carries, to be known as one"""
-        return crc32c(self.salt + struct.pack('<Q', offset))
+    def tag(self, offset: int) -> int:
+        """Return the tag that a record at offset must have to count."""
+        crc: int = crc32c(self.salt + struct.pack('<Q', offset))
+        return crc
 
-    def pack(self):
-        """:returns: 4,096 bytes"""
+    def pack(self) -> bytes:
+        """Return the header's 4,096 bytes."""
         fields = _VOLUME.pack(
             VOLUME_MAGIC, VERSION, self.type, self.alignment, self.number,
             self.policy, self.created, self.salt)
@@ -139,10 +160,12 @@ class VolumeHeader:
             VOLUME_HEADER_LENGTH, b'\0')
 
     @classmethod
-    def unpack(cls, data):
+    def unpack(cls, data: bytes) -> 'VolumeHeader':
         """
+        Read a header.
+
         :param data: 4,096 bytes
-        :raises FormatError: if it is no header
+        :raises FormatError: if they are no header of a volume
         """
         expect('the length of the volume header', len(data),
                VOLUME_HEADER_LENGTH, len(data) == VOLUME_HEADER_LENGTH)
@@ -151,7 +174,7 @@ class VolumeHeader:
         expect('the magic of the volume', magic, VOLUME_MAGIC,
                magic == VOLUME_MAGIC)
         expect_crc('the CRC of the volume header',
-                   *CRC.unpack_from(data, _VOLUME.size),
+                   CRC.unpack_from(data, _VOLUME.size)[0],
                    crc32c(data[:_VOLUME.size]))
         expect('the version of the volume', version, VERSION,
                version == VERSION)
@@ -167,9 +190,9 @@ class VolumeHeader:
 @dataclass(frozen=True)
 class RecordHeader:
     """
-    What a record begins with.
+    The first 64 bytes of a record.
 
-    :param tag: VolumeHeader.tag of where it is
+    :param tag: VolumeHeader.tag of the record's offset
     :param hash: of the object's name, 16 bytes
     :param partition: of the object
     :param data_length: of the data
@@ -189,7 +212,7 @@ class RecordHeader:
     quarantined: bool = False
     durable: bool = False
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         expect('the hash', self.hash, '%d bytes' % HASH_LENGTH,
                len(self.hash) == HASH_LENGTH)
         expect_range('the partition', self.partition, 0, 2 ** 32 - 1)
@@ -200,23 +223,25 @@ class RecordHeader:
         expect_range('the length of the name', self.name_length, 1, MAX_NAME)
         expect_range('the time written', self.written, 0, 2 ** 64 - 1)
 
-    def _fields(self, quarantined, durable):
+    def _fields(self, quarantined: bool, durable: bool) -> bytes:
         return _RECORD.pack(
             RECORD_MAGIC, VERSION, FLAG_SET * quarantined,
             FLAG_SET * durable, self.tag, self.hash, self.partition,
             self.metadata_length, self.data_length, self.written,
             self.name_length, 0)
 
-    def pack(self):
-        """:returns: 64 bytes"""
+    def pack(self) -> bytes:
+        """Return the header's 64 bytes."""
         return (self._fields(self.quarantined, self.durable) +
                 CRC.pack(crc32c(self._fields(False, False))))
 
     @classmethod
-    def unpack(cls, data):
+    def unpack(cls, data: bytes) -> 'RecordHeader':
         """
+        Read a header.
+
         :param data: 64 bytes
-        :raises FormatError: if it is no header
+        :raises FormatError: if they are no header of a record
         """
         expect('the length of the record header', len(data), HEADER_LENGTH,
                len(data) == HEADER_LENGTH)
@@ -228,7 +253,7 @@ class RecordHeader:
         covered = (data[:QUARANTINED_OFFSET] + bytes(2) +
                    data[DURABLE_OFFSET + 1:_RECORD.size])
         expect_crc('the CRC of the record header',
-                   *CRC.unpack_from(data, _RECORD.size), crc32c(covered))
+                   CRC.unpack_from(data, _RECORD.size)[0], crc32c(covered))
         expect('the version of the record', version, VERSION,
                version == VERSION)
         for flag in (quarantined, durable):

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The names that LOSF uses on disk. FORMAT.md, "The format of LOSF".
+The paths that LOSF uses on disk. FORMAT.md, "The format of LOSF".
 """
 
 import re
 from dataclasses import dataclass
 from os.path import basename, join
+from typing import Iterable, List, Optional, Sequence, Tuple
 
 LOSF_BASE = 'losf'
 OBJECTS_BASE = 'objects'
@@ -15,27 +16,23 @@ _OBJECTS_NAME = re.compile(OBJECTS_BASE + r'(?:-([0-9]+))?\Z')
 _LOSF_NAME = re.compile(LOSF_BASE + r'(?:-([1-9][0-9]*))?\Z')
 
 
-def volume_name(number):
-    """
-    :param number: of a volume, from 1
-    :returns: the name of its file
-    """
+def volume_name(number: int) -> str:
+    """Return the name of a volume's file; volumes are numbered from 1."""
     return 'v%010d' % number
 
 
-def volume_number(name):
-    """
-    :param name: of a file among the volumes
-    :returns: the number of the volume, or None if it is no volume
-    """
+def volume_number(name: str) -> Optional[int]:
+    """Return the number of the volume that a file name is of, or None."""
     match = _VOLUME_NAME.match(name)
     return int(match.group(1)) if match else None
 
 
-def policies_in(names):
+def policies_in(names: Iterable[str]) -> List[int]:
     """
-    :param names: of what is in the directory of a device
-    :returns: a sorted list of the policies that have volumes there
+    Return the policies that have volumes on a device.
+
+    :param names: of what is in the directory of the device
+    :returns: indexes of storage policies, sorted
     """
     return sorted(int(match.group(1) or 0)
                   for match in map(_LOSF_NAME.match, names) if match)
@@ -44,7 +41,7 @@ def policies_in(names):
 @dataclass(frozen=True)
 class Layout:
     """
-    Where the files of one device and storage policy are.
+    The paths of the files of one device and storage policy.
 
     :param device_path: where the device is mounted
     :param policy_index: of the storage policy
@@ -53,22 +50,24 @@ class Layout:
     """
     device_path: str
     policy_index: int
-    index_path: str = None
+    index_path: Optional[str] = None
 
-    def _named(self, base):
+    def _named(self, base: str) -> str:
         return '%s-%d' % (base, self.policy_index) if self.policy_index \
             else base
 
     @property
-    def root(self):
+    def root(self) -> str:
+        """The directory of all that is no partition."""
         return join(self.device_path, self._named(LOSF_BASE))
 
     @property
-    def volumes(self):
+    def volumes(self) -> str:
+        """The directory of the volumes."""
         return join(self.root, 'volumes')
 
     @property
-    def index(self):
+    def index(self) -> str:
         """The directory of the LevelDB."""
         if self.index_path:
             return join(
@@ -77,35 +76,41 @@ class Layout:
         return join(self.root, 'index')
 
     @property
-    def socket(self):
+    def socket(self) -> str:
+        """The socket of the index server."""
         return join(self.root, 'index.sock')
 
     @property
-    def lock(self):
+    def lock(self) -> str:
+        """The file that the process which has the index open has locked."""
         return join(self.root, 'index.lock')
 
     @property
-    def ballasts(self):
+    def ballasts(self) -> Tuple[str, ...]:
         """A directory on each filesystem that index and volumes are on."""
         own = join(self.root, 'ballast')
         return (own, self.index + '.ballast') if self.index_path else (own,)
 
     @property
-    def objects(self):
+    def objects(self) -> str:
+        """The directory of the partitions."""
         return join(self.device_path, self._named(OBJECTS_BASE))
 
-    def volume(self, number):
+    def volume(self, number: int) -> str:
+        """Return the path of a volume."""
         return join(self.volumes, volume_name(number))
 
-    def partition(self, partition):
+    def partition(self, partition: int) -> str:
+        """Return the path of the directory of a partition."""
         return join(self.objects, str(partition))
 
 
 @dataclass(frozen=True)
 class ObjectPath:
     """
-    What a path below an ``objects`` directory names: a partition, a suffix, a
-    hash directory or a file in it.
+    The parts of a path below an ``objects`` directory.
+
+    The path is that of a partition, a suffix, a hash directory or a file.
 
     :param device_path: where the device is mounted
     :param policy_index: of the storage policy
@@ -117,27 +122,29 @@ class ObjectPath:
     device_path: str
     policy_index: int
     partition: int
-    suffix: str = None
-    object_hash: str = None
-    name: str = None
+    suffix: Optional[str] = None
+    object_hash: Optional[str] = None
+    name: Optional[str] = None
 
     @classmethod
-    def parse(cls, path):
+    def parse(cls, path: str) -> 'ObjectPath':
         """
+        Split a path.
+
         :param path: absolute
-        :raises ValueError: if it names no such thing
+        :raises ValueError: if it is not below an ``objects`` directory
         """
+        below: Sequence[str] = ()
         parts = path.rstrip('/').split('/')
         # A device may be called like an objects directory, nothing below
         # one can.
+        match = None
         for at in reversed(range(1, len(parts))):
             match = _OBJECTS_NAME.match(parts[at])
             if match:
                 below = parts[at + 1:]
                 break
-        else:
-            below = ()
-        if not 1 <= len(below) <= 4 or not below[0].isdigit():
+        if not match or not 1 <= len(below) <= 4 or not below[0].isdigit():
             raise ValueError('not a path below a partition: %s' % path)
         return cls('/'.join(parts[:at]), int(match.group(1) or 0),
                    int(below[0]), *below[1:])

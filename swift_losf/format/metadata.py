@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Metadata as JSON: what Swift keeps in extended attributes.
-"""
+"""The metadata of a file as JSON: what Swift keeps in extended attributes."""
 
 import json
+from typing import Any, Dict, Mapping
 
 from swift_losf.format.header import (
     MAX_METADATA,
@@ -13,9 +12,10 @@ from swift_losf.format.header import (
 )
 
 
-def _plain(value):
+def _plain(value: Any) -> Any:
     """
-    :returns: value; bytes as the text that Swift makes of them
+    Return a value, with bytes as the text that Swift makes of them.
+
     :raises UnicodeEncodeError: if it is text that Swift cannot store
     """
     if isinstance(value, bytes):
@@ -25,10 +25,11 @@ def _plain(value):
     return value
 
 
-def encode_metadata(metadata):
+def encode_metadata(metadata: Mapping[Any, Any]) -> bytes:
     """
+    Return metadata as JSON; bytes become text, as in stock Swift.
+
     :param metadata: a dict of text or bytes to text, bytes or numbers
-    :returns: it as JSON; bytes become text, as in stock Swift
     :raises FormatError: if it holds anything else, or too much
     """
     for key, value in metadata.items():
@@ -46,14 +47,14 @@ def encode_metadata(metadata):
     return data
 
 
-def decode_metadata(data):
+def decode_metadata(data: bytes) -> Dict[str, Any]:
     """
-    :param data: what encode_metadata gave
-    :returns: a dict
-    :raises FormatError: if it is not that
+    Return the metadata that encode_metadata has coded.
+
+    :raises FormatError: if the bytes are no JSON object
     """
     try:
-        metadata = json.loads(data)
+        metadata: Dict[str, Any] = json.loads(data)
     except ValueError as err:
         raise FormatError('the metadata is no JSON: %s' % err)
     expect('the metadata', metadata, 'a JSON object',

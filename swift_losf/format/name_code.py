@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The names of files in a few bytes. FORMAT.md, "The index", name codes.
+Codes the names of files in a few bytes. FORMAT.md, "The index", name codes.
 """
 
 import re
 from os.path import splitext
+from typing import Optional
 
 from swift_losf.format.header import MAX_NAME, FormatError
 
@@ -14,14 +15,14 @@ _NAME = re.compile(
     r'([0-9]{10})\.([0-9]{5})(_[0-9a-f]{16})?([+-][0-9a-f]{1,15})?'
     r'(?:(#[0-9]{1,3})(#d)?)?(\.data|\.meta|\.ts)\Z')
 _UNITS = 10 ** 5
-#: bytes of a timestamp: those with more than 10 digits are not coded
+#: bytes of a timestamp; one with more than 10 digits is not coded
 _TIME = 7
 
 
-def encode_name(name):
+def encode_name(name: str) -> bytes:
     """
-    :param name: of a file
-    :returns: its code
+    Return the code of a file's name.
+
     :raises FormatError: if it is not a name that a file can have
     """
     match = _NAME.match(name)
@@ -36,7 +37,9 @@ def encode_name(name):
     return b'\0' + name.encode('ascii')
 
 
-def _pack_name(seconds, units, offset, difference, fragment, durable, ext):
+def _pack_name(seconds: str, units: str, offset: Optional[str],
+               difference: Optional[str], fragment: Optional[str],
+               durable: Optional[str], ext: str) -> Optional[bytes]:
     bits = _EXTENSIONS.index(ext) + 1
     fields = [int(seconds + units).to_bytes(_TIME, 'big')]
     if offset:
@@ -53,10 +56,10 @@ def _pack_name(seconds, units, offset, difference, fragment, durable, ext):
     return bytes([bits]) + b''.join(fields)
 
 
-def decode_name(code):
+def decode_name(code: bytes) -> str:
     """
-    :param code: what encode_name gave
-    :returns: the name
+    Return the name that encode_name has coded.
+
     :raises FormatError: if it is no such code
     """
     if code[:1] == b'\0' and len(code) > 1 and code.isascii():
@@ -71,7 +74,7 @@ def decode_name(code):
     return _unpack_name(bits, code)
 
 
-def _unpack_name(bits, code):
+def _unpack_name(bits: int, code: bytes) -> str:
     at = 1 + _TIME
     name = '%010d.%05d' % divmod(int.from_bytes(code[1:at], 'big'), _UNITS)
     if bits & _OFFSET:
@@ -87,26 +90,26 @@ def _unpack_name(bits, code):
     return name + _EXTENSIONS[(bits & _KIND) - 1]
 
 
-def durable_name(name):
-    """
-    :param name: of a fragment
-    :returns: its name once it is durable
-    """
+def durable_name(name: str) -> str:
+    """Return the name that a fragment has once it is durable."""
     stem, extension = splitext(name)
     return name if stem.endswith('#d') else stem + '#d' + extension
 
 
-def supersedes(name, other):
+def supersedes(name: str, other: str) -> bool:
     """
-    :param name: of a file
-    :param other: name of a file of the same object
-    :returns: whether Swift removes the other because of it: it is newer, and
-        no fragment that is not durable yet, nor metadata of what is kept
+    Return whether Swift removes a file because there is another one.
+
+    That is so if the other one is newer, and neither a fragment that is not
+    durable yet, nor metadata of a file that is kept.
+
+    :param name: of the file that may be newer
+    :param other: of the file that may be removed, of the same object
     """
-    matches = _NAME.match(name), _NAME.match(other)
-    if None in matches:
+    new_match, old_match = _NAME.match(name), _NAME.match(other)
+    if not new_match or not old_match:
         return False
-    (*time, _, fragment, durable, kind), (*before, _, _, _, old) = (
-        match.groups(default='') for match in matches)
+    *time, _, fragment, durable, kind = new_match.groups(default='')
+    *before, _, _, _, old = old_match.groups(default='')
     return (time > before and not (fragment and not durable)
             and (kind != '.meta' or old == '.meta'))

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The bytes of records: what follows the header. FORMAT.md, "Records".
-"""
+"""The bytes of records that follow the header. FORMAT.md, "Records"."""
 
 import struct
 from dataclasses import dataclass
+from typing import Any, Mapping, Tuple
 
 from google_crc32c import extend
 from google_crc32c import value as crc32c
@@ -14,13 +13,14 @@ from swift_losf.format.header import (
     CRC,
     MAX_NAME,
     RecordHeader,
+    VolumeHeader,
     expect,
     expect_crc,
     footer_length,
     record_length,
 )
-from swift_losf.format.keys import Location
 from swift_losf.format.metadata import encode_metadata
+from swift_losf.format.values import Location
 
 _BOUND = struct.Struct('<16sQQQIH')
 
@@ -28,7 +28,7 @@ _BOUND = struct.Struct('<16sQQQIH')
 @dataclass(frozen=True)
 class Footer:
     """
-    What ends a record: its CRC is the commit record.
+    The end of a record; its CRC is the commit record.
 
     The CRC begins with the record's hash and location. So a footer can be
     verified without the header, and counts nowhere but where it was written.
@@ -41,20 +41,25 @@ class Footer:
     metadata: bytes
     blocks: bytes
 
-    def pack(self, hash_, location):
+    def pack(self, hash_: bytes, location: Location) -> bytes:
         """
+        Return the footer's bytes.
+
         :param hash_: of the object's name, 16 bytes
-        :param location: a Location: where the record is
+        :param location: where the record is
         """
         body = self.name.encode('ascii') + self.metadata + self.blocks
         return body + CRC.pack(_bound_crc(hash_, location, body))
 
     @classmethod
-    def unpack(cls, data, hash_, location):
+    def unpack(cls, data: bytes, hash_: bytes,
+               location: Location) -> 'Footer':
         """
+        Read a footer.
+
         :param data: what follows the record's data
         :param hash_: of the object's name, 16 bytes
-        :param location: a Location: where the record is
+        :param location: where the record is
         :raises FormatError: if it is not the footer of that record
         """
         expected = footer_length(location.data_length,
@@ -64,7 +69,7 @@ class Footer:
                len(data) == expected)
         body = data[:-CRC.size]
         expect_crc('the CRC of the record',
-                   *CRC.unpack_from(data, len(body)),
+                   CRC.unpack_from(data, len(body))[0],
                    _bound_crc(hash_, location, body))
         split = location.name_length + location.metadata_length
         name = body[:location.name_length]
@@ -72,35 +77,36 @@ class Footer:
         return cls(name.decode('ascii'), body[location.name_length:split],
                    body[split:])
 
-    def check_block(self, index, data):
+    def check_block(self, index: int, data: bytes) -> None:
         """
-        :param index: of a block of the data, from 0
+        Check a block of the data.
+
+        :param index: of the block, from 0
         :param data: its bytes
         :raises FormatError: if they are not what was written
         """
         expect_crc('the CRC of block %d' % index,
-                   *CRC.unpack_from(self.blocks, index * CRC.size),
+                   CRC.unpack_from(self.blocks, index * CRC.size)[0],
                    crc32c(data))
 
 
-def _bound_crc(hash_, location, body):
-    return extend(crc32c(_BOUND.pack(
+def _bound_crc(hash_: bytes, location: Location, body: bytes) -> int:
+    crc: int = extend(crc32c(_BOUND.pack(
         hash_, location.volume, location.offset, location.data_length,
         location.metadata_length, location.name_length)), body)
+    return crc
 
 
 class BlockSums:
-    """
-    The CRCs of the blocks of data that comes in pieces.
-    """
+    """Computes the CRCs of the blocks of data that comes in pieces."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self._whole = bytearray()
         self._crc = 0
         self._filled = 0
 
-    def add(self, data):
-        """:param data: the next bytes"""
+    def add(self, data: bytes) -> None:
+        """Take in the next bytes of the data."""
         start = 0
         while start < len(data):
             piece = data[start:start + BLOCK - self._filled]
@@ -111,8 +117,8 @@ class BlockSums:
                 self._whole += CRC.pack(self._crc)
                 self._crc = self._filled = 0
 
-    def pack(self):
-        """:returns: the blocks of a Footer"""
+    def pack(self) -> bytes:
+        """Return the blocks of a Footer."""
         last = CRC.pack(self._crc) if self._filled else b''
         return bytes(self._whole) + last
 
@@ -120,7 +126,7 @@ class BlockSums:
 @dataclass(frozen=True)
 class NewRecord:
     """
-    A record that has no place yet.
+    A record that is not in a volume yet.
 
     :param partition: of the object
     :param hash: of the object's name, 16 bytes
@@ -135,9 +141,12 @@ class NewRecord:
     written: int
 
     @classmethod
-    def make(cls, partition, hash_, name, metadata, data_length, blocks,
-             written):
+    def make(cls, partition: int, hash_: bytes, name: str,
+             metadata: Mapping[Any, Any], data_length: int, blocks: bytes,
+             written: int) -> 'NewRecord':
         """
+        Make the record of a file.
+
         :param metadata: a dict
         :param blocks: what BlockSums gave
         :raises FormatError: if one of them cannot be stored
@@ -148,15 +157,18 @@ class NewRecord:
         return cls(partition, hash_, footer, data_length, written)
 
     @property
-    def length(self):
-        """Of the whole record, in bytes."""
+    def length(self) -> int:
+        """The length of the whole record, in bytes."""
         return record_length(self.data_length, len(self.footer.metadata),
                              len(self.footer.name))
 
-    def place(self, volume_header, offset):
+    def place(self, volume_header: VolumeHeader, offset: int
+              ) -> Tuple[Location, bytes, bytes]:
         """
-        :param volume_header: of the volume that it goes to
-        :param offset: in that volume
+        Code the record for a place in a volume.
+
+        :param volume_header: of the volume
+        :param offset: in the volume
         :returns: its Location, and the bytes of header and footer
         """
         location = Location(

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""swift-losf-fsck. OPERATING.md."""
+"""swift-losf-fsck: checks and repairs index and volumes. OPERATING.md."""

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Compares an index with its volumes, in the order of the volumes. Nothing is
-changed here.
+Compares an index with its volumes, in the order of the volumes.
+
+Nothing is changed here.
 """
 
 import os
@@ -17,7 +18,7 @@ from swift_losf.upkeep.recovery import BROKEN
 
 @dataclass
 class Totals:
-    """What a check has seen."""
+    """Counts of what a check has seen."""
     volumes: int = 0
     records: int = 0
     #: files in quarantine whose records are damaged, as they may be
@@ -31,9 +32,7 @@ class Totals:
 
 
 def find_volume(layout, number):
-    """
-    :returns: the path of a volume, also of one that was set aside; or None
-    """
+    """Return the path of a volume, even of one that was set aside, or None."""
     path = layout.volume(number)
     for each in (path, path + BROKEN):
         if os.path.exists(each):
@@ -42,7 +41,7 @@ def find_volume(layout, number):
 
 
 def list_volumes(layout):
-    """:returns: (the numbers of the volumes, names of those set aside)"""
+    """Return the numbers of the volumes, and the names of those set aside."""
     names = os.listdir(layout.volumes)
     return (sorted(filter(None, map(volume_number, names))),
             sorted(name for name in names if name.endswith(BROKEN)
@@ -51,32 +50,34 @@ def list_volumes(layout):
 
 class Check:
     """
+    Compares an index with all its volumes.
+
     :param layout: a Layout
     :param db: the Database of the index
-    :param places: Places, filled from it
+    :param order: the EntryOrder, filled from it
     :param progress: a Progress
     :param check_data: whether to verify all data too
     """
 
-    def __init__(self, layout, db, places, progress, check_data=False):
+    def __init__(self, layout, db, order, progress, check_data=False):
         self.layout = layout
-        self.places = places
+        self.order = order
         self.progress = progress
         self.check_data = check_data
         self.totals = Totals()
         self._states = db.volumes.copy()
 
     def run(self):
-        """:returns: an iterator of Findings, by volume and offset"""
+        """Return an iterator of Findings, by volume and offset."""
         numbers, self.totals.set_aside = list_volumes(self.layout)
         numbers += [volume_number(name[:-len(BROKEN)])
                     for name in self.totals.set_aside]
-        for number in sorted({*numbers, *self.places.counts, *self._states}):
+        for number in sorted({*numbers, *self.order.counts, *self._states}):
             yield from self._check(number)
 
     def _check(self, number):
         state = self._states.get(number)
-        count = self.places.counts.get(number, Count())
+        count = self.order.counts.get(number, Count())
         path = find_volume(self.layout, number)
         if path is None:
             yield from compare_state(number, state, count)
@@ -91,7 +92,7 @@ class Check:
             os.close(fd)
 
     def _without_volume(self, number):
-        for offset, entries in self.places.volume(number):
+        for offset, entries in self.order.volume(number):
             for entry in entries:
                 # The index server forgets of a volume that is gone what was
                 # to be given back.

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The commands of swift-losf-fsck, and what they print.
-"""
+"""The commands of swift-losf-fsck, and what they print."""
 
 import contextlib
 import json
@@ -13,32 +11,29 @@ from dataclasses import asdict
 
 import plyvel
 
+from swift_lightsync.common.command import Exit, UsageError
+from swift_lightsync.common.progress import Progress
 from swift_losf.format.header import FormatError
 from swift_losf.fsck.check import Check
 from swift_losf.fsck.dump import Dump, Unknown, offline, online
-from swift_losf.fsck.entry_order import Places
+from swift_losf.fsck.entry_order import EntryOrder
 from swift_losf.fsck.findings import Finding, Kind
-from swift_losf.fsck.progress import Progress
 from swift_losf.fsck.quarantine import Wanted, purge
 from swift_losf.fsck.rebuild import count_records, rebuild
 from swift_losf.fsck.repair import Repair
 from swift_losf.fsck.summary import readable, summary_text
 from swift_losf.index.index import Index
 from swift_losf.index.index_lock import ServerError, locked
-from swift_losf.upkeep.recovery import is_lost, recover
+from swift_losf.upkeep.lost_index import is_lost
+from swift_losf.upkeep.recovery import recover
 
-SOUND, FOUND = 0, 1
 #: seconds
 DAY = 86400
 
 
-class CannotRun(Exception):
-    """Why nothing could be looked at."""
-
-
 class Output:
     """
-    Lines on standard output, as text or as JSON objects.
+    Prints lines on standard output, as text or as JSON objects.
 
     :param as_json: whether JSON is wanted
     :param progress: a Progress, which makes room
@@ -50,6 +45,8 @@ class Output:
 
     def line(self, text, **values):
         """
+        Print a line.
+
         :param text: what there is to say
         :param values: the same for JSON
         """
@@ -60,7 +57,9 @@ class Output:
 
 def require_index(layout):
     """
-    :raises FormatError: if there is no LevelDB; opening it would make one
+    Check that there is a LevelDB; opening it would make one.
+
+    :raises FormatError: if there is none
     """
     if not os.path.exists(os.path.join(layout.index, 'CURRENT')):
         raise FormatError('%s: there is no LevelDB%s' % (
@@ -69,15 +68,21 @@ def require_index(layout):
 
 
 def require_index_or_say(layout):
-    """:raises CannotRun: if there is no index"""
+    """
+    Check that there is an index.
+
+    :raises UsageError: if there is none
+    """
     try:
         require_index(layout)
     except FormatError as err:
-        raise CannotRun('%s; or rebuild it' % err)
+        raise UsageError('%s; or rebuild it' % err)
 
 
 class Fsck:
     """
+    The commands, each of which returns the exit status.
+
     :param layout: a Layout
     :param args: of the command line
     """
@@ -87,72 +92,73 @@ class Fsck:
         self.args = args
         self.progress = Progress()
         self.output = Output(args.json, self.progress)
-        self.counts = Counter()
+        self.counts: Counter[str] = Counter()
 
     # check and repair
 
     def check(self):
-        """:returns: the exit status"""
+        """Compare the index with the volumes."""
         try:
             require_index(self.layout)
             index = Index(self.layout.index)
         except (plyvel.Error, FormatError) as err:
             if not is_lost(err):
-                raise CannotRun('%s: %s' % (self.layout.index, err))
+                raise UsageError('%s: %s' % (self.layout.index, err))
             self._report(Finding(Kind.NO_INDEX, detail=str(err)), None)
-            return FOUND
+            return Exit.NOT_WELL
         with contextlib.closing(index):
             totals = self._walk(index, lambda finding: None)
             self._summarize(totals, index)
-        return FOUND if self.counts else SOUND
+        return Exit.NOT_WELL if self.counts else Exit.WELL
 
     def repair(self):
-        """:returns: the exit status"""
+        """Put right what check finds."""
         if self.args.dry_run:
             return self.check()
         require_index_or_say(self.layout)
         with contextlib.closing(self._open()) as index:
             repair = Repair(self.layout, index)
-            totals = self._walk(index, repair.mend)
+            totals = self._walk(index, repair.fix)
             self.progress.begin('entering what is missing', 0)
             repair.finish(lambda state: self.progress.step())
-            self._summarize(totals, index, mended=repair.mended,
-                            recovered=index.recovered)
-        return FOUND if sum(self.counts.values()) > repair.mended else SOUND
+            self._summarize(totals, index, mended=repair.fixed,
+                            recovered=index.adopter.recovered)
+        return Exit.NOT_WELL if sum(
+            self.counts.values()) > repair.fixed else Exit.WELL
 
     def _open(self):
         try:
             return Index(self.layout.index)
         except (plyvel.Error, FormatError) as err:
             if not is_lost(err):
-                raise CannotRun('%s: %s' % (self.layout.index, err))
+                raise UsageError('%s: %s' % (self.layout.index, err))
             self._report(Finding(Kind.NO_INDEX, detail=str(err)), True)
             self.counts.clear()
             return recover(self.layout)
 
-    def _walk(self, index, mend):
-        with Places.temporary(self.args.temp_dir) as places:
+    def _walk(self, index, fix):
+        with EntryOrder.temporary(self.args.temp_dir) as order:
             known = index.statistics()
             self.progress.begin('reading the index',
                                 known.files + known.quarantined)
-            self._handle(places.fill(index.db, self.progress), mend)
-            check = Check(self.layout, index.db, places, self.progress,
+            self._handle(order.fill(index.db, self.progress), fix)
+            check = Check(self.layout, index.db, order, self.progress,
                           self.args.data)
-            self.progress.begin('checking the volumes', places.entries)
-            self._handle(check.run(), mend)
+            self.progress.begin('checking the volumes', order.entries)
+            self._handle(check.run(), fix)
             return check.totals
 
-    def _handle(self, findings, mend):
+    def _handle(self, findings, fix):
         for finding in findings:
-            self._report(finding, mend(finding))
+            self._report(finding, fix(finding))
 
-    def _report(self, finding, mended):
+    def _report(self, finding, fixed):
         self.counts[finding.kind.label] += 1
-        verb = 'done' if mended else 'cannot be repaired' \
-            if mended is False else 'to mend it'
+        verb = 'done' if fixed else 'cannot be repaired' \
+            if fixed is False else 'to mend it'
         self.output.line('%s; %s: %s' % (
-            finding.text(), verb, finding.kind.mend),
-            mended=mended, **finding.fields())
+            finding.text(), verb, finding.kind.remedy),
+            mended=fixed, **finding.fields())
 
     def _summarize(self, totals, index, **done):
         known = index.statistics()
@@ -165,23 +171,23 @@ class Fsck:
     # rebuild, dump and quarantine
 
     def rebuild(self):
-        """:returns: the exit status"""
+        """Make the index anew from the volumes."""
         if self.args.dry_run:
             seen = count_records(self.layout, self.progress)
             self.output.line('\n'.join(
                 '%s: %s' % (name, readable(value))
                 for name, value in asdict(seen).items()), **asdict(seen))
-            return SOUND
+            return Exit.WELL
         aside, statistics = rebuild(self.layout, self.progress)
         text = 'files: %d\nquarantined: %d\nvolumes: %d' % (
             statistics.files, statistics.quarantined, statistics.volumes)
         self.output.line(
             '%s\nthe index before: %s' % (text, aside or 'there was none'),
             before=aside, **vars(statistics))
-        return SOUND
+        return Exit.WELL
 
     def dump(self):
-        """:returns: the exit status"""
+        """Show volumes, the records of one, or the files of an object."""
         with contextlib.ExitStack() as at_end:
             dump = Dump(self.layout, self._entries(at_end),
                         self.output.line)
@@ -192,7 +198,7 @@ class Fsck:
             return dump.volumes()
 
     def quarantine(self):
-        """:returns: the exit status"""
+        """List the files in quarantine, and give them up if that is wanted."""
         days = self.args.older_than
         wanted = Wanted(self.args.hash, math.inf if days is None
                         else time.time() - days * DAY)
@@ -208,7 +214,7 @@ class Fsck:
             if purges:
                 purge(index, wanted)
         self._say_purged(tally, purges)
-        return SOUND
+        return Exit.WELL
 
     def _say_purged(self, tally, purged):
         text = 'files: %d\nbytes: %d' % (tally.files, tally.bytes)
@@ -224,7 +230,7 @@ class Fsck:
         try:
             return Index(self.layout.index)
         except (plyvel.Error, FormatError) as err:
-            raise CannotRun('%s: %s' % (self.layout.index, err))
+            raise UsageError('%s: %s' % (self.layout.index, err))
 
     def _entries(self, at_end):
         try:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Shows volumes, records and entries. Reads only.
+Shows volumes, records and entries, and changes nothing.
 
-While the index server runs, nobody else can open the index: it is asked then.
-Volumes can be read at any time.
+While the index server runs, no other process can open the index, so that the
+server is asked. Volumes can be read at any time.
 """
 
 import contextlib
@@ -11,7 +11,9 @@ import errno
 import logging
 import os
 from dataclasses import dataclass
+from typing import Any, Callable
 
+from swift_lightsync.common.command import Exit, UsageError
 from swift_losf.diskfile.vfile import read_metadata
 from swift_losf.errors import IndexUnavailable
 from swift_losf.format.header import (
@@ -25,8 +27,7 @@ from swift_losf.fsck.volume_check import read_own_header
 from swift_losf.index.index_client import IndexClient
 from swift_losf.volumes.volume import iter_records
 
-SOUND, FOUND = 0, 1
-#: of a hash, of which its partition is taken
+#: a partition is some of the first so many bits of a hash
 _BITS = 32
 
 logger = logging.getLogger(__name__)
@@ -35,21 +36,21 @@ logger = logging.getLogger(__name__)
 @dataclass(frozen=True)
 class Entries:
     """
-    What the index, or its server, tells.
+    Functions that read the entries from an index, or ask its server.
 
     :param list_hash: of (partition, hash): a list of (name, Location)
     :param list_quarantine: an iterator of (partition, hash, name, Location)
     :param list_volumes: a list of (number, files, bytes, dead bytes)
     """
-    list_hash: object
-    list_quarantine: object
-    list_volumes: object
+    list_hash: Callable[..., Any]
+    list_quarantine: Callable[..., Any]
+    list_volumes: Callable[..., Any]
 
 
 @dataclass(frozen=True)
 class Unknown:
     """
-    Entries that nobody tells.
+    There are no entries: the index cannot be asked.
 
     :param reason: why
     """
@@ -63,31 +64,29 @@ class Tally:
     bytes: int = 0
 
 
-class NoEntries(Exception):
-    """What is to be shown is in an index that cannot be asked."""
-
-
 @contextlib.contextmanager
 def offline(index):
     """
+    Read the entries from an index that this process has open.
+
     :param index: an Index, which is closed at the end
     :returns: a context with Entries
     """
     def list_quarantine():
         after = b''
         while True:
-            page, after = index.list_quarantine(after)
+            page, after = index.reader.list_quarantine(after)
             yield from page
             if not after:
                 return
     with contextlib.closing(index):
-        yield Entries(index.list_hash, list_quarantine, lambda: [
+        yield Entries(index.reader.list_hash, list_quarantine, lambda: [
             (number, state.files, state.bytes, state.dead_bytes)
             for number, state in index.list_volumes()])
 
 
 def online(layout):
-    """:returns: Entries that ask the index server, or Unknown"""
+    """Return Entries that ask the index server, or Unknown."""
     client = IndexClient(layout.socket)
     try:
         client.statistics()
@@ -100,6 +99,8 @@ def online(layout):
 
 class Dump:
     """
+    Shows volumes, records, and files.
+
     :param layout: a Layout
     :param entries: Entries, or Unknown
     :param line: called with each line: its text, and the same as keywords
@@ -111,9 +112,13 @@ class Dump:
         self.line = line
 
     def _known(self):
-        """:raises NoEntries: if the index cannot be asked"""
+        """
+        Return the Entries.
+
+        :raises UsageError: if the index cannot be asked
+        """
         if isinstance(self.entries, Unknown):
-            raise NoEntries(self.entries.reason)
+            raise UsageError(self.entries.reason)
         return self.entries
 
     def _warn(self):
@@ -133,7 +138,7 @@ class Dump:
             self._volume(number, states.get(number))
         for name in set_aside:
             self.line('%s: set aside' % name, set_aside=name)
-        return SOUND
+        return Exit.WELL
 
     def _volume(self, number, counts):
         values = {'volume': number}
@@ -164,11 +169,11 @@ class Dump:
             try:
                 header = read_own_header(fd, number)
             except FormatError:
-                return FOUND
+                return Exit.NOT_WELL
             for found in iter_records(fd, header, VOLUME_HEADER_LENGTH,
                                       os.fstat(fd).st_size, self._damaged):
                 self._record(found)
-        return SOUND
+        return Exit.WELL
 
     def _damaged(self, offset, error):
         self._show({'offset': offset, 'damaged': str(error)})
@@ -194,15 +199,15 @@ class Dump:
 
     def hash(self, hash_):
         """Show the files of an object."""
-        status = FOUND
+        status = Exit.NOT_WELL
         for partition in partitions_of(hash_):
             for name, location in self._known().list_hash(
                     partition, hash_):
-                status = SOUND
+                status = Exit.WELL
                 self._file(partition, hash_, name, location)
         if self.quarantined(Wanted(hash_)).files:
-            status = SOUND
-        if status == FOUND:
+            status = Exit.WELL
+        if status == Exit.NOT_WELL:
             self.line('hash %s: no file' % hash_.hex(), hash=hash_.hex(),
                       files=0)
         return status
@@ -215,10 +220,11 @@ class Dump:
         :returns: their Tally
         """
         tally = Tally()
-        for each in self._known().list_quarantine():
-            _, hash_, name, location = each
+        for partition, hash_, name, location in (
+                self._known().list_quarantine()):
             if wanted.has(hash_, name):
-                self._file(*each, quarantined=True)
+                self._file(partition, hash_, name, location,
+                           quarantined=True)
                 tally.files += 1
                 tally.bytes += location.length
         return tally
@@ -259,9 +265,11 @@ def _header_fields(fd, number):
 
 def partitions_of(hash_):
     """
-    :param hash_: of an object, 16 bytes
-    :returns: a list of all partitions that it may be in, whatever the
-        partition power is
+    Return all partitions that an object may be in, a list.
+
+    The partition power is not known here, so there is one for each power.
+
+    :param hash_: of the object, 16 bytes
     """
     head = int.from_bytes(hash_[:4], 'big')
     return sorted({head >> _BITS - power for power in range(_BITS + 1)})

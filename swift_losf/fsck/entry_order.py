@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The entries of an index in the order of their records.
+Sorts the entries of an index by volume and offset.
 
-An index is sorted by partition and hash; whoever walks through the volumes
-needs its entries sorted by place. They are put into a temporary LevelDB, some
-70 bytes a file, so that memory is bounded however many there are.
+An index is sorted by partition and hash, and a check walks through the
+volumes. So the entries are put into a temporary LevelDB, some 70 bytes a
+file, and memory is bounded however many there are.
 """
 
 import contextlib
@@ -13,12 +13,13 @@ import os
 import struct
 import tempfile
 from dataclasses import dataclass
+from typing import Optional
 
 import plyvel
 
 from swift_losf.format import keys
 from swift_losf.format.header import FormatError
-from swift_losf.format.keys import Location
+from swift_losf.format.values import Location, unpack_varints
 from swift_losf.fsck.findings import Finding, Kind
 
 _PLACE = struct.Struct('>QQ')
@@ -46,43 +47,51 @@ class Entry:
     volume: int
     offset: int
     length: int
-    location: Location = None
-    partition: int = None
-    hash: bytes = None
-    name: str = None
+    location: Optional[Location] = None
+    partition: Optional[int] = None
+    hash: Optional[bytes] = None
+    name: Optional[str] = None
 
     @classmethod
     def unpack(cls, key, value):
-        """:raises FormatError: if it is none"""
+        """
+        Read an entry of the index.
+
+        :raises FormatError: if it is none
+        """
         if key[:1] == keys.DEAD:
             try:
                 place = keys.split_dead_key(key)
             except struct.error as err:
                 raise FormatError('key %s: %s' % (key.hex(), err))
-            return cls(key, *place, *keys.unpack_varints(
-                value, 1, 'length'))
+            length, = unpack_varints(value, 1, 'length')
+            return cls(key, *place, length)
         location = Location.unpack(value)
+        partition, hash_, name = keys.split_file_key(key)
         return cls(key, *location.spot, location.length, location,
-                   *keys.split_file_key(key))
+                   partition, hash_, name)
 
     @property
     def letter(self):
+        """The first byte of the key: what the entry is of."""
         return self.key[:1]
 
     @property
     def spot(self):
+        """The volume and offset that it points to."""
         return self.volume, self.offset
 
 
 @dataclass
 class Count:
-    """What the entries of a volume add up to, as VolumeState has it."""
+    """The sums of the entries of a volume, as VolumeState has them."""
     files: int = 0
     bytes: int = 0
     dead_bytes: int = 0
     quarantined: int = 0
 
     def add(self, entry):
+        """Count an entry."""
         if entry.letter == keys.FILE:
             self.files += 1
             self.bytes += entry.length
@@ -92,8 +101,10 @@ class Count:
             self.dead_bytes += entry.length
 
 
-class Places:
+class EntryOrder:
     """
+    Entries of an index, sorted by volume and offset.
+
     :param path: of a directory that does not exist, for a LevelDB
     """
 
@@ -110,18 +121,20 @@ class Places:
     @contextlib.contextmanager
     def temporary(cls, directory=None):
         """
+        Make one that is removed when its context is left.
+
         :param directory: where to put it; by default as tempfile does
-        :returns: a context with Places
+        :returns: a context with an EntryOrder
         """
         with tempfile.TemporaryDirectory(prefix='losf-fsck-',
                                          dir=directory) as path:
             with contextlib.closing(
-                    cls(os.path.join(path, 'places'))) as places:
-                yield places
+                    cls(os.path.join(path, 'entries'))) as order:
+                yield order
 
     def fill(self, db, progress):
         """
-        Take the entries over.
+        Take over the entries of an index.
 
         :param db: the Database of the index
         :param progress: a Progress
@@ -147,10 +160,7 @@ class Places:
         writes.put(_PLACE.pack(*entry.spot) + entry.key, value)
 
     def volume(self, number):
-        """
-        :returns: an iterator of (offset, a list of the Entries there), by
-            offset
-        """
+        """Return an iterator of (offset, the Entries there), by offset."""
         start, stop = _PLACE.pack(number, 0), _PLACE.pack(number + 1, 0)
         entries = (Entry.unpack(key[_PLACE.size:], value)
                    for key, value in self._db.iterator(start=start,
@@ -160,4 +170,5 @@ class Places:
             yield offset, list(group)
 
     def close(self):
+        """Close the temporary LevelDB."""
         self._db.close()

@@ -1,18 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-What swift-losf-fsck finds: its kinds, what is wrong, and what would mend it.
-"""
+"""The kinds of findings of swift-losf-fsck: what is wrong, and its remedy."""
 
 import enum
 from dataclasses import dataclass
+from typing import Any, Optional
 
 from swift_losf.format.layout import volume_name
+from swift_losf.volumes.volume import Found
 
 
 class Kind(enum.Enum):
-    """
-    The value is (name, what is wrong, what would mend it).
-    """
+    """The kinds; each value is (name, what is wrong, its remedy)."""
     NO_INDEX = (
         'no-index', 'the index cannot be read',
         'rebuild it; the index server does so, too, when it is started')
@@ -71,14 +69,17 @@ class Kind(enum.Enum):
 
     @property
     def label(self):
+        """The name of the kind."""
         return self.value[0]
 
     @property
     def what(self):
+        """What is wrong."""
         return self.value[1]
 
     @property
-    def mend(self):
+    def remedy(self):
+        """What repair does about it."""
         return self.value[2]
 
 
@@ -101,16 +102,16 @@ class Finding:
     :param put: what mends it: a VolumeHeader, VolumeState or a key
     """
     kind: Kind
-    volume: int = None
-    offset: int = None
-    entry: object = None
-    found: object = None
-    length: int = None
+    volume: Optional[int] = None
+    offset: Optional[int] = None
+    entry: Any = None
+    found: Optional[Found] = None
+    length: Optional[int] = None
     detail: str = ''
-    put: object = None
+    put: Any = None
 
     def fields(self):
-        """:returns: a dict of what there is to say, for JSON"""
+        """Return what there is to say, a dict for JSON."""
         values = {'kind': self.kind.label, 'volume': self.volume,
                   'offset': self.offset, 'length': self.length}
         if self.entry and self.entry.hash:
@@ -121,12 +122,12 @@ class Finding:
                           name=self.found.name,
                           hash=self.found.header.hash.hex())
         values.update(what=self.kind.what, detail=self.detail or None,
-                      mend=self.kind.mend)
+                      mend=self.kind.remedy)
         return {name: value for name, value in values.items()
                 if value is not None}
 
     def text(self):
-        """:returns: the same as one line"""
+        """Return the same as one line."""
         fields = self.fields()
         parts = []
         if self.volume is not None:

@@ -1,31 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The command line of swift-losf-fsck.
-"""
+"""The command line of swift-losf-fsck."""
 
 import argparse
 import math
 
+from swift_lightsync.common.command import argument
 from swift_losf.format.header import HASH_LENGTH
 
 
 def _hash(text):
-    value = bytes.fromhex(text)
+    try:
+        value = bytes.fromhex(text)
+    except ValueError:
+        value = b''
     if len(value) != HASH_LENGTH:
-        raise ValueError
+        raise ValueError('must be a hash of 32 hex digits')
     return value
 
 
 def _days(text):
-    value = float(text)
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
     if not 0 <= value < math.inf:
-        raise ValueError
+        raise ValueError('must be a number of days, 0 or more')
     return value
-
-
-# What argparse calls them: "invalid ... value".
-_hash.__name__ = 'hash of 32 hex digits'
-_days.__name__ = 'number of days, 0 or more,'
 
 
 def _common():
@@ -68,7 +68,7 @@ def _add_dump(commands, common):
     which = parser.add_mutually_exclusive_group()
     which.add_argument('--volume', type=int, metavar='N',
                        help='the records of a volume')
-    which.add_argument('--hash', type=_hash, metavar='H',
+    which.add_argument('--hash', type=argument(_hash), metavar='H',
                        help='the files of an object, by its hash')
 
 
@@ -79,19 +79,16 @@ def _add_quarantine(commands, *parents):
     parser.add_argument('--purge', action='store_true',
                         help='give up the files that are listed; the index '
                         'server then gives their space back')
-    parser.add_argument('--hash', type=_hash, metavar='H',
+    parser.add_argument('--hash', type=argument(_hash), metavar='H',
                         help='only those of an object, by its hash')
-    parser.add_argument('--older-than', type=_days, metavar='DAYS',
+    parser.add_argument('--older-than', type=argument(_days), metavar='DAYS',
                         help='only those whose timestamp, as in their names, '
                         'is older; when a file was put into quarantine is '
                         'not recorded')
 
 
-def parse(argv):
-    """
-    :param argv: of the command line, without the name of the program
-    :returns: an argparse.Namespace
-    """
+def make_parser():
+    """Return the parser of the command line, an argparse.ArgumentParser."""
     parser = argparse.ArgumentParser(
         prog='swift-losf-fsck', description='Check, repair, rebuild or show '
         'what a device holds in volumes for a storage policy.',
@@ -106,13 +103,14 @@ def parse(argv):
         commands.add_parser(name, parents=parents, help=text)
     _add_dump(commands, common)
     _add_quarantine(commands, common, dry)
-    return parser.parse_args(argv)
+    return parser
 
 
 def only_shows(args):
     """
-    :param args: as parse() returns them
-    :returns: whether an index server that runs is asked, and may go on
+    Return whether a command changes nothing, so that an index server may run.
+
+    :param args: as the parser returns them
     """
     return args.command == 'dump' or args.command == 'quarantine' and (
         args.dry_run or not args.purge)

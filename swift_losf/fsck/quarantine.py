@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-What is in quarantine, and emptying it.
+Lists what is in quarantine, and empties it.
 
 A file in quarantine keeps its record, so that one can look at it. To purge it
 is to turn its `q` entry into a `d` entry: the index server gives the space
@@ -10,6 +10,7 @@ back, as it does with that of a removed file. FORMAT.md, "Removing a file".
 import math
 import re
 from dataclasses import dataclass
+from typing import Optional
 
 from swift_losf.format import keys
 
@@ -25,11 +26,13 @@ class Wanted:
     :param before: Unix time, s: the timestamp in the file's name is older;
         when a file was put into quarantine, nothing tells
     """
-    hash: bytes = None
+    hash: Optional[bytes] = None
     before: float = math.inf
 
     def has(self, hash_, name):
         """
+        Return whether a file is meant.
+
         :param hash_: of a file
         :param name: of the file
         """
@@ -49,13 +52,12 @@ def purge(index, wanted):
     """
     after, more = b'', True
     while more:
-        page, after = index.list_quarantine(after)
+        page, after = index.reader.list_quarantine(after)
         with index.db.change() as change:
             for partition, hash_, name, location in page:
                 if wanted.has(hash_, name):
-                    change.delete(keys.quarantine_key(
+                    change.remove_quarantined(keys.quarantine_key(
                         partition, hash_, name, location))
-                    change.quarantined -= 1
-                    change.bury(location)
+                    change.reclaim(location)
         more = bool(after)
     index.sync()

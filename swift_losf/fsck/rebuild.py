@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Makes an index anew from its volumes.
-"""
+"""Makes an index anew from its volumes."""
 
 import os
 from dataclasses import dataclass, field
@@ -15,13 +13,14 @@ from swift_losf.format.header import (
 from swift_losf.fsck.check import list_volumes
 from swift_losf.fsck.volume_check import read_own_header
 from swift_losf.index.index import Index
-from swift_losf.upkeep.recovery import Recovery, set_aside
+from swift_losf.upkeep.lost_index import set_aside
+from swift_losf.upkeep.recovery import Recovery
 from swift_losf.volumes.volume import iter_records
 
 
 @dataclass
 class Seen:
-    """What is in the volumes."""
+    """Counts of what is in the volumes."""
     volumes: int = 0
     records: int = 0
     quarantined: int = 0
@@ -34,7 +33,7 @@ class Seen:
 
 
 def used_bytes(layout):
-    """:returns: what the volumes take on the disk"""
+    """Return the bytes that the volumes take on the disk."""
     return sum(512 * os.stat(layout.volume(number)).st_blocks
                for number in list_volumes(layout)[0])
 
@@ -72,9 +71,7 @@ def _count(fd, number, seen, progress):
 
 
 def rebuild(layout, progress):
-    """
-    :returns: (where the index before was put, or None; the Statistics)
-    """
+    """Set an index aside, and make a new one from the volumes."""
     aside = None
     if os.path.exists(layout.index):
         before = set(os.listdir(os.path.dirname(layout.index)))
@@ -86,7 +83,7 @@ def rebuild(layout, progress):
     def advance(state):
         known = index.statistics()
         padding = known.files * ALIGNMENT // 2
-        progress.advance(known.bytes + padding, index.recovered)
+        progress.advance(known.bytes + padding, index.adopter.recovered)
     try:
         Recovery(layout, index, advance).run()
         return aside, index.statistics()

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-What is at a place of a volume.
-"""
+"""Looks at one place of a volume, where a record should be."""
 
 import errno
 from dataclasses import dataclass
+from typing import Optional
 
 from swift_losf.format.header import (
     HEADER_LENGTH,
@@ -29,13 +28,15 @@ class Probe:
     :param error: why not
     """
     empty: bool = False
-    header: RecordHeader = None
-    found: Found = None
+    header: Optional[RecordHeader] = None
+    found: Optional[Found] = None
     error: str = ''
 
 
 def probe(fd, number, volume_header, offset, check_data):
     """
+    Look at what is at a place of a volume.
+
     :param fd: of a volume
     :param number: of the volume
     :param volume_header: its VolumeHeader; None if it is damaged: then the

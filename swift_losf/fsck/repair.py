@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Puts right what a check has found. What each kind takes stands in Kind.
+Puts right what a check has found. Kind has the remedy of each finding.
 
 1. What the index counts in a volume is corrected before anything of it is
    changed: counts go up and down with each change.
@@ -27,6 +27,8 @@ from swift_losf.volumes.volume import mark_quarantined
 
 class Repair:
     """
+    Puts right one Finding after the other.
+
     :param layout: a Layout
     :param index: the Index, which nobody else uses
     """
@@ -34,20 +36,18 @@ class Repair:
     def __init__(self, layout, index):
         self.layout = layout
         self.index = index
-        self.mended = 0
+        self.fixed = 0
         #: number of a volume -> offset of its first record without entry
         self._missing = {}
         #: whether recovery has to set a volume aside
         self._lost = False
 
-    def mend(self, finding):
-        """
-        :returns: whether it has been put right, or will be by finish()
-        """
+    def fix(self, finding):
+        """Put right what was found."""
         if finding.kind in BEYOND_REPAIR:
             return False
-        _MENDERS[finding.kind](self, finding)
-        self.mended += 1
+        _FIXES[finding.kind](self, finding)
+        self.fixed += 1
         return True
 
     def finish(self, progress=lambda state: None):
@@ -64,7 +64,7 @@ class Repair:
                         state, checkpoint=min(state.checkpoint, offset)))
             Recovery(self.layout, self.index, progress).run()
         self.index.sync()
-        return self.index.recovered
+        return self.index.adopter.recovered
 
     def _drop_bad_entry(self, finding):
         with self.index.db.change() as change:
@@ -97,22 +97,21 @@ class Repair:
         entry = finding.entry
         if entry.letter == keys.DEAD:
             with self.index.db.change() as change:
-                change.forget(entry.volume, entry.offset, entry.length)
+                change.reclaimed(entry.volume, entry.offset, entry.length)
             return
-        self._leave(entry)
+        self._take_out(entry)
 
-    def _leave(self, entry, quarantine=False):
+    def _take_out(self, entry, quarantine=False):
         if entry.letter == keys.FILE:
             invalidate(self.layout, entry.partition,
                        [keys.suffix_of(entry.hash)])
         with self.index.db.change() as change:
             if entry.letter == keys.FILE:
-                change.leave(entry.key, entry.location)
+                change.remove_file(entry.key, entry.location)
             else:
-                change.delete(entry.key)
-                change.quarantined -= 1
+                change.remove_quarantined(entry.key)
             if quarantine:
-                change.quarantine(keys.quarantine_key(
+                change.add_quarantined(keys.quarantine_key(
                     entry.partition, entry.hash, entry.name,
                     entry.location), entry.location)
 
@@ -120,23 +119,24 @@ class Repair:
         header = finding.put
         if header and header.hash == finding.entry.hash:
             mark_quarantined(self.layout, finding.entry.location)
-        self._leave(finding.entry, quarantine=True)
+        self._take_out(finding.entry, quarantine=True)
 
     def _mark(self, finding):
         mark_quarantined(self.layout, finding.entry.location)
 
-    def _bury(self, finding):
+    def _reclaim(self, finding):
         with self.index.db.change() as change:
-            change.bury_range(finding.volume, finding.offset, finding.length)
+            change.reclaim_range(finding.volume, finding.offset,
+                                 finding.length)
 
     def _correct_dead(self, finding):
         place = finding.volume, finding.offset
         with self.index.db.change() as change:
-            change.forget(*place, finding.entry.length)
-            change.bury_range(*place, finding.length)
+            change.reclaimed(*place, finding.entry.length)
+            change.reclaim_range(*place, finding.length)
 
 
-_MENDERS = {
+_FIXES = {
     Kind.BAD_ENTRY: Repair._drop_bad_entry,
     Kind.STATISTICS: Repair._put_state,
     Kind.VOLUME_HEADER: Repair._write_header,
@@ -150,7 +150,7 @@ _MENDERS = {
     Kind.NOT_QUARANTINED: Repair._quarantine,
     Kind.NOT_MARKED: Repair._mark,
     Kind.MISSING: Repair._note_missing,
-    Kind.GAP: Repair._bury,
+    Kind.GAP: Repair._reclaim,
     Kind.DEAD_ENTRY: Repair._correct_dead,
     Kind.DEAD_OVERLAP: Repair._correct_dead,
 }

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-What swift-losf-fsck says at the end of a check or a repair.
-"""
+"""The summary that swift-losf-fsck prints after a check or a repair."""
 
 #: field -> what it is called; the order is that of the text
 _NAMES = {
@@ -27,8 +25,9 @@ _DATA = {True: 'read and verified',
 
 def summary_text(values):
     """
+    Return the summary, a line for each field.
+
     :param values: a dict of fields
-    :returns: a line for each
     """
     shown = {**values, 'data_read': _DATA[values['data_read']]}
     return '\n'.join('%s: %s' % (name, readable(shown[field]))
@@ -36,7 +35,7 @@ def summary_text(values):
 
 
 def readable(value):
-    """:returns: a value as text: a dict of counts, a list, or a scalar"""
+    """Return a value as text: a dict of counts, a list, or a scalar."""
     if isinstance(value, dict):
         return ', '.join('%s %s' % item for item in sorted(value.items())) \
             or 'nothing'

@@ -9,6 +9,7 @@ the data. Only what no valid record covers is searched for records.
 import os
 from dataclasses import replace
 
+from swift_lightsync.common.files import try_lock
 from swift_losf.format import keys
 from swift_losf.format.header import (
     VOLUME_HEADER_LENGTH,
@@ -17,20 +18,21 @@ from swift_losf.format.header import (
     aligned,
     expect,
 )
-from swift_losf.format.keys import VolumeState
 from swift_losf.format.name_code import durable_name
+from swift_losf.format.values import VolumeState
 from swift_losf.fsck.entry_order import Count
 from swift_losf.fsck.findings import Finding, Kind
 from swift_losf.fsck.record_state import UNREADABLE, probe
 from swift_losf.index.index import is_tombstone
 from swift_losf.volumes.header_repair import make_header
 from swift_losf.volumes.space import is_zero
-from swift_losf.volumes.volume import iter_records, read_header, try_flock
+from swift_losf.volumes.volume import iter_records, read_header
 
 
 def read_own_header(fd, number):
     """
-    :returns: the VolumeHeader of a volume
+    Return the VolumeHeader of a volume.
+
     :raises FormatError: if it has none, or that of another
     """
     header = read_header(fd)
@@ -41,6 +43,8 @@ def read_own_header(fd, number):
 
 def compare_state(number, state, count, type_=None, end=None):
     """
+    Compare what the index counts in a volume with its entries.
+
     :param state: the VolumeState that the index has, or None
     :param count: the Count of its entries
     :param type_: of the volume, if it is there
@@ -68,7 +72,7 @@ def compare_state(number, state, count, type_=None, end=None):
 
 class VolumeCheck:
     """
-    One volume.
+    Compares one volume with its entries, from its beginning to its end.
 
     :param check: the Check
     :param fd: of the volume
@@ -86,7 +90,7 @@ class VolumeCheck:
         self.count = count
         self.set_aside = set_aside
         self.end = os.fstat(fd).st_size
-        self.free = try_flock(fd)
+        self.free = try_lock(fd)
         self.header = None
         #: behind the last valid record, or what was searched for one
         self.scanned = VOLUME_HEADER_LENGTH
@@ -96,7 +100,7 @@ class VolumeCheck:
         self.dead = None
 
     def run(self):
-        """:returns: an iterator of Findings"""
+        """Return an iterator of Findings."""
         if not self.free:
             self.check.totals.in_use.append(self.number)
         header_finding = self._read_header()
@@ -106,14 +110,14 @@ class VolumeCheck:
             self.header and aligned(self.end, self.header.alignment))
         if header_finding:
             yield header_finding
-        for offset, entries in self.check.places.volume(self.number):
+        for offset, entries in self.check.order.volume(self.number):
             yield from self._advance(offset)
             yield from self._look_at(offset, entries)
             self.check.progress.step(len(entries))
         yield from self._advance(self.end)
 
     def _read_header(self):
-        """:returns: a Finding about the header, or None"""
+        """Read or make the header; return a Finding about it, or None."""
         try:
             self.header = read_own_header(self.fd, self.number)
             detail = 'the volume was set aside, and is sound'
@@ -132,7 +136,7 @@ class VolumeCheck:
         return Finding(Kind.LOST_VOLUME, self.number, 0, detail=detail)
 
     def _make_header(self):
-        for offset, entries in self.check.places.volume(self.number):
+        for offset, entries in self.check.order.volume(self.number):
             entry = entries[0]
             found = entry.location and self._probe(offset).found
             if found and found.header.hash == entry.hash:
@@ -192,7 +196,7 @@ class VolumeCheck:
             yield Finding(Kind.GAP, self.number, start, length=to - start)
 
     def _cover(self, offset, length):
-        """A valid record."""
+        """Note that a range has a valid record."""
         end = offset + length
         if self.header:
             end = aligned(end, self.header.alignment)
@@ -205,7 +209,7 @@ class VolumeCheck:
         self.covered = max(self.covered, end)
 
     def _cover_softly(self, entry):
-        """What has no valid record, but is not free either."""
+        """Note that a range has no valid record, but is not free either."""
         end = entry.offset + entry.length
         if self.header:
             end = aligned(end, self.header.alignment)
@@ -278,14 +282,14 @@ class VolumeCheck:
 
 
 def _is_of(entry, found):
-    """Whether an entry is that of a record, as who reads it sees it."""
+    """Return whether a reader of an entry takes a record for its file."""
     return (entry.hash == found.header.hash
             and entry.location == found.location
             and entry.name in (found.name, durable_name(found.name)))
 
 
 def _rank(entry, found):
-    """Which of two entries of one record is to stay: the higher one."""
+    """Return the rank of an entry: of two of one record the higher stays."""
     return (entry.letter == keys.QUARANTINED,
             entry.partition == found.header.partition,
             (entry.name != found.name) == found.header.durable)

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The index of a device: its server, and the client of Swift's processes."""
+"""The index of a device, and the client that Swift's processes ask it by."""

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-What the calls of the index may be given. Whatever else they are given is
-refused with the field, its value, and what is allowed.
+Checks the arguments of the calls of the index.
+
+An error names the field, its value, and what is allowed.
 """
 
 from swift_losf.format import keys
@@ -12,6 +13,7 @@ from swift_losf.format.header import (
     VOLUME_HEADER_LENGTH,
     FormatError,
 )
+from swift_losf.format.values import MAX_NUMBER, SECTOR
 
 
 class InvalidArgument(ValueError):
@@ -19,37 +21,61 @@ class InvalidArgument(ValueError):
 
 
 def check(field, value, allowed, holds):
-    """:raises InvalidArgument: unless it holds"""
+    """
+    Check that an argument is allowed.
+
+    :param field: its name, for the error
+    :param value: its value, for the error
+    :param allowed: what it may be, for the error
+    :param holds: whether it is allowed
+    :raises InvalidArgument: if it is not
+    """
     if not holds:
         raise InvalidArgument('%s %r: must be %s' % (field, value, allowed))
 
 
 def check_range(field, value, low, high):
-    """:raises InvalidArgument: unless low <= value <= high"""
+    """
+    Check that low <= value <= high.
+
+    :raises InvalidArgument: if not
+    """
     check(field, value, 'from %d to %d' % (low, high), low <= value <= high)
 
 
 def check_hash(partition, hash_):
-    """:raises InvalidArgument: unless these are a partition and a hash"""
+    """
+    Check that these are a partition and a hash.
+
+    :raises InvalidArgument: if not
+    """
     check_range('partition', partition, 0, keys.MAX_PARTITION)
     check('hash', hash_.hex(), '%d bytes' % HASH_LENGTH,
           len(hash_) == HASH_LENGTH)
 
 
 def check_suffix(partition, suffix):
-    """:raises InvalidArgument: unless these are a partition and a suffix"""
+    """
+    Check that these are a partition and a suffix.
+
+    :raises InvalidArgument: if not
+    """
     check_range('partition', partition, 0, keys.MAX_PARTITION)
     check_range('suffix', suffix, 0, keys.MAX_SUFFIX)
 
 
 def check_location(name, location):
-    """:raises InvalidArgument: unless a record of that name may be there"""
-    check_range('volume', location.volume, 1, keys.MAX_NUMBER)
+    """
+    Check that a record with a file of that name may be at a location.
+
+    :raises InvalidArgument: if not
+    """
+    check_range('volume', location.volume, 1, MAX_NUMBER)
     check_range('offset', location.offset, VOLUME_HEADER_LENGTH,
-                keys.MAX_NUMBER)
-    check('offset', location.offset, 'a multiple of %d' % keys.SECTOR,
-          not location.offset % keys.SECTOR)
-    check_range('data_length', location.data_length, 0, keys.MAX_NUMBER)
+                MAX_NUMBER)
+    check('offset', location.offset, 'a multiple of %d' % SECTOR,
+          not location.offset % SECTOR)
+    check_range('data_length', location.data_length, 0, MAX_NUMBER)
     check_range('metadata_length', location.metadata_length, 0, MAX_METADATA)
     check_range('name_length', location.name_length, 1, MAX_NAME)
     check('name_length', location.name_length,
@@ -59,7 +85,8 @@ def check_location(name, location):
 
 def file_key(partition, hash_, name):
     """
-    :returns: the key of a file
+    Return the key of a file.
+
     :raises InvalidArgument: if it is not a name that a file can have
     """
     try:

@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-What one call changes in an index.
+What one call changes in an index: one batch, which is written or not at all.
 """
 
 from dataclasses import replace
 
 from swift_losf.format import keys
 from swift_losf.format.header import VOLUME_HEADER_LENGTH, VolumeType
-from swift_losf.format.keys import VolumeState
+from swift_losf.format.values import VolumeState, pack_varints
 
 NEXT_KEY = keys.STATE + b'next_volume'
 
 
 class Change:
     """
-    What one call changes: a batch, and the states of the volumes after it.
+    Collects a batch, and the states of the volumes after it.
 
     :param batch: a LevelDB write batch
     :param volumes: number -> VolumeState, as they are; is left alone
@@ -23,9 +23,11 @@ class Change:
 
     def __init__(self, batch, volumes, next_volume):
         self.volumes = {}
-        #: numbers of volumes that are there no more
+        #: numbers of volumes whose state is taken out
         self.dropped = set()
-        #: how many files are in quarantine more than before
+        #: whether it queues space that is to be given back
+        self.reclaims = False
+        #: by how much the number of files in quarantine grows
         self.quarantined = 0
         self.next_volume = self._next_before = next_volume
         #: whether there is anything to be written
@@ -44,7 +46,7 @@ class Change:
         self.made = True
 
     def volume(self, number, type_=VolumeType.DATA):
-        """:returns: the state of a volume; of an empty one if it is new"""
+        """Return the state of a volume; of an empty one if it is new."""
         state = self.volumes.get(number) or self._before.get(number)
         return state or VolumeState(type_, VOLUME_HEADER_LENGTH,
                                     VOLUME_HEADER_LENGTH)
@@ -71,32 +73,54 @@ class Change:
         self.put_volume(number, replace(
             state, dead_bytes=state.dead_bytes + length))
 
-    def enter(self, key, location):
+    def add_file(self, key, location):
         """Make a file exist."""
         self.put(key, location.pack())
         self._count(location, 1)
 
-    def leave(self, key, location):
-        """Take a file out."""
+    def remove_file(self, key, location):
+        """Take a file out. Its space stays taken until reclaim."""
         self.delete(key)
         self._count(location, -1)
 
-    def quarantine(self, key, location):
+    def replace_file(self, files, key, name, location):
+        """
+        Make a file exist in place of one of the same name, if there is one.
+
+        :param files: of the hash, a dict of name to Location, which is
+            brought up to date
+        :param key: of the file
+        :param name: of the file
+        :param location: of its record
+        """
+        if name in files:
+            self.remove_file(key, files[name])
+            self.reclaim(files[name])
+        self.add_file(key, location)
+        files[name] = location
+
+    def add_quarantined(self, key, location):
         """Enter a file in quarantine."""
         self.put(key, location.pack())
         self.quarantined += 1
 
-    def bury(self, location):
-        """Have a record's space given back."""
-        self.bury_range(location.volume, location.offset, location.length)
+    def remove_quarantined(self, key):
+        """Take a file out of quarantine."""
+        self.delete(key)
+        self.quarantined -= 1
 
-    def bury_range(self, number, offset, length):
-        """Have the space of a range of a volume given back."""
-        self.put(keys.dead_key(number, offset), keys.pack_varints([length]))
+    def reclaim(self, location):
+        """Queue the space of a record to be given back."""
+        self.reclaim_range(location.volume, location.offset, location.length)
+
+    def reclaim_range(self, number, offset, length):
+        """Queue a range of a volume to be given back."""
+        self.put(keys.dead_key(number, offset), pack_varints([length]))
         self._count_dead(number, length)
+        self.reclaims = True
 
-    def forget(self, number, offset, length):
-        """Enter that a record's space has been given back."""
+    def reclaimed(self, number, offset, length):
+        """Take out of the queue what has been given back."""
         self.delete(keys.dead_key(number, offset))
         self._count_dead(number, -length)
 
@@ -111,6 +135,6 @@ class Change:
             if state != self._before.get(number):
                 self.put(keys.volume_key(number), state.pack())
         if self.next_volume != self._next_before:
-            self.put(NEXT_KEY, keys.pack_varints([self.next_volume]))
+            self.put(NEXT_KEY, pack_varints([self.next_volume]))
         if self.made:
             self._batch.write()

@@ -21,6 +21,7 @@ from contextlib import contextmanager
 from swift.common.concurrency import Semaphore, patcher, sleep
 from swift.common.concurrency import socket as green_socket
 
+from swift_lightsync.common.backoff import Backoff
 from swift_losf.errors import IndexUnavailable
 from swift_losf.index.grpc_reply import CallError, Status
 from swift_losf.index.grpc_unary import UnaryConnection
@@ -40,7 +41,11 @@ _native_sleep = patcher.original('time').sleep
 
 
 def check_path(path):
-    """:raises ValueError: if Linux does not take the path for a socket"""
+    """
+    Check that Linux takes a path for a socket.
+
+    :raises ValueError: if it is too long
+    """
     length = len(os.fsencode(path))
     if length > MAX_PATH:
         raise ValueError('the path of the socket %s has %d bytes; Linux '
@@ -49,9 +54,10 @@ def check_path(path):
 
 def in_main_thread():
     """
-    :returns: whether this is the thread that runs eventlet's hub; on Linux
-        the main thread is the one that has the number of the process, also
-        after a fork
+    Return whether this is the thread that runs eventlet's hub.
+
+    On Linux the main thread is the one that has the number of the process,
+    also after a fork.
     """
     return _threading.get_native_id() == os.getpid()
 
@@ -66,28 +72,32 @@ class Breaker:
     """
 
     def __init__(self, interval, patience, clock=time.monotonic):
-        self._interval = interval
+        self._backoff = Backoff(interval, interval)
         self._patience = patience
         self._clock = clock
-        self._closed_until = None
 
     def admits(self):
-        """:returns: whether a call may be made; if so, it is the probe"""
-        if self._closed_until is None:
+        """
+        Return whether a call may be made now.
+
+        If calls are being refused, the one that is let through is the probe.
+        """
+        if not self._backoff.failures:
             return True
         now = self._clock()
-        if now < self._closed_until:
+        if not self._backoff.may_try(now):
             return False
-        self._closed_until = now + self._patience
+        # Others wait until the probe has ended.
+        self._backoff.until = now + self._patience
         return True
 
     def missed(self):
-        """A call was not answered in time."""
-        self._closed_until = self._clock() + self._interval
+        """Note that a call was not answered in time."""
+        self._backoff.failed(self._clock())
 
     def answered(self):
-        """The server, or the kernel in its place, has answered."""
-        self._closed_until = None
+        """Note that the server, or the kernel in its place, has answered."""
+        self._backoff.succeeded()
 
 
 class _Pool:
@@ -110,6 +120,8 @@ class _Pool:
     @contextmanager
     def connection(self, deadline):
         """
+        Lend a connection that nobody else uses meanwhile.
+
         :param deadline: in the time of time.monotonic
         :returns: a context with a UnaryConnection that nobody else uses
         :raises OSError: if there is none; socket.timeout at the deadline
@@ -190,7 +202,7 @@ class Channel:
     def __init__(self, path, timeout, retry_interval, complain):
         check_path(path)
         self._complain = complain
-        self._complain_at = 0
+        self._complain_at = 0.0
         self.path = path
         self._timeout = timeout
         self._retry_interval = retry_interval
@@ -210,6 +222,8 @@ class Channel:
 
     def call(self, method, message):
         """
+        Make a call, and wait for its reply.
+
         :param method: its path, such as b'/package.Service/Method'
         :param message: the bytes of the request
         :returns: the bytes of the reply

@@ -17,11 +17,12 @@ import errno
 import os
 import threading
 from dataclasses import replace
+from typing import AbstractSet, FrozenSet, Set
 
 import plyvel
 
 from swift_losf.format import keys
-from swift_losf.format.keys import VolumeState
+from swift_losf.format.values import VolumeState, pack_varints, unpack_varints
 from swift_losf.index.change import NEXT_KEY, Change
 from swift_losf.index.leveldb_log import MARK
 from swift_losf.mounts import opened_path
@@ -42,7 +43,7 @@ _MAX_REMOVALS = 100000
 
 
 class VersionError(Exception):
-    """The index has been written by another release."""
+    """Another release has written the index, in another format."""
 
 
 class Database:
@@ -67,12 +68,15 @@ class Database:
         self._sync_lock = threading.Lock()
         #: why nothing may be written any more
         self._failure = None
-        self._synced_logs = frozenset()
+        self._synced_logs: FrozenSet[str] = frozenset()
         #: batches written, and how many of them are durable
         self._written = self._synced = 0
         #: hashes of which files were removed since the last sync began, and
         #: those that it makes durable
-        self._removals, self._syncing = set(), frozenset()
+        self._removals: Set[bytes] = set()
+        self._syncing: AbstractSet[bytes] = frozenset()
+        #: is set by each change that queues space to be given back
+        self.reclaim_pending = threading.Event()
         try:
             self._load()
         except BaseException:
@@ -82,8 +86,8 @@ class Database:
     def _load(self):
         version = self.get(_VERSION_KEY)
         if version is None:
-            self._db.put(_VERSION_KEY, keys.pack_varints([FORMAT_VERSION]))
-        elif version != keys.pack_varints([FORMAT_VERSION]):
+            self._db.put(_VERSION_KEY, pack_varints([FORMAT_VERSION]))
+        elif version != pack_varints([FORMAT_VERSION]):
             raise VersionError('%s: the version of the index is %s, allowed '
                                'is %d' % (self.path, version.hex(),
                                           FORMAT_VERSION))
@@ -94,16 +98,16 @@ class Database:
         self.quarantined = sum(1 for _ in self.scan(
             *keys.prefix_range(keys.QUARANTINED)))
         number = self.get(NEXT_KEY)
-        self.next_volume = 1 if number is None else keys.unpack_varints(
+        self.next_volume = 1 if number is None else unpack_varints(
             number, 1, 'number of the next volume')[0]
 
     def get(self, key):
-        """:returns: the value of a key, or None"""
+        """Return the value of a key, or None."""
         return self._db.get(key, verify_checksums=True)
 
     def scan(self, start, stop):
         """
-        The entries whose keys are from start to below stop, as they are now.
+        Read the entries with keys from start to below stop, as they are now.
 
         :returns: an iterator of (key, value), which can seek
         """
@@ -111,14 +115,16 @@ class Database:
                                  verify_checksums=True)
 
     def snapshot(self):
-        """:returns: the entries as they are now: it has an iterator"""
+        """Return the entries as they are now; the snapshot has an iterator."""
         return self._db.snapshot()
 
     @contextlib.contextmanager
     def change(self):
         """
-        Yields a Change, which is written when the block is left, and not at
-        all if it raises. Nobody else changes anything meanwhile.
+        Yield a Change, which is written when the block is left.
+
+        It is not written if the block raises. No other change is made
+        meanwhile.
 
         :raises plyvel.Error: if it cannot be written, or an earlier one could
             not: LevelDB would go on behind a torn end of its log, and not
@@ -141,9 +147,11 @@ class Database:
                 self.volumes.pop(number, None)
             self.quarantined += change.quarantined
             self.next_volume = change.next_volume
+        if change.reclaims:
+            self.reclaim_pending.set()
 
     def has_unsynced_removal(self, hash_):
-        """:returns: whether a removal may not be durable; in a change"""
+        """Return, in a change, whether a removal may not be durable yet."""
         return hash_ in self._removals or hash_ in self._syncing
 
     def note_removal(self, hash_):
@@ -179,16 +187,18 @@ class Database:
                 if number in self.volumes:
                     change.put_volume(number, replace(
                         change.volume(number), checkpoint=watermark))
-            change.put(MARK, keys.pack_varints([self._synced]))
+            change.put(MARK, pack_varints([self._synced]))
         if self._written == self._synced + 1:
             self._synced += 1
 
     def _sync_logs(self):
         """
-        Sync LevelDB's logs. Its own sync leaves out the log before the last
-        rotation, which is not in a table yet. A log that goes away meanwhile
-        is in a table, and tables are synced. The device may be detached
-        meanwhile: the path then leads elsewhere.
+        Sync LevelDB's logs.
+
+        LevelDB's own sync leaves out the log before the last rotation, which
+        is not in a table yet. A log that disappears meanwhile is in a table,
+        and tables are synced. If the device is detached meanwhile, the path
+        leads elsewhere; the open directory does not.
         """
         directory = opened_path(self._directory)
         logs = frozenset(name for name in os.listdir(directory)
@@ -217,8 +227,9 @@ class Database:
 
 def is_full(error):
     """
-    :param error: of a write
-    :returns: whether there was no space for it
+    Return whether a write failed because there was no space for it.
+
+    :param error: what the write has raised
     """
     if isinstance(error, plyvel.Error):
         return os.strerror(errno.ENOSPC) in str(error)
@@ -226,7 +237,11 @@ def is_full(error):
 
 
 def fsync(path):
-    """:param path: of a file or directory that is to be made durable"""
+    """
+    Make a file or directory durable.
+
+    :param path: of the file or directory
+    """
     fd = os.open(path, os.O_RDONLY)
     try:
         os.fsync(fd)

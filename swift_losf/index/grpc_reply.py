@@ -55,14 +55,19 @@ class Reply:
         self.ended = False
 
     def add_data(self, data):
-        """:raises CallError: if it is too much"""
+        """
+        Take in more of the body.
+
+        :raises CallError: if the reply becomes too long
+        """
         self.body += data
         if len(self.body) > MAX_REPLY:
             raise CallError('the reply is longer than %d bytes' % MAX_REPLY)
 
     def message(self):
         """
-        :returns: the bytes of the message
+        Return the bytes of the message.
+
         :raises CallError: if the call failed or the reply is malformed
         """
         self._check_status()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Unary gRPC calls over one connected socket.
+Makes unary gRPC calls over one connected socket.
 
 grpcio's own client blocks eventlet's hub, or fails in its threads; this one
 waits in the socket it is given and nowhere else, so a green socket makes it
@@ -48,7 +48,7 @@ _FRAME_HEADER = 9
 
 @functools.lru_cache(64)
 def _request_headers(path):
-    """:returns: the header block of a request, which needs no state"""
+    """Return the header block of a request, which needs no state."""
     return Encoder().encode([(name, value, True) for name, value in (
         (b':method', b'POST'), (b':scheme', b'http'), (b':path', path),
         (b':authority', b'localhost'), (b'te', b'trailers'),
@@ -86,13 +86,15 @@ class UnaryConnection:
         self.usable = True
 
     def close(self):
+        """Close the connection, which is not usable any more."""
         self.usable = False
         self._sock.close()
 
     def is_alive(self):
         """
-        :returns: whether the server has left it open, as far as is known;
-            what it has sent since the last call is taken in
+        Return whether the server seems to have left the connection open.
+
+        What the server has sent since the last call is taken in.
         """
         nothing = Reply()
         nothing.ended = True
@@ -108,6 +110,8 @@ class UnaryConnection:
 
     def call(self, path, message, deadline):
         """
+        Make a call, and wait for its reply.
+
         :param path: of the method, such as b'/package.Service/Method'
         :param message: the bytes of the request
         :param deadline: when it must be done, in the time of time.monotonic
@@ -126,7 +130,9 @@ class UnaryConnection:
         return reply.message()
 
     def _acknowledge(self, deadline):
-        """:returns: whether what the server has asked could be answered"""
+        """
+        Answer what the server has asked; return whether that was possible.
+        """
         try:
             self._flush(deadline)
         except OSError:

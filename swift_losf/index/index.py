@@ -9,7 +9,8 @@ when it began. All may be called from any thread.
 
 from swift_losf.format import keys
 from swift_losf.format.header import VOLUME_HEADER_LENGTH, VolumeType
-from swift_losf.format.keys import Location, Statistics
+from swift_losf.format.values import MAX_NUMBER, Location, Statistics
+from swift_losf.index.adopter import Adopter
 from swift_losf.index.call_arguments import (
     check,
     check_hash,
@@ -19,24 +20,30 @@ from swift_losf.index.call_arguments import (
     file_key,
 )
 from swift_losf.index.db import Database
-from swift_losf.index.index_upkeep import Upkeep
+from swift_losf.index.entry_reader import EntryReader
+from swift_losf.index.reclaim_queue import ReclaimQueue
 
 
 class NotFound(Exception):
-    """A file that is not there."""
+    """A call names a file that does not exist."""
 
 
 class Refused(Exception):
-    """A call that the state of the index does not allow."""
+    """The state of the index does not allow a call."""
 
 
 def is_tombstone(name):
-    """:returns: whether this is the name of a tombstone"""
+    """Return whether this is the name of a tombstone."""
     return name.endswith('.ts')
 
 
-class Index(Upkeep):
+class Index:
     """
+    Keeps which files exist, where their records are, and what is unused.
+
+    Its parts: ``reader`` lists what there is, ``reclaim`` queues space that
+    is to be given back, ``adopter`` enters what recovery finds.
+
     :param path: the directory of its LevelDB
     :raises InvalidArgument: in all calls, if an argument is not allowed
     :raises plyvel.Error: here and in all calls, if LevelDB cannot go on
@@ -44,7 +51,10 @@ class Index(Upkeep):
     """
 
     def __init__(self, path):
-        super().__init__(Database(path))
+        self.db = Database(path)
+        self.reader = EntryReader(self.db)
+        self.reclaim = ReclaimQueue(self.db)
+        self.adopter = Adopter(self.db, self.reader)
 
     def register(self, partition, hash_, name, location, watermark):
         """
@@ -65,19 +75,20 @@ class Index(Upkeep):
         key = file_key(partition, hash_, name)
         check_location(name, location)
         check_range('watermark', watermark, VOLUME_HEADER_LENGTH,
-                    keys.MAX_NUMBER)
+                    MAX_NUMBER)
         type_ = VolumeType.TOMBSTONES if is_tombstone(name) \
             else VolumeType.DATA
         with self.db.change() as change:
             change.raise_watermark(location.volume, type_, watermark)
-            files = self.files(partition, hash_)
-            if not self.is_entered(partition, hash_, location, files):
-                self._require_alive(location)
-                self.replace(change, files, key, name, location)
+            files = self.reader.files(partition, hash_)
+            if not self.reader.is_entered(partition, hash_, location,
+                                          files):
+                self._require_unremoved(location)
+                change.replace_file(files, key, name, location)
         return sorted(files.items())
 
-    def _require_alive(self, location):
-        if self.is_dead(location):
+    def _require_unremoved(self, location):
+        if self.reclaim.has(location):
             raise Refused('volume %d, offset %d: this record has been removed'
                           % location.spot)
 
@@ -95,18 +106,17 @@ class Index(Upkeep):
         for name in names:
             file_key(partition, hash_, name)
         with self.db.change() as change:
-            files = self.files(partition, hash_)
+            files = self.reader.files(partition, hash_)
             removed = sorted(set(files).intersection(names)
                              if names else files)
             for name in removed:
-                change.leave(file_key(partition, hash_, name), files[name])
-                change.bury(files[name])
+                change.remove_file(file_key(partition, hash_, name),
+                                   files[name])
+                change.reclaim(files[name])
             must_sync = (any(map(is_tombstone, removed))
                          and self.db.has_unsynced_removal(hash_))
             if removed:
                 must_sync |= self.db.note_removal(hash_)
-        if removed:
-            self.has_dead.set()
         if must_sync:
             self.db.sync()
         return removed, len(files) - len(removed)
@@ -129,8 +139,8 @@ class Index(Upkeep):
         with self.db.change() as change:
             for key, value in self.db.scan(*entries):
                 location = Location.unpack(value)
-                change.leave(key, location)
-                change.quarantine(
+                change.remove_file(key, location)
+                change.add_quarantined(
                     keys.quarantine_key(*keys.split_file_key(key), location),
                     location)
                 count += 1
@@ -149,16 +159,27 @@ class Index(Upkeep):
         old_key = file_key(partition, hash_, old)
         new_key = file_key(partition, hash_, new)
         with self.db.change() as change:
-            files = self.files(partition, hash_)
+            files = self.reader.files(partition, hash_)
             if old not in files and new not in files:
                 raise NotFound('partition %d, hash %s: there is no %s' % (
                     partition, hash_.hex(), old))
             if old in files and old != new:
                 location = files.pop(old)
-                change.leave(old_key, location)
-                self.replace(change, files, new_key, new, location)
+                change.remove_file(old_key, location)
+                change.replace_file(files, new_key, new, location)
         self.db.sync()
         return sorted(files.items())
+
+    def skip_volumes(self, number):
+        """Reserve no number for a volume up to this one any more."""
+        with self.db.change() as change:
+            change.next_volume = max(change.next_volume, number + 1)
+
+    def drop_volume(self, number):
+        """Forget, durably, a volume that has no entries any more."""
+        with self.db.change() as change:
+            change.drop_volume(number)
+        self.db.sync()
 
     def new_volume(self, type_):
         """
@@ -175,17 +196,19 @@ class Index(Upkeep):
         return number
 
     def list_volumes(self):
-        """:returns: a list of (number, VolumeState), by number"""
+        """Return a list of (number, VolumeState), by number."""
         return sorted(self.db.volumes.copy().items())
 
     def statistics(self):
-        """:returns: Statistics"""
+        """Return the Statistics: what there is, and what has been done."""
         states = list(self.db.volumes.copy().values())
         return Statistics(
-            *(sum(getattr(state, field) for state in states)
-              for field in ('files', 'bytes', 'dead_bytes')),
-            self.db.quarantined, len(states), self.recovered,
-            self.punched_bytes)
+            files=sum(state.files for state in states),
+            bytes=sum(state.bytes for state in states),
+            dead_bytes=sum(state.dead_bytes for state in states),
+            quarantined=self.db.quarantined, volumes=len(states),
+            recovered=self.adopter.recovered,
+            punched_bytes=self.reclaim.punched_bytes)
 
     def sync(self):
         """Make all durable that has been done before."""

@@ -2,18 +2,20 @@
 """
 The calls of index.proto, for Swift's processes.
 
-Values go in and come out as plain values and frozen dataclasses. A reply that
-does not fit the question is as good as none: IndexUnavailable.
+Arguments and results are plain values and frozen dataclasses. A reply that
+does not fit the question raises IndexUnavailable, as no reply does.
 """
 
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Dict, List, Tuple
 
 from google.protobuf.message import DecodeError
 
 from swift_losf.errors import IndexUnavailable
 from swift_losf.format.header import HASH_LENGTH
-from swift_losf.format.keys import MAX_SUFFIX, Location, Statistics, suffix_of
+from swift_losf.format.keys import MAX_SUFFIX, suffix_of
+from swift_losf.format.values import Location, Statistics
 from swift_losf.index import index_pb2
 from swift_losf.index.channel import Channel
 
@@ -32,7 +34,7 @@ class Volume:
 
 
 class MalformedReply(Exception):
-    """A reply that cannot be the answer to the question."""
+    """A reply cannot be the answer to the question."""
 
 
 def _require(good, what):
@@ -154,18 +156,20 @@ class IndexClient:
             partition=partition, hash=object_hash, suffix=suffix)).count
 
     def rename(self, partition, object_hash, old, new):
-        """:returns: a list of all files of the hash, as (name, Location)"""
+        """Rename a file; return all files of its hash, as (name, Location)."""
         return self._files('Rename', index_pb2.RenameRequest(
             partition=partition, hash=object_hash, old=old, new=new),
             partition, object_hash)
 
     def list_hash(self, partition, object_hash):
-        """:returns: a list of the files of the hash, as (name, Location)"""
+        """Return a list of the files of a hash, as (name, Location)."""
         return self._files('ListHash', index_pb2.HashRequest(
             partition=partition, hash=object_hash), partition, object_hash)
 
     def list_suffix(self, partition, suffix, limit=0):
         """
+        List the hashes of a suffix.
+
         :param suffix: a number
         :param limit: so many hashes are asked for at a time; 0: as many as
             the server likes to give
@@ -179,7 +183,7 @@ class IndexClient:
 
     def list_onward(self, partition, suffix, limit=0):
         """
-        A page of the hashes of a suffix and of all behind it.
+        List a page of the hashes of a suffix and of all behind it.
 
         :param suffix: a number
         :param limit: most hashes wanted; 0: as many as the server likes
@@ -206,18 +210,18 @@ class IndexClient:
             page.more
 
     def list_partition(self, partition):
-        """:returns: a list of the suffixes, numbers, that have files"""
+        """Return a list of the suffixes, numbers, that have files."""
         return list(self._call('ListPartition', index_pb2.PartitionRequest(
             partition=partition)).suffixes)
 
     def list_partitions(self):
-        """:returns: a list of the partitions, numbers, that have files"""
+        """Return a list of the partitions, numbers, that have files."""
         return list(self._call(
             'ListPartitions', index_pb2.Empty()).partitions)
 
     def list_files(self, first, end, after=b''):
         """
-        A page of the files of the hashes that stand in a range of places.
+        List a page of the files of the hashes that stand in a range.
 
         :param first: (volume, offset)
         :param end: the same, behind the last
@@ -228,7 +232,8 @@ class IndexClient:
         """
         files, after = self._file_page('ListFiles', index_pb2.FilesRequest(
             first=_place(first), end=_place(end), after=after))
-        hashes, last = [], None
+        hashes: List[Tuple[int, bytes, Dict[str, Location]]] = []
+        last = None
         for partition, object_hash, name, location in files:
             if (partition, object_hash) != last:
                 last = partition, object_hash
@@ -240,7 +245,7 @@ class IndexClient:
         return hashes, after
 
     def list_quarantine(self):
-        """:returns: an iterator of (partition, hash, name, Location)"""
+        """Return an iterator of (partition, hash, name, Location)."""
         after, more = b'', True
         while more:
             files, after = self._file_page(
@@ -261,8 +266,9 @@ class IndexClient:
 
     def new_volume(self, volume_type):
         """
+        Reserve the number of a new volume, and return it.
+
         :param volume_type: a number, FORMAT.md, "Volumes"
-        :returns: the number of a new volume, now reserved
         """
         number = self._call('NewVolume', index_pb2.NewVolumeRequest(
             type=volume_type)).number
@@ -271,11 +277,11 @@ class IndexClient:
         return number
 
     def list_volumes(self):
-        """:returns: a list of the Volumes"""
+        """Return a list of the Volumes."""
         return [_plain(Volume, each) for each in self._call(
             'ListVolumes', index_pb2.Empty()).volumes]
 
     def statistics(self):
-        """:returns: the Statistics"""
+        """Return the Statistics of the index."""
         return _plain(Statistics, self._call(
             'GetStatistics', index_pb2.Empty()))

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Having the index of a device and policy to oneself: index.lock.
+Locks the index of a device and policy for one process: index.lock.
 """
 
 import contextlib
-import fcntl
 import os
 from dataclasses import dataclass
 
+from swift_lightsync.common.files import open_locked
 from swift_losf.format.layout import Layout
 from swift_losf.mounts import STUB, opened_path
 from swift_losf.volumes.ballast import Ballast
@@ -15,29 +15,27 @@ from swift_losf.volumes.space import check_filesystem
 
 
 class ServerError(Exception):
-    """Why the server cannot be started."""
+    """The index server cannot be started, for the reason that is given."""
 
 
 @dataclass(frozen=True)
-class Hold:
+class IndexLock:
     """
-    The lock of an index.
+    A held lock of an index, and what comes with it.
 
     :param layout: the Layout that it is found by
     :param fd: of index.lock
-    :param own: a Layout that leads to the volumes of this device even when it
-        has been unmounted, or another mounted in its place
+    :param pinned: a Layout that leads to the volumes of this device even
+        when it has been unmounted, or another mounted in its place
     :param ballasts: the Ballasts of the filesystems
     """
     layout: Layout
     fd: int
-    own: Layout
+    pinned: Layout
     ballasts: list
 
     def is_in_place(self):
-        """
-        :returns: whether the device is still where it was found
-        """
+        """Return whether the device is still where it was found."""
         try:
             return os.path.samestat(os.fstat(self.fd),
                                     os.stat(self.layout.lock))
@@ -47,6 +45,8 @@ class Hold:
 
 def check_device(path, mount_check):
     """
+    Check that a device is there.
+
     :raises ServerError: if there is no device, or a mere directory where one
         has to be mounted
     """
@@ -63,7 +63,7 @@ def locked(layout, mount_check=False):
     """
     Hold index.lock, with room to work even if the disk is full.
 
-    Yields the Hold.
+    Yields the IndexLock.
 
     :param layout: a Layout
     :param mount_check: whether the device has to be mounted
@@ -73,14 +73,11 @@ def locked(layout, mount_check=False):
     check_device(layout.device_path, mount_check)
     os.makedirs(layout.volumes, exist_ok=True)
     with contextlib.ExitStack() as at_end:
-        fd = os.open(layout.lock, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC,
-                     0o600)
-        at_end.callback(os.close, fd)
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        fd = open_locked(layout.lock)
+        if fd is None:
             raise ServerError('%s: another index server holds it'
                               % layout.lock)
+        at_end.callback(os.close, fd)
         ballasts = [at_end.enter_context(contextlib.closing(Ballast(path)))
                     for path in layout.ballasts]
         for ballast in ballasts:
@@ -88,5 +85,5 @@ def locked(layout, mount_check=False):
         check_filesystem(layout.volumes)
         device = os.open(layout.device_path, os.O_RDONLY | os.O_DIRECTORY)
         at_end.callback(os.close, device)
-        yield Hold(layout, fd, Layout(opened_path(device),
-                                      layout.policy_index), ballasts)
+        yield IndexLock(layout, fd, Layout(
+            opened_path(device), layout.policy_index), ballasts)

@@ -13,7 +13,7 @@ import plyvel
 from google.protobuf.message import DecodeError
 
 from swift_losf.format.header import FormatError
-from swift_losf.format.keys import Location
+from swift_losf.format.values import Location
 from swift_losf.index import index_pb2 as pb
 from swift_losf.index.call_arguments import InvalidArgument
 from swift_losf.index.db import is_full
@@ -73,12 +73,12 @@ def _rename(index, request):
 
 
 def _list_hash(index, request):
-    return _listing(request.partition, request.hash, index.list_hash(
+    return _listing(request.partition, request.hash, index.reader.list_hash(
         request.partition, request.hash))
 
 
 def _list_suffix(index, request):
-    hashes, more = index.list_suffix(request.partition, request.suffix,
+    hashes, more = index.reader.list_suffix(request.partition, request.suffix,
                                      request.after, request.limit,
                                      request.last_suffix)
     return pb.SuffixListing(more=more, hashes=[
@@ -86,11 +86,11 @@ def _list_suffix(index, request):
 
 
 def _list_partition(index, request):
-    return pb.Suffixes(suffixes=index.list_partition(request.partition))
+    return pb.Suffixes(suffixes=index.reader.list_partition(request.partition))
 
 
 def _list_partitions(index, request):
-    return pb.Partitions(partitions=index.list_partitions())
+    return pb.Partitions(partitions=index.reader.list_partitions())
 
 
 def _page(files, after):
@@ -98,13 +98,13 @@ def _page(files, after):
 
 
 def _list_files(index, request):
-    return _page(*index.list_files(
+    return _page(*index.reader.list_files(
         *((place.volume, place.offset)
           for place in (request.first, request.end)), request.after))
 
 
 def _list_quarantine(index, request):
-    return _page(*index.list_quarantine(request.after))
+    return _page(*index.reader.list_quarantine(request.after))
 
 
 def _new_volume(index, request):
@@ -155,7 +155,7 @@ class IndexService:
         self._changed = threading.Condition()
 
     def handler(self):
-        """:returns: what a grpc.Server takes"""
+        """Return the generic handler that a grpc.Server takes."""
         return grpc.method_handlers_generic_handler(_SERVICE.full_name, {
             method.name: grpc.unary_unary_rpc_method_handler(
                 self._answerer(method)) for method in _SERVICE.methods})
@@ -181,7 +181,7 @@ class IndexService:
         return answer
 
     def _begin(self, context):
-        """:returns: the index for a call that is counted until it is over"""
+        """Return the index for a call, and count the call until it is over."""
         with self._changed:
             if self.index is None or not context.add_callback(self._end):
                 return None

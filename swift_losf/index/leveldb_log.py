@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Tells logs of a LevelDB that a power cut has torn from those that have rotted.
+Tells whether a power cut has torn the logs of a LevelDB, or damage has.
 
-LevelDB cannot: it refuses both, or skips what is damaged in both. What a
-power cut tears was never synced, and what comes behind it neither. So damage
-with a sync's mark behind it is something else. The format of the logs is
+LevelDB cannot tell: it refuses both, or skips what is damaged in both. What a
+power cut tears was never synced, nor was anything behind it. So damage in
+front of a sync's mark has another cause. The format of the logs is
 LevelDB's own: blocks of 32 KiB, in them fragments with a masked CRC-32C, a
 length and a type.
 """
@@ -25,8 +25,9 @@ _MASK_DELTA = 0xa282ead8
 
 def is_torn(path):
     """
-    :param path: the directory of a LevelDB that nobody has open
-    :returns: whether its logs have no damage that is older than a sync
+    Return whether the logs of a LevelDB have no damage older than a sync.
+
+    :param path: the directory of the LevelDB, which nobody has open
     """
     damaged = False
     for name in sorted(os.listdir(path)):
@@ -42,7 +43,7 @@ def is_torn(path):
 
 
 def _batches(log):
-    """:returns: an iterator of batches, and None for whatever is none"""
+    """Return an iterator of batches, with None for what is no batch."""
     batch = None
     while block := log.read(_BLOCK):
         for kind, payload in _fragments(block):

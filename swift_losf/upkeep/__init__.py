@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an index server does besides: recovery, giving space back."""
+"""What an index server does beside serving: recovery, giving space back."""

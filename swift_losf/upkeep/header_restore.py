@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Writing a damaged header of a volume anew. FORMAT.md, "Recovery".
+Restores the damaged header of a volume. FORMAT.md, "Recovery".
 """
 
 import os
@@ -12,13 +12,13 @@ from swift_losf.format.header import (
     RecordHeader,
     VolumeType,
 )
-from swift_losf.format.keys import Location
+from swift_losf.format.values import Location
 from swift_losf.index.index import is_tombstone
 from swift_losf.volumes.header_repair import make_header
 from swift_losf.volumes.volume import Found, iter_records, pread
 
 
-def mend_header(layout, index, number, fd):
+def restore_header(layout, index, number, fd):
     """
     Write the header anew if the index knows a valid record of the volume.
 
@@ -40,7 +40,7 @@ def mend_header(layout, index, number, fd):
 
 
 def _header_by(layout, fd, location, key):
-    """:returns: the header that an entry proves, or None"""
+    """Return the header that an entry proves, or None."""
     _, hash_, name = keys.split_file_key(key)
     try:
         record = RecordHeader.unpack(

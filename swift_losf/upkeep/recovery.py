@@ -1,18 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-What an index server does before it serves: FORMAT.md, "Recovery".
+Recovers an index before it is served: FORMAT.md, "Recovery".
 
 The steps are numbered there. Each may be interrupted and done again.
 """
 
-import errno
 import fcntl
 import logging
 import os
-import time
+from typing import Dict, Set
 
-import plyvel
-
+from swift_lightsync.common.files import try_lock
 from swift_losf.format import keys
 from swift_losf.format.header import (
     HEADER_LENGTH,
@@ -26,15 +24,13 @@ from swift_losf.format.layout import volume_number
 from swift_losf.format.name_code import durable_name
 from swift_losf.format.ranges import Ranges
 from swift_losf.index.db import fsync
-from swift_losf.index.index import Index
-from swift_losf.index.leveldb_log import is_torn
-from swift_losf.upkeep.header_restore import mend_header
-from swift_losf.volumes.gaps import bury_gaps, cut_records
+from swift_losf.upkeep.header_restore import restore_header
+from swift_losf.upkeep.lost_index import open_index
+from swift_losf.volumes.gaps import reclaim_gaps, subtract_records
 from swift_losf.volumes.volume import (
     iter_records,
     pread,
     read_header,
-    try_flock,
 )
 
 BROKEN = '.broken'
@@ -60,7 +56,7 @@ def recover(layout, progress=lambda state: None):
     """
     os.makedirs(layout.volumes, exist_ok=True)
     progress('opening the index')
-    index = _open(layout)
+    index = open_index(layout)
     try:
         Recovery(layout, index, progress).run()
     except BaseException:
@@ -69,59 +65,10 @@ def recover(layout, progress=lambda state: None):
     return index
 
 
-def _open(layout):
-    try:
-        return Index(layout.index)
-    except (plyvel.Error, FormatError) as err:
-        if not is_lost(err):
-            raise
-        if is_torn(layout.index):
-            logger.warning('%s: its log was torn, what was not synced is '
-                           'scanned for: %s', layout.index, err)
-            return _open_torn(layout)
-        set_aside(layout, err)
-        return Index(layout.index)
-
-
-def _open_torn(layout):
-    try:
-        # What can be read of the logs is put into a table.
-        plyvel.DB(layout.index, paranoid_checks=False).close()
-        return Index(layout.index)
-    except (plyvel.Error, FormatError) as err:
-        if not is_lost(err):
-            raise
-        set_aside(layout, err)
-        return Index(layout.index)
-
-
-def is_lost(error):
-    """
-    :param error: that ended an index server
-    :returns: whether the index cannot be used again; a full disk or a lock,
-        for one, says nothing against what is in it
-    """
-    if isinstance(error, plyvel.IOError):
-        return any(os.strerror(number) in str(error)
-                   for number in (errno.ENOENT, errno.EIO))
-    return isinstance(error, (plyvel.CorruptionError, FormatError))
-
-
-def set_aside(layout, reason):
-    """
-    Put an index aside, so that the next is made anew.
-
-    :param reason: why: an exception, or a text
-    """
-    aside = '%s.broken-%d' % (layout.index, time.time_ns())
-    logger.error('%s is set aside as %s, and will be made anew from the '
-                 'volumes: %s', layout.index, aside, reason)
-    os.rename(layout.index, aside)
-    fsync(os.path.dirname(layout.index))
-
-
 class Recovery:
     """
+    Brings an index up to date with its volumes.
+
     :param layout: a Layout
     :param index: the Index, which nobody else uses yet
     :param progress: called with a few words on what is being done
@@ -134,17 +81,17 @@ class Recovery:
         self._gaps = {}
 
     def run(self):
-        """Steps 3 to 7."""
+        """Do the steps 3 to 7."""
         numbers = self._list_volumes()
         for done, number in enumerate(numbers, 1):
             self.progress('volume %d of %d, %d files recovered' % (
-                done, len(numbers), self.index.recovered))
+                done, len(numbers), self.index.adopter.recovered))
             self._recover_volume(number)
         self.progress('gaps')
-        bury_gaps(self.layout, self.index, self._gaps)
+        reclaim_gaps(self.layout, self.index, self._gaps)
         self.index.sync()
         self.progress('partitions')
-        for partition in self.index.list_partitions():
+        for partition in self.index.reader.list_partitions():
             os.makedirs(self.layout.partition(partition), exist_ok=True)
 
     def _list_volumes(self):
@@ -158,7 +105,7 @@ class Recovery:
         path = self.layout.volume(number)
         fd = os.open(path, os.O_RDWR)
         try:
-            free = try_flock(fd)
+            free = try_lock(fd)
             header = self._header(number, fd, free)
             if header:
                 self._recover_records(fd, header, free)
@@ -166,14 +113,16 @@ class Recovery:
             os.close(fd)
 
     def _header(self, number, fd, free):
-        """:returns: that of a volume, or None: it has none, or is put aside"""
+        """
+        Return the volume's header, or None if it has none or was set aside.
+        """
         try:
             header = read_header(fd)
             expect('the number in the header', header.number, number,
                    header.number == number)
             return header
         except FormatError as err:
-            header = mend_header(self.layout, self.index, number, fd) \
+            header = restore_header(self.layout, self.index, number, fd) \
                 if free else None
             if header:
                 logger.warning('%s: its header was damaged, and is written '
@@ -201,7 +150,7 @@ class Recovery:
         batch, gaps = [], Ranges()
         if start < end:
             gaps.add(start, end)
-        for found in cut_records(gaps, header, iter_records(
+        for found in subtract_records(gaps, header, iter_records(
                 fd, header, start, end, _log_damage(header))):
             batch.append(found)
             if len(batch) == BATCH:
@@ -229,28 +178,29 @@ class Recovery:
         if new:
             os.fdatasync(fd)
         # Also of those that are known: hashes.invalid is never synced.
-        suffixes = {}
+        suffixes: Dict[int, Set[int]] = {}
         for found in batch:
             suffixes.setdefault(found.header.partition, set()).add(
                 keys.suffix_of(found.header.hash))
         for partition, numbers in suffixes.items():
             invalidate(self.layout, partition, numbers)
         for found in new:
-            self.index.adopt(found.header, _name(found), found.location,
-                             self._written)
-        self.progress('%d files recovered' % self.index.recovered)
+            self.index.adopter.adopt(found.header, _name(found),
+                                     found.location, self._written)
+        self.progress('%d files recovered' % self.index.adopter.recovered)
 
     def _is_new(self, found):
         header, location = found.header, found.location
-        if self.index.is_dead(location):
+        if self.index.reclaim.has(location):
             return False
-        if not self.index.is_entered(header.partition, header.hash, location):
+        reader, of_hash = self.index.reader, (header.partition, header.hash)
+        if not reader.is_entered(*of_hash, location):
             return True
-        return header.quarantined and location in self.index.files(
-            header.partition, header.hash).values()
+        return header.quarantined and location in reader.files(
+            *of_hash).values()
 
     def _written(self, location):
-        """:returns: when a record was written; -1 if it is none any more"""
+        """Return when a record was written, ns; -1 if it is none any more."""
         try:
             fd = os.open(self.layout.volume(location.volume), os.O_RDONLY)
         except FileNotFoundError:

@@ -15,17 +15,16 @@ import itertools
 import os
 import threading
 
-from swift_losf.format import keys
+from swift_lightsync.common.files import try_lock
 from swift_losf.format.header import FormatError, VolumeType, aligned
 from swift_losf.format.ranges import Ranges
 from swift_losf.upkeep.empty_volumes import EmptyVolumes
-from swift_losf.upkeep.reclaim import Dead
+from swift_losf.upkeep.reclaim_check import ReclaimCheck
 from swift_losf.volumes.space import block_size, widened
 from swift_losf.volumes.volume import (
     lock_range,
     punch_hole,
     read_header,
-    try_flock,
     unlock,
     unlock_range,
 )
@@ -36,6 +35,8 @@ MAX_VOLUME_SIZE = 10 * 2 ** 30
 
 class Sweeper(threading.Thread):
     """
+    The thread that gives the space of removed files back.
+
     :param layout: a Layout
     :param index: the Index
     :param interval: seconds from one round to the next, when there is
@@ -56,26 +57,26 @@ class Sweeper(threading.Thread):
 
     def run(self):
         # What was left by the server before counts too.
-        self.index.has_dead.set()
+        self.index.reclaim.pending.set()
         try:
             while not self._stopped.wait(self.interval):
-                self.index.has_dead.wait()
-                self.index.has_dead.clear()
+                self.index.reclaim.pending.wait()
+                self.index.reclaim.pending.clear()
                 if not self._stopped.is_set() and self.sweep():
-                    self.index.has_dead.set()
+                    self.index.reclaim.pending.set()
         except Exception as err:  # the server ends with it
             self._fail(err)
 
     def stop(self):
         """Stop after the current batch, and wait for that."""
         self._stopped.set()
-        self.index.has_dead.set()
+        self.index.reclaim.pending.set()
         if self.is_alive():
             self.join()
 
     def sweep(self):
         """
-        One round.
+        Do one round.
 
         :returns: how many entries are left of those it was for
         """
@@ -96,11 +97,7 @@ class Sweeper(threading.Thread):
         return left
 
     def _sweep_volume(self, snapshot, number):
-        start, stop = keys.dead_range(number)
-        entries = ((keys.split_dead_key(key)[1],
-                    keys.unpack_varints(value, 1, 'length')[0])
-                   for key, value in snapshot.iterator(
-                       start=start, stop=stop, verify_checksums=True))
+        entries = self.index.reclaim.of_snapshot(snapshot, number)
         fd = self._open(number)
         left = 0
         try:
@@ -108,7 +105,7 @@ class Sweeper(threading.Thread):
                 if self._stopped.is_set():
                     return left + len(batch)
                 if fd is None:
-                    self._forget(number, batch, 0)
+                    self.index.reclaim.given_back(number, batch, 0)
                 else:
                     left += self._sweep_batch(fd, number, batch)
         finally:
@@ -123,29 +120,30 @@ class Sweeper(threading.Thread):
             return None
 
     def _sweep_batch(self, fd, number, batch):
-        """:returns: how many records are being read, and so are left"""
+        """Return how many ranges are being read, and so are left."""
         header = self._header(fd, number)
         locked = []
         try:
             for each in batch:
                 if lock_range(fd, *each):
                     locked.append(each)
-            dead = Dead(self.index, fd, header).select(locked)
+            unused = ReclaimCheck(self.index, fd, header).select(locked)
             self._punch(fd, number, Ranges(
                 (offset, aligned(offset + length, header.alignment))
-                for offset, length in dead))
+                for offset, length in unused))
         finally:
             for each in locked:
                 unlock_range(fd, *each)
         os.fsync(fd)
-        self._forget(number, locked, sum(length for _, length in dead))
+        self.index.reclaim.given_back(
+            number, locked, sum(length for _, length in unused))
         return len(batch) - len(locked)
 
     def _punch(self, fd, number, ranges):
-        """Punch holes, widened as far as nobody may be writing."""
+        """Punch holes, widened where no process may be writing."""
         limit = self.index.db.volumes[number].watermark
         for start, end in ranges:
-            free = end + block_size(fd) > limit and try_flock(fd)
+            free = end + block_size(fd) > limit and try_lock(fd)
             try:
                 start, end = widened(fd, start, end, None if free else limit)
                 punch_hole(fd, start, end - start)
@@ -160,9 +158,3 @@ class Sweeper(threading.Thread):
             # Recovery sets such a volume aside.
             raise OSError(errno.EUCLEAN, str(err),
                           self.layout.volume(number)) from err
-
-    def _forget(self, number, entries, punched):
-        with self.index.db.change() as change:
-            for offset, length in entries:
-                change.forget(number, offset, length)
-        self.index.punched_bytes += punched

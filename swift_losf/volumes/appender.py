@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Appending records to volumes, those of many threads at once.
+Appends records to volumes, those of many threads at once.
 
 Group commit: of the threads that have a record to append, one leads. It
 writes what is waiting, syncs it once, and wakes the others. What came
@@ -11,7 +11,8 @@ import os
 
 from swift.common.concurrency import patcher
 
-from swift_losf.volumes.volume_pool import Pending, VolumePool
+from swift_losf.volumes.held_volume import Pending
+from swift_losf.volumes.volume_pool import VolumePool
 
 threading = patcher.original('threading')
 
@@ -43,7 +44,7 @@ class _Request:
 
 class _GroupCommit:
     """
-    One process's appending of small records.
+    Appends the small records of one process.
 
     :param pool: a VolumePool
     """
@@ -106,7 +107,7 @@ class _GroupCommit:
             self._pool.release(held)
 
     def _write(self, held, batch):
-        """:returns: the requests that were written, and their locations"""
+        """Return the requests that were written, with their locations."""
         start = end = held.volume.end
         buffers, written = [], []
         for each in batch:
@@ -147,7 +148,7 @@ class Appender:
         self._processes = {}
 
     def _process(self):
-        """:returns: this process's VolumePool and _GroupCommit"""
+        """Return the VolumePool and the _GroupCommit of this process."""
         pid = os.getpid()
         if pid not in self._processes:
             inherited = list(self._processes)

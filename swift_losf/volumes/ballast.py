@@ -33,14 +33,18 @@ class Space:
 
     @classmethod
     def of(cls, directory):
-        """:param directory: a path, or a descriptor"""
+        """
+        Look at what is left on a filesystem.
+
+        :param directory: a path, or a descriptor
+        """
         stat = os.statvfs(directory)
         # No limit of inodes is told as none at all.
         inodes = stat.f_favail if stat.f_files else len(_NAMES) ** 2
         return cls(stat.f_bavail * stat.f_frsize, inodes)
 
     def covers(self, other):
-        """:returns: whether neither is less than another's"""
+        """Return whether there are as many bytes and inodes as in another."""
         return self.bytes >= other.bytes and self.inodes >= other.inodes
 
 
@@ -53,8 +57,9 @@ PLENTY = Space(2 * SHORT.bytes + len(_NAMES) * FILE_SIZE,
 
 def is_given_up(path):
     """
-    :param path: of a ballast
-    :returns: whether there is no more than what it has left
+    Return whether a ballast was given up because the disk is full.
+
+    :param path: of the ballast
     """
     try:
         return not os.stat(os.path.join(path, _FIRST)).st_size
@@ -64,6 +69,8 @@ def is_given_up(path):
 
 class Ballast:
     """
+    Files that are given up when a filesystem is nearly full.
+
     REQUIRES: index.lock.
 
     It keeps to the filesystem that it was opened on, even if that is detached.
@@ -79,17 +86,18 @@ class Ballast:
         self._parent = os.open(parent, os.O_RDONLY | os.O_DIRECTORY)
 
     def close(self):
+        """Close what the ballast has open; its files stay."""
         os.close(self._parent)
 
     def relieve(self):
-        """Give it up if little is left. :returns: the Space that is left"""
+        """Give the ballast up if little is left; return the Space left."""
         left = Space.of(self._parent)
         if not left.covers(SHORT):
             self._give_up(left)
         return left
 
     def tend(self):
-        """Give it up, or make it again, as what is left calls for."""
+        """Give the ballast up if little is left, or make it if enough is."""
         if self.relieve().covers(PLENTY) and not self._is_whole():
             self._make()
 
@@ -103,7 +111,7 @@ class Ballast:
 
     @contextlib.contextmanager
     def _directory(self):
-        """Yields a descriptor of it."""
+        """Yield a descriptor of the ballast's directory."""
         fd = os.open(self._name, os.O_RDONLY | os.O_DIRECTORY,
                      dir_fd=self._parent)
         try:
@@ -121,7 +129,7 @@ class Ballast:
                     self.path, left.bytes, left.inodes)
 
     def _empty(self, directory):
-        """:returns: whether there was anything"""
+        """Truncate and remove all files; return whether any had content."""
         freed = 0
         for name in sorted(os.listdir(directory), reverse=True):
             # Of a file that is only unlinked XFS frees the space later.

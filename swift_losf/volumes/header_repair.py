@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Making the header of a volume anew from one of its records.
+Makes the header of a volume anew from one of its records.
 
-All that is not known elsewhere is the salt. A record's tag is the CRC of the
-salt and of its offset, and a CRC is linear: bit by bit, the tag tells what
-state the CRC was in after the salt, and that state tells a salt that leads to
-it. It is not the salt that was there, but gives every record of the volume
-the tag that it has.
+Only the salt is not known from elsewhere. A record's tag is the CRC of the
+salt and of the record's offset. A CRC is linear, so the state of the CRC after
+the salt can be computed from the tag bit by bit, and from that state a salt
+that leads to it. It need not be the salt that was there, but it gives every
+record of the volume the tag that the record has.
 """
+
+from typing import Dict, Tuple
 
 from google_crc32c import extend
 
@@ -18,11 +20,12 @@ _BITS = 32
 
 def _solve(function, value):
     """
+    Return the argument for which a function gives a value.
+
     :param function: of 32 bits to 32 bits; affine over GF(2), and one to one
-    :returns: the argument for which it gives value
     """
     zero = function(0)
-    pivots = {}
+    pivots: Dict[int, Tuple[int, int]] = {}
     for bit in range(_BITS):
         image, argument = function(1 << bit) ^ zero, 1 << bit
         image, argument = _reduce(pivots, image, argument)
@@ -43,9 +46,10 @@ def _reduce(pivots, image, argument):
 
 def find_salt(tag, offset):
     """
+    Return a salt with which VolumeHeader.tag gives a record's tag.
+
     :param tag: of a record
     :param offset: of the same
-    :returns: 8 bytes, with which VolumeHeader.tag gives that tag
     """
     place = offset.to_bytes(8, 'little')
     state = _solve(lambda crc: extend(crc, place), tag)
@@ -57,12 +61,13 @@ def find_salt(tag, offset):
 
 def make_header(layout, number, volume_type, created, found):
     """
+    Return a VolumeHeader under which a record is one of the volume's.
+
     :param layout: a Layout
     :param number: of the volume
     :param volume_type: a VolumeType
     :param created: Unix time, ns
     :param found: a Found record of the volume
-    :returns: a VolumeHeader with which that record is one of the volume's
     """
     return VolumeHeader(number, volume_type, layout.policy_index, created,
                         find_salt(found.header.tag, found.location.offset))

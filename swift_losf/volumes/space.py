@@ -24,7 +24,7 @@ class FilesystemError(Exception):
 
 
 def is_zero(fd, start, end):
-    """:returns: whether a range reads as zeros, or is behind the end"""
+    """Return whether a range reads as zeros, or is behind the end."""
     while (start := next_data(fd, start)) is not None and start < end:
         data = pread(fd, min(_CHUNK, end - start), start)
         if data.strip(b'\0'):
@@ -34,17 +34,19 @@ def is_zero(fd, start, end):
 
 
 def is_empty(fd):
-    """:returns: whether a volume has nothing but its header"""
+    """Return whether a volume has nothing but its header."""
     return is_zero(fd, VOLUME_HEADER_LENGTH, os.fstat(fd).st_size)
 
 
 def block_size(fd):
-    """:returns: the size of the blocks of a file"""
+    """Return the size of the blocks of a file, in bytes."""
     return os.fstatvfs(fd).f_bsize
 
 
 def widened(fd, start, end, limit):
     """
+    Widen a range to whole blocks where they are zeros.
+
     :param fd: of a volume
     :param start: of a range that is to be a hole
     :param end: of the range
@@ -62,6 +64,8 @@ def widened(fd, start, end, limit):
 
 def check_filesystem(directory):
     """
+    Check that a filesystem can give back the space of its files.
+
     :param directory: of volumes
     :raises FilesystemError: if space of its files cannot be given back
     """
@@ -82,7 +86,7 @@ def check_filesystem(directory):
 
 
 def _filesystem(path):
-    """:returns: the type and the source of the filesystem of a file"""
+    """Return the type and the source of the filesystem of a file."""
     device = os.stat(path).st_dev
     wanted = '%d:%d' % (os.major(device), os.minor(device))
     with open(MOUNTINFO, encoding='utf8', errors='surrogateescape') as lines:

@@ -27,8 +27,8 @@ from swift_losf.format.header import (
     block_count,
     expect,
 )
-from swift_losf.format.keys import Location
 from swift_losf.format.record import Footer
+from swift_losf.format.values import Location
 
 #: of the C library's struct flock; l_pid has to be 0 for these locks
 _FLOCK = struct.Struct('@hhqqi4x')
@@ -53,7 +53,7 @@ class Found:
 
 def pread(fd, length, offset):
     """
-    :returns: the bytes there; fewer than length only at the end of the file
+    Return the bytes there; fewer than length only at the end of the file.
     """
     pieces = []
     while length:
@@ -68,8 +68,9 @@ def pread(fd, length, offset):
 
 def read_header(fd):
     """
+    Return the VolumeHeader of a volume.
+
     :param fd: of a volume
-    :returns: its VolumeHeader
     :raises FormatError: if it has none
     """
     return VolumeHeader.unpack(pread(fd, VOLUME_HEADER_LENGTH, 0))
@@ -77,9 +78,10 @@ def read_header(fd):
 
 def find_header(fd, volume_header, offset):
     """
+    Return the RecordHeader at an offset.
+
     :param fd: of a volume
     :param volume_header: its VolumeHeader
-    :returns: the RecordHeader at offset
     :raises FormatError: if there is none
     """
     header = RecordHeader.unpack(pread(fd, HEADER_LENGTH, offset))
@@ -90,9 +92,10 @@ def find_header(fd, volume_header, offset):
 
 def location_of(number, offset, header):
     """
+    Return the Location of a record.
+
     :param number: of a volume
     :param header: the RecordHeader at offset
-    :returns: the Location of the record
     """
     return Location(number, offset, header.data_length,
                     header.metadata_length, header.name_length)
@@ -100,6 +103,8 @@ def location_of(number, offset, header):
 
 def verify(fd, location, header, check_data=True):
     """
+    Verify a record.
+
     :param fd: of a volume
     :param location: of a record
     :param header: its RecordHeader
@@ -127,7 +132,7 @@ def _verify_before(fd, location, header, end):
 
 
 def next_data(fd, offset):
-    """:returns: the first offset that is in no hole; None: there is none"""
+    """Return the first offset that is in no hole, or None if there is none."""
     try:
         return os.lseek(fd, offset, os.SEEK_DATA)
     except OSError as err:
@@ -137,7 +142,7 @@ def next_data(fd, offset):
 
 
 def _next_magic(fd, volume_header, offset):
-    """:returns: where a record may begin, from offset on"""
+    """Return where a record may begin, from an offset on."""
     offset = aligned(offset, volume_header.alignment)
     chunk = pread(fd, BLOCK, offset)
     at = chunk.find(RECORD_MAGIC)
@@ -149,7 +154,7 @@ def _next_magic(fd, volume_header, offset):
 
 def iter_records(fd, volume_header, start, end, damaged=None):
     """
-    Every valid record of a part of a volume, quarantined ones too.
+    Yield every valid record of a part of a volume, even quarantined ones.
 
     A record is looked for at each multiple of the alignment, holes skipped.
 
@@ -187,21 +192,8 @@ def iter_records(fd, volume_header, start, end, damaged=None):
         offset += found.location.length
 
 
-def try_flock(fd):
-    """
-    Lock a volume, as its writer does, until unlock or close.
-
-    :returns: False if another has locked it
-    """
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
-
-
 def unlock(fd):
-    """Give up what try_flock got."""
+    """Give up the lock of a volume that try_lock got."""
     fcntl.flock(fd, fcntl.LOCK_UN)
 
 

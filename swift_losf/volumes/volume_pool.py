@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The volumes that this process has locked, and what is outstanding in them.
+Keeps the volumes that this process has locked, and what is outstanding there.
 
 A record is outstanding from when its place is chosen until its registration
 has been answered, or given up. A volume stays locked as long as it has one:
@@ -20,6 +20,7 @@ from swift.common.concurrency import patcher
 
 from swift_losf.format.header import FormatError
 from swift_losf.format.layout import volume_number
+from swift_losf.volumes.held_volume import HeldVolume
 from swift_losf.volumes.writable import WritableVolume
 
 threading = patcher.original('threading')
@@ -35,64 +36,6 @@ _LOOK = 0.01
 ATTEMPTS = 100
 #: what reading a volume's header gives if the disk cannot: others may do
 _DAMAGED = (errno.EIO, errno.ENODATA, errno.EUCLEAN)
-
-
-class HeldVolume:
-    """
-    A volume of the pool, with one user at a time.
-
-    :param volume: a WritableVolume
-    """
-
-    def __init__(self, volume):
-        self.volume = volume
-        self.number = volume.header.number
-        self.outstanding = set()
-        self.used = True
-        self.broken = False
-        #: when its last user left it: seconds of a monotonic clock
-        self.left = 0
-
-
-class Pending:
-    """
-    A record that is durable, and not in the index yet.
-
-    :param pool: the VolumePool
-    :param held: the HeldVolume
-    :param location: the Location of the record
-    """
-
-    def __init__(self, pool, held, location):
-        self._pool = pool
-        self._held = held
-        self.location = location
-
-    def watermark(self):
-        """:returns: what the record has to be registered with"""
-        return self._pool.watermark(self._held, self.location.offset)
-
-    def is_in_place(self, path):
-        """
-        :param path: of the volume
-        :returns: whether the record is in what is there now; if not, another
-            device has been mounted, and no volume of before is used again
-        """
-        try:
-            there = os.path.samestat(os.fstat(self._held.volume.fd),
-                                     os.stat(path))
-        except FileNotFoundError:
-            there = False
-        if not there:
-            self._pool.abandon_all()
-        return there
-
-    def done(self):
-        """
-        REQUIRES: the registration has been answered or given up, and is not
-        tried again.
-        """
-        self._pool.settle(self._held, self.location.offset)
 
 
 class VolumePool:
@@ -118,11 +61,13 @@ class VolumePool:
         self._timer = None
 
     def full(self, held):
+        """Return whether a volume gets no more records."""
         return held.volume.end >= self._options.max_volume_size
 
     def take(self):
         """
-        :returns: a HeldVolume that nobody else uses; release it
+        Give the caller a volume that nobody else uses.
+
         :raises OSError: if there is none and none can be made
         """
         with self._lock:
@@ -151,10 +96,7 @@ class VolumePool:
             _sleep(_LOOK)
 
     def _find(self):
-        """
-        :returns: a volume that no process uses, or None, and how many there
-            are that some process uses
-        """
+        """Look for a volume that no process uses."""
         open_ones = 0
         for number in self._numbers():
             if number in self._held or number in self._unfit:
@@ -204,7 +146,7 @@ class VolumePool:
                       self._layout.volumes)
 
     def release(self, held):
-        """Let others have it."""
+        """Let others have a volume that take gave."""
         with self._lock:
             held.used = False
             held.left = time.monotonic()
@@ -212,7 +154,7 @@ class VolumePool:
 
     def abandon(self, held):
         """
-        Never use it again. Its user releases it.
+        Never use a volume again. Its user releases it.
 
         :param held: a volume whose end is in an unknown state
         """
@@ -220,7 +162,7 @@ class VolumePool:
         self._unfit.add(held.number)
 
     def abandon_all(self):
-        """Never use those again that are locked now."""
+        """Never use again the volumes that are locked now."""
         with self._lock:
             for held in self._held.values():
                 held.broken = True
@@ -292,13 +234,14 @@ class VolumePool:
                        default=held.volume.end)
 
     def settle(self, held, offset):
+        """Note that a record is outstanding no longer."""
         with self._lock:
             held.outstanding.discard(offset)
             self._close_some()
 
     def close(self, inherited=False):
         """
-        Close all, in use or not.
+        Close all volumes, in use or not.
 
         :param inherited: whether they are another process's
         """

@@ -2,7 +2,7 @@
 """
 A volume that is open for appending. FORMAT.md, "Volumes".
 
-Nothing here decides which volume is used for what: pool.py does.
+Nothing here decides which volume is used for what: volume_pool.py does.
 """
 
 import fcntl
@@ -67,6 +67,7 @@ class WritableVolume:
         self._laid_out = self.end
 
     def align(self, offset):
+        """Return the first offset from here on where a record may begin."""
         return aligned(offset, self.header.alignment)
 
     @classmethod
@@ -120,8 +121,9 @@ class WritableVolume:
 
     def _free_zeros(self):
         """
-        Give back what its last writer, which was killed, had laid out. The
-        size stays: what is behind an end that was seen once is never reused.
+        Give back the zeros that a killed writer had laid out.
+
+        The size stays: no offset below it is ever written to again.
         """
         size = os.fstat(self.fd).st_size
         if size % CHUNK:
@@ -160,6 +162,8 @@ class WritableVolume:
 
     def write_at(self, buffers, offset):
         """
+        Write bytes at an offset.
+
         :param buffers: of bytes, written one after the other
         :raises OSError: if not all of them could be written
         """
@@ -176,6 +180,7 @@ class WritableVolume:
                 buffers[0] = buffers[0][count:]
 
     def sync(self):
+        """Make durable what has been written."""
         os.fdatasync(self.fd)
 
     def cut(self, offset):
@@ -196,5 +201,5 @@ class WritableVolume:
             self.close()
 
     def close(self):
-        """Unlock it too."""
+        """Close the volume, and unlock it."""
         os.close(self.fd)

@@ -12,7 +12,7 @@ from dataclasses import astuple
 from pathlib import Path
 
 from swift_losf.format.header import HEADER_LENGTH, VOLUME_HEADER_LENGTH
-from swift_losf.format.keys import Location
+from swift_losf.format.values import Location
 from tests.crash.losf_objects import UNAVAILABLE, Version
 from tests.crash.losf_steps import kill_self
 from tests.crash.losf_traffic import many_changes

@@ -260,7 +260,3 @@ class TestRuns(ConsoleCase):
         self.controller.start(port)
         # It knows of no session any more.
         await self.browser.wait("location.pathname === '/login'")
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -195,7 +195,3 @@ class TestKeystone(unittest.TestCase):
                             ('region=nowhere', "region='nowhere'")):
             result = self.run_it(login + more, INIT % 'there', status=1)
             self.assertIn(words, result.stages[0].reason)
-
-
-if __name__ == '__main__':
-    unittest.main()

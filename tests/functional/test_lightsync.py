@@ -283,7 +283,3 @@ class TestThePapersProtocol(Convergence, MessagesUnbatched, ClusterCase):
     fields = {'sync_method': 'rsync', 'options': dict(OPTIONS, **{
         'object-server': {'object-replicator': {
             'full_exchange_interval': 1e9, 'sync_batch_partitions': 1}}})}
-
-
-if __name__ == '__main__':
-    unittest.main()

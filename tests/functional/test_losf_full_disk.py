@@ -201,7 +201,3 @@ class TestUnmounting(DiskCase):
         wait_for(self.serves, 'it serves')
         self.assert_all_is_served()
         self.assertEqual(servers, self.cluster.pids(1, 'object-server'))
-
-
-if __name__ == '__main__':
-    unittest.main()

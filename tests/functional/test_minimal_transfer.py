@@ -98,7 +98,3 @@ class TestRejoining(unittest.TestCase):
         play_round(self.cluster)
         self.assertEqual([], self.objects.unequal())
         self.assertLess(COUNT * len(LONG), self.received(1) - before)
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -89,7 +89,3 @@ class TestRsync(MixedCluster, unittest.TestCase):
 
 class TestSsync(MixedCluster, unittest.TestCase):
     sync_method = 'ssync'
-
-
-if __name__ == '__main__':
-    unittest.main()

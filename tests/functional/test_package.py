@@ -120,7 +120,3 @@ class TestPackage(unittest.TestCase):
                               'cosbench', 'mock.xml')
         self.assertIn('mock.xml', self.installed(
             os.path.join(self.venv, 'bin', 'cosbench'), 'validate', sample))
-
-
-if __name__ == '__main__':
-    unittest.main()

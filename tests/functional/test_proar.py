@@ -279,7 +279,3 @@ class TestVolumes(PrimaryRoleCase):
                 (found[0], None if name == 'o2' else found[1]))
             self.assertTrue(found[2])
             self.assertEqual('red' if name == 'o1' else None, found[3])
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -8,7 +8,6 @@ PROTOCOL.md lists under "What can be lost, what can be seen".
 import logging
 import statistics
 import time
-import unittest
 from contextlib import ExitStack, contextmanager
 
 import pytest
@@ -160,7 +159,3 @@ class TestHistories(HistoryCase):
                                                  UNUSED - 1):
                     pass
             yield
-
-
-if __name__ == '__main__':
-    unittest.main()

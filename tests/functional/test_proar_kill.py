@@ -7,7 +7,6 @@ it there, and what was not holds up no log.
 
 import random
 import time
-import unittest
 
 import pytest
 
@@ -60,7 +59,3 @@ class TestKills(HistoryCase):
     def test_what_was_acknowledged_comes_to_all_devices_for_long(self):
         for seed in range(100, 106):
             self.hold(5, seed)
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -232,7 +232,3 @@ class TestTrouble(unittest.TestCase):
         play_round(self.cluster, [1])
         status, data = self.report()
         self.assertEqual((0, []), (status, data['complaints']))
-
-
-if __name__ == '__main__':
-    unittest.main()

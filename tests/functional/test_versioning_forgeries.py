@@ -7,7 +7,6 @@ import http.client
 import json
 import os
 import time
-import unittest
 from hashlib import sha256
 
 from swift_lightsync.versioning.core import shipping
@@ -127,7 +126,3 @@ class TestForgeries(SitesCase):
                             time.time() + 1)
         headers = self.client('paris').head_object(self.container, 'o')
         self.assertNotIn(ahead, headers.values())
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -5,7 +5,6 @@ are versions of objects in two containers, and come one by one.
 """
 
 import json
-import unittest
 from hashlib import md5
 
 import requests
@@ -160,7 +159,3 @@ class TestDynamicLargeObjects(LargeObjectsCase):
         self.make('rome', self.segments)
         self.wait_until_served(WHOLE)
         self.assert_same()
-
-
-if __name__ == '__main__':
-    unittest.main()

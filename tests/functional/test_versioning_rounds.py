@@ -48,7 +48,3 @@ class TestRounds(unittest.TestCase):
     def test_the_delay_is_counted_where_stock_swift_has_it(self):
         # The object-servers wait for the containers; a GET asks none.
         self.assert_rounds((1, 0), 'none')
-
-
-if __name__ == '__main__':
-    unittest.main()

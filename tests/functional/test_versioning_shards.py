@@ -6,7 +6,6 @@ and after.
 """
 
 import os
-import unittest
 
 import pytest
 import swiftclient
@@ -216,7 +215,3 @@ class TestOlderObjects(ShardsCase):
                  'paris has all', 120)
         for obj, body in bodies.items():
             self.assertEqual(body, self.get('paris', obj))
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -6,7 +6,6 @@ data.
 """
 
 import random
-import unittest
 from concurrent.futures import ThreadPoolExecutor
 
 import swiftclient
@@ -114,7 +113,3 @@ class TestAgreement(SitesCase):
             self.assertEqual(404, err.http_status)
             return False
         return headers.get('x-versions-enabled') == 'True'
-
-
-if __name__ == '__main__':
-    unittest.main()

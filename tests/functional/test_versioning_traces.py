@@ -10,7 +10,6 @@ follows from what was acknowledged.
 import os
 import random
 import time
-import unittest
 from concurrent.futures import ThreadPoolExecutor
 from itertools import combinations, count
 from tempfile import mkdtemp
@@ -202,7 +201,3 @@ class TestManyTraces(TracesCase):
     @traces(60)
     def test_all_sites_agree(self, trace):
         self.replay(trace)
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -215,7 +215,3 @@ class TestWritersToReplicas(WritersCase):
 
     def test_all_is_kept_and_all_agree_whatever_happens(self):
         self.assert_all_is_kept_and_all_agree()
-
-
-if __name__ == '__main__':
-    unittest.main()

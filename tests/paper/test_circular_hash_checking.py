@@ -115,7 +115,3 @@ class TestCircularHashChecking(unittest.TestCase):
                 newest[suffix] = max(version, newest.get(suffix, 0))
         replicas.rounds_until_equal(order, r - 1)
         self.assertEqual(newest, replicas.contents[0])
-
-
-if __name__ == '__main__':
-    unittest.main()

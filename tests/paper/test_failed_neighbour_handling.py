@@ -179,7 +179,3 @@ class TestIdleNeighbours(unittest.TestCase):
                 replicas.round(range(r))
             self.assertEqual([{'abc': 1}] * 2 + [{}] * (r - 2),
                              list(replicas.contents.values()))
-
-
-if __name__ == '__main__':
-    unittest.main()

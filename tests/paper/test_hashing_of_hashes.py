@@ -54,7 +54,3 @@ class TestHashingOfHashes(unittest.TestCase):
             one, [merkle.root(suffix_hashes(h))])) for h in (1, 8, 32, 4096)}
         self.assertEqual(1, len(sizes))
         self.assertLessEqual(sizes.pop(), 16 + 25)
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -240,7 +240,3 @@ class TestVectorsOfEachApproach(unittest.TestCase):
         self.assertEqual(['north', 'south', 'west'],
                          [site for site, _ in third.vector])
         self.assertEqual([third], frontier([first, second, third]))
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -91,7 +91,3 @@ class TestConvergence(unittest.TestCase):
                      ('crash', 0, Reach.SILENT))
                     for second in range(0, 90, period)]] * 4)
                 self.assert_converges(where)
-
-
-if __name__ == '__main__':
-    unittest.main()

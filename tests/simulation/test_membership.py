@@ -195,7 +195,3 @@ class TestSlowNodes(unittest.TestCase):
         for partition, row in enumerate(where.placement.rows):
             self.assertFalse(where.disks.differs(
                 partition, [node for node in row if node]))
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -209,7 +209,3 @@ class TestBesideStock(unittest.TestCase):
                 where.run_round()
             reached.append(where.disks.state())
         self.assertEqual(*reached)
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -65,7 +65,3 @@ class TestRoundBounds(unittest.TestCase):
         for _ in range(3):
             result = where.run_round()
             self.assertEqual({'LIGHTSYNC'}, set(result.kinds))
-
-
-if __name__ == '__main__':
-    unittest.main()

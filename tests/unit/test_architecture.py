@@ -27,12 +27,12 @@ PURE = {'array', 'base64', 'binascii', 'bisect', 'collections', 'contextlib',
 #: What pure rooms may import beside each other: modules that only compute.
 PURE_MODULES = {'cosbench.errors'} | {
     'swift_lightsync.common.' + name for name in (
-        'address', 'backoff', 'options', 'records', 'signing', 'text')}
+        'address', 'backoff', 'options', 'record_codecs', 'record_limits',
+        'records', 'signing', 'text')}
 #: What modules of common/ import beside the standard library: COSBench and
 #: LOSF use the others where there is no Swift.
 COMMON_ALSO = {'node_arguments': {'swift'}, 'nodes': {'swift'},
-               'progress': {'rich'}, 'rowless': {'swift'},
-               'conf_options': {'swift'}}
+               'progress': {'rich'}, 'rowless': {'swift'}}
 
 
 @functools.lru_cache(maxsize=None)
@@ -209,7 +209,3 @@ class TestArchitecture(unittest.TestCase):
                 for name in imports_of(module):
                     self.assertNotIn(name.split('.')[0],
                                      ('eventlet', 'greenlet'), module)
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -226,7 +226,3 @@ class TestProxyConfSample(unittest.TestCase):
             'use': 'egg:swift-lightsync#proxy'}, self.section: {}}, found)
         self.assertIs(proxy_server.app_factory, load_pkg_resource(
             'paste.app_factory', found['app:proxy-server']['use']))
-
-
-if __name__ == '__main__':
-    unittest.main()

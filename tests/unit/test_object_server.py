@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """object_server: the paste app, Swift's with one verb more."""
 
-import unittest
 from unittest import mock
 
 from swift.common.swob import Request
@@ -81,7 +80,3 @@ class TestObjectServer(SwiftTestCase):
         app = self.app()
         self.status(app, 'LIGHTSYNC')
         self.assertIn('LIGHTSYNC.timing', self.logger.timings)
-
-
-if __name__ == '__main__':
-    unittest.main()

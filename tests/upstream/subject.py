@@ -125,8 +125,8 @@ SUBJECTS = {
                 'expirer', 'updater'),
         # What tests mock is meant for Swift.
         privates={'swift_losf.%s:os' % module: {} for module in (
-            'diskfile.vfile', 'volumes.volume', 'volumes.volume_pool',
-            'volumes.writable')},
+            'diskfile.vfile', 'volumes.held_volume', 'volumes.volume',
+            'volumes.volume_pool', 'volumes.writable')},
         content=_HOSTED + 'CONTENT'),
     # Primary-role writes: in functional tests the default policy has them.
     # That the suite passes proves nothing of replication: one copy is all

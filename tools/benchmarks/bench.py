@@ -76,11 +76,8 @@ class Bench:
         self.client = workload.Client(os.path.abspath(output),
                                       self.args.seed)
         try:
-            with ExitStack() as stack:
-                self.measure(stack)
+            self._measure_and_report()
         finally:
-            # Also when it is interrupted: what was measured is measured.
-            self._report()
             if self.args.keep:
                 self.say('kept: %s' % self.root)
             else:
@@ -88,6 +85,14 @@ class Bench:
         for failure in self.failures:
             print('failed: %s' % failure, file=sys.stderr)
         return 1 if self.failures else 0
+
+    def _measure_and_report(self) -> None:
+        try:
+            with ExitStack() as stack:
+                self.measure(stack)
+        finally:
+            # Also when it is interrupted: what was measured is measured.
+            self._report()
 
     def _report(self) -> None:
         if self.records:

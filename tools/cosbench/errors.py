@@ -7,19 +7,29 @@ for.
 """
 
 from dataclasses import dataclass
+from typing import Iterable
+
+from swift_lightsync.common.text import shown
 
 
 class ConfigError(ValueError):
     """A value that is not allowed."""
 
     @classmethod
-    def of(cls, key, value, allowed):
+    def of(cls, key: str, value: object, allowed: str) -> 'ConfigError':
         """
+        Return the error for a setting.
+
         :param key: the name of the setting
         :param value: its value, as it was written
         :param allowed: what it must be, as words that follow 'must be'
+        :returns: the error to raise
         """
-        return cls('%s=%s: must be %s' % (key, shown(value), allowed))
+        return cls('%s=%s: must be %s' % (key, shown(str(value)), allowed))
+
+
+class ArchiveError(Exception):
+    """An archive, or a run in it, that cannot be used."""
 
 
 @dataclass(frozen=True)
@@ -34,17 +44,11 @@ class WorkloadError(Exception):
     """
     A document that is no workload.
 
-    :param problems: what it was refused for, as ``Problem``; at least one
+    :param problems: what it was refused for; at least one
     """
 
-    def __init__(self, problems):
+    def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = tuple(problems)
         super().__init__('; '.join(
             'line %d: %s' % (problem.line, problem.reason)
             for problem in self.problems))
-
-
-def shown(value, most=80):
-    """A value as an error shows it: printable, one line, not too long."""
-    text = repr(str(value))
-    return text if len(text) <= most else text[:most - 4] + "...'"

@@ -16,9 +16,14 @@ from unittest import mock
 
 from cosbench import adaptors
 from cosbench.controller.core.plan import Address
-from cosbench.controller.driver_client import Denied, Driver, Gone, Lost
+from cosbench.controller.driver_client import (
+    Driver,
+    DriverLost,
+    NoAnswer,
+    RequestDenied,
+)
+from cosbench.controller.driver_share import DriverShare
 from cosbench.controller.measured import Measured
-from cosbench.controller.share import Share
 from cosbench.driver.mission_service import Service
 from cosbench.driver.signature import (
     NONCE,
@@ -26,14 +31,14 @@ from cosbench.driver.signature import (
     SIGNATURE,
     Gate,
     Head,
-    Refused,
     answer_signature,
     request_fields,
 )
 from cosbench.driver.signed_server import MAX_BODY, guarded
 from cosbench.engine.core.mission import Mission
 from cosbench.engine.core.mission_states import MissionState
-from cosbench.workload.build import Adaptors
+from cosbench.workload.inheritance import Adaptors
+from swift_lightsync.common.signing import SignatureError
 from tools.fuzzing.mutate import JSON, edit_text
 from tools.fuzzing.results import TALLIES, TIMELINES
 from tools.fuzzing.target import Target, as_json, reread
@@ -83,7 +88,7 @@ def decode_request(data):
         raise AssertionError('was not signed so: %r' % (made,))
     try:
         gate.check_head(head, NOW)
-    except Refused:
+    except SignatureError:
         return fields
     raise AssertionError('is accepted twice')
 
@@ -184,8 +189,8 @@ class _Once(Driver):
     async def insist(self, method, target, body=None, wait=0.0):
         try:
             return await self.ask(method, target, body)
-        except Gone as err:
-            raise Lost(str(err)) from err
+        except NoAnswer as err:
+            raise DriverLost(str(err)) from err
 
 
 STATUS = {'instance': 'ab', 'time': 2e9, 'cpu_seconds': 8.5, 'pid': 5,
@@ -208,11 +213,11 @@ def _asked(ask):
         driver = _Once(Address('d', 'd', 'http://d'), SECRET, _Session(data),
                        5)
         measured = Measured(5)
-        share = Share(driver, Mission('w1', '<workload/>', 0, 0, 0, 1, 7),
-                      measured)
+        share = DriverShare(
+            driver, Mission('w1', '<workload/>', 0, 0, 0, 1, 7), measured)
         try:
             _loop().run_until_complete(ask(driver, share))
-        except Lost:
+        except DriverLost:
             if not share.sequence and (
                     measured.count or measured.timeline.operations):
                 raise AssertionError('some of a report was taken') from None
@@ -223,13 +228,14 @@ def _asked(ask):
 
 
 def _answer(name, documents, ask):
-    return Target(name, as_json(*documents), _asked(ask), (Lost, Denied),
-                  LONGEST, 512, mutations=JSON, buffer=1 << 21)
+    return Target(name, as_json(*documents), _asked(ask),
+                  (DriverLost, RequestDenied), LONGEST, 512, mutations=JSON,
+                  buffer=1 << 21)
 
 
 TARGETS = (
-    Target('driver-request', signed_requests(), decode_request, (Refused,),
-           LONGEST, mutations=(edit_text,)),
+    Target('driver-request', signed_requests(), decode_request,
+           (SignatureError,), LONGEST, mutations=(edit_text,)),
     Target('mission', as_json(*(Mission(
         'w1-s1-0', each.replace('filewrite', 'read'), 0, 0, 0, 1, 1 << 60,
         driver, number, elapsed=2.5 * number, operations=left, volume=left

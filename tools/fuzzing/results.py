@@ -9,13 +9,14 @@ import base64
 import json
 import zlib
 
-from cosbench.measure.document import Node, ResultError
 from cosbench.measure.histogram import Histogram
+from cosbench.measure.limits import MAX_OPERATIONS
 from cosbench.measure.result import Result
 from cosbench.measure.sample import Sample
 from cosbench.measure.summary import Metrics
 from cosbench.measure.tally import Tally
-from cosbench.measure.timeline import MAX_INTERVAL, MAX_OPERATIONS, Timeline
+from cosbench.measure.timeline import MAX_INTERVAL, Timeline
+from swift_lightsync.common.records import RecordError
 from tools.fuzzing.mutate import JSON, garble
 from tools.fuzzing.target import Target, as_json
 
@@ -72,12 +73,12 @@ def load(data):
     try:
         return json.loads(data)
     except (ValueError, RecursionError) as err:
-        raise ResultError('must be JSON: %s' % err) from None
+        raise RecordError('must be JSON: %s' % err) from None
 
 
 def decode_histogram(data):
-    found = Histogram.from_json(Node(load(data), 'histogram'))
-    again = Histogram.from_json(Node(found.to_json(), 'again'))
+    found = Histogram.from_json(load(data))
+    again = Histogram.from_json(found.to_json())
     if again.to_json() != found.to_json() or \
             again.buckets() != found.buckets():
         raise AssertionError('is not read as it was written')
@@ -116,7 +117,7 @@ def alter_histogram(rng, data):
 
 def decode_tally(data):
     found = Tally.from_json(load(data))
-    again = Tally.from_json(found.to_json(), 'again')
+    again = Tally.from_json(found.to_json())
     if again.to_json() != found.to_json():
         raise AssertionError('is not read as it was written')
     metrics = Metrics.of(found, 1)
@@ -137,7 +138,7 @@ def largest_timelines():
 def decode_timeline(data):
     found = Timeline.from_json(load(data))
     show_timeline(found, (0.0, None))
-    again = Timeline.from_json(found.to_json(), 'again')
+    again = Timeline.from_json(found.to_json())
     if again.to_json() != found.to_json():
         raise AssertionError('is not read as it was written')
     again.merge(found)
@@ -170,7 +171,7 @@ def decode_result(data):
 
 
 def _document(name, documents, parse, memory, mutations=JSON, **more):
-    return Target(name, as_json(*documents), parse, (ResultError,),
+    return Target(name, as_json(*documents), parse, (RecordError,),
                   LONGEST, memory, mutations=mutations, **more)
 
 

@@ -32,8 +32,7 @@ from swift_lightsync.versioning.sites import sites_conf
 from swift_lightsync.versioning.sites.received_body import (
     Data,
     Disconnected,
-    lengths,
-    read_exactly,
+    read_head,
 )
 from tools.fuzzing.mutate import JSON, edit_text
 from tools.fuzzing.target import Target, as_text, reread
@@ -148,9 +147,9 @@ def decode_request(data):
     :returns: what the head says, and the data
     """
     line, _, body = data.partition(b'\n')
-    head, length = lengths(line.decode('latin-1'), len(body))
     stream = _Slow(body)
-    found = decode_head(read_exactly(stream, head))
+    raw, length = read_head(stream, line.decode('latin-1'), len(body))
+    head, found = len(raw), decode_head(raw)
     reader, got = Data(stream, length, KEY, MAC), b''
     try:
         for chunk in reader:

@@ -16,7 +16,8 @@ from cosbench.workload.model import Content
 from cosbench.workload.names import containers, objects, trigger
 from cosbench.workload.pacing import pace
 from cosbench.workload.selectors import parse as parse_selector
-from cosbench.workload.selectors import parse_sizes, walk
+from cosbench.workload.selectors import parse_sizes
+from cosbench.workload.walking import walk
 from tools.fuzzing.mutate import edit_part, edit_text
 from tools.fuzzing.target import Target, as_text
 
@@ -66,7 +67,7 @@ def decode_selector(data):
     if not found.least <= found.most or not all(spans):
         raise AssertionError('is %r' % (found,))
     for share in (None, Share(0, 1), Share(2, 3), Share(9, 10 ** 6)):
-        draw = found.drawer(random.Random(1), count(), share)
+        draw = found.picker(random.Random(1), count(), share)
         for number in islice(iter(draw, None), 3):
             if not any(number in span for span in spans):
                 raise AssertionError('%r gives %r' % (share, number))

@@ -13,29 +13,39 @@ class ClockAhead(ValueError):
 
 class HybridClock:
     """
+    A clock that never goes back, nor behind what it has been shown.
+
     :param offset: of all of its stamps, see ``offset_of``
     :param max_skew: seconds that another site may be ahead
     """
 
-    def __init__(self, offset, max_skew):
+    def __init__(self, offset: int, max_skew: float) -> None:
         self.offset = offset
         self.max_skew = max_skew
         self._last = 0
 
-    def tick(self, now):
+    def tick(self, now: float) -> Stamp:
         """
+        Give the next stamp.
+
         :param now: wall time, in seconds
         :returns: a ``Stamp`` greater than all before and all followed
         """
         self._last = max(int(now * TICKS), self._last + 1)
         return Stamp(self._last, self.offset)
 
-    def follow(self, stamp):
-        """Let all later ticks be after a stamp that this site holds."""
-        self._last = max(self._last, stamp.ticks)
+    def follow(self, *stamps: Stamp) -> None:
+        """Let all later ticks be after stamps that this site holds."""
+        for stamp in stamps:
+            self._last = max(self._last, stamp.ticks)
 
-    def check(self, stamp, now):
-        """:raises ClockAhead: if no site may have given this stamp yet"""
+    def check(self, stamp: Stamp, now: float) -> None:
+        """
+        Refuse a stamp that no site may have given yet.
+
+        :param now: wall time, in seconds
+        :raises ClockAhead: if it is too far ahead
+        """
         ahead = stamp.seconds - now
         if ahead > self.max_skew:
             raise ClockAhead('stamp %s is %.3f s ahead of this site, at most '

@@ -2,10 +2,10 @@
 """The names of rows and of data objects (VERSIONING.md §3)."""
 
 from dataclasses import dataclass
-from typing import Optional
+from typing import Iterable, List, Optional
 
 from swift_lightsync.versioning.core.stamp import Stamp
-from swift_lightsync.versioning.core.version import check_site
+from swift_lightsync.versioning.core.version import Version, check_site
 
 #: What Swift keeps clients from using in names.
 RESERVED = '\0'
@@ -15,11 +15,11 @@ _HISTORY = 'v'
 _READ_REPAIR = 'R'
 
 
-def _joined(*parts):
+def _joined(*parts: str) -> str:
     return ''.join(RESERVED + part for part in parts)
 
 
-def _split(name, kind, parts):
+def _split(name: str, kind: str, parts: int) -> List[str]:
     found = name.split(RESERVED)[1:] if name.startswith(RESERVED) else []
     if len(found) != parts or found[0] != kind:
         raise ValueError('the name of a row is %.120r, must be %r and %d '
@@ -28,21 +28,27 @@ def _split(name, kind, parts):
     return found[1:]
 
 
-def hidden_container(container):
-    """:returns: the name of the container that holds its rows and data"""
+def hidden_container(container: str) -> str:
+    """Return the name of the container that has its rows and data."""
     return _joined(_HIDDEN, container)
 
 
-def user_container(hidden):
-    """:raises ValueError: unless it is the name of a hidden container"""
+def user_container(hidden: str) -> str:
+    """
+    Return the user's container of a hidden one.
+
+    :param hidden: the name of a hidden container
+    :raises ValueError: if it is none
+    """
     return _split(hidden, _HIDDEN, 2)[0]
 
 
-def room_for_versions(sites):
+def room_for_versions(sites: Iterable[str]) -> int:
     """
+    Return how much longer than an object's name those of its versions are.
+
     :param sites: the names of all
-    :returns: how many more characters than its object's the name of a
-        version's data has at most, in any mode and of any site
+    :returns: characters, at most, in any mode and of any site
     """
     stamp = str(Stamp(0, 1))
     return max(len(_joined(_READ_REPAIR, '', site, stamp)) for site in sites)
@@ -61,56 +67,57 @@ class Place:
 
 
 class WriteRepairKeys:
-    """``V:foo:v4``, ``v:foo``; ``A:foo`` is the row of the object itself."""
+    """Names ``V:foo:v4`` and ``v:foo``; ``A:foo`` is the object's own."""
 
     all_versions = _joined(_VERSION, '')
     all_histories = _joined(_HISTORY, '')
 
     @staticmethod
-    def history(obj):
+    def history(obj: str) -> str:
         return _joined(_HISTORY, obj)
 
     @staticmethod
-    def version(obj, version):
-        return _joined(_VERSION, obj, str(version.id.inverted))
+    def version(obj: str, version: Version) -> str:
+        return _joined(_VERSION, obj, version.id.inverted_text)
 
     @staticmethod
-    def of_object(obj):
-        """The prefix of the names of all versions of an object."""
+    def of_object(obj: str) -> str:
+        """Return the prefix of the names of all versions of an object."""
         return _joined(_VERSION, obj, '')
 
     @staticmethod
-    def parse(name):
+    def parse(name: str) -> Place:
         """
-        :returns: the ``Place`` of a version
-        :raises ValueError: if the name is not that of a version
+        Read the name of a version's row.
+
+        :raises ValueError: if it is not one
         """
         obj, inverted = _split(name, _VERSION, 3)
         return Place(obj, Stamp.parse(inverted).inverted)
 
 
 class ReadRepairKeys:
-    """``pre:id:sid:ts``"""
+    """Names ``pre:id:sid:ts``."""
 
     all_versions = _joined(_READ_REPAIR, '')
 
     @staticmethod
-    def version(obj, version):
+    def version(obj: str, version: Version) -> str:
         return _joined(_READ_REPAIR, obj, version.site,
-                       str(version.id.inverted))
+                       version.id.inverted_text)
 
     @staticmethod
-    def of_object(obj):
-        """The prefix of the names of all versions of an object."""
+    def of_object(obj: str) -> str:
+        """Return the prefix of the names of all versions of an object."""
         return _joined(_READ_REPAIR, obj, '')
 
     @staticmethod
-    def of_site(obj, site):
-        """The prefix of the names of a site's versions of an object."""
+    def of_site(obj: str, site: str) -> str:
+        """Return the prefix of the names of a site's versions of an object."""
         return _joined(_READ_REPAIR, obj, site, '')
 
     @staticmethod
-    def parse(name):
-        """As that of ``WriteRepairKeys``."""
+    def parse(name: str) -> Place:
+        """Read the name of a version's row; see ``WriteRepairKeys``."""
         obj, site, inverted = _split(name, _READ_REPAIR, 4)
         return Place(obj, Stamp.parse(inverted).inverted, check_site(site))

@@ -1,17 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """How Write-Repair moves its pointer (VERSIONING.md §3, timestamps)."""
 
-from swift_lightsync.versioning.core.row_data import Pointer
+from typing import Callable, Optional, Sequence
+
+from swift_lightsync.versioning.core.row_data import Entry, Pointer
+from swift_lightsync.versioning.core.stamp import Stamp
 from swift_lightsync.versioning.core.version import frontier
 
 
-def pointer_after(read, entries, tick, held=None):
+def pointer_after(read: Optional[Pointer], entries: Sequence[Entry],
+                  tick: Callable[[], Stamp],
+                  listed_at: Optional[Stamp] = None) -> Pointer:
     """
+    Return the pointer to write.
+
     :param read: the ``Pointer`` that was read, or None
     :param entries: all ``Entry`` that are known of the object: its new
         version, what the pointer says and what else was read
     :param tick: a function that gives a new ``Stamp``
-    :param held: the ``Stamp`` of a row of the object that others than we
+    :param listed_at: the ``Stamp`` of a row of the object that others than we
         have written, or None
     :returns: the ``Pointer`` to write; it is newer than what was read
     :raises KeyError: if the latest is known only as a member of the
@@ -25,7 +32,7 @@ def pointer_after(read, entries, tick, held=None):
     versions.update((entry.version.id, entry.version)
                     for entry in known.values())
     members = tuple(frontier(versions.values()))
-    before = [stamp for stamp in (read and read.stamp, held) if stamp]
+    before = [stamp for stamp in (read and read.stamp, listed_at) if stamp]
     if not members:
         return Pointer(max(before).revised(tick()) if before else tick())
     stamp = members[0].id

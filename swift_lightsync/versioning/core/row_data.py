@@ -9,9 +9,10 @@ a version, ``Pointer`` what it means for Write-Repair's stored latest.
 import re
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Tuple
+from typing import Any, Dict, Optional, Tuple
 from urllib.parse import quote, unquote
 
+from swift_lightsync.versioning.core.keys import Place
 from swift_lightsync.versioning.core.stamp import Stamp
 from swift_lightsync.versioning.core.version import Vector, Version, check_site
 
@@ -23,6 +24,7 @@ _BYTES = re.compile(r'\d{1,19}\Z', re.ASCII)
 
 
 class Kind(Enum):
+    """What a version is."""
 
     DATA = 'data'
     DELETE = 'delete'
@@ -32,6 +34,8 @@ class Kind(Enum):
 @dataclass(frozen=True)
 class Row:
     """
+    What a container server stores.
+
     :param name: in its container
     :param stamp: the row's timestamp
     :param size: bytes
@@ -66,11 +70,12 @@ class Entry:
     etag: str = ''
     content_type: str = 'application/octet-stream'
     plain: bool = False
-    purged: Stamp = None
-    changed: Stamp = None
+    purged: Optional[Stamp] = None
+    changed: Optional[Stamp] = None
 
     @property
-    def kind(self):
+    def kind(self) -> Kind:
+        """Which kind of version it is."""
         if self.purged:
             return Kind.PURGE
         return Kind.DELETE if self.version.deleted else Kind.DATA
@@ -86,13 +91,14 @@ class Pointer:
     :param frontier: of ``Version``
     """
     stamp: Stamp
-    latest: Entry = None
+    latest: Optional[Entry] = None
     frontier: Tuple[Version, ...] = field(default=())
 
 
-def with_parameters(etag, **parameters):
+def with_parameters(etag: str, **parameters: Any) -> str:
     """
-    :returns: an etag for a row
+    Return an etag for a row, with our parameters behind it.
+
     :raises ValueError: if it is too long for a row
     """
     text = '; '.join([etag] + [
@@ -104,10 +110,11 @@ def with_parameters(etag, **parameters):
     return text
 
 
-def parameters_of(etag):
-    """:returns: (what is before our parameters, a dict of these)"""
+def parameters_of(etag: str) -> Tuple[str, Dict[str, str]]:
+    """Return what is before our parameters, and a dict of these."""
     parts = etag.split('; ')
-    ours, rest = {}, []
+    ours: Dict[str, str] = {}
+    rest = []
     for part in parts:
         name, found, value = part.partition('=')
         if found and name.startswith('sv_'):
@@ -117,16 +124,28 @@ def parameters_of(etag):
     return '; '.join(rest), ours
 
 
-def stamped_etag(row):
+def stamped_etag(row: Row) -> str:
     """
-    :returns: the etag of a row with its stamp, as container servers store it
+    Return the etag of a row with its stamp, as container servers store it.
+
     :raises ValueError: if it is too long
     """
     etag, ours = parameters_of(row.etag)
-    return with_parameters(etag, **dict(ours, stamp=row.stamp))
+    return with_parameters(etag, **{**ours, 'stamp': str(row.stamp)})
 
 
-def _bytes_of(parameters):
+def unstamped_etag(etag: str) -> Tuple[str, Optional[str]]:
+    """
+    Take apart what ``stamped_etag`` has made.
+
+    :returns: the etag of the row, and the text of its stamp or None
+    """
+    rest, ours = parameters_of(etag)
+    stamp = ours.pop('stamp', None)
+    return with_parameters(rest, **ours), stamp
+
+
+def _bytes_of(parameters: Dict[str, str]) -> int:
     found = parameters.get('bytes', '0')
     if not _BYTES.match(found):
         raise ValueError('the bytes of a version are %.60r, must be at most '
@@ -134,8 +153,8 @@ def _bytes_of(parameters):
     return int(found)
 
 
-def row_of(entry, name):
-    """:returns: the ``Row`` of a version under a name from ``keys``"""
+def row_of(entry: Entry, name: str) -> Row:
+    """Return the ``Row`` of a version under a name from ``keys``."""
     version = entry.version
     etag = with_parameters(entry.etag, site=version.site,
                            vector=version.vector,
@@ -149,10 +168,11 @@ def row_of(entry, name):
     return Row(name, stamp, entry.size, entry.content_type, etag)
 
 
-def entry_of(row, place):
+def entry_of(row: Row, place: Place) -> Entry:
     """
+    Return the version that a row says.
+
     :param place: what ``keys`` read in the row's name
-    :returns: the ``Entry``
     :raises ValueError: if the row is not one of a version
     """
     etag, ours = parameters_of(row.etag)
@@ -165,12 +185,12 @@ def entry_of(row, place):
                  place.id.change(row.stamp))
 
 
-def _member(version):
+def _member(version: Version) -> str:
     return '%s/%s/%s/%s' % (version.id, version.site, version.vector,
                             'd' if version.deleted else 'p')
 
 
-def _member_of(text):
+def _member_of(text: str) -> Version:
     parts = text.split('/')
     if len(parts) != 4 or parts[3] not in ('d', 'p'):
         raise ValueError('a member of a frontier is %.120r, must be '
@@ -179,8 +199,8 @@ def _member_of(text):
                    Vector.parse(parts[2]), parts[3] == 'd')
 
 
-def history_row(name, pointer):
-    """:returns: the ``Row`` of ``v:foo``"""
+def history_row(name: str, pointer: Pointer) -> Row:
+    """Return the ``Row`` of ``v:foo``."""
     entry = pointer.latest
     if entry is None:
         return Row(name, pointer.stamp, 0, PURGE_MARKER, '')
@@ -190,10 +210,11 @@ def history_row(name, pointer):
         frontier=';'.join(map(_member, pointer.frontier))))
 
 
-def pointer_of(row, obj):
+def pointer_of(row: Row, obj: str) -> Pointer:
     """
-    :param row: that of ``v:foo``
-    :returns: the ``Pointer``
+    Return the pointer that a row says.
+
+    :param row: ``v:foo``
     :raises ValueError: if the row is not one of a pointer
     """
     if row.content_type == PURGE_MARKER:
@@ -210,8 +231,8 @@ def pointer_of(row, obj):
                      % (obj, identity))
 
 
-def latest_row(pointer, obj):
-    """:returns: the ``Row`` of ``A:foo``, for the listing of a container"""
+def latest_row(pointer: Pointer, obj: str) -> Row:
+    """Return the ``Row`` of ``A:foo``, for the listing of a container."""
     entry = pointer.latest
     if entry is None or entry.version.deleted:
         return Row(obj, pointer.stamp, deleted=True)
@@ -220,8 +241,10 @@ def latest_row(pointer, obj):
         bytes=entry.size, at='plain' if entry.plain else ''))
 
 
-def null_of(row, site):
+def null_of(row: Row, site: str) -> Optional[Entry]:
     """
+    Return the null version that a row says.
+
     :param row: of an object, in the user's container
     :param site: the name of this one
     :returns: the ``Entry`` of a null version that has no row of its own
@@ -235,8 +258,10 @@ def null_of(row, site):
                  row.size, etag, row.content_type, plain=True)
 
 
-def listed_entry(row):
+def listed_entry(row: Row) -> Optional[Entry]:
     """
+    Return the latest version that a row in the user's container says.
+
     :param row: of an object, in the user's container
     :returns: the ``Entry`` that Write-Repair wrote there (its vector is
         not told), or None: it was not Write-Repair

@@ -12,9 +12,27 @@ refused with a ValueError that names it.
 import json
 import re
 from dataclasses import dataclass
-from typing import Optional, Tuple
+from typing import (
+    Annotated,
+    Any,
+    List,
+    Literal,
+    Optional,
+    Sequence,
+    Tuple,
+    Union,
+)
 
-from swift_lightsync.versioning.core.keys import RESERVED
+from swift_lightsync.common.records import (
+    Between,
+    Length,
+    Matches,
+    Parsed,
+    Record,
+    RecordError,
+    Utf8,
+    load_json,
+)
 from swift_lightsync.versioning.core.row_data import (
     DELETE_MARKER,
     MAX_ETAG,
@@ -26,43 +44,97 @@ from swift_lightsync.versioning.core.row_data import (
     stamped_etag,
 )
 from swift_lightsync.versioning.core.stamp import Stamp
+from swift_lightsync.versioning.core.stored_headers import (
+    Headers,
+    check_headers,
+)
 from swift_lightsync.versioning.core.version import Vector, Version, check_site
 
-FORMAT = 1
+FORMAT: Literal[1] = 1
 MAX_HEAD = 1 << 20
 MAX_OFFERED = 1000
-#: Bytes of an object's name, a content type, and all headers of an object.
+#: Bytes of an object's name and of a content type.
 MAX_NAME = 4096
 #: As long as a line of a client's headers.
 MAX_TYPE = 8192
-MAX_HEADERS = 1 << 16
 MAX_SIZE = (1 << 63) - 1
-#: Headers of an object that are stored with it ...
-STORED = frozenset((
-    'cache-control', 'content-disposition', 'content-encoding',
-    'content-language', 'content-type', 'etag', 'expires', 'x-delete-at',
-    'x-object-manifest', 'x-robots-tag', 'x-static-large-object'))
-#: ... and how the names of others begin.
-STORED_PREFIXES = ('x-object-meta-', 'x-object-sysmeta-',
-                   'x-object-transient-sysmeta-')
-#: These are of one cluster's fragments.
-_NOT_STORED = ('x-object-sysmeta-ec-',)
-_HEADER = re.compile(r"[a-z0-9!#$%&'*+.^_`|~-]{1,256}\Z", re.ASCII)
+
+
+def _tick(text: str) -> Stamp:
+    stamp = Stamp.parse(text)
+    if not stamp.is_tick:
+        raise ValueError('%s must be given by a clock' % stamp)
+    return stamp
+
+
+def _etag(text: str) -> str:
+    if parameters_of(text)[1]:
+        raise ValueError('%.80r must have no parameters sv_*' % text)
+    return text
+
+
+_Name = Annotated[str, Length(MAX_NAME, 1), Utf8(MAX_NAME), Matches(
+    re.compile('[^\0]*'), 'a text without null characters')]
+_Type = Annotated[str, Utf8(MAX_TYPE), Matches(
+    re.compile(r'[^\0\r\n]*'),
+    'a text without null characters and line breaks')]
+# It is the value of a header of container servers.
+_Etag = Annotated[str, Parsed(_etag, Annotated[str, Utf8(MAX_ETAG), Matches(
+    re.compile('[ -~]*'), 'of printable ASCII')])]
+_Site = Annotated[str, Parsed(check_site)]
+_Id = Annotated[Stamp, Parsed(_tick)]
+_Stamp = Annotated[Stamp, Parsed(Stamp.parse)]
+_Vector = Annotated[Vector, Parsed(Vector.parse)]
+_Size = Annotated[int, Between(0, MAX_SIZE)]
 
 
 @dataclass(frozen=True)
-class Offered:
+class Offered(Record):
     """
     One version of a list.
 
     :param site: that made it
     :param changed: when its metadata were, or None if never
     """
-    object: str
-    id: Stamp
-    site: str
+    object: _Name
+    id: _Id
+    site: _Site
     kind: Kind
-    changed: Optional[Stamp] = None
+    changed: Optional[_Stamp] = None
+
+
+@dataclass(frozen=True)
+class _Offer(Record):
+    """The head of an offer."""
+    format: Literal[1]
+    verb: Literal['offer']
+    versions: Annotated[Tuple[Offered, ...], Length(MAX_OFFERED)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Ship(Record):
+    """The head of a shipment."""
+    format: Literal[1] = FORMAT
+    verb: Literal['ship'] = 'ship'
+    object: _Name
+    id: _Id
+    site: _Site
+    vector: _Vector
+    kind: Kind
+    deleted: bool
+    size: _Size
+    etag: _Etag
+    type: _Type
+    purged: Optional[_Stamp] = None
+    changed: Optional[_Stamp] = None
+    headers: Headers
+    length: _Size
+
+
+@dataclass(frozen=True)
+class _Lacking(Record):
+    """The answer to an offer."""
+    lacking: Tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -75,282 +147,111 @@ class Shipment:
     :param length: bytes of data that follow
     """
     entry: Entry
-    headers: Tuple[Tuple[str, str], ...] = ()
+    headers: Headers = ()
     length: int = 0
 
 
-def lowered(name):
-    """:returns: a name in lower case; other bytes than ASCII's stay"""
-    return re.sub('[A-Z]+', lambda found: found[0].lower(), name)
-
-
-def is_stored(name):
-    """Whether a header, in lower case, is stored with an object."""
-    return name in STORED or (name.startswith(STORED_PREFIXES)
-                              and not name.startswith(_NOT_STORED))
-
-
-def _head(verb, **fields):
-    text = json.dumps({'format': FORMAT, 'verb': verb, **fields},
-                      separators=(',', ':'))
-    head = text.encode('ascii')
+def _head(record: Record) -> bytes:
+    head = json.dumps(record.to_json(), separators=(',', ':')).encode('ascii')
     if len(head) > MAX_HEAD:
         raise ValueError('a head has %d bytes, at most %d are allowed' % (
             len(head), MAX_HEAD))
     return head
 
 
-def _object(data, what):
-    if len(data) > MAX_HEAD:
-        raise ValueError('%s has %d bytes, at most %d are allowed' % (
-            what, len(data), MAX_HEAD))
-    try:
-        fields = json.loads(data)
-    except (ValueError, RecursionError) as err:
-        raise ValueError('%s is not JSON: %s' % (what, err)) from None
-    if not isinstance(fields, dict):
-        raise ValueError('%s is %.60r, must be a JSON object' % (
-            what, fields))
-    return fields
-
-
-def _field(fields, name, cls, what):
-    found = fields.get(name)
-    # A bool is an int to Python.
-    if not isinstance(found, cls) or isinstance(found, bool):
-        raise ValueError('%s: %s is %.80r, must be a %s' % (
-            what, name, found, cls.__name__))
-    return found
-
-
-def _length(text, what):
-    """:returns: bytes of a text in UTF-8"""
-    try:
-        return len(text.encode('utf8'))
-    except UnicodeEncodeError:
-        raise ValueError('%s is %.80r, must hold no surrogates' % (
-            what, text)) from None
-
-
-def _text(fields, name, most, what):
-    found = _field(fields, name, str, what)
-    length = _length(found, '%s: %s' % (what, name))
-    if length > most:
-        raise ValueError('%s: %s has %d bytes, at most %d are allowed' % (
-            what, name, length, most))
-    if RESERVED in found or '\n' in found or '\r' in found:
-        if name != 'object' or RESERVED in found:
-            raise ValueError('%s: %s is %.80r, must hold no null character '
-                             'and no line break' % (what, name, found))
-    return found
-
-
-def _count(fields, name, most, what):
-    found = _field(fields, name, int, what)
-    if not 0 <= found <= most:
-        raise ValueError('%s: %s is %r, must be 0 to %d' % (
-            what, name, found, most))
-    return found
-
-
-def _stamp(fields, name, what, optional=False):
-    if optional and fields.get(name) is None:
-        return None
-    return Stamp.parse(_field(fields, name, str, what))
-
-
-def _id(fields, what):
-    stamp = _stamp(fields, 'id', what)
-    if not stamp.is_tick:
-        raise ValueError('%s: id is %s, must be given by a clock' % (
-            what, stamp))
-    return stamp
-
-
-def _etag(fields, what):
-    etag = _text(fields, 'etag', MAX_ETAG, what)
-    # It is the value of a header of container servers.
-    if not (etag.isascii() and etag.isprintable()):
-        raise ValueError('%s: etag is %.80r, must be of printable ASCII' % (
-            what, etag))
-    if parameters_of(etag)[1]:
-        raise ValueError('%s: etag is %.80r, must have no parameters sv_*' % (
-            what, etag))
-    return etag
-
-
-def _kind(fields, what):
-    kind = _field(fields, 'kind', str, what)
-    try:
-        return Kind(kind)
-    except ValueError:
-        raise ValueError('%s: kind is %.60r, must be one of %s' % (
-            what, kind, ', '.join(each.value for each in Kind))) from None
-
-
-def _name(fields, what):
-    name = _text(fields, 'object', MAX_NAME, what)
-    if not name:
-        raise ValueError('%s: object is empty, must be a name' % what)
-    return name
-
-
-def _opt(stamp):
-    return None if stamp is None else str(stamp)
-
-
-def offer(versions):
+def offer(versions: Sequence[Offered]) -> bytes:
     """
+    Write the head of a request that offers versions.
+
     :param versions: ``Offered``, at most ``MAX_OFFERED``
-    :returns: bytes, the head of a request
+    :returns: the head
     """
-    return _head('offer', versions=[{
-        'object': each.object, 'id': str(each.id), 'site': each.site,
-        'kind': each.kind.value, 'changed': _opt(each.changed)}
-        for each in versions])
+    return _head(_Offer(FORMAT, 'offer', tuple(versions)))
 
 
-def _offered(fields):
-    what = 'an offered version'
-    if not isinstance(fields, dict):
-        raise ValueError('%s is %.60r, must be a JSON object' % (
-            what, fields))
-    return Offered(
-        _name(fields, what), _id(fields, what),
-        check_site(_field(fields, 'site', str, what)), _kind(fields, what),
-        _stamp(fields, 'changed', what, optional=True))
-
-
-def shipment(shipped):
-    """:returns: bytes, the head of a request"""
+def shipment(shipped: Shipment) -> bytes:
+    """Return the head of a request that carries a version."""
     entry = shipped.entry
-    return _head(
-        'ship', object=entry.object, id=str(entry.version.id),
-        site=entry.version.site, vector=str(entry.version.vector),
-        kind=entry.kind.value, deleted=entry.version.deleted,
+    version = entry.version
+    return _head(_Ship(
+        object=entry.object, id=version.id, site=version.site,
+        vector=version.vector, kind=entry.kind, deleted=version.deleted,
         size=entry.size, etag=entry.etag, type=entry.content_type,
-        purged=_opt(entry.purged), changed=_opt(entry.changed),
-        headers=[list(pair) for pair in shipped.headers],
-        length=shipped.length)
+        purged=entry.purged, changed=entry.changed, headers=shipped.headers,
+        length=shipped.length))
 
 
-def _headers(fields, what):
-    pairs = _field(fields, 'headers', list, what)
-    total, headers = 0, {}
-    for pair in pairs:
-        if not (isinstance(pair, list) and len(pair) == 2 and all(
-                isinstance(each, str) for each in pair)):
-            raise ValueError('%s: a header is %.80r, must be a name and a '
-                             'value' % (what, pair))
-        name, value = pair
-        # Swift lets names of user metadata be any UTF-8.
-        readable = _HEADER.match(name) or (
-            name.startswith(STORED_PREFIXES)
-            and not re.search(r'[\x00-\x20:\x7f]', name))
-        if not readable or name != lowered(name) or not is_stored(name):
-            raise ValueError('%s: a header is %.80r, must be one that is '
-                             'stored with an object, in lower case' % (
-                                 what, name))
-        if re.search(r'[\x00\r\n]', value) or name in headers:
-            raise ValueError('%s: header %.80s is %.80r, must be there once, '
-                             'without line breaks and null characters' % (
-                                 what, name, value))
-        total += _length(name, '%s: the name of a header' % what) + \
-            _length(value, '%s: header %.80s' % (what, name))
-        headers[name] = value
-    if total > MAX_HEADERS:
-        raise ValueError('%s: its headers have %d bytes, at most %d are '
-                         'allowed' % (what, total, MAX_HEADERS))
-    return tuple(headers.items())
-
-
-def _version(fields, what):
-    deleted = fields.get('deleted')
-    if not isinstance(deleted, bool):
-        raise ValueError('%s: deleted is %.60r, must be true or false' % (
-            what, deleted))
-    version = Version(
-        _id(fields, what),
-        check_site(_field(fields, 'site', str, what)),
-        Vector.parse(_field(fields, 'vector', str, what)), deleted)
-    if dict(version.vector).get(version.site) != version.id:
-        raise ValueError('%s: vector is %.120s, must have %s for its site %s'
-                         % (what, version.vector, version.id, version.site))
-    return version
-
-
-def _shipment(fields):
-    what = 'a shipment'
+def _shipment(found: _Ship) -> Shipment:
+    if dict(found.vector).get(found.site) != found.id:
+        raise ValueError('vector is %.120s, must have %s for its site %s' % (
+            found.vector, found.id, found.site))
     entry = Entry(
-        _name(fields, what), _version(fields, what),
-        _count(fields, 'size', MAX_SIZE, what),
-        _etag(fields, what),
-        _text(fields, 'type', MAX_TYPE, what),
-        purged=_stamp(fields, 'purged', what, optional=True),
-        changed=_stamp(fields, 'changed', what, optional=True))
-    length = _count(fields, 'length', MAX_SIZE, what)
-    if _kind(fields, what) is not entry.kind:
-        raise ValueError('%s: kind is %s, must be %s, by its fields' % (
-            what, fields['kind'], entry.kind.value))
+        found.object,
+        Version(found.id, found.site, found.vector, found.deleted),
+        found.size, found.etag, found.type, purged=found.purged,
+        changed=found.changed)
+    if found.kind is not entry.kind:
+        raise ValueError('kind is %s, must be %s, by its fields' % (
+            found.kind.value, entry.kind.value))
     if entry.kind is Kind.DATA:
         if entry.content_type in (DELETE_MARKER, PURGE_MARKER):
-            raise ValueError('%s: type is %s, must not be that of a marker' %
-                             (what, entry.content_type))
-    elif length:
-        raise ValueError('%s: length is %d, must be 0 for kind %s' % (
-            what, length, entry.kind.value))
+            raise ValueError('type is %s, must not be that of a marker' %
+                             entry.content_type)
+    elif found.length:
+        raise ValueError('length is %d, must be 0 for kind %s' % (
+            found.length, entry.kind.value))
     # Before its data is stored: no row could tell of it.
     stamped_etag(row_of(entry, entry.object))
-    return Shipment(entry, _headers(fields, what), length)
+    check_headers(found.headers)
+    return Shipment(entry, found.headers, found.length)
 
 
-def decode(head):
+def decode(head: bytes) -> Union[Tuple[Offered, ...], Shipment]:
     """
-    :param head: bytes
+    Read the head of a request.
+
     :returns: a tuple of ``Offered``, or a ``Shipment``
     :raises ValueError: if it is none
     """
-    fields = _object(head, 'a head')
-    if _field(fields, 'format', int, 'a head') != FORMAT:
-        raise ValueError('the format of a head is %.60r, must be %d' % (
-            fields['format'], FORMAT))
-    if fields.get('verb') == 'ship':
-        return _shipment(fields)
-    if fields.get('verb') != 'offer':
-        raise ValueError('the verb of a head is %.60r, must be offer or ship'
-                         % (fields.get('verb'),))
-    versions = _field(fields, 'versions', list, 'an offer')
-    if len(versions) > MAX_OFFERED:
-        raise ValueError('an offer has %d versions, at most %d are allowed' %
-                         (len(versions), MAX_OFFERED))
-    return tuple(_offered(each) for each in versions)
+    fields = load_json(head, MAX_HEAD, 'a head')
+    if not isinstance(fields, dict) or fields.get('verb') != 'ship':
+        return _Offer.from_json(fields, 'an offer').versions
+    # Of the fields with defaults these two must be there.
+    found = _Ship.from_json({'format': None, **fields}, 'a shipment')
+    try:
+        return _shipment(found)
+    except ValueError as err:
+        raise ValueError('a shipment: %s' % err) from err
 
 
-def answer(**fields):
-    """:returns: the bytes of an answer"""
+def answer(**fields: Any) -> bytes:
+    """Return the bytes of an answer."""
     return json.dumps(fields, sort_keys=True,
                       separators=(',', ':')).encode('ascii')
 
 
-def lacking(body, count):
+def lacking(body: bytes, count: int) -> List[int]:
     """
-    :param body: of the answer to an offer, bytes
+    Read the answer to an offer.
+
+    :param body: of the answer
     :param count: of the versions that were offered
     :returns: a sorted list of the places of those to ship
     :raises ValueError: if it is none
     """
-    places = _field(_object(body, 'an answer'), 'lacking', list, 'an answer')
+    places = _Lacking.parse(body, MAX_HEAD, 'an answer').lacking
     for place in places:
-        if type(place) is not int or not 0 <= place < count:
+        if not 0 <= place < count:
             raise ValueError('an answer: lacking has %.60r, must be numbers '
                              '0 to %d' % (place, count - 1))
     return sorted(set(places))
 
 
-def reason(body):
-    """:returns: what the answer to a refused request says, a text"""
+def reason(body: bytes) -> str:
+    """Return what the answer to a refused request says."""
     try:
-        found = _object(body, 'an answer').get('error')
-    except ValueError:
+        found = load_json(body, MAX_HEAD)
+    except RecordError:
         return ''
-    return found[:1000] if isinstance(found, str) else ''
+    error = found.get('error') if isinstance(found, dict) else None
+    return error[:1000] if isinstance(error, str) else ''

@@ -10,11 +10,17 @@ head; the trailer signs the digest of the data, which is known only when it
 has been read. The answer is signed with the request that it answers.
 """
 
-import hmac
 import re
 from dataclasses import dataclass
-from hashlib import sha256
+from typing import Dict, Sequence, Tuple, Union
 
+from swift_lightsync.common.signing import (
+    SignatureError,
+    check_time,
+    digest,
+    is_same,
+    sign,
+)
 from swift_lightsync.versioning.core.version import check_site
 
 HEADER = 'X-Site-Versions-Signature'
@@ -33,10 +39,6 @@ _CLAIM = re.compile(
     r'([0-9a-f]{64})\Z', re.ASCII)
 
 
-class SignatureError(ValueError):
-    """A request or an answer that is not shown to be of a peer."""
-
-
 @dataclass(frozen=True)
 class Claim:
     """What the header of a request says: who, when, nonce and signature."""
@@ -46,8 +48,13 @@ class Claim:
     mac: str
 
     @classmethod
-    def parse(cls, text):
-        """:raises SignatureError: unless it is what ``str`` gives"""
+    def parse(cls, text: str) -> 'Claim':
+        """
+        Read the header of a request.
+
+        :param text: what ``str`` of a claim gives
+        :raises SignatureError: if it is not
+        """
         match = _CLAIM.match(text)
         if not match:
             raise SignatureError(
@@ -61,17 +68,22 @@ class Claim:
             raise SignatureError(str(err)) from err
         return cls(sender, int(seconds), nonce, mac)
 
-    def __str__(self):
+    def __str__(self) -> str:
         return '%s %s %d %s %s' % (_ALGORITHM, self.sender, self.time,
                                    self.nonce, self.mac)
 
-    def check_time(self, now):
-        """:raises SignatureError: if it was not made about now"""
-        if abs(now - self.time) > WINDOW:
-            raise SignatureError(
-                'the request of site %s was signed at %d, here it is %d; at '
-                'most %d s may be between' % (self.sender, self.time, now,
-                                              WINDOW))
+    def check_time(self, now: float) -> None:
+        """
+        Refuse a request that was not made about now.
+
+        :param now: by our clock, in Unix seconds
+        :raises SignatureError: if it was not
+        """
+        try:
+            check_time(self.time, now, WINDOW)
+        except SignatureError as err:
+            raise SignatureError('the request of site %s: %s' % (
+                self.sender, err)) from err
 
 
 @dataclass(frozen=True)
@@ -93,100 +105,110 @@ class Signed:
     length: int
     head: bytes
 
-    def mac(self, key):
-        """:returns: the signature, in hexadecimal"""
-        return _mac(key, 'request', self.method, self.path, self.sender,
+    def mac(self, key: bytes) -> str:
+        """Return the signature, in hexadecimal."""
+        return sign(key, 'request', self.method, self.path, self.sender,
                     self.receiver, self.time, self.nonce, self.length,
-                    sha256(self.head).hexdigest())
+                    digest(self.head))
 
-    def claim(self, key):
-        """:returns: the ``Claim`` to send"""
+    def claim(self, key: bytes) -> Claim:
+        """Return the ``Claim`` to send."""
         return Claim(self.sender, self.time, self.nonce, self.mac(key))
 
-    def key_of(self, keys, mac):
+    def headers(self, key: bytes) -> Tuple[Dict[str, str], str]:
         """
+        Sign the request.
+
+        :returns: its headers, and the signature in them
+        """
+        claim = self.claim(key)
+        return {HEADER: str(claim), HEAD_HEADER: str(len(self.head)),
+                'Content-Type': 'application/octet-stream',
+                'Content-Length': str(self.length)}, claim.mac
+
+    def verify(self, keys: Sequence[bytes], claim: Claim,
+               now: float) -> bytes:
+        """
+        Refuse a request that is not the sender's, or not of about now.
+
         :param keys: those that the sender may use
-        :returns: the one it has used
+        :param claim: what the request says
+        :param now: by our clock, in Unix seconds
+        :returns: the key that it was signed with
+        :raises SignatureError: if it is not as claimed
+        """
+        key = self.key_of(keys, claim.mac)
+        claim.check_time(now)
+        return key
+
+    def key_of(self, keys: Sequence[bytes], mac: str) -> bytes:
+        """
+        Find the key that a request was signed with.
+
+        :param keys: those that the sender may use
+        :param mac: the signature of the request
+        :returns: the key
         :raises SignatureError: if it is none of them
         """
-        found = [key for key in keys
-                 if hmac.compare_digest(self.mac(key), mac)]
-        if not found:
-            raise SignatureError(
-                'the signature of site %s for %s %.200s does not fit' % (
-                    self.sender, self.method, self.path))
-        return found[0]
+        for key in keys:
+            if is_same(self.mac(key), mac):
+                return key
+        raise SignatureError(
+            'the signature of site %s for %s %.200s does not fit' % (
+                self.sender, self.method, self.path))
 
 
-def _mac(key, *parts):
-    # No part holds a newline: paths are quoted, the rest is checked.
-    return hmac.new(key, '\n'.join(map(str, parts)).encode('ascii'),
-                    sha256).hexdigest()
-
-
-def trailer(key, mac, digest):
+def trailer(key: bytes, mac: str, data_digest: str) -> bytes:
     """
+    Sign the data of a request.
+
     :param mac: the signature of the request
-    :param digest: SHA-256 of the data, in hexadecimal
+    :param data_digest: SHA-256 of the data, in hexadecimal
     :returns: the bytes that follow the data
     """
-    return _mac(key, 'data', mac, digest).encode('ascii')
+    return sign(key, 'data', mac, data_digest).encode('ascii')
 
 
-def answer_mac(key, mac, status, body):
+def check_trailer(key: bytes, mac: str, data_digest: str,
+                  found: bytes) -> None:
     """
+    Refuse data that is not what was signed; see ``trailer``.
+
+    :param found: the bytes that follow the data
+    :raises SignatureError: if they are not those
+    """
+    check(trailer(key, mac, data_digest), found, 'the data')
+
+
+def answer_mac(key: bytes, mac: str, status: int, body: bytes) -> str:
+    """
+    Sign an answer.
+
     :param mac: the signature of the request
-    :param status: a number
-    :param body: bytes
     :returns: the signature of the answer
     """
-    return _mac(key, 'answer', mac, status, sha256(body).hexdigest())
+    return sign(key, 'answer', mac, status, digest(body))
 
 
-def check(expected, found, what):
-    """:raises SignatureError: unless two signatures are the same"""
-    if isinstance(expected, str):
-        expected = expected.encode('ascii')
-    if isinstance(found, str):
-        found = found.encode('utf8')
-    if not hmac.compare_digest(expected, found):
+def check_answer(key: bytes, mac: str, status: int, body: bytes, found: str,
+                 site: str) -> None:
+    """
+    Refuse an answer that is not the site's; see ``answer_mac``.
+
+    :param found: the signature that the answer has
+    :raises SignatureError: if it does not fit
+    """
+    check(answer_mac(key, mac, status, body), found,
+          'the answer of site %s' % site)
+
+
+def check(expected: Union[bytes, str], found: Union[bytes, str],
+          what: str) -> None:
+    """
+    Compare two signatures.
+
+    :param what: is signed, for the error
+    :raises SignatureError: unless they are the same
+    """
+    if not is_same(expected, found):
         raise SignatureError('the signature of %s does not fit' % what)
-
-
-def nonce_key(sender, nonce):
-    """:returns: the name under which caches remember a nonce"""
-    return 'site-versions/nonce/%s/%s' % (sender, nonce)
-
-
-class Nonces:
-    """
-    The nonces of all requests that are not refused by their time yet.
-
-    :param most: nonces to remember
-    """
-
-    def __init__(self, most=MAX_NONCES):
-        self.most = most
-        # From a name to the time until which it is kept, oldest first.
-        self._until = {}
-
-    def add(self, name, now):
-        """
-        :param name: of ``nonce_key``
-        :param now: wall time, in seconds
-        :raises SignatureError: if it was added before, or if there are too
-            many to tell
-        """
-        while self._until:
-            oldest = next(iter(self._until))
-            if self._until[oldest] > now:
-                break
-            del self._until[oldest]
-        if name in self._until:
-            raise SignatureError('the request has been sent before')
-        if len(self._until) >= self.most:
-            raise SignatureError(
-                'more than %d requests in %d s: none can be told from a '
-                'repetition' % (self.most, 2 * WINDOW))
-        # It was signed at most a window ahead, and is good for another.
-        self._until[name] = now + 2 * WINDOW

@@ -7,6 +7,8 @@ In text they are Swift's internal timestamps, whose order they have.
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import Optional
 
 #: Ticks in a second.
 TICKS = 100000
@@ -19,19 +21,23 @@ _RANK_SHIFT = 32
 #: Above the rank: how often a pointer was revised.
 _REVISION_SHIFT = 40
 _NO_OFFSET = '0' * 16
+#: Texts of which is remembered what they mean.
+_REMEMBERED = 4096
 _TEXT = re.compile(r'(\d{10})\.(\d{5})(?:_([0-9a-f]{16}))?\Z', re.ASCII)
 
 
 @dataclass(frozen=True, order=True)
 class Stamp:
     """
+    A hybrid logical time.
+
     :param ticks: of 10 µs, since the epoch
     :param offset: decides between equal ticks
     """
     ticks: int
     offset: int = 0
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if not 0 <= self.ticks < END_OF_TIME:
             raise ValueError('ticks of a stamp are %r, must be 0 to %d' %
                              (self.ticks, END_OF_TIME - 1))
@@ -40,8 +46,14 @@ class Stamp:
                              (self.offset, OFFSETS - 1))
 
     @classmethod
-    def parse(cls, text):
-        """:raises ValueError: unless it is what ``str`` of a stamp gives"""
+    @lru_cache(_REMEMBERED)
+    def parse(cls, text: str) -> 'Stamp':
+        """
+        Read a stamp; the same few are read again and again.
+
+        :param text: what ``str`` of a stamp gives
+        :raises ValueError: if it is not
+        """
         match = _TEXT.match(text)
         if not match:
             raise ValueError('a stamp is %.60r, must be seconds with 5 '
@@ -53,17 +65,24 @@ class Stamp:
         return cls(int(seconds) * TICKS + int(fraction),
                    int(offset or '0', 16))
 
-    def __str__(self):
+    def __str__(self) -> str:
         text = '%010d.%05d' % divmod(self.ticks, TICKS)
         return '%s_%016x' % (text, self.offset) if self.offset else text
 
     @property
-    def inverted(self):
+    def inverted(self) -> 'Stamp':
         """The stamp whose text sorts the other way round."""
         return Stamp(END_OF_TIME - 1 - self.ticks, OFFSETS - 1 - self.offset)
 
-    def revised(self, tick):
+    @property
+    def inverted_text(self) -> str:
+        """The text of the inverted stamp, as the names of rows have it."""
+        return str(self.inverted)
+
+    def revised(self, tick: 'Stamp') -> 'Stamp':
         """
+        Return the stamp of a pointer that takes the place of this one.
+
         :param tick: a new ``Stamp``
         :returns: a greater stamp that is not greater than any tick of who
             has seen this one; unlike that of any other who revises it
@@ -74,8 +93,10 @@ class Stamp:
         return Stamp(self.ticks, revision << _REVISION_SHIFT |
                      (tick.ticks & 0xffffff) << 16 | tick.offset & 0xffff)
 
-    def changed(self, tick):
+    def changed(self, tick: 'Stamp') -> 'Stamp':
         """
+        Return the stamp of the row of a version whose metadata changed.
+
         :param tick: the ``Stamp`` of a change of a version's metadata
         :returns: the timestamp of the row of the version with this id:
             greater than the id, less than any purge, in the order of the
@@ -85,8 +106,10 @@ class Stamp:
             (1 << _REVISION_SHIFT) + (tick.offset & 0xffff)
         return Stamp(self.ticks, min(offset, OFFSETS - 1))
 
-    def change(self, stamp):
+    def change(self, stamp: 'Stamp') -> Optional['Stamp']:
         """
+        Return when the metadata of a version were changed.
+
         :param stamp: of the row of the version with this id
         :returns: the time of what ``changed`` it, a ``Stamp``, or None
         """
@@ -96,27 +119,30 @@ class Stamp:
         return Stamp(self.ticks + (later >> 16))
 
     @property
-    def is_tick(self):
+    def is_tick(self) -> bool:
         """Whether a clock can have given it: not by revising another."""
         return self.offset < 1 << _REVISION_SHIFT
 
     @property
-    def is_of_a_filter(self):
+    def is_of_a_filter(self) -> bool:
         """Whether no proxy without the filter's clock can have given it."""
         return self.offset >> _RANK_SHIFT != 0
 
     @property
-    def seconds(self):
+    def seconds(self) -> float:
+        """Unix time."""
         return self.ticks / TICKS
 
     @property
-    def rank(self):
+    def rank(self) -> int:
         """Of the site, see ``offset_of``; for a version's id only."""
         return MAX_SITES - 1 - (self.offset >> _RANK_SHIFT & MAX_SITES - 1)
 
 
-def offset_of(rank, nonce):
+def offset_of(rank: int, nonce: int) -> int:
     """
+    Return the offset of the stamps of a process.
+
     :param rank: of a site, 0 is the preferred one
     :param nonce: below 2^32, of the process
     """

@@ -1,13 +1,42 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-How far a task has come with the rows of a database: all rows up to a point
-are done, and single rows beyond it. The point is stored; the rest is only
-remembered, and asked for again by who comes after.
+How far a task has come with the rows of a database, and its next steps.
+
+1. All rows up to the *point* are done, and single rows beyond it. The point is
+   stored; the rest is only remembered, and asked for again by who comes after.
+2. A row is due as soon as the task's delay has passed, at the replica whose
+   turn it is; each further replica takes it over ``handover_delay`` later, if
+   it is not done by then.
+3. What fails is held, and tried again later and later.
+4. In one turn each row is tried once, so that no row holds up another.
 """
 
 import math
 from dataclasses import dataclass
-from typing import Optional
+from heapq import nsmallest
+from typing import Any, Callable, Iterator, Optional, Sequence
+from zlib import crc32
+
+from swift_lightsync.common.backoff import delay_after
+
+#: Rows that are read at once.
+PAGE = 1000
+#: Rows beyond the point of which some are held: so many are looked at.
+WINDOW = 20000
+#: Batches of one database, after which the others have their turn.
+TURN = 10
+
+
+@dataclass(frozen=True)
+class Lag:
+    """
+    What a task has not done.
+
+    :param rows: how many rows
+    :param oldest: when the oldest was made, Unix time, or None
+    """
+    rows: int
+    oldest: Optional[float]
 
 
 @dataclass
@@ -27,15 +56,20 @@ class _Seen:
 
 
 class Progress:
-    """:param point: the ROWID up to which all rows are done"""
+    """
+    What is known of the rows beyond the point.
 
-    def __init__(self, point):
+    :param point: the ROWID up to which all rows are done
+    """
+
+    def __init__(self, point: int) -> None:
         self.point = point
-        self._rows = {}
+        self._rows: dict[int, _Seen] = {}
         # By subject: the last row about it.
-        self._last = {}
+        self._last: dict[str, int] = {}
 
-    def look(self, after, page, complete):
+    def look(self, after: int, page: Sequence[tuple[int, float]],
+             complete: bool) -> None:
         """
         Note what is there now.
 
@@ -53,13 +87,15 @@ class Progress:
             if row > self.point:
                 self._rows.setdefault(row, _Seen(made))
 
-    def _forget(self, row):
+    def _forget(self, row: int) -> None:
         subject = self._rows.pop(row).subject
-        if self._last.get(subject) == row:
+        if subject is not None and self._last.get(subject) == row:
             del self._last[subject]
 
-    def is_last(self, row, subject):
+    def is_last(self, row: int, subject: Optional[str]) -> bool:
         """
+        Check that no later row about the same subject has been seen.
+
         :param subject: what the row is about; None: nothing else is
         :returns: False if a later row about it has been seen: this one is
             done then
@@ -73,44 +109,43 @@ class Progress:
         self.done(row)
         return False
 
-    def is_new(self, row):
-        """Whether it has to be decided when a row is due."""
+    def schedule(self, row: int, until: float) -> None:
+        """Decide when a row is due, unless that is decided."""
         found = self._rows.get(row)
-        return found is not None and not found.done and found.until is None
+        if found is not None and found.until is None:
+            found.until = until
 
-    def schedule(self, row, until):
-        self._rows[row].until = until
-
-    def is_due(self, row, now):
-        """Whether a row is to be tried: neither done nor held."""
+    def is_due(self, row: int, now: float) -> bool:
+        """Return whether a row is to be tried: neither done nor held."""
         found = self._rows.get(row)
         return found is not None and not found.done and \
             found.until is not None and found.until <= now
 
     @property
-    def due_at(self):
-        """When there is something to do, Unix time; infinity: never"""
+    def due_at(self) -> float:
+        """When there is something to do, Unix time; infinity: never."""
         return min((seen.until or 0 for seen in self._rows.values()
                     if not seen.done), default=math.inf)
 
-    def done(self, row):
+    def done(self, row: int) -> None:
         if row in self._rows:
             self._rows[row].done = True
 
-    def hold(self, row, now, least, most):
+    def hold(self, row: int, now: float, least: float,
+             most: float) -> None:
         """
-        A row that could not be done.
+        Leave a row alone that could not be done.
 
         :param least: seconds until it is due again, doubled each time
         :param most: what they end at
         """
         found = self._rows.get(row)
         if found:
-            found.until = now + min(most, least * 2 ** min(found.failures, 60))
             found.failures += 1
+            found.until = now + delay_after(found.failures, least, most)
 
-    def advance(self):
-        """:returns: whether the point could be moved"""
+    def advance(self) -> bool:
+        """Move the point over what is done; return whether it moved."""
         before = self.point
         for row in sorted(self._rows):
             if not self._rows[row].done:
@@ -120,55 +155,141 @@ class Progress:
         return self.point != before
 
     @property
-    def end(self):
-        """:returns: the ROWID of the last row that was seen"""
+    def end(self) -> int:
+        """The ROWID of the last row that was seen."""
         return max(self._rows, default=self.point)
 
     @property
-    def waiting(self):
-        """:returns: the ROWIDs of the rows that were seen and are not done"""
-        return [row for row, seen in self._rows.items() if not seen.done]
-
-    @property
-    def oldest(self):
-        """When the oldest of these was made, Unix time; None: there is none"""
-        return min((seen.made for seen in self._rows.values()
-                    if not seen.done), default=None)
+    def lag(self) -> Lag:
+        """The rows that were seen and are not done."""
+        waiting = [seen.made for seen in self._rows.values() if not seen.done]
+        return Lag(len(waiting), min(waiting, default=None))
 
 
-class Backoff:
+class Follower:
     """
-    How long one who did not answer is left alone.
+    Takes a task through the rows of a database.
 
-    :param least: seconds after the first failure, twice as many each time
-    :param most: what these end at
-    :param random: gives a number from 0 to 1: two that fail at once shall
-        not come again at once
+    :param task: has ``name``, for the sync point; ``wants``, a function that
+        tells whether an item is a matter of the task, or None: all are;
+        ``by_object``, whether the last item about an object stands for all
+        before; ``delay``, the seconds after which an item is due;
+        ``backoff``, before whose ``until`` nothing can be done; and ``run``,
+        which works on some items of one database and returns pairs of a
+        ROWID and whether it is done
+    :param database: has ``place``, ``items``, ``point`` and ``save_point``
+    :param options: has ``batch_size``, ``handover_delay``, ``retry_delay``
+        and ``max_retry_delay``
+    :param now: returns the wall time in seconds
     """
 
-    def __init__(self, least, most, random):
-        self.least = least
-        self.most = most
-        self.failures = 0
-        self.until = 0
-        self._random = random
+    def __init__(self, task: Any, database: Any, options: Any,
+                 now: Callable[[], float]) -> None:
+        self.progress = Progress(database.point(task.name))
+        self._task = task
+        self._database = database
+        self._options = options
+        self._now = now
+        # What the files were when all was looked at, and when it was only
+        # noted; None: never.
+        self._looked_at: Any = None
+        self._noted: Any = None
 
-    def may_try(self, now):
-        return now >= self.until
+    def work(self, state: Any) -> bool:
+        """
+        Do what is due, but no more than a turn.
 
-    def failed(self, now):
-        delay = min(self.most, self.least * 2 ** min(self.failures, 60))
-        self.failures += 1
-        self.until = now + delay * (0.5 + self._random())
+        :param state: what differs when anything was written
+        :returns: whether there is more to do
+        """
+        now = self._now()
+        if state is not None and state == self._looked_at and \
+                now < self.progress.due_at:
+            return False
+        # Unless all of it is looked at, it is to be looked at again.
+        self._looked_at = None
+        if now < self._task.backoff.until:
+            self._note(state)
+            return False
+        size = self._options.batch_size
+        due: list[Any] = []
+        tried: set[int] = set()
+        for _ in range(TURN):
+            due = due or self._due(tried)
+            batch, due = due[:size], due[size:]
+            tried.update(item.rowid for item in batch)
+            self._run(batch)
+            if self._now() < self._task.backoff.until:
+                return False
+            if len(batch) < size:
+                # What came meanwhile has changed the state.
+                self._looked_at = state
+                return False
+        return True
 
-    def succeeded(self):
-        self.failures = 0
-        self.until = 0
+    def _note(self, state: Any) -> None:
+        """Look at what is new, so that the lag is known."""
+        if state is None or state != self._noted:
+            for _ in self._rows(self.progress.end):
+                pass
+            self._noted = state
+
+    def _run(self, items: Sequence[Any]) -> None:
+        tried = self._task.run(self._database, items) if items else ()
+        for rowid, done in tried:
+            if done:
+                self.progress.done(rowid)
+            else:
+                self.progress.hold(
+                    rowid, self._now(), self._options.retry_delay,
+                    self._options.max_retry_delay)
+        if self.progress.advance():
+            self._database.save_point(self._task.name, self.progress.point)
+
+    def _due(self, tried: set[int]) -> list[Any]:
+        """
+        Return the items that are due, as many as may go in one turn.
+
+        :param tried: ROWIDs of rows that are not tried again now
+        :returns: first the items that it is this replica's turn for
+        """
+        now = self._now()
+        found = nsmallest(TURN * self._options.batch_size, (
+            each for each in self._scheduled(now)
+            if each[1] not in tried and self.progress.is_due(each[1], now)),
+            key=lambda each: each[:2])
+        return [item for _, _, item in found]
+
+    def _scheduled(self, now: float) -> Iterator[tuple[int, int, Any]]:
+        """Yield (whose turn it is, ROWID, item) of all that may be due."""
+        ordinal, replicas = self._database.place
+        for rowid, item in self._rows(self.progress.point):
+            turns = turn(crc32(item.row.name.encode('utf8')), ordinal,
+                         replicas)
+            self.progress.schedule(rowid, now + self._task.delay +
+                                   self._options.handover_delay * turns)
+            yield turns, rowid, item
+
+    def _rows(self, after: int) -> Iterator[tuple[int, Any]]:
+        """Look at the rows after a ROWID, and yield what may be due."""
+        task, progress = self._task, self.progress
+        end = progress.point + WINDOW
+        while after < end:
+            page = self._database.items(after, PAGE)
+            progress.look(after, [row[:2] for row in page], len(page) < PAGE)
+            for after, _, item in page:
+                if item is None or task.wants and not task.wants(item):
+                    progress.done(after)
+                elif not task.by_object or \
+                        progress.is_last(after, item.entry.object):
+                    yield after, item
+            if len(page) < PAGE:
+                break
 
 
-def turn(name_hash, ordinal, replicas):
+def turn(name_hash: int, ordinal: Optional[int], replicas: int) -> int:
     """
-    Which replica's server is to act on a row, and which after it.
+    Return after how many others a replica's server is to act on a row.
 
     :param name_hash: a number that depends on the row's name
     :param ordinal: of the replica; None for one that is at none's place

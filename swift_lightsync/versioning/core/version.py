@@ -6,14 +6,23 @@ Versions, their partial order and which of them is the latest
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import Dict, Iterable, List, Mapping, Optional, Tuple, Union
 
 from swift_lightsync.versioning.core.stamp import MAX_SITES, Stamp
 
+#: Texts of which is remembered what they mean; a long one has 13 KB.
+_REMEMBERED = 1024
 _SITE = re.compile(r'[a-z0-9][a-z0-9-]{0,31}\Z', re.ASCII)
 
+#: Sites and their stamps.
+Stamps = Union[Mapping[str, Stamp], Iterable[Tuple[str, Stamp]]]
 
-def check_site(name):
+
+def check_site(name: str) -> str:
     """
+    Check the name of a site.
+
     :returns: the name
     :raises ValueError: if it is not one that rows and headers can hold
     """
@@ -23,18 +32,24 @@ def check_site(name):
     return name
 
 
-class Vector(tuple):
+class Vector(Tuple[Tuple[str, Stamp], ...]):
     """
     Pairs (site, newest stamp seen of it), sorted by site; immutable.
     A site that is not named has been seen nothing of.
     """
 
-    def __new__(cls, stamps=()):
+    def __new__(cls, stamps: Stamps = ()) -> 'Vector':
         return super().__new__(cls, sorted(dict(stamps).items()))
 
     @classmethod
-    def parse(cls, text):
-        """:raises ValueError: unless it is what ``str`` of a vector gives"""
+    @lru_cache(_REMEMBERED)
+    def parse(cls, text: str) -> 'Vector':
+        """
+        Read a vector.
+
+        :param text: what ``str`` of a vector gives
+        :raises ValueError: if it is not
+        """
         pairs = [each.split(':', 1) for each in text.split(',')] if text \
             else []
         if len(pairs) > MAX_SITES or any(len(pair) != 2 for pair in pairs):
@@ -48,18 +63,18 @@ class Vector(tuple):
                              'name each once' % (text,))
         return vector
 
-    def __str__(self):
+    def __str__(self) -> str:
         return ','.join('%s:%s' % pair for pair in self)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return 'Vector(%s)' % (self,)
 
-    def covers(self, site, stamp):
-        """Whether it has seen a stamp of a site."""
+    def covers(self, site: str, stamp: Stamp) -> bool:
+        """Return whether it has seen a stamp of a site."""
         return any(name == site and seen >= stamp for name, seen in self)
 
-    def joined(self, *others):
-        """:returns: the ``Vector`` of all that any of them has seen"""
+    def joined(self, *others: 'Vector') -> 'Vector':
+        """Return the ``Vector`` of all that any of them has seen."""
         stamps = dict(self)
         for other in others:
             for site, stamp in other:
@@ -70,6 +85,8 @@ class Vector(tuple):
 @dataclass(frozen=True)
 class Version:
     """
+    One version of an object, apart from its data.
+
     :param id: its ``Stamp``
     :param site: the name of the site that made it
     :param vector: what its writer had seen of the object, and itself
@@ -81,34 +98,38 @@ class Version:
     deleted: bool = False
 
     @classmethod
-    def after(cls, seen, stamp, site, deleted=False):
+    def after(cls, seen: Iterable['Version'], stamp: Stamp, site: str,
+              deleted: bool = False) -> 'Version':
         """
+        Return the version that a site makes now.
+
         :param seen: the versions that the writer has read
-        :returns: the version that a site makes now
         """
         vector = Vector({site: stamp}).joined(*(
             other.vector for other in seen))
         return cls(stamp, site, vector, deleted)
 
-    def descends_from(self, other):
-        """Whether its writer had seen another version."""
+    def descends_from(self, other: 'Version') -> bool:
+        """Return whether its writer had seen another version."""
         return self.id != other.id and \
             self.vector.covers(other.site, other.id) and \
             not (self.site == other.site and self.id < other.id)
 
 
-def frontier(versions):
+def frontier(versions: Iterable[Version]) -> List[Version]:
     """
+    Return the versions that no other has superseded.
+
     :param versions: of one object, in any order, with repetitions
     :returns: a list of those that no other descends from, greatest id
         first; empty only if there are none
     """
     versions = list(versions)
     # Of two of one site only the newer can be in it.
-    newest = {}
+    newest: Dict[str, Version] = {}
     for version in versions:
-        held = newest.get(version.site)
-        if held is None or held.id < version.id:
+        known = newest.get(version.site)
+        if known is None or known.id < version.id:
             newest[version.site] = version
     undominated = [version for version in newest.values()
                    if not any(other.descends_from(version)
@@ -118,6 +139,6 @@ def frontier(versions):
                   key=lambda version: version.id, reverse=True)
 
 
-def latest(versions):
-    """:returns: the one that reads are answered from, or None if none"""
+def latest(versions: Iterable[Version]) -> Optional[Version]:
+    """Return the one that reads are answered from, or None if none."""
     return next(iter(frontier(versions)), None)

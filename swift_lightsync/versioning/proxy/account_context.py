@@ -70,7 +70,7 @@ class AccountContext:
         self.account = account
 
     def respond(self, req):
-        """:returns: a ``Response``"""
+        """Return a ``Response``."""
         resp = req.get_response(self.app)
         if req.method != 'GET' or not is_success(resp.status_int):
             return resp

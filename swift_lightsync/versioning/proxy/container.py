@@ -30,7 +30,7 @@ RESERVED_NAMES = 'X-Backend-Allow-Reserved-Names'
 
 
 def sysmeta(name):
-    """:returns: the header of a container's sysmeta"""
+    """Return the header of a container's sysmeta."""
     return _SYSMETA + name
 
 
@@ -55,7 +55,7 @@ def authorize(req, acl):
 
 
 def internal(req, method, path, headers=(), query=''):
-    """:returns: a ``Request`` of our own; it needs no authorization"""
+    """Return a ``Request`` of our own; it needs no authorization."""
     return make_pre_authed_request(
         req.environ, method=method, swift_source=SOURCE,
         path='%s?%s' % (wsgi_quote(path), query),
@@ -109,7 +109,7 @@ class VersionedContainer:
         return path_of(self.account, self.hidden)
 
     def version_path(self, name):
-        """:returns: the path of a version's data, as WSGI has it"""
+        """Return the path of a version's data, as WSGI has it."""
         return path_of(self.account, self.hidden, name)
 
     def plain_path(self, obj):

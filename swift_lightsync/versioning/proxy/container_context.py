@@ -81,7 +81,7 @@ class ContainerContext:
         return resp
 
     def _refuse_others(self, req):
-        """:raises HTTPBadRequest: if others keep its versions, or copies"""
+        """Raise HTTPBadRequest if others keep its versions, or copies."""
         info = self.versioned.info
         found = info.get('sysmeta', {})
         if found.get('versions-location') or info.get('versions'):
@@ -100,7 +100,7 @@ class ContainerContext:
                 'as source of container syncing.', request=req)
 
     def _make_hidden(self, req):
-        """:returns: whether the hidden container was not there before"""
+        """Return whether the hidden container was not there before."""
         if not self.versioned.mode and not self.options.allow_versioning:
             raise HTTPPreconditionFailed(
                 'Object versioning is disabled', request=req)
@@ -114,7 +114,7 @@ class ContainerContext:
         return resp.status_int == 201
 
     def _check_name(self, req):
-        """:raises HTTPBadRequest: if the hidden container's is too long"""
+        """Raise HTTPBadRequest if the hidden container's is too long."""
         length, hidden = (len(str_to_wsgi(name)) for name in (
             self.versioned.name, self.versioned.hidden))
         most = MAX_CONTAINER_NAME_LENGTH - (hidden - length)
@@ -125,7 +125,7 @@ class ContainerContext:
                 request=req)
 
     def _policy(self, req):
-        """:returns: a dict, the header that names the storage policy"""
+        """Return a dict, the header that names the storage policy."""
         info = self.versioned.info
         if is_success(info['status']):
             policy = POLICIES[info['storage_policy']]
@@ -163,7 +163,7 @@ class ContainerContext:
         return resp
 
     def _clear(self, req):
-        """:raises HTTPConflict: if there are versions"""
+        """Raise HTTPConflict if there are versions."""
         left = []
         try:
             for entry in self._left():

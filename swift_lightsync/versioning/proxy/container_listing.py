@@ -52,7 +52,7 @@ class ContainerListing:
         self.versioned = versioned
 
     def respond(self, req):
-        """:returns: a ``Response``"""
+        """Return a ``Response``."""
         resp = req.get_response(self.versioned.app)
         if not is_success(resp.status_int):
             return resp
@@ -160,7 +160,7 @@ class ContainerListing:
             req, page.marker, wanted))
 
     def _marked(self, req, obj, wanted):
-        """:returns: the ``Stamp`` of a version that a client names"""
+        """Return the ``Stamp`` of a version that a client names."""
         if wanted == NULL:
             return next((entry.version.id for entry
                          in self.versioned.strategy.history(obj)

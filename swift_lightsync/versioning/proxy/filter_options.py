@@ -4,12 +4,15 @@
 from dataclasses import dataclass
 from enum import Enum
 
-from swift.common.utils import TRUE_VALUES
-
-from swift_lightsync.common.conf_options import between, option
+from swift_lightsync.common.options import (
+    Options,
+    boolean,
+    choice,
+    integer,
+    number,
+    option,
+)
 from swift_lightsync.versioning.sites.propagator_options import SiteOptions
-
-FALSE_VALUES = ('false', '0', 'no', 'off', 'f', 'n')
 
 
 class Mode(Enum):
@@ -24,25 +27,8 @@ class Lookup(Enum):
     BY_SITE = 'by-site'
 
 
-def _boolean(value):
-    text = str(value).strip().lower()
-    if text not in TRUE_VALUES and text not in FALSE_VALUES:
-        raise ValueError('must be true or false')
-    return text in TRUE_VALUES
-
-
-def _one_of(choices):
-    def parse(value):
-        try:
-            return choices(value)
-        except ValueError:
-            raise ValueError('must be %s' % ' or '.join(
-                each.value for each in choices))
-    return parse
-
-
 @dataclass(frozen=True)
-class FilterOptions:
+class FilterOptions(Options):
     """
     :param sites: ``SiteOptions``
     :param mode: of containers that are versioned from now on
@@ -55,29 +41,19 @@ class FilterOptions:
         container servers are always asked
     """
     sites: SiteOptions
-    mode: Mode = Mode.WRITE_REPAIR
-    lookup: Lookup = Lookup.FULL
-    max_clock_skew: float = 60.0
-    allow_versioning: bool = True
-    latest_hint_time: int = 3600
-    latest_cache_time: int = 0
+    mode: Mode = option(Mode.WRITE_REPAIR, choice(Mode))
+    lookup: Lookup = option(Lookup.FULL, choice(Lookup))
+    max_clock_skew: float = option(60.0, number(0, 86400))
+    allow_versioning: bool = option(True, boolean)
+    latest_hint_time: int = option(3600, integer(0, 86400))
+    latest_cache_time: int = option(0, integer(0, 3600))
 
     @classmethod
     def from_conf(cls, conf):
         """
+        Read the options of the filter and of its site.
+
         :param conf: a dict of the section's options
         :raises OptionError: if a value is not allowed
         """
-        return cls(SiteOptions.from_conf(conf), **{
-            name: option(conf, name, default, parse)
-            for name, (default, parse) in _PARSERS.items()})
-
-
-_PARSERS = {
-    'mode': ('write-repair', _one_of(Mode)),
-    'lookup': ('full', _one_of(Lookup)),
-    'max_clock_skew': (60, between(0, 86400, float)),
-    'allow_versioning': ('true', _boolean),
-    'latest_hint_time': (3600, between(0, 86400, int)),
-    'latest_cache_time': (0, between(0, 3600, int)),
-}
+        return super().from_conf(conf, sites=SiteOptions.from_conf(conf))

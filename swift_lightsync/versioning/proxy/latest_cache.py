@@ -109,7 +109,7 @@ class LatestCache:
             self._new_generation(obj)
 
     def _held(self, obj):
-        """:returns: (the generation or None, what is held or None)"""
+        """Return (the generation or None, what is held or None)."""
         keys = [self._value_key(obj)]
         if self.sure_seconds:
             keys.append(self._generation_key(obj))
@@ -118,7 +118,7 @@ class LatestCache:
         return next((int(each) for each in generation if each), None), held
 
     def _new_generation(self, obj):
-        """:returns: one that never was, or None if memcache is not there"""
+        """Return one that never was, or None if memcache is not there."""
         try:
             # Where none is held, the step is the first: hence the time.
             return self.memcache.incr(
@@ -135,7 +135,7 @@ class LatestCache:
 
 
 def _packed(entry):
-    """:returns: what finds the data of an ``Entry``, for JSON"""
+    """Return what finds the data of an ``Entry``, for JSON."""
     return entry and (str(entry.version.id), entry.version.site,
                       entry.version.deleted, entry.plain)
 

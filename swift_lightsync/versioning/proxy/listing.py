@@ -52,14 +52,14 @@ class Page:
         return page
 
     def subdir(self, name):
-        """:returns: what a name is rolled up to, or None"""
+        """Return what a name is rolled up to, or None."""
         if not self.delimiter:
             return None
         end = name.find(self.delimiter, len(self.prefix))
         return None if end < 0 else name[:end + len(self.delimiter)]
 
     def after(self, entry):
-        """:returns: the ``Page`` that goes on after an ``Entry``"""
+        """Return the ``Page`` that goes on after an ``Entry``."""
         subdir = self.subdir(entry.object)
         if subdir is None:
             return replace(self, marker=entry.object,
@@ -128,7 +128,7 @@ def latest_ids(page, items, ask, hidden=()):
 
 
 def described(entry):
-    """:returns: a dict, what a listing says of any object"""
+    """Return a dict, what a listing says of any object."""
     item = {'name': entry.object, 'bytes': entry.size, 'hash': entry.etag,
             'content_type': entry.content_type,
             'last_modified': last_modified(entry.version.id)}

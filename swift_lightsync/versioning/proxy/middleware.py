@@ -140,7 +140,7 @@ class Versioning:
 
     @staticmethod
     def _check_version(req, versioned, wanted):
-        """:raises HTTPBadRequest: if there can be no such version"""
+        """Raise HTTPBadRequest if there can be no such version."""
         if req.method == 'POST':
             raise HTTPBadRequest('POST to a specific version is not allowed',
                                  request=req)
@@ -156,7 +156,7 @@ class Versioning:
         parse_id(req, wanted)
 
     def _check_proxy(self):
-        """:raises HTTPException: if data would leave rows"""
+        """Raise HTTPException if data would leave rows."""
         proxy = self._pipeline_final_app
         if not isinstance(proxy, Application):
             reason = 'versioning needs egg:swift-lightsync#proxy at the ' \
@@ -187,7 +187,7 @@ class Versioning:
         return versioned
 
     def strategy(self, environ, versioned):
-        """:returns: the strategy of a versioned container"""
+        """Return the strategy of a versioned container."""
         sites = self.options.sites
         rows = Rows(
             self._pipeline_final_app, self.logger, versioned.account,

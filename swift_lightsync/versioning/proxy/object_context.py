@@ -56,7 +56,7 @@ def _drop(data):
 
 
 def version_id(entry):
-    """:returns: what clients call it"""
+    """Return what clients call it."""
     return NULL if entry is None or entry.plain else str(entry.version.id)
 
 
@@ -110,7 +110,7 @@ class ObjectContext:
         authorize(req, self.versioned.info.get(acl))
 
     def data_path(self, entry):
-        """:returns: the path of a version's data, as WSGI has it"""
+        """Return the path of a version's data, as WSGI has it."""
         return self.plain_path if entry.plain else \
             self.versioned.version_path(self.strategy.data_name(entry))
 
@@ -120,7 +120,7 @@ class ObjectContext:
         return self.versioned.forward(req, path, stamp, rows)
 
     def _data(self, req, entry):
-        """:returns: the answer of what holds a version's data"""
+        """Return the answer of what holds a version's data."""
         return self._send(req, entry).get_response(self.versioned.app)
 
     def get(self, req):
@@ -210,7 +210,7 @@ class ObjectContext:
         return not entry.version.deleted
 
     def _check_name(self, req):
-        """:raises HTTPBadRequest: if not all sites could store it"""
+        """Raise HTTPBadRequest if not all sites could store it."""
         length = len(str_to_wsgi(self.obj))
         most = MAX_OBJECT_NAME_LENGTH - room_for_versions(
             self.strategy.sites)

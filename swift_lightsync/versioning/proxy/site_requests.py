@@ -91,7 +91,7 @@ class SiteRequests:
         return resp
 
     def _delete_data(self, env, account, container, name):
-        """:returns: whether it was there"""
+        """Return whether it was there."""
         versioned = self._versioned(env, account, container)
         return delete_data(
             versioned, Request(env), versioned.version_path(name),

@@ -53,7 +53,7 @@ class VersionContext(ObjectContext):
         self.wanted = wanted
 
     def _entry(self, req, stamp):
-        """:returns: the ``Entry`` of a version that is not purged"""
+        """Return the ``Entry`` of a version that is not purged."""
         entry = self.strategy.get(self.obj, stamp)
         if entry is None or entry.purged:
             raise HTTPNotFound(

@@ -6,29 +6,11 @@ place in the ring. Between them the replicas' servers look at all there is, at
 the cost of one request an object each.
 """
 
-from swift_lightsync.versioning.rows.row_reader import (
-    RowReader,
-    unavailable,
-)
+from swift_lightsync.versioning.rows.row_client import unavailable
+from swift_lightsync.versioning.rows.row_reader import RowReader
 
 
-class _OneReplica(RowReader):
-    """:param ordinal: of the replica that is asked"""
-
-    def __init__(self, ring, client, ordinal):
-        super().__init__(ring, client)
-        self.ordinal = ordinal
-
-    def _answers(self, place, query, kind):
-        part, nodes = self.ring.get_nodes(*place)
-        answer = self._request(nodes[self.ordinal % len(nodes)], part, place,
-                               query, kind)
-        if not answer.good:
-            raise unavailable(place, [answer], 1)
-        return [answer]
-
-
-class NearRows:
+class LocalRows:
     """
     What of ``Rows`` reads; nothing that is read here is durable for it.
 
@@ -40,7 +22,17 @@ class NearRows:
     def __init__(self, database, rows, ordinal):
         self.database = database
         self.user = rows.user
-        self.reader = _OneReplica(rows.ring, rows.client, ordinal)
+        self._client = rows.client
+        self._ordinal = ordinal
+        self._reader = RowReader(rows.client, self._ask_one)
+
+    def _ask_one(self, place, parameters, kind):
+        part, nodes = self._client.ring.get_nodes(*place)
+        answer = self._client.ask_one(nodes[self._ordinal % len(nodes)],
+                                      part, place, parameters, kind)
+        if not answer.good:
+            raise unavailable(place, [answer], 1)
+        return [answer]
 
     def read(self, *queries):
         """
@@ -50,5 +42,5 @@ class NearRows:
         :raises BROKER_ERRORS: if the database does not
         """
         return [self.database.rows(query) if query.hidden
-                else self.reader.rows(self.user, query)[0]
+                else self._reader.rows(self.user, query)[0]
                 for query in queries]

@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One request about rows to one replica of a container."""
+"""
+Requests about rows to the replicas of a container: to one of them, or to as
+many as make a majority.
+"""
 
 import json
 import os
-from dataclasses import dataclass, field
 from http.client import HTTPException
-from typing import Dict
+from random import sample
 from urllib.parse import unquote, urlencode
 
 from swift.common.bufferedhttp import http_connect
-from swift.common.concurrency import Timeout
+from swift.common.concurrency import Empty, Queue, Timeout, spawn_n
 from swift.common.exceptions import ConnectionTimeout
 from swift.common.header_key_dict import HeaderKeyDict
 from swift.common.http import (
@@ -23,65 +25,86 @@ from swift.common.utils import config_true_value
 
 #: Where a node did not answer.
 NO_ANSWER = 0
+#: Seconds after which a replica that has not answered is slow.
+SLOW = 0.1
 
 
-@dataclass(frozen=True)
+class RowsUnavailable(Exception):
+    """
+    Too few replicas of a container answered.
+
+    :param container: its path
+    :param statuses: a list, 0 where there was no answer
+    :param needed: how many good ones
+    :param missing: whether a majority says that there is no such container
+    """
+
+    def __init__(self, container, statuses, needed, missing=False):
+        super().__init__(
+            'rows of %r: %d good answers of its replicas are needed, all '
+            'answers are: %s' % (container, needed,
+                                 ', '.join(map(str, statuses)) or 'none'))
+        self.container = container
+        self.statuses = statuses
+        self.needed = needed
+        self.missing = missing
+
+
+def unavailable(place, answers, needed):
+    """Return the ``RowsUnavailable`` that these answers mean."""
+    missing = sum(answer.missing for answer in answers) >= needed
+    return RowsUnavailable('/%s/%s' % place,
+                           [answer.status for answer in answers], needed,
+                           missing)
+
+
+def majority(replicas):
+    return replicas // 2 + 1
+
+
 class Answer:
     """
+    What one replica said, read once.
+
     :param node: of the ring, the dict
     :param status: of HTTP, or ``NO_ANSWER``
+    :param headers: a ``HeaderKeyDict``
+    :param records: what a listing has, dicts
     """
-    node: dict
-    status: int
-    headers: Dict[str, str] = field(default_factory=dict)
-    body: bytes = b''
 
-    @property
-    def good(self):
-        return is_success(self.status)
-
-    @property
-    def missing(self):
-        return self.status == HTTP_NOT_FOUND
-
-    @property
-    def shard(self):
-        """(account, container) it directs to, or None"""
-        if self.status != HTTP_MOVED_PERMANENTLY:
-            return None
-        return tuple(unquote(self.headers.get('Location', '')).split(
-            '/', 3)[1:3])
-
-    @property
-    def is_of_shards(self):
-        """Whether it lists shards instead of rows."""
-        return self.headers.get('X-Backend-Record-Type') == 'shard'
-
-    @property
-    def may_have_shards(self):
-        """Whether the replica, which lists rows, may redirect writes."""
-        return not self.is_of_shards and config_true_value(
-            self.headers.get('X-Container-Sysmeta-Sharding'))
-
-    @property
-    def is_sharding(self):
-        """Whether the replica still has rows that no shard has yet."""
-        return self.headers.get('X-Backend-Sharding-State') == 'sharding'
-
-    def records(self):
-        return json.loads(self.body) if self.body else []
+    def __init__(self, node, status, headers=None, records=()):
+        headers = headers or {}
+        self.node = node
+        self.status = status
+        self.records = records
+        self.good = is_success(status)
+        self.missing = status == HTTP_NOT_FOUND
+        #: (account, container) it directs to, or None
+        self.shard = None
+        if status == HTTP_MOVED_PERMANENTLY:
+            self.shard = tuple(unquote(
+                headers.get('Location', '')).split('/', 3)[1:3])
+        #: whether it lists shards instead of rows
+        self.is_of_shards = headers.get('X-Backend-Record-Type') == 'shard'
+        #: whether the replica, which lists rows, may redirect writes
+        self.may_have_shards = not self.is_of_shards and config_true_value(
+            headers.get('X-Container-Sysmeta-Sharding'))
+        #: whether the replica still has rows that no shard has yet
+        self.is_sharding = \
+            headers.get('X-Backend-Sharding-State') == 'sharding'
 
 
 class RowClient:
     """
-    :param app: has ``conn_timeout``, ``node_timeout`` (seconds) and, in a
-        proxy, ``error_limiter``
+    :param app: has ``container_ring``, ``conn_timeout``, ``node_timeout``
+        (seconds) and, in a proxy, ``error_limiter``
     :param connect: as swift.common.bufferedhttp.http_connect
     """
 
     def __init__(self, app, logger, policy_index, trans_id=None,
                  connect=None):
         self.app = app
+        self.ring = app.container_ring
         self.logger = logger
         self.limiter = getattr(app, 'error_limiter', None)
         self.connect = connect or http_connect
@@ -108,13 +131,62 @@ class RowClient:
             with Timeout(self.app.node_timeout):
                 response = connection.getresponse()
                 body = response.read()
-        except (OSError, HTTPException, Timeout) as error:
+            good = is_success(response.status)
+            records = json.loads(body) \
+                if body and good and method == 'GET' else ()
+        except (OSError, HTTPException, Timeout, ValueError) as error:
             self._failed(node, method, path, error)
             return Answer(node, NO_ANSWER)
         if is_server_error(response.status):
             self._failed(node, method, path, response.status)
         return Answer(node, response.status,
-                      HeaderKeyDict(response.getheaders()), body)
+                      HeaderKeyDict(response.getheaders()), records)
+
+    def ask(self, place, parameters, kind):
+        """
+        Ask a majority, and another replica for each that fails or is slow.
+
+        :param place: (account, container)
+        :param parameters: of the query string, a dict
+        :param kind: of records
+        :returns: the good answers, of a majority
+        :raises RowsUnavailable: if too few answered
+        """
+        part, nodes = self.ring.get_nodes(*place)
+        needed = majority(len(nodes))
+        # Who failed often of late is asked last.
+        rest = sorted(sample(nodes, len(nodes)), key=self.limited)
+        queue, good, failed, pending, slow = Queue(), [], [], 0, 0
+        while len(good) < needed:
+            while rest and pending < needed - len(good) + slow:
+                spawn_n(self._put_answer, queue, rest.pop(0), part, place,
+                        parameters, kind)
+                pending += 1
+            if not pending:
+                raise unavailable(place, good + failed, needed)
+            try:
+                answer = queue.get(timeout=SLOW if rest else None)
+            except Empty:
+                slow += 1
+                continue
+            pending -= 1
+            (good if answer.good else failed).append(answer)
+        return good
+
+    def _put_answer(self, queue, node, *what):
+        answer = None
+        try:
+            answer = self.ask_one(node, *what)
+        finally:
+            # Who waits must not wait for ever, whatever went wrong.
+            queue.put(answer or Answer(node, NO_ANSWER))
+
+    def ask_one(self, node, part, place, parameters, kind):
+        """Return the ``Answer`` of one replica; see ``ask``."""
+        return self.request(
+            node, part, 'GET', '/%s/%s' % place,
+            {'X-Backend-Record-Type': kind,
+             'X-Backend-Record-Shard-Format': 'namespace'}, parameters)
 
     def _failed(self, node, method, path, what):
         self.logger.warning(

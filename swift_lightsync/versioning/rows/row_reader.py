@@ -5,12 +5,11 @@ the container is sharded from its shards.
 """
 
 from dataclasses import dataclass, replace
-from random import sample
 
-from swift.common.concurrency import Empty, Queue, spawn_n
+from swift.common.concurrency import spawn_n
 from swift.common.constraints import CONTAINER_LISTING_LIMIT
 
-from swift_lightsync.versioning.rows.row_client import NO_ANSWER, Answer
+from swift_lightsync.versioning.rows.row_client import majority, unavailable
 from swift_lightsync.versioning.rows.row_wire import (
     Page,
     missed,
@@ -20,45 +19,10 @@ from swift_lightsync.versioning.rows.row_wire import (
     united,
 )
 
-#: Seconds after which a replica that has not answered is slow.
-SLOW = 0.1
 #: Rows that one page gives to replicas that lack them, at most.
 MAX_MENDED = 16
 #: Shards of shards that are followed.
 MAX_DEPTH = 5
-
-
-class RowsUnavailable(Exception):
-    """
-    Too few replicas of a container answered.
-
-    :param container: its path
-    :param statuses: a list, 0 where there was no answer
-    :param needed: how many good ones
-    :param missing: whether a majority says that there is no such container
-    """
-
-    def __init__(self, container, statuses, needed, missing=False):
-        super().__init__(
-            'rows of %r: %d good answers of its replicas are needed, all '
-            'answers are: %s' % (container, needed,
-                                 ', '.join(map(str, statuses)) or 'none'))
-        self.container = container
-        self.statuses = statuses
-        self.needed = needed
-        self.missing = missing
-
-
-def unavailable(place, answers, needed):
-    """:returns: the ``RowsUnavailable`` that these answers mean"""
-    missing = sum(answer.missing for answer in answers) >= needed
-    return RowsUnavailable('/%s/%s' % place,
-                           [answer.status for answer in answers], needed,
-                           missing)
-
-
-def majority(replicas):
-    return replicas // 2 + 1
 
 
 @dataclass(frozen=True)
@@ -77,7 +41,7 @@ def _shards_of(answers, place):
     found = {}
     for answer in answers:
         if answer.is_of_shards:
-            for record in answer.records():
+            for record in answer.records:
                 name = tuple(record['name'].split('/', 1))
                 found[name] = _Shard(name, record['lower'], record['upper'])
     # As part of the list it stands for a gap between shards.
@@ -90,13 +54,13 @@ def _shards_of(answers, place):
 
 class RowReader:
     """
-    :param ring: of the containers
     :param client: a ``RowClient``
+    :param ask: as its ``ask``, which is the default
     """
 
-    def __init__(self, ring, client):
-        self.ring = ring
+    def __init__(self, client, ask=None):
         self.client = client
+        self._ask = ask or client.ask
 
     def rows(self, place, query, kind='auto', depth=0):
         """
@@ -121,19 +85,23 @@ class RowReader:
             marker = page.rows[-1].name
 
     def _page(self, place, query, kind, depth):
-        """:returns: (a ``Page``, the rounds that it took)"""
-        answers = self._answers(place, query, kind)
+        """Return (a ``Page``, the rounds that it took)."""
+        parameters = query.parameters()
+        answers = self._ask(place, parameters, kind)
         pages = [(answer, self._page_of(answer, query))
                  for answer in answers if not answer.is_of_shards]
-        whole = united([page for _, page in pages], query.limit,
-                       query.reverse)
+        whole = pages[0][1] if pages else Page((), False)
+        alike = all(page == whole for _, page in pages)
+        if not alike:
+            whole = united([page for _, page in pages], query.limit,
+                           query.reverse)
         if kind == 'object':
             return whole, 1
-        if len(pages) == len(answers) and query.hidden:
+        if not alike and len(pages) == len(answers) and query.hidden:
             self._mend(place, pages, whole, query)
         rounds = 1
         if any(answer.may_have_shards for answer in answers):
-            answers += self._answers(place, query, 'shard')
+            answers += self._ask(place, parameters, 'shard')
             rounds += 1
         shards = [shard for shard in _shards_of(answers, place)
                   if query.overlaps(shard.lower, shard.upper)]
@@ -144,7 +112,7 @@ class RowReader:
         return self._from_shards(place, shards, query, whole, rounds, depth)
 
     def _page_of(self, answer, query):
-        rows = tuple(map(row_of_record, answer.records()))
+        rows = tuple(map(row_of_record, answer.records))
         if query.exact:
             return Page(tuple(row for row in rows
                               if row.name == query.prefix), False)
@@ -178,7 +146,7 @@ class RowReader:
 
     @staticmethod
     def _nearer(end, name, query):
-        """:returns: the one of two names that is listed first"""
+        """Return the one of two names that is listed first."""
         if end is None:
             return name
         return max(end, name) if query.reverse else min(end, name)
@@ -190,51 +158,9 @@ class RowReader:
             return all(shard.upper and shard.upper < end for shard in shards)
         return all(shard.lower >= end for shard in shards)
 
-    def _answers(self, place, query, kind):
-        """
-        Ask a majority, and another replica for each that fails or is slow.
-
-        :returns: the good answers, of a majority
-        """
-        part, nodes = self.ring.get_nodes(*place)
-        needed = majority(len(nodes))
-        # who failed often of late is asked last
-        rest = sorted(sample(nodes, len(nodes)), key=self.client.limited)
-        queue, good, failed, pending, slow = Queue(), [], [], 0, 0
-        while len(good) < needed:
-            while rest and pending < needed - len(good) + slow:
-                spawn_n(self._ask, queue, rest.pop(0), part, place, query,
-                        kind)
-                pending += 1
-            if not pending:
-                raise unavailable(place, good + failed, needed)
-            try:
-                answer = queue.get(timeout=SLOW if rest else None)
-            except Empty:
-                slow += 1
-                continue
-            pending -= 1
-            (good if answer.good else failed).append(answer)
-        return good
-
-    def _ask(self, queue, node, *what):
-        answer = Answer(node, NO_ANSWER)
-        try:
-            answer = self._request(node, *what)
-        finally:
-            # who waits must not wait for ever, whatever went wrong
-            queue.put(answer)
-
-    def _request(self, node, part, place, query, kind):
-        return self.client.request(
-            node, part, 'GET', '/%s/%s' % place,
-            {'X-Backend-Record-Type': kind,
-             'X-Backend-Record-Shard-Format': 'namespace'},
-            query.parameters())
-
     def _mend(self, place, pages, whole, query):
         """Give rows to replicas that lack them, in the background."""
-        part = self.ring.get_part(*place)
+        part = self.client.ring.get_part(*place)
         for answer, page in pages:
             for row in missed(page, whole, query.reverse)[:MAX_MENDED]:
                 spawn_n(self.client.request, answer.node, part, 'PUT',

@@ -15,9 +15,8 @@ from swift.common.swob import str_to_wsgi
 
 from swift_lightsync.versioning.core.row_data import (
     Row,
-    parameters_of,
     stamped_etag,
-    with_parameters,
+    unstamped_etag,
 )
 from swift_lightsync.versioning.core.stamp import TICKS, Stamp
 
@@ -54,7 +53,7 @@ class Query:
                              % (self.limit,))
 
     def parameters(self):
-        """:returns: those of the query string, a dict"""
+        """Return the parameters of the query string, a dict."""
         # A shard is written to before its older rows are moved there.
         found = {'format': 'json', 'states': 'listing,updating',
                  'prefix': self.prefix, 'limit': self.limit or '',
@@ -129,13 +128,11 @@ def row_of_record(record):
     :returns: the ``Row``; its stamp is the one it was written with, or
         when others than we have written it, when it was modified
     """
-    etag, ours = parameters_of(record['hash'])
-    stamp = ours.pop('stamp', None)
+    etag, stamp = unstamped_etag(record['hash'])
     return Row(record['name'],
                Stamp.parse(stamp) if stamp else
                _modified(record['last_modified']),
-               record['bytes'], record['content_type'],
-               with_parameters(etag, **ours))
+               record['bytes'], record['content_type'], etag)
 
 
 def newest(rows):
@@ -145,8 +142,8 @@ def newest(rows):
     """
     found = {}
     for row in rows:
-        held = found.get(row.name)
-        if held is None or (held.stamp, held.etag) < (row.stamp, row.etag):
+        known = found.get(row.name)
+        if known is None or (known.stamp, known.etag) < (row.stamp, row.etag):
             found[row.name] = row
     return found
 
@@ -177,9 +174,9 @@ def missed(page, whole, reverse):
     :returns: the rows of the whole that the replica should have and has
         not, or has older
     """
-    held = {row.name: row.stamp for row in page.rows}
+    known = {row.name: row.stamp for row in page.rows}
     end = page.rows[-1].name if page.truncated and page.rows else None
     return [row for row in whole.rows
             if (end is None or (row.name >= end if reverse
                                 else row.name <= end))
-            and (row.name not in held or held[row.name] < row.stamp)]
+            and (row.name not in known or known[row.name] < row.stamp)]

@@ -21,14 +21,11 @@ from swift_lightsync.versioning.rows.row_client import (
     NO_ANSWER,
     Answer,
     RowClient,
-)
-from swift_lightsync.versioning.rows.row_reader import (
-    MAX_DEPTH,
-    RowReader,
     RowsUnavailable,
     majority,
     unavailable,
 )
+from swift_lightsync.versioning.rows.row_reader import MAX_DEPTH, RowReader
 from swift_lightsync.versioning.rows.row_wire import Query, put_headers
 
 __all__ = ['Query', 'Rows', 'RowsUnavailable']
@@ -84,7 +81,7 @@ class Rows:
                  trans_id=None, connect=None):
         self.ring = app.container_ring
         self.client = RowClient(app, logger, policy_index, trans_id, connect)
-        self.reader = RowReader(self.ring, self.client)
+        self.reader = RowReader(self.client)
         self.user = (account, container)
         self.hidden = (account, hidden_container(container))
         #: rounds that were waited for
@@ -127,12 +124,12 @@ class Rows:
                 raise unavailable(write.place, write.answers, write.needed)
 
     def _deliver(self, write, part, node, answers):
-        answer = Answer(node, NO_ANSWER)
+        answer = None
         try:
             answer = self._send(write, part, node)
         finally:
-            # who waits must not wait for ever, whatever went wrong
-            answers.put((write, answer))
+            # Who waits must not wait for ever, whatever went wrong.
+            answers.put((write, answer or Answer(node, NO_ANSWER)))
         if answer.good or answer.shard:
             return
         for seconds in RETRY_AFTER:

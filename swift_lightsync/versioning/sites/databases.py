@@ -7,68 +7,36 @@ before (null versions).
 
 import os
 from collections import namedtuple
-from dataclasses import dataclass
 from sqlite3 import DatabaseError
-from typing import Optional
 
 from swift.common.exceptions import LockTimeout
 from swift.common.utils import (
     audit_location_generator,
     config_true_value,
-    decode_timestamps,
     get_db_files,
 )
 from swift.container.backend import DATADIR, UNSHARDED, ContainerBroker
 
-from swift_lightsync.versioning.core.keys import (
-    RESERVED,
-    ReadRepairKeys,
-    WriteRepairKeys,
-    user_container,
-)
-from swift_lightsync.versioning.core.row_data import (
-    Entry,
-    Row,
-    entry_of,
-    parameters_of,
-)
+from swift_lightsync.versioning.core.keys import RESERVED, user_container
+from swift_lightsync.versioning.core.row_data import Row
 from swift_lightsync.versioning.core.stamp import Stamp
-from swift_lightsync.versioning.core.version import Version
+from swift_lightsync.versioning.core.sync_point import PAGE
+from swift_lightsync.versioning.sites.database_rows import (
+    Item,
+    made_at,
+    meaning_of,
+)
 
 #: Set by the middleware on a container whose objects have versions.
 ENABLED = 'X-Container-Sysmeta-Site-Versions-Enabled'
 MODE = 'X-Container-Sysmeta-Site-Versions-Mode'
 #: What a broker raises when a database is gone, locked or damaged.
 BROKER_ERRORS = (DatabaseError, LockTimeout, OSError)
-PAGE = 1000
 #: A limit that no listing comes to.
 ALL = 2 ** 31
 _SYNC = 'site-versions/%s/%s'
 
 _Looked = namedtuple('_Looked', 'state followed')
-
-
-@dataclass(frozen=True)
-class Item:
-    """
-    A row that is one version.
-
-    :param rowid: in its database
-    :param row: a ``Row``
-    :param entry: what it means
-    :param keys: of the mode; None if it is of the user's container
-    """
-    rowid: int
-    row: Row
-    entry: Entry
-    keys: Optional[type]
-
-
-def _row(record):
-    stamp = decode_timestamps(record['created_at'])[0]
-    return Row(record['name'], Stamp.parse(stamp.internal), record['size'],
-               record['content_type'], record['etag'],
-               bool(record['deleted']))
 
 
 class Database:
@@ -92,6 +60,8 @@ class Database:
         self.hidden_container = root if self.hidden else None
         self.id = broker.get_info()['id']
         self.mode = mode
+        #: at which place of the ring it is, None: at none; and of how many
+        self.place = (None, 1)
 
     def __str__(self):
         return '%s/%s on %s' % (self.account, self.broker.container,
@@ -103,34 +73,20 @@ class Database:
         :returns: (ROWID, when it was made in Unix time, ``Item`` or None if
             it is none) of each row that follows it
         """
-        found = []
-        for record in self.broker.get_items_since(after, limit):
-            row = _row(record)
-            found.append((record['ROWID'], row.stamp.seconds,
-                          self._item(record['ROWID'], row)))
-        return found
+        return [self._item(record) for record
+                in self.broker.get_items_since(after, limit)]
 
-    def _item(self, rowid, row):
-        if row.deleted:
-            return None
+    def _item(self, record):
+        rowid = record['ROWID']
         try:
-            if not self.hidden:
-                return self._null(rowid, row)
-            for keys in (WriteRepairKeys, ReadRepairKeys):
-                if row.name.startswith(keys.all_versions):
-                    return Item(rowid, row, entry_of(
-                        row, keys.parse(row.name)), keys)
+            made, row, entry, keys = meaning_of(
+                self.site, self.hidden, record['name'], record['created_at'],
+                record['size'], record['content_type'], record['etag'],
+                record['deleted'])
         except ValueError as err:
             self.broker.logger.warning('%s: row %d: %s', self, rowid, err)
-        return None
-
-    def _null(self, rowid, row):
-        etag, ours = parameters_of(row.etag)
-        if ours:
-            return None
-        version = Version.after((), row.stamp, self.site)
-        return Item(rowid, row, Entry(row.name, version, row.size, etag,
-                                      row.content_type, plain=True), None)
+            return rowid, made_at(record), None
+        return rowid, made, entry and Item(rowid, row, entry, keys)
 
     @property
     def is_whole(self):
@@ -156,7 +112,7 @@ class Database:
                 if not query.exact or name == query.prefix]
 
     def point(self, task):
-        """:returns: the ROWID up to which a task is done, or -1"""
+        """Return the ROWID up to which a task is done, or -1."""
         # A copy of the database has another id and begins anew: its ROWIDs
         # are its own.
         return self.broker.get_sync(_SYNC % (self.id, task), incoming=False)
@@ -179,7 +135,7 @@ def _state(directory):
 
 
 def _mode(broker):
-    """:returns: that of a container, empty if no versions are enabled"""
+    """Return the mode of a container; empty if it has no versions."""
     def said(name):
         return broker.metadata.get(name, ('', ''))[0]
     return said(MODE) if config_true_value(said(ENABLED)) else ''
@@ -194,22 +150,35 @@ class Databases:
     :param mode_of: a function of the account and the name of a container: a
         text, the mode if its versions are enabled, else empty; None if
         nobody says
+    :param place_of: a function of a ``Database``: its ``place``
     """
 
-    def __init__(self, devices, mount_check, site, logger, mode_of):
+    def __init__(self, devices, mount_check, site, logger, mode_of,
+                 place_of=lambda database: (None, 1)):
         self.devices = devices
         self.mount_check = mount_check
         self.site = site
         self.logger = logger
         self._mode_of = mode_of
+        self._place_of = place_of
         # By directory.
         self._looked = {}
         # Of the containers of shards, as they were said to be in this scan.
         self._modes = {}
 
     def __iter__(self):
-        for directory, looked in list(self._looked.items()):
-            yield from ((directory, each) for each in looked.followed)
+        return iter([(directory, each)
+                     for directory, looked in self._looked.items()
+                     for each in looked.followed])
+
+    def followed(self, hidden):
+        """
+        Return the databases of hidden containers, or of users' ones.
+
+        :returns: a list of pairs of a directory and a ``Database``
+        """
+        return [(directory, each) for directory, each in self
+                if each.hidden is hidden]
 
     def scan(self):
         """Look for databases that are new, gone or enabled since."""
@@ -228,7 +197,7 @@ class Databases:
                 self.logger.warning('%s is left out: %s', directory, err)
 
     def state(self, directory):
-        """:returns: what differs when anything was written there, or None"""
+        """Return what differs when anything was written there, or None."""
         try:
             return _state(directory)
         except OSError:
@@ -240,9 +209,12 @@ class Databases:
         if looked is None or looked.state != state:
             self._looked[directory] = self._looked_at(
                 directory, device, state, looked.followed if looked else ())
+        # A ring that has changed takes effect with a scan.
+        for each in self._looked[directory].followed:
+            each.place = self._place_of(each)
 
     def _looked_at(self, directory, device, state, before):
-        """:returns: a ``_Looked``"""
+        """Return a ``_Looked``."""
         name = os.path.basename(directory) + '.db'
         broker = ContainerBroker(os.path.join(directory, name),
                                  logger=self.logger)

@@ -13,12 +13,9 @@ from swift.common.utils import close_if_possible, config_true_value
 from swift.common.wsgi import ConfigString
 
 from swift_lightsync.versioning.core.row_data import Kind
-from swift_lightsync.versioning.core.shipping import (
-    Shipment,
-    is_stored,
-    lowered,
-)
+from swift_lightsync.versioning.core.shipping import Shipment
 from swift_lightsync.versioning.core.stamp import Stamp
+from swift_lightsync.versioning.core.stored_headers import stored_headers
 from swift_lightsync.versioning.sites.databases import ENABLED, MODE
 
 #: Nothing in it that changes what a GET gives: no slo, dlo or symlink.
@@ -103,8 +100,7 @@ class LocalData:
             close_if_possible(body)
             raise DataMissing('its data is of %s' % stamp)
         changed = Stamp.parse(headers['X-Backend-Timestamp'])
-        stored = tuple((lowered(name), value) for name, value
-                       in headers.items() if is_stored(lowered(name)))
         return Shipment(
             replace(entry, changed=changed if changed > stamp else None),
-            stored, int(headers['Content-Length'])), body
+            stored_headers(headers.items()),
+            int(headers['Content-Length'])), body

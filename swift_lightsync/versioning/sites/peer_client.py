@@ -13,13 +13,10 @@ from swift.common.concurrency import socket
 from swift_lightsync.versioning.core import shipping
 from swift_lightsync.versioning.core.signature import (
     ANSWER_HEADER,
-    HEAD_HEADER,
-    HEADER,
     TRAILER,
     SignatureError,
     Signed,
-    answer_mac,
-    check,
+    check_answer,
     trailer,
 )
 
@@ -95,11 +92,8 @@ class PeerClient:
                         int(self._now()), os.urandom(16).hex(),
                         len(head) + length + TRAILER, head)
         key = self.peer.keys[0]
-        claim = signed.claim(key)
-        headers = {HEADER: str(claim), HEAD_HEADER: str(len(head)),
-                   'Content-Type': 'application/octet-stream',
-                   'Content-Length': str(signed.length)}
-        body = self._body(head, data, length, key, claim.mac)
+        headers, sent_mac = signed.headers(key)
+        body = self._body(head, data, length, key, sent_mac)
         connection = self._connect()
         try:
             status, mac, text = self._exchange(connection, path, body,
@@ -109,10 +103,10 @@ class PeerClient:
                 self.peer.name, str(err) or type(err).__name__)) from err
         finally:
             connection.close()
-        return self._checked(key, claim.mac, status, mac, text)
+        return self._checked(key, sent_mac, status, mac, text)
 
     def _connect(self):
-        """:returns: a connection to the first endpoint that takes one"""
+        """Return a connection to the first endpoint that takes one."""
         errors = []
         endpoints = self.peer.endpoints
         for endpoint in random.sample(endpoints, len(endpoints)):
@@ -165,8 +159,7 @@ class PeerClient:
         :raises PeerDown, PeerRefused: if it is none, or another
         """
         try:
-            check(answer_mac(key, mac, status, text), answered,
-                  'the answer of site %s' % self.peer.name)
+            check_answer(key, mac, status, text, answered, self.peer.name)
         except SignatureError as err:
             # Who refuses our signature cannot sign; who is in between
             # neither.

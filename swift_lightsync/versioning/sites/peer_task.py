@@ -1,13 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-A task of the propagator: a peer gets each version that it lacks.
-
-A task has a ``name``, for its sync points; ``wants`` tells of an item whether
-it is a matter of this task at all, ``delay`` after how many seconds it is,
-``subject`` what it is about, if the last item about it stands for all before;
-``is_ready`` whether anything can be done now; ``run`` does the work for some
-items of one database, and yields (ROWID, whether it is done) of each.
-"""
+"""A task of the propagator: a peer gets each version that it lacks."""
 
 import random
 import time
@@ -15,8 +7,8 @@ import time
 from swift.common.concurrency import GreenPool, Timeout
 from swift.common.utils import close_if_possible
 
+from swift_lightsync.common.backoff import Backoff
 from swift_lightsync.versioning.core.shipping import Offered
-from swift_lightsync.versioning.core.sync_point import Backoff
 from swift_lightsync.versioning.sites.local_data import DataMissing
 from swift_lightsync.versioning.sites.peer_client import (
     PeerDown,
@@ -26,7 +18,7 @@ from swift_lightsync.versioning.sites.peer_client import (
 
 
 def offered(item):
-    """:returns: the ``Offered`` of an ``Item``"""
+    """Return the ``Offered`` of an ``Item``."""
     entry = item.entry
     return Offered(entry.object, entry.version.id, entry.version.site,
                    entry.kind, entry.changed)
@@ -41,6 +33,8 @@ class PeerTask:
     """
 
     delay = 0
+    wants = None
+    by_object = False
     of_hidden = True
 
     def __init__(self, client, source, options, logger, limit=lambda: None,
@@ -58,15 +52,6 @@ class PeerTask:
         self._limit = limit
         self._now = now
 
-    def wants(self, item):
-        return True
-
-    def subject(self, item):
-        return None
-
-    def is_ready(self, now):
-        return self.backoff.may_try(now)
-
     def run(self, database, items):
         try:
             lacking = self.client.offer(
@@ -75,23 +60,21 @@ class PeerTask:
             self.backoff.succeeded()
         except PeerDown as err:
             self._failed(err)
-            return
+            return []
         except PeerRefused as err:
             self._refused(database, err)
-            yield from ((item.rowid, False) for item in items)
-            return
-        missing = [items[place] for place in lacking]
-        known = {item.rowid for item in missing}
-        yield from ((item.rowid, True) for item in items
-                    if item.rowid not in known)
+            return [(item.rowid, False) for item in items]
+        done = {item.rowid: True for item in items}
         pool = GreenPool(self._concurrency)
-        yield from pool.imap(lambda item: (
-            item.rowid, self._ship(database, item)), missing)
+        done.update(pool.imap(
+            lambda place: (items[place].rowid,
+                           self._ship(database, items[place])), lacking))
+        return list(done.items())
 
     def _ship(self, database, item):
-        """:returns: whether the peer has it now"""
+        """Return whether the peer has it now."""
         # A peer that has gone is not waited for once for each version.
-        if not self.is_ready(self._now()):
+        if self._now() < self.backoff.until:
             return False
         self._limit()
         start, data = time.time(), ()

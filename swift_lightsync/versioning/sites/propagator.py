@@ -29,7 +29,7 @@ from swift.common.utils import (
 
 from swift_lightsync.versioning.core.clock import HybridClock
 from swift_lightsync.versioning.core.stamp import offset_of
-from swift_lightsync.versioning.rows.local_rows import NearRows
+from swift_lightsync.versioning.rows.local_rows import LocalRows
 from swift_lightsync.versioning.rows.rows import Rows
 from swift_lightsync.versioning.sites.databases import Databases
 from swift_lightsync.versioning.sites.local_data import LocalData, make_client
@@ -45,7 +45,7 @@ from swift_lightsync.versioning.sites.sync_state import (
     PeerLag,
     SyncState,
 )
-from swift_lightsync.versioning.sites.task_runner import Lane
+from swift_lightsync.versioning.sites.task_runner import TaskRunner
 from swift_lightsync.versioning.sites.upkeep_tasks import (
     AdoptTask,
     PurgeTask,
@@ -86,18 +86,18 @@ class VersionsPropagator(Daemon):
         self.databases = Databases(
             conf.get('devices', '/srv/node'),
             config_true_value(conf.get('mount_check', 'true')),
-            self.sites.site, self.logger, self._source.mode_of)
+            self.sites.site, self.logger, self._source.mode_of, self._place)
         self.peer_tasks, self.upkeep = self._tasks()
-        self.lanes = [Lane(task, self.databases, self._ordinal, self.options,
-                           self.logger)
-                      for task in [*self.peer_tasks, *self.upkeep.values()]]
+        self.runners = [TaskRunner(task, self.databases, self.options,
+                                   self.logger)
+                        for task in [*self.peer_tasks, *self.upkeep.values()]]
 
     def _tasks(self):
         peers = self.sites.peers()
         options = self.options
         upkeep = {
             'adopt': AdoptTask(self._strategy, self.logger),
-            'repair': RepairTask(self._strategy, self._near_strategy,
+            'repair': RepairTask(self._strategy, self._local_strategy,
                                  options.repair_delay, self.logger),
             'purge': PurgeTask(self.ring, list(peers), options.reclaim_age,
                                self.logger)}
@@ -113,16 +113,16 @@ class VersionsPropagator(Daemon):
                         versions.wait)
 
     def _strategy(self, database):
-        """:returns: the strategy of the container of a ``Database``"""
+        """Return the strategy of the container of a ``Database``."""
         cls = ReadRepair if database.mode == 'read-repair' else WriteRepair
         return self._strategy_of(cls, self._rows(database))
 
-    def _near_strategy(self, database):
-        """:returns: that of a replica, or None if it lacks what others have"""
-        ordinal, _ = self._ordinal(database)
+    def _local_strategy(self, database):
+        """Return the strategy of one replica, or None if it lacks rows."""
+        ordinal, _ = database.place
         if ordinal is None or not database.is_whole:
             return None
-        return self._strategy_of(WriteRepair, NearRows(
+        return self._strategy_of(WriteRepair, LocalRows(
             database, self._rows(database), ordinal))
 
     def _strategy_of(self, cls, rows):
@@ -136,8 +136,8 @@ class VersionsPropagator(Daemon):
         return Rows(app, self.logger, database.account, database.container,
                     database.broker.storage_policy_index)
 
-    def _ordinal(self, database):
-        """:returns: its place among its container's replicas, how many"""
+    def _place(self, database):
+        """Return its place among its container's replicas, and how many."""
         nodes = self.ring.get_nodes(database.broker.account,
                                     database.broker.container)[1]
         for ordinal, node in enumerate(nodes):
@@ -152,20 +152,20 @@ class VersionsPropagator(Daemon):
         """Do what is due, with the sites that answer."""
         self.databases.scan()
         # What has no row yet gets it first.
-        order = sorted(self.lanes,
-                       key=lambda lane: lane.task is not self.upkeep['adopt'])
+        order = sorted(self.runners, key=lambda runner:
+                       runner.task is not self.upkeep['adopt'])
         order[0].run_all()
         pool = GreenPool(len(order))
-        for lane in order[1:]:
-            pool.spawn(lane.run_all)
+        for runner in order[1:]:
+            pool.spawn(runner.run_all)
         pool.waitall()
         self.report()
 
     def run_forever(self, *args, **kwargs):
         """Follow the rows until SIGTERM."""
         self._guarded(self.databases.scan)
-        for lane in self.lanes:
-            spawn(lane.run_forever)
+        for runner in self.runners:
+            spawn(runner.run_forever)
         scan_at = time.monotonic() + self.options.scan_interval
         while True:
             sleep(min(self.options.interval, self.options.scan_interval))
@@ -182,8 +182,9 @@ class VersionsPropagator(Daemon):
             self.logger.exception('Unable to follow all containers')
 
     def state(self):
-        """:returns: the ``SyncState`` of now"""
-        lags = {lane.task: lane.lag() for lane in self.lanes}
+        """Return the ``SyncState`` of now."""
+        lags = {runner.task: runner.lag() for runner in self.runners
+                if runner.task in self.peer_tasks}
 
         def error(task):
             return task.error if lags[task].rows or \
@@ -200,7 +201,7 @@ class VersionsPropagator(Daemon):
     def report(self):
         """Put into recon how far the other sites are behind."""
         state = self.state()
-        dump_recon_cache({KEY: state.to_fields()}, self.recon_file,
+        dump_recon_cache({KEY: state.to_json()}, self.recon_file,
                          self.logger)
         for peer in state.peers:
             self.logger.update_stats('waiting.%s' % peer.site, peer.rows)

@@ -2,16 +2,26 @@
 """The options of [container-propagator] in container-server.conf."""
 
 import os
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Tuple
 
-from swift_lightsync.common.conf_options import OptionError, between, option
+from swift_lightsync.common.options import (
+    OptionError,
+    Options,
+    comma_list,
+    integer,
+    number,
+    option,
+    read_option,
+)
 from swift_lightsync.versioning.core.shipping import MAX_OFFERED
 from swift_lightsync.versioning.core.stamp import MAX_SITES
 from swift_lightsync.versioning.core.version import check_site
 from swift_lightsync.versioning.sites import sites_conf
 
-MOST = 10 ** 12
+_SECONDS = number(0.001, 3600)
+_DELAY = number(0, 86400)
+_NUMBER = integer(0, 10 ** 12)
 
 
 @dataclass(frozen=True)
@@ -29,21 +39,19 @@ class SiteOptions:
 
     @classmethod
     def from_conf(cls, conf):
-        """:raises OptionError: if a value is not allowed"""
-        site = option(conf, 'site', '', check_site)
+        """Raise OptionError if a value is not allowed."""
+        site = read_option(conf, 'site', '', check_site)
 
         def parse_preference(text):
-            sites = tuple(each.strip() for each in text.split(','))
-            for each in sites:
-                check_site(each)
+            sites = comma_list(check_site)(text)
             if len(sites) > MAX_SITES or len(set(sites)) != len(sites) or \
                     site not in sites:
                 raise ValueError('must be at most %d sites with commas '
                                  'between them, each once, among them %s' %
                                  (MAX_SITES, site))
             return sites
-        return cls(site, option(conf, 'site_preference', '',
-                                parse_preference),
+        return cls(site, read_option(conf, 'site_preference', '',
+                                     parse_preference),
                    conf.get('sites_conf') or os.path.join(
                        conf.get('swift_dir', '/etc/swift'), sites_conf.FILE))
 
@@ -65,7 +73,7 @@ class SiteOptions:
 
 
 @dataclass(frozen=True)
-class PropagatorOptions:
+class PropagatorOptions(Options):
     """
     :param interval: seconds between two looks at the rows of containers
     :param scan_interval: seconds between two looks for new containers
@@ -84,44 +92,16 @@ class PropagatorOptions:
     :param max_versions_per_second: to each site; 0: any
     :param reclaim_age: seconds for which purge markers are kept
     """
-    interval: float = 1.0
-    scan_interval: float = 30.0
-    concurrency: int = 8
-    batch_size: int = 100
-    handover_delay: float = 15.0
-    repair_delay: float = 10.0
-    conn_timeout: float = 2.0
-    node_timeout: float = 30.0
-    retry_delay: float = 1.0
-    max_retry_delay: float = 60.0
-    max_bytes_per_second: int = 0
-    max_versions_per_second: int = 0
-    reclaim_age: int = 604800
-
-    @classmethod
-    def from_conf(cls, conf):
-        """
-        :param conf: a dict of the section's options
-        :raises OptionError: if a value is not allowed
-        """
-        return cls(**{each.name: option(conf, each.name, each.default,
-                                        _PARSERS[each.name])
-                      for each in fields(cls)})
-
-
-_SECONDS = between(0.001, 3600, float)
-_PARSERS = {
-    'interval': _SECONDS,
-    'scan_interval': between(0.001, 86400, float),
-    'concurrency': between(1, 1000),
-    'batch_size': between(1, MAX_OFFERED),
-    'handover_delay': between(0, 86400, float),
-    'repair_delay': between(0, 86400, float),
-    'conn_timeout': _SECONDS,
-    'node_timeout': _SECONDS,
-    'retry_delay': _SECONDS,
-    'max_retry_delay': _SECONDS,
-    'max_bytes_per_second': between(0, MOST),
-    'max_versions_per_second': between(0, MOST),
-    'reclaim_age': between(0, MOST),
-}
+    interval: float = option(1.0, _SECONDS)
+    scan_interval: float = option(30.0, number(0.001, 86400))
+    concurrency: int = option(8, integer(1, 1000))
+    batch_size: int = option(100, integer(1, MAX_OFFERED))
+    handover_delay: float = option(15.0, _DELAY)
+    repair_delay: float = option(10.0, _DELAY)
+    conn_timeout: float = option(2.0, _SECONDS)
+    node_timeout: float = option(30.0, _SECONDS)
+    retry_delay: float = option(1.0, _SECONDS)
+    max_retry_delay: float = option(60.0, _SECONDS)
+    max_bytes_per_second: int = option(0, _NUMBER)
+    max_versions_per_second: int = option(0, _NUMBER)
+    reclaim_age: int = option(604800, _NUMBER)

@@ -7,8 +7,7 @@ from swift_lightsync.versioning.core.shipping import MAX_HEAD
 from swift_lightsync.versioning.core.signature import (
     TRAILER,
     SignatureError,
-    check,
-    trailer,
+    check_trailer,
 )
 
 
@@ -31,12 +30,16 @@ def read_exactly(stream, size):
     return b''.join(parts)
 
 
-def lengths(head, whole):
+def read_head(stream, head, whole):
     """
+    Read what stands before the data.
+
+    :param stream: of the request
     :param head: what the header says of the head's length, a text
     :param whole: the length of the body, a number or None
-    :returns: bytes of the head, and of the data
-    :raises SignatureError: if they cannot be
+    :returns: the head, and the length of the data
+    :raises SignatureError: if the lengths cannot be
+    :raises Disconnected: if the body is too short
     """
     if not head.isascii() or not head.isdigit() or len(head) > 9 or \
             int(head) > MAX_HEAD:
@@ -45,7 +48,7 @@ def lengths(head, whole):
     if whole is None or whole < int(head) + TRAILER:
         raise SignatureError('the length of the body is %s, must be at least '
                              '%d' % (whole, int(head) + TRAILER))
-    return int(head), whole - int(head) - TRAILER
+    return read_exactly(stream, int(head)), whole - int(head) - TRAILER
 
 
 class Data:
@@ -90,15 +93,14 @@ class Data:
         return b''
 
     def verify(self):
-        """:raises SignatureError: unless all was read and is as signed"""
+        """Raise SignatureError unless all was read and is as signed."""
         if self._verified:
             return
         if self._left:
             raise SignatureError('%d bytes of data were not read' %
                                  self._left)
         found = read_exactly(self._stream, TRAILER)
-        check(trailer(self._key, self._mac, self._digest.hexdigest()), found,
-              'the data')
+        check_trailer(self._key, self._mac, self._digest.hexdigest(), found)
         self._verified = True
 
     def __iter__(self):

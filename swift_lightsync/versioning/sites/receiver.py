@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-What a proxy-server does with the requests of other sites (VERSIONING.md §5):
-it tells which of the offered versions are lacking, and stores what is
-shipped, data first. All is idempotent; all answers are signed, but those to
-who could not show that he is a peer.
+Answer the requests of other sites, in a proxy-server (VERSIONING.md §5).
+
+An offer is answered with the versions that this site lacks; what is shipped
+is stored, data first. Each request may be repeated. Each answer is signed,
+except to a sender that has not shown that it is a peer.
 """
 
 import time
@@ -15,6 +16,7 @@ from swift.common.memcached import MemcacheConnectionError
 from swift.common.swob import HTTPException, Response, wsgi_to_str
 from swift.common.utils import cache_from_env
 
+from swift_lightsync.common.signing import Nonces
 from swift_lightsync.versioning.core import shipping
 from swift_lightsync.versioning.core.clock import ClockAhead
 from swift_lightsync.versioning.core.row_data import Kind
@@ -22,27 +24,25 @@ from swift_lightsync.versioning.core.signature import (
     ANSWER_HEADER,
     HEAD_HEADER,
     HEADER,
+    MAX_NONCES,
     WINDOW,
     Claim,
-    Nonces,
     SignatureError,
     Signed,
     answer_mac,
-    nonce_key,
 )
 from swift_lightsync.versioning.rows.rows import RowsUnavailable
 from swift_lightsync.versioning.sites.propagator_options import SiteOptions
 from swift_lightsync.versioning.sites.received_body import (
     Data,
     Disconnected,
-    lengths,
-    read_exactly,
+    read_head,
 )
 
 #: Versions of an offer that are looked for at the same time.
 CONCURRENCY = 8
 #: What object servers say to data that they have already.
-_HELD = (202, 409)
+_STORED_ALREADY = (202, 409)
 
 
 class Refusal(Exception):
@@ -74,7 +74,7 @@ class Receiver:
         self.logger = logger
         self.helper = helper
         self.peers = SiteOptions.from_conf({**conf, 'site': site}).peers()
-        self._nonces = Nonces()
+        self._nonces = Nonces(WINDOW, MAX_NONCES)
         self._now = now
 
     def handles(self, req):
@@ -82,7 +82,7 @@ class Receiver:
         return HEADER in req.headers
 
     def __call__(self, req):
-        """:returns: a ``Response``, whatever the request is"""
+        """Return a ``Response``, whatever the request is."""
         try:
             key, claim, data = self._authentic(req)
         except SignatureError as err:
@@ -122,21 +122,19 @@ class Receiver:
         if req.method != 'POST':
             raise SignatureError('the method is %.20s, must be POST' %
                                  req.method)
-        claim.check_time(self._now())
-        head_length, data_length = lengths(
-            req.headers.get(HEAD_HEADER, ''), req.content_length)
         stream = req.environ['wsgi.input']
-        head = read_exactly(stream, head_length)
+        head, data_length = read_head(
+            stream, req.headers.get(HEAD_HEADER, ''), req.content_length)
         signed = Signed(req.method, req.path, claim.sender, self.site,
                         claim.time, claim.nonce, req.content_length, head)
-        key = signed.key_of(peer.keys, claim.mac)
+        key = signed.verify(peer.keys, claim, self._now())
         self._remember(req, claim)
         return key, claim, (head, Data(stream, data_length, key, claim.mac),
                             data_length)
 
     def _remember(self, req, claim):
-        """:raises SignatureError: if the request was sent before"""
-        name = nonce_key(claim.sender, claim.nonce)
+        """Raise SignatureError if the request was sent before."""
+        name = 'site-versions/nonce/%s/%s' % (claim.sender, claim.nonce)
         self._nonces.add(name, self._now())
         memcache = cache_from_env(req.environ, True)
         if memcache is None:
@@ -153,7 +151,7 @@ class Receiver:
     # What it wants
 
     def _done(self, req, claim, head, data, length):
-        """:returns: a status and the fields of the answer"""
+        """Return a status and the fields of the answer."""
         try:
             return self._do(req, shipping.decode(head), data, length)
         except ClockAhead as err:
@@ -195,7 +193,7 @@ class Receiver:
         return 201, {}
 
     def _check_stamps(self, shipment):
-        """:raises ClockAhead: if a stamp cannot have been given yet"""
+        """Raise ClockAhead if a stamp cannot have been given yet."""
         version = shipment.entry.version
         stamps = [version.id, shipment.entry.purged, shipment.entry.changed]
         stamps += [stamp for _, stamp in version.vector]
@@ -222,20 +220,20 @@ class Receiver:
 
     def _store(self, path, strategy, shipment, data):
         entry = shipment.entry
-        held = strategy.get(entry.object, entry.version.id)
+        stored = strategy.get(entry.object, entry.version.id)
         if entry.kind is not Kind.DATA:
             data.verify()
             # First: a sender asks no more when the marker is there.
-            self._drop_data(path, strategy, held, entry)
+            self._drop_data(path, strategy, stored, entry)
             strategy.apply(entry)
-        elif held is None:
+        elif stored is None:
             self._put(path, strategy, shipment, data)
             if entry.changed:
                 self._post(path, strategy, shipment)
             strategy.apply(entry)
-        elif not held.purged and _is_older(held, entry.changed):
+        elif not stored.purged and _is_older(stored, entry.changed):
             self._post(path, strategy, shipment)
-            strategy.amend(held, entry.content_type, entry.changed)
+            strategy.amend(stored, entry.content_type, entry.changed)
 
     def _post(self, path, strategy, shipment):
         entry = shipment.entry
@@ -250,20 +248,21 @@ class Receiver:
         response = self.helper._put_data(*path, name, shipment.entry, data,
                                          headers)
         self._checked(response)
-        if response.status_int not in _HELD:
+        if response.status_int not in _STORED_ALREADY:
             data.verify()
 
-    def _drop_data(self, path, strategy, held, entry):
+    def _drop_data(self, path, strategy, stored, entry):
         # Without a row there may be data nevertheless: its row follows it,
         # perhaps now.
-        if entry.purged and (held is None or held.kind is Kind.DATA and
-                             not held.plain):
-            self.helper._delete_data(*path, strategy.data_name(held or entry))
+        if entry.purged and (stored is None or stored.kind is Kind.DATA and
+                             not stored.plain):
+            self.helper._delete_data(*path, strategy.data_name(
+                stored or entry))
 
     @staticmethod
     def _checked(response):
-        """:raises Refusal: unless what was asked for is so"""
+        """Raise Refusal unless the data is stored or changed as asked."""
         status = response.status_int
-        if not 200 <= status < 300 and status not in _HELD:
+        if not 200 <= status < 300 and status not in _STORED_ALREADY:
             raise Refusal(status if status >= 500 else 409,
                           'the data was not stored: %s' % response.status)

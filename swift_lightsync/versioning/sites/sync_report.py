@@ -8,7 +8,6 @@ was called wrongly.
 """
 
 import argparse
-import json
 import os
 import sys
 import time
@@ -19,8 +18,16 @@ from typing import Optional
 
 from swift.common.recon import DEFAULT_RECON_CACHE_PATH
 
-from swift_lightsync.common.node_arguments import UsageError, run, seconds
-from swift_lightsync.common.recon_record import ReconError
+from swift_lightsync.common.command import (
+    UsageError,
+    add_json,
+    argument,
+    json_text,
+    run,
+)
+from swift_lightsync.common.options import positive_seconds
+from swift_lightsync.common.records import RecordError
+from swift_lightsync.common.text import printable
 from swift_lightsync.versioning.sites.propagator import SECTION
 from swift_lightsync.versioning.sites.sync_state import SyncState, read
 
@@ -75,17 +82,17 @@ def directories(paths):
 
 
 def look(directory):
-    """:returns: what is ``Found`` in a recon_cache_path"""
+    """Return what is ``Found`` in a recon_cache_path."""
     try:
         state = read(directory)
-    except (OSError, ReconError) as err:
+    except (OSError, RecordError) as err:
         return Found(directory, None, str(err))
     return Found(directory, state, '' if state else
                  'the propagator has never reported')
 
 
 def complaints(found, now, max_seconds):
-    """:returns: a list of texts: what is not well"""
+    """Return a list of texts: what is not well."""
     texts = []
     for each in found:
         if each.problem:
@@ -106,15 +113,15 @@ def complaints(found, now, max_seconds):
 
 
 def as_json(found, texts):
-    """:returns: the report as JSON"""
-    return json.dumps({'well': not texts, 'complaints': texts, 'nodes': [
+    """Return the report as JSON."""
+    return json_text({'well': not texts, 'complaints': texts, 'nodes': [
         {'recon_cache_path': each.directory, 'problem': each.problem,
-         'state': each.state and each.state.to_fields()}
-        for each in found]}, indent=2) + '\n'
+         'state': each.state and each.state.to_json()}
+        for each in found]})
 
 
 def as_text(found, texts, now):
-    """:returns: the report to be read"""
+    """Return the report to be read."""
     lines = []
     for each in found:
         if each.state is None:
@@ -132,12 +139,11 @@ def as_text(found, texts, now):
                 peer.site, lag, peer.shipped, peer.shipped_bytes))
     lines += ['! ' + text for text in texts]
     # A peer says what is in an error.
-    return ''.join(''.join(char if char.isprintable() else '?'
-                           for char in line) + '\n' for line in lines)
+    return ''.join(printable(line) + '\n' for line in lines)
 
 
 def default_confs():
-    """:returns: as swift-init finds them: a conf, or a directory of such"""
+    """Return the conf that swift-init reads, or the directory of such."""
     path = os.path.join(os.environ.get('SWIFT_DIR', '/etc/swift'),
                         'container-server')
     return [path if os.path.isdir(path) else path + '.conf']
@@ -152,11 +158,11 @@ def _parser():
                         default=default_confs(),
                         help='container-server.conf, or a directory of such '
                         '(those in $SWIFT_DIR or /etc/swift)')
-    parser.add_argument('--json', action='store_true',
-                        help='print JSON instead of text')
-    parser.add_argument('--max-seconds', type=seconds, default=MAX_SECONDS,
-                        metavar='S', help='how old a version may be that a '
-                        'site lacks (%(default)s)')
+    add_json(parser)
+    parser.add_argument('--max-seconds', type=argument(positive_seconds),
+                        default=MAX_SECONDS, metavar='S',
+                        help='how old a version may be that a site lacks '
+                        '(%(default)s)')
     return parser
 
 

@@ -4,19 +4,15 @@ How far the other sites are behind: recorded by the propagator of a node, read
 by swift-version-sync-report.
 """
 
-import json
 import os
 from dataclasses import dataclass
-from typing import Optional, Tuple
+from typing import Annotated, Optional, Tuple
 
-from swift_lightsync.common.recon_record import (
-    MAX_BYTES,
-    ReconError,
+from swift_lightsync.common.records import (
+    Between,
     Record,
-    count,
-    number,
-    parsed_by,
-    text,
+    RecordError,
+    load_json,
 )
 
 #: in recon_cache_path
@@ -24,8 +20,10 @@ FILE = 'versioning.recon'
 KEY = 'container_versions'
 
 
-def _optional(value):
-    return None if value is None else number(value)
+#: Bytes of the recon file.
+MAX_BYTES = 64 << 20
+Count = Annotated[int, Between(0, 10 ** 15 - 1)]
+Number = Annotated[float, Between(0, 1e15)]
 
 
 @dataclass(frozen=True)
@@ -40,20 +38,14 @@ class PeerLag(Record):
     :param next_try: when it is asked again, Unix time
     :param error: what was wrong last, if it lacks rows or does not answer
     """
-    site: str = parsed_by(text)
-    rows: int = parsed_by(count)
-    oldest: Optional[float] = parsed_by(_optional)
-    shipped: int = parsed_by(count)
-    shipped_bytes: int = parsed_by(count)
-    failures: int = parsed_by(count)
-    next_try: float = parsed_by(number)
-    error: str = parsed_by(text)
-
-
-def _peers(value):
-    if not isinstance(value, list):
-        raise ReconError('%.80r must be a list' % (value,))
-    return tuple(map(PeerLag.of_fields, value))
+    site: str
+    rows: Count
+    oldest: Optional[Number]
+    shipped: Count
+    shipped_bytes: Count
+    failures: Count
+    next_try: Number
+    error: str
 
 
 @dataclass(frozen=True)
@@ -66,19 +58,21 @@ class SyncState(Record):
     :param purged: purge markers that were removed since
     :param peers: a tuple of ``PeerLag``
     """
-    site: str = parsed_by(text)
-    updated: float = parsed_by(number)
-    databases: int = parsed_by(count)
-    repaired: int = parsed_by(count)
-    purged: int = parsed_by(count)
-    peers: Tuple[PeerLag, ...] = parsed_by(_peers)
+    site: str
+    updated: Number
+    databases: Count
+    repaired: Count
+    purged: Count
+    peers: Tuple[PeerLag, ...]
 
 
 def read(directory):
     """
+    Read what the propagator of a node has recorded.
+
     :param directory: recon_cache_path
     :returns: a ``SyncState``, or None if there is none
-    :raises ReconError: if it is not as it should be
+    :raises RecordError: if it is not as it should be
     :raises OSError: if it cannot be read
     """
     try:
@@ -86,10 +80,7 @@ def read(directory):
             data = recon.read(MAX_BYTES)
     except FileNotFoundError:
         return None
-    try:
-        values = json.loads(data or b'{}')
-    except (ValueError, RecursionError) as err:
-        raise ReconError('%s: no JSON: %s' % (FILE, err))
+    values = load_json(data or b'{}', MAX_BYTES, FILE)
     if not isinstance(values, dict):
-        raise ReconError('%s: %.80r must be an object' % (FILE, values))
-    return SyncState.of_fields(values[KEY]) if values.get(KEY) else None
+        raise RecordError('%.80r must be an object' % (values,), FILE)
+    return SyncState.from_json(values[KEY], KEY) if values.get(KEY) else None

@@ -2,7 +2,7 @@
 """
 Tasks of the propagator for this site alone: pointers are looked at, null
 versions get their rows, purge markers that have served are removed. What a
-task is, peer_task tells.
+task has, ``Follower`` in sync_point tells.
 """
 
 from swift.common.concurrency import Timeout
@@ -12,6 +12,7 @@ from swift.common.direct_client import (
 )
 from swift.common.exceptions import ClientException
 
+from swift_lightsync.common.backoff import Backoff
 from swift_lightsync.versioning.core.keys import WriteRepairKeys
 from swift_lightsync.versioning.core.row_data import PURGE_MARKER, Kind
 from swift_lightsync.versioning.core.stamp import Stamp
@@ -25,12 +26,10 @@ RESERVED_NAMES = {'X-Backend-Allow-Reserved-Names': 'true'}
 class _Upkeep:
 
     delay = 0
-
-    def subject(self, item):
-        return None
-
-    def is_ready(self, now):
-        return True
+    wants = None
+    by_object = False
+    #: nothing fails for long: it is always ready
+    backoff = Backoff(0, 0)
 
 
 class RepairTask(_Upkeep):
@@ -38,56 +37,52 @@ class RepairTask(_Upkeep):
     The pointer auditor of Write-Repair (VERSIONING.md §5).
 
     :param strategy: a function of a ``Database``
-    :param near: the same, of the strategy that sees what one replica has;
+    :param local: the same, of the strategy that sees what one replica has;
         None where that would not be all
     :param delay: seconds after which racing writers are through
     """
 
     name = '.repair'
     of_hidden = True
+    by_object = True
 
-    def __init__(self, strategy, near, delay, logger):
+    def __init__(self, strategy, local, delay, logger):
         self.delay = delay
         self.repaired = 0
         self._strategy = strategy
-        self._near = near
+        self._local = local
         self._logger = logger
 
     def wants(self, item):
         return item.keys is WriteRepairKeys
 
-    def subject(self, item):
-        return item.entry.object
-
     def run(self, database, items):
-        strategy = self._strategy(database)
-        rowids = {}
-        for item in items:
-            rowids.setdefault(item.entry.object, []).append(item.rowid)
-        for obj, found in rowids.items():
-            done = self._audit(database, strategy, obj)
-            yield from ((rowid, done) for rowid in found)
+        local = self._local(database)
+        done = {obj: self._audit(database, local, obj)
+                for obj in {item.entry.object for item in items}}
+        return [(item.rowid, done[item.entry.object]) for item in items]
 
-    def _audit(self, database, strategy, obj):
-        """:returns: whether the pointer is right, as far as one can see"""
-        near = self._looks_right(database, obj)
-        if near:
+    def _audit(self, database, local, obj):
+        """Return whether the pointer is right, as far as one can see."""
+        looks_right = self._looks_right(local, obj)
+        if looks_right:
             return True
         # A majority that was read may be without what looked wrong here.
-        return self._repair(database, strategy, obj) and (
-            near is None or self._looks_right(database, obj) is not False)
+        return self._repair(database, obj) and (
+            looks_right is None
+            or self._looks_right(local, obj) is not False)
 
-    def _looks_right(self, database, obj):
-        """:returns: None where one replica does not tell"""
+    @staticmethod
+    def _looks_right(local, obj):
+        """Return None where one replica does not tell."""
         try:
-            near = self._near(database)
-            return near and near.is_right(obj)
+            return local and local.is_right(obj)
         except (RowsUnavailable, ValueError, *BROKER_ERRORS):
             return None
 
-    def _repair(self, database, strategy, obj):
+    def _repair(self, database, obj):
         try:
-            if strategy.repair(obj):
+            if self._strategy(database).repair(obj):
                 self.repaired += 1
                 self._logger.increment('repaired')
                 self._logger.info('%s: the pointer of %r was repaired',
@@ -114,19 +109,19 @@ class AdoptTask(_Upkeep):
         self._strategy = strategy
         self._logger = logger
 
-    def wants(self, item):
-        return True
-
     def run(self, database, items):
         strategy = self._strategy(database)
-        for item in items:
-            try:
-                strategy.adopt(item.entry.object)
-                yield item.rowid, True
-            except RowsUnavailable as err:
-                self._logger.warning('%s: %r gets no row: %s', database,
-                                     item.entry.object, err)
-                yield item.rowid, False
+        return [(item.rowid, self._adopt(database, strategy, item))
+                for item in items]
+
+    def _adopt(self, database, strategy, item):
+        try:
+            strategy.adopt(item.entry.object)
+        except RowsUnavailable as err:
+            self._logger.warning('%s: %r gets no row: %s', database,
+                                 item.entry.object, err)
+            return False
+        return True
 
 
 class PurgeTask(_Upkeep):
@@ -157,13 +152,12 @@ class PurgeTask(_Upkeep):
                       default=None)
         broker = database.broker
         part, nodes = self._ring.get_nodes(broker.account, broker.container)
-        for item in items:
-            yield item.rowid, (
-                (shipped is None or item.rowid <= shipped)
-                and self._removed(broker, part, nodes, item.row))
+        return [(item.rowid, (shipped is None or item.rowid <= shipped)
+                 and self._removed(broker, part, nodes, item.row))
+                for item in items]
 
     def _removed(self, broker, part, nodes, row):
-        """:returns: whether the marker is gone or going everywhere"""
+        """Return whether the marker is gone or going everywhere."""
         try:
             for node in nodes:
                 _, found = direct_get_container(

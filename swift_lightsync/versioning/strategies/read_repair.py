@@ -139,7 +139,7 @@ class ReadRepair(Strategy):
         return list(map(self.entry, rows)), next(iter(listed), None)
 
     def _newest_of_sites(self, obj):
-        """:returns: of each site the newest ``Entry``, and older ones"""
+        """Return each site's newest ``Entry``, and older ones."""
         queries = [Query(True, self.keys.of_site(obj, site), limit=1)
                    for site in self.sites]
         *found, listed = self.rows.read(
@@ -154,7 +154,7 @@ class ReadRepair(Strategy):
         return self.with_null(entries, next(iter(listed), None))
 
     def _sites_of(self, stamp):
-        """:returns: the sites that may have made a version"""
+        """Return the sites that may have made a version."""
         if stamp.rank < len(self.sites):
             return self.sites[stamp.rank:stamp.rank + 1]
         return self.sites

@@ -21,7 +21,6 @@ from swift_lightsync.versioning.core.stamp import Stamp
 from swift_lightsync.versioning.core.version import (
     Vector,
     Version,
-    check_site,
     latest,
 )
 from swift_lightsync.versioning.rows.row_wire import Query
@@ -39,7 +38,7 @@ class Basis:
 
     :param pointer: a ``Pointer``, or None
     :param known: each ``Entry`` that was read, purged ones too
-    :param held: the stamp of its row in the user's container, or None
+    :param listed_at: the stamp of its row in the user's container, or None
     :param null: the ``Entry`` of a null version that has no row of its own
         yet; it is in ``known`` too
     :param listed: the ``Entry`` of which its row in the user's container
@@ -48,7 +47,7 @@ class Basis:
     object: str
     pointer: Optional[Pointer] = None
     known: Tuple[Entry, ...] = ()
-    held: Optional[Stamp] = None
+    listed_at: Optional[Stamp] = None
     null: Optional[Entry] = None
     listed: Optional[Entry] = None
 
@@ -80,7 +79,7 @@ def _identity(entry):
 
 
 def present(entries):
-    """:returns: a list of those that no purge has removed, newest first"""
+    """Return a list of those that no purge has removed, newest first."""
     purged = {entry.version.id for entry in entries if entry.purged}
     kept = {entry.version.id: entry for entry in entries
             if entry.version.id not in purged}
@@ -88,7 +87,7 @@ def present(entries):
 
 
 def latest_entry(entries):
-    """:returns: the ``Entry`` that reads are answered from, or None"""
+    """Return the ``Entry`` that reads are answered from, or None."""
     kept = {entry.version.id: entry for entry in present(entries)}
     found = latest(entry.version for entry in kept.values())
     return found and kept[found.id]
@@ -131,7 +130,7 @@ class Strategy:
                              (lookup,))
         self.rows = rows
         self.clock = clock
-        self.site = check_site(site)
+        self.site = site
         self.sites = tuple(sites)
         self.now = now
         self.lookup = lookup
@@ -140,11 +139,11 @@ class Strategy:
         return self.clock.tick(self.now())
 
     def new_version(self, basis, deleted=False):
-        """:returns: the ``Version`` of an update of this site, made now"""
+        """Return the ``Version`` of an update of this site, made now."""
         return Version.after(basis.seen, self.tick(), self.site, deleted)
 
     def data_name(self, entry):
-        """:returns: the name of its data in the hidden container"""
+        """Return the name of its data in the hidden container."""
         return self.keys.version(entry.object, entry.version)
 
     def history(self, obj, marker=None, limit=None):
@@ -248,7 +247,7 @@ class Strategy:
             query = replace(query, marker=found[-1].name)
 
     def entry(self, row):
-        """:returns: the ``Entry`` that the row of a version says"""
+        """Return the ``Entry`` that the row of a version says."""
         entry = entry_of(row, self.keys.parse(row.name))
         self.follow(entry, row.stamp)
         return entry
@@ -272,14 +271,11 @@ class Strategy:
 
     def follow(self, entry, *stamps):
         """Let all later versions of this site be after what it has read."""
-        for stamp in stamps:
-            self.clock.follow(stamp)
-        self.clock.follow(entry.version.id)
-        for _site, stamp in entry.version.vector:
-            self.clock.follow(stamp)
+        self.clock.follow(entry.version.id, *stamps, *(
+            stamp for _site, stamp in entry.version.vector))
 
     def all_entries(self, obj):
-        """:returns: a list of each ``Entry`` of an object; 1 round"""
+        """Return a list of each ``Entry`` of an object; 1 round."""
         raise NotImplementedError
 
     def with_null(self, entries, row):
@@ -291,5 +287,5 @@ class Strategy:
         raise NotImplementedError
 
     def name_only(self, stamp, site):
-        """:returns: a ``Version`` of which no more than the id is known"""
+        """Return a ``Version`` of which no more than the id is known."""
         return Version(stamp, site, Vector())

@@ -77,7 +77,7 @@ class WriteRepair(Strategy):
         return self._one_of(obj, stamp, [self._version_query(obj, stamp)])
 
     def name_of(self, obj, stamp):
-        """:returns: the name of a version's data, by its id alone"""
+        """Return the name of a version's data, by its id alone."""
         return self.keys.version(obj, self.name_only(stamp, self.site))
 
     def purge(self, obj, stamp):
@@ -171,42 +171,41 @@ class WriteRepair(Strategy):
         return entries + [null]
 
     def _around(self, entry):
-        """:returns: a ``Basis`` that has a version's own row; 1 round"""
+        """Return a ``Basis`` that has a version's own row; 1 round."""
         return self._basis(
             entry.object,
             Query(True, self.keys.of_object(entry.object), limit=1),
             self._version_query(entry.object, entry.version.id))
 
     def _whole(self, obj):
-        """:returns: the ``Basis`` of all versions; 1 round"""
+        """Return the ``Basis`` of all versions; 1 round."""
         return self._basis(obj, Query(True, self.keys.of_object(obj)))
 
     def _basis(self, obj, *queries):
-        """:returns: the ``Basis`` of these queries of versions; 1 round"""
+        """Return the ``Basis`` of these queries of versions; 1 round."""
         histories, listed, *versions = self.rows.read(
             self._history_query(obj), Query(False, obj, exact=True),
             *queries)
         pointer = self._pointer(histories, obj)
         entries = {row.name: self.entry(row)
                    for rows in versions for row in rows}
-        held = listed[0].stamp if listed else None
+        listed_at = listed[0].stamp if listed else None
         known = list(entries.values())
         null = None
-        if held and (pointer is None or pointer.stamp < held):
+        if listed_at and (pointer is None or pointer.stamp < listed_at):
             known = self.with_null(known, listed[0])
             null = known[-1] if len(known) > len(entries) else None
-        if held:
-            self.clock.follow(held)
-        return Basis(obj, pointer, tuple(known), held, null,
+        if listed_at:
+            self.clock.follow(listed_at)
+        return Basis(obj, pointer, tuple(known), listed_at, null,
                      listed_entry(listed[0]) if listed else None)
 
     def _pointer(self, rows, obj):
         if not rows:
             return None
         pointer = pointer_of(rows[0], obj)
-        self.clock.follow(pointer.stamp)
-        for version in pointer.frontier:
-            self.clock.follow(version.id)
+        self.clock.follow(pointer.stamp, *(
+            version.id for version in pointer.frontier))
         return pointer
 
     def _history_query(self, obj):
@@ -227,7 +226,7 @@ class WriteRepair(Strategy):
         known = list(basis.known) + fresh
         try:
             pointer = pointer_after(basis.pointer, known, self.tick,
-                                    basis.held)
+                                    basis.listed_at)
         except KeyError:
             self._write_all(self._whole(basis.object), fresh)
             return
@@ -248,7 +247,7 @@ class WriteRepair(Strategy):
             fresh = [pointed] + fresh
         self._write_rows(basis, pointer_after(
             basis.pointer and Pointer(basis.pointer.stamp),
-            list(basis.known) + fresh, self.tick, basis.held), fresh)
+            list(basis.known) + fresh, self.tick, basis.listed_at), fresh)
 
     def _write_rows(self, basis, pointer, fresh):
         if basis.null and all(entry.version.id != basis.null.version.id

@@ -71,7 +71,3 @@ class TestEndpoint(unittest.TestCase):
         self.assertEqual(('::1', 80), address.parse_host('[::1]:80'))
         with self.assertRaisesRegex(ValueError, "^'a' must be IP:port$"):
             address.parse_host('a')
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -52,7 +52,3 @@ class TestAdmission(unittest.TestCase):
         places = admission(0)
         with places.admitted(), places.admitted(), places.admitted():
             pass
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -69,7 +69,3 @@ class TestBackoff(unittest.TestCase):
         exact = delay_after(failures, 1, 60)
         self.assertTrue(exact / 2 <= delay <= exact * 3 / 2)
         self.assertEqual(7 + delay, backoff.until)
-
-
-if __name__ == '__main__':
-    unittest.main()

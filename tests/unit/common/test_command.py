@@ -138,7 +138,3 @@ class TestExtra(unittest.TestCase):
         self.assertEqual(
             "cosbench: no_such_module is not installed: pip install "
             "'swift-lightsync[cosbench]'\n", said.getvalue())
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -131,7 +131,3 @@ class TestLock(FilesTestCase):
             open_locked(self.path)
         os.close(fd)
         self.assertEqual(before, len(os.listdir('/proc/self/fd')))
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -134,7 +134,3 @@ class TestAsking(unittest.TestCase):
         before = open_sockets()
         ask_all(hosts, 0.2, QUESTION)
         wait_for(lambda: open_sockets() <= before, 'no socket left')
-
-
-if __name__ == '__main__':
-    unittest.main()

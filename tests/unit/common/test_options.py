@@ -160,7 +160,3 @@ class TestParsers(unittest.TestCase):
             self.assertTrue(least <= value <= most)
         except ValueError:
             self.assertFalse(least <= value <= most)
-
-
-if __name__ == '__main__':
-    unittest.main()

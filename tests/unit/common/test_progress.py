@@ -157,7 +157,3 @@ class TestTerminal(unittest.TestCase):
         text = self.shown('sys.modules["rich"] = None\n'
                           'sys.modules["rich.console"] = None')
         self.assertEqual('found\r\n', text)
-
-
-if __name__ == '__main__':
-    unittest.main()

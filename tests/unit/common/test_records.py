@@ -272,7 +272,3 @@ class TestText(unittest.TestCase):
         with self.assertRaisesRegex(RecordError, '^doc: has a length of 3, '
                                     'must be at most 2$'):
             load_json(b'[ ]', 2, 'doc')
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -110,7 +110,3 @@ class TestNonces(unittest.TestCase):
                 taken[nonce] = now
             except SignatureError:
                 self.assertTrue(known)
-
-
-if __name__ == '__main__':
-    unittest.main()

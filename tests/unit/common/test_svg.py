@@ -195,7 +195,3 @@ class TestGrid(unittest.TestCase):
                 {each.tag for each in ElementTree.fromstring(svg).iter()},
                 {'svg', 'title', 'desc', 'rect', 'text'})
             self.assertEqual('img', ElementTree.fromstring(svg).get('role'))
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -32,7 +32,3 @@ class TestText(unittest.TestCase):
             ['1,230', '12.3', '1.23', '0.012', '0', '1e-05', '100', '-1.5'],
             [short(value) for value in (1230.4, 12.34, 1.234, .0123, 0, 1e-5,
                                         100, -1.5)])
-
-
-if __name__ == '__main__':
-    unittest.main()

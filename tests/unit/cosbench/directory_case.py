@@ -5,13 +5,24 @@ import tempfile
 import unittest
 
 
+def new_directory(case):
+    """:returns: the path of a directory that goes with the test"""
+    place = tempfile.TemporaryDirectory()
+    case.addCleanup(place.cleanup)
+    return place.name
+
+
 class DirectoryCase(unittest.TestCase):
     """Has a directory of its own."""
 
     def setUp(self):
-        place = tempfile.TemporaryDirectory()
-        self.addCleanup(place.cleanup)
-        self.directory = place.name
+        self.directory = new_directory(self)
 
     def path(self, name):
         return os.path.join(self.directory, name)
+
+    def put(self, name, text):
+        """:returns: the path of a new file"""
+        with open(self.path(name), 'w', encoding='utf8') as output:
+            output.write(text)
+        return self.path(name)

@@ -18,7 +18,7 @@ from cosbench.driver.signature import request_fields
 from tests.waiting import wait_for
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__),
-                                    *['..'] * 4))
+                                    *['..'] * 3))
 KEY = b'a secret of the tests'
 BEARER = 'a token of the tests'
 #: Seconds in which a process must do what it is waited for.
@@ -30,7 +30,8 @@ def environment():
     :returns: that of a process of the tests
     """
     return {**os.environ, SECRET: KEY.decode(), TOKEN: BEARER,
-            'PYTHONPATH': ROOT}
+            'PYTHONPATH': os.pathsep.join(
+                (ROOT, os.path.join(ROOT, 'tools')))}
 
 
 def cosbench(*arguments, timeout=DEADLINE, **options):

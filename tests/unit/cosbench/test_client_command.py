@@ -75,7 +75,3 @@ class TestClient(unittest.TestCase):
         self.addCleanup(listener.close)
         self.addCleanup(thread.join)
         return 'http://127.0.0.1:%d' % listener.getsockname()[1]
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -1,17 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Output that nobody reads any more ends commands as other tools' does."""
 
-import io
 import json
 import os
 import subprocess
 import sys
-import tempfile
 import unittest
 from unittest import mock
 
-from cosbench.commands.output import UNREAD, until_unread
-from cosbench.commands.progress import Progress
+from swift_lightsync.common.command import UNREAD, until_unread
+from tests.unit.cosbench.directory_case import DirectoryCase
 from tests.unit.cosbench.documents import operation, work, wrapped
 from tests.unit.cosbench.processes import DEADLINE, environment
 
@@ -38,17 +36,11 @@ def unread():
     return writer
 
 
-class TestCommands(unittest.TestCase):
+class TestCommands(DirectoryCase):
 
     def setUp(self):
-        place = tempfile.TemporaryDirectory()
-        self.addCleanup(place.cleanup)
-        self.directory = place.name
-        with open(self.path('w.xml'), 'w') as stream:
-            stream.write(SHORT)
-
-    def path(self, name):
-        return os.path.join(self.directory, name)
+        super().setUp()
+        self.put('w.xml', SHORT)
 
     def run_it(self, *arguments, **streams):
         pipe = unread()
@@ -100,13 +92,3 @@ class TestUntilUnread(unittest.TestCase):
             out.flush.assert_called_once_with()
             with self.assertRaises(ValueError), until_unread():
                 raise ValueError
-
-    def test_a_terminal_is_told_what_changes_in_one_line(self):
-        out = io.StringIO()
-        out.isatty = lambda: True
-        Progress(mock.Mock(), out).say('text')
-        self.assertEqual('\r\x1b[Ktext\n', out.getvalue())
-
-
-if __name__ == '__main__':
-    unittest.main()

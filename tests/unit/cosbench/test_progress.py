@@ -24,7 +24,3 @@ class TestProgress(unittest.TestCase):
         rate, = re.findall(r'40 operations, (\d+) a second', out.getvalue())
         # Less on a busy machine.
         self.assertTrue(0 < int(rate) <= 20, rate)
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -24,8 +24,7 @@ class BeginCase(DirectoryCase):
         """
         :returns: exit status, and what it says on stderr
         """
-        with open(self.path('w.xml'), 'w') as stream:
-            stream.write(text)
+        self.put('w.xml', text)
         said = io.StringIO()
         with contextlib.redirect_stderr(said):
             status = cli.main(['run', self.path('w.xml'), '--archive',
@@ -74,9 +73,7 @@ class TestJson(BeginCase):
         self.assertFalse(os.path.exists(self.path('archive')))
 
     def test_a_run_that_is_refused_leaves_what_is_in_it(self):
-        path = self.path('out.json')
-        with open(path, 'w') as stream:
-            stream.write('before')
+        path = self.put('out.json', 'before')
         self.assertEqual(2, self.run_it('<workload/>', '--json', path)[0])
         with open(path) as stream:
             self.assertEqual('before', stream.read())
@@ -104,7 +101,3 @@ class TestOutcome(unittest.TestCase):
     def test_what_went_well_is_said_unless_quiet(self):
         self.assertEqual([], self.said(True))
         self.assertEqual('w12 small: finished', self.said(False)[0])
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -10,7 +10,6 @@ import subprocess
 import sys
 import threading
 import time
-import unittest
 
 from cosbench.measure.result import Result
 from tests.unit.cosbench.directory_case import DirectoryCase
@@ -34,9 +33,7 @@ def swift(server):
 class RunCase(DirectoryCase):
 
     def arguments(self, text, *more):
-        with open(self.path('workload.xml'), 'w') as stream:
-            stream.write(text)
-        return ['run', self.path('workload.xml'), '--archive',
+        return ['run', self.put('workload.xml', text), '--archive',
                 self.path('archive'), '--json', self.path('out.json'),
                 *more]
 
@@ -384,7 +381,3 @@ class TestRamp(RunCase):
                         self.path('absent'))
         self.assertEqual(2, done.returncode)
         self.assertIn('absent', done.stderr)
-
-
-if __name__ == '__main__':
-    unittest.main()

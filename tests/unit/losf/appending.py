@@ -2,10 +2,10 @@
 """What the tests of the appender share: a disk that fails, and threads."""
 
 import threading
-import time
 from unittest import mock
 
 from tests.unit.losf.volumes import FailingDisk, VolumeTest, bytes_of
+from tests.waiting import wait_for
 
 LONG = 300000
 
@@ -45,12 +45,9 @@ class AppenderTest(VolumeTest):
         return threads, outcomes
 
     def wait(self, condition):
-        deadline = time.monotonic() + 30
-        while not condition():
-            self.assertLess(time.monotonic(), deadline)
-            time.sleep(0.001)
+        wait_for(condition, 'it holds', 120)
 
     def join(self, threads):
         for thread in threads:
-            thread.join(60)
+            thread.join(120)
             self.assertFalse(thread.is_alive())

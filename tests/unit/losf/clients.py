@@ -10,18 +10,19 @@ import tempfile
 import time
 import unittest
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import grpc
 from swift.common.concurrency import Timeout, sleep, spawn
 
 from swift_losf.errors import IndexUnavailable
-from swift_losf.format.keys import Location
+from swift_losf.format.values import Location
 from swift_losf.index.index_client import IndexClient
 from swift_losf.index.index_service import IndexService
-from tests.waiting import stop
+from tests import waiting
 
-DEADLINE = 30
+#: seconds after which a wait has failed, on any machine
+DEADLINE = 120
 TIMEOUT = 0.5
 HASH = b'h' * 16
 PLACE = Location(1, 4096, 10, 20, 16)
@@ -29,16 +30,10 @@ PLACE = Location(1, 4096, 10, 20, 16)
 
 def wait_for(condition, what):
     """Poll until a condition holds, which may raise IndexUnavailable."""
-    deadline = time.monotonic() + DEADLINE
-    while True:
-        try:
-            if condition():
-                return
-        except IndexUnavailable:
-            pass
-        if time.monotonic() > deadline:
-            raise AssertionError('not in %d s: %s' % (DEADLINE, what))
-        sleep(0.01)
+    def holds():
+        with suppress(IndexUnavailable):
+            return condition()
+    waiting.wait_for(holds, what, DEADLINE, sleep, pause=0.01)
 
 
 @contextmanager
@@ -75,7 +70,7 @@ class Server:
         self._process.send_signal(number)
 
     def stop(self):
-        stop(self._process.pid)
+        waiting.stop(self._process.pid)
 
     def end(self):
         self.signal(signal.SIGKILL)

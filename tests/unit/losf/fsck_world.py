@@ -18,6 +18,7 @@ from tests.unit.losf.index_world import (
     PARTITION,
     TOMBSTONE,
     IndexTest,
+    all_files,
 )
 
 HASHES = [bytes([number]) * 16 for number in range(1, 6)]
@@ -91,15 +92,12 @@ class FsckTest(IndexTest):
     def listed(self):
         """:returns: {(hash, name): Location} of all files"""
         with self.index() as index:
-            return {(hash_, name): location
-                    for partition in index.list_partitions()
-                    for suffix in index.list_partition(partition)
-                    for hash_, _ in index.list_suffix(partition, suffix)[0]
-                    for name, location in index.list_hash(partition, hash_)}
+            return {(hash_, name): location for _, hash_, name, location
+                    in all_files(index.reader)}
 
     def in_quarantine(self):
         with self.index() as index:
-            return [each[1:] for each in index.list_quarantine()[0]]
+            return [each[1:] for each in index.reader.list_quarantine()[0]]
 
     def overwrite(self, volume, offset, data):
         with open(self.layout.volume(volume), 'r+b') as file:

@@ -4,17 +4,17 @@
 import os
 import shutil
 import tempfile
-import time
 import unittest
 from unittest import mock
 
 from swift_losf.format.header import VolumeType, record_length
-from swift_losf.format.keys import Location
 from swift_losf.format.layout import Layout
 from swift_losf.format.record import BlockSums, NewRecord
+from swift_losf.format.values import Location
 from swift_losf.index.index import Index, is_tombstone
 from swift_losf.upkeep.recovery import recover
 from swift_losf.volumes.writable import WritableVolume
+from tests.waiting import wait_for
 
 NAME = '1700000000.00001.data'
 OTHER = '1700000000.00002.data'
@@ -26,6 +26,15 @@ PARTITION = 7
 def location_of(name, offset=4096, volume=1, data_length=10):
     """:returns: a Location where a record of a file may be"""
     return Location(volume, offset, data_length, 20, len(name))
+
+
+def all_files(reader):
+    """Yield each file of an EntryReader, as list_quarantine has them."""
+    for partition in reader.list_partitions():
+        for suffix in reader.list_partition(partition):
+            for hash_, _ in reader.list_suffix(partition, suffix)[0]:
+                for name, location in reader.list_hash(partition, hash_):
+                    yield partition, hash_, name, location
 
 
 class IndexTest(unittest.TestCase):
@@ -111,22 +120,16 @@ class IndexTest(unittest.TestCase):
     def assert_counted(self, index):
         """Fail unless the index has counted right what is in it."""
         files = [(name, location)
-                 for partition in index.list_partitions()
-                 for suffix in index.list_partition(partition)
-                 for hash_, _ in index.list_suffix(partition, suffix)[0]
-                 for name, location in index.list_hash(partition, hash_)]
+                 for _, _, name, location in all_files(index.reader)]
         found = index.statistics()
         self.assertEqual(
             (len(files), sum(at.length for _, at in files),
-             len(index.list_quarantine()[0])),
+             len(index.reader.list_quarantine()[0])),
             (found.files, found.bytes, found.quarantined))
 
-    def wait_for(self, condition, seconds=30):
-        """Fail unless condition() holds within so many seconds."""
-        deadline = time.monotonic() + seconds
-        while not condition():
-            self.assertLess(time.monotonic(), deadline, 'it never held')
-            time.sleep(0.01)
+    def wait_for(self, condition):
+        """Fail unless condition() holds some time."""
+        wait_for(condition, 'it holds', 120)
 
 
 class RecoveryTest(IndexTest):
@@ -137,7 +140,7 @@ class RecoveryTest(IndexTest):
         shutil.rmtree(self.layout.index)
 
     def names(self, index):
-        return [name for name, _ in index.list_hash(PARTITION, HASH)]
+        return [name for name, _ in index.reader.list_hash(PARTITION, HASH)]
 
     def crash(self, index):
         """Stop as if the server were killed: nothing is synced."""

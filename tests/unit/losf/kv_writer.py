@@ -25,7 +25,7 @@ def main(devices, name, start):
     storage_policy._POLICIES = StoragePolicyCollection([policy()])
     manager = KVDiskFileManager(
         {'devices': devices, 'mount_check': 'false'}, get_logger({}))
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     for number in range(COUNT):
         assert time.monotonic() < deadline
         seconds = 2 * number + int(start)

@@ -24,7 +24,7 @@ from swift_losf.index.index_client import IndexClient
 from tests import waiting
 from tests.unit.sync.fixtures import CapturingLogger
 
-DEADLINE = 30
+DEADLINE = 120
 KV = 'egg:swift-lightsync#replication.kv'
 
 

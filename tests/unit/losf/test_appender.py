@@ -3,7 +3,6 @@
 
 import errno
 import os
-import unittest
 
 from swift_losf.diskfile.vfile import VFileWriter
 from swift_losf.volumes.writable import WritableVolume
@@ -110,7 +109,3 @@ class TestWatermark(AppenderTest):
         volume = WritableVolume.take(self.layout.volume(1))
         self.assertIsNotNone(volume)
         volume.close()
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -4,7 +4,6 @@
 import errno
 import fcntl
 import os
-import unittest
 from unittest import mock
 
 from swift_losf.diskfile.vfile import VFileWriter
@@ -179,7 +178,3 @@ class TestChoice(AppenderTest):
                 continue
         return [name for name in self.volumes() if os.stat(os.path.join(
             self.layout.volumes, name)).st_ino in open_ones]
-
-
-if __name__ == '__main__':
-    unittest.main()

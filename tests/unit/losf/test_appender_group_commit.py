@@ -5,7 +5,6 @@ import errno
 import subprocess
 import sys
 import threading
-import unittest
 from unittest import mock
 
 from swift_losf.volumes import appender as appender_module
@@ -23,7 +22,7 @@ class GatedDisk(FailingDisk):
 
     def fdatasync(self, fd):
         self.syncing.set()
-        if not self.gate.wait(30):
+        if not self.gate.wait(120):
             raise AssertionError('the gate was never opened')
         super().fdatasync(fd)
 
@@ -40,7 +39,7 @@ class TestGroupCommit(AppenderTest):
         first = threading.Thread(
             target=lambda: self.put(99, b'first').done())
         first.start()
-        self.assertTrue(self.disk.syncing.wait(30))
+        self.assertTrue(self.disk.syncing.wait(120))
         threads, outcomes = self.put_many(lengths)
         group = self.appender._process()[1]
         self.wait(lambda: len(group._waiting) == len(lengths))
@@ -181,7 +180,3 @@ class TestUnderEventlet(VolumeTest):
         done = subprocess.run([sys.executable, '-c', GREEN, self.device],
                               stdout=subprocess.PIPE, check=True, timeout=100)
         self.assertEqual(b'400 True\n', done.stdout)
-
-
-if __name__ == '__main__':
-    unittest.main()

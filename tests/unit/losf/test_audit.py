@@ -3,7 +3,6 @@
 
 import json
 import os
-import unittest
 from functools import partial
 from unittest import mock
 
@@ -233,7 +232,3 @@ class TestIndex(AuditTest):
         self.assertEqual(1, len(list(walk)))
         self.world.serve('d1')
         self.assertEqual(hashes[2:], self.hashes()[-4:])
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -2,7 +2,6 @@
 """What an audit finds damaged, and what has changed meanwhile instead."""
 
 import os
-import unittest
 from unittest import mock
 
 from swift.common.utils import Timestamp
@@ -194,7 +193,3 @@ class TestChanges(AuditTest):
         self.give_back(old)
         worker = self.audit([location])
         self.assert_sound(worker, 1)
-
-
-if __name__ == '__main__':
-    unittest.main()

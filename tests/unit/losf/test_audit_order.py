@@ -18,7 +18,7 @@ from swift_losf.diskfile.audit_order import (
     stretches,
 )
 from swift_losf.format.header import SMALL
-from swift_losf.format.keys import Location
+from swift_losf.format.values import Location
 from swift_losf.index.index_client import Volume
 
 NAME = '1700000000.00001.data'
@@ -186,7 +186,3 @@ class TestLeft(unittest.TestCase):
                      ['v1'], ['v0000000001+'], ['v0000000001+x'], [1],
                      ['v0000000001\n']):
             self.assertIsNone(parse_left(left), left)
-
-
-if __name__ == '__main__':
-    unittest.main()

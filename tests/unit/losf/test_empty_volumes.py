@@ -37,9 +37,9 @@ class EmptyVolumesTest(IndexTest):
     def sweep(self, max_volume_size=FULL):
         """Until nothing is left to be given back."""
         sweeper = Sweeper(self.layout, self.index, 1, None, max_volume_size)
-        self.index.has_dead.set()
-        while self.index.has_dead.is_set():
-            self.index.has_dead.clear()
+        self.index.reclaim.pending.set()
+        while self.index.reclaim.pending.is_set():
+            self.index.reclaim.pending.clear()
             self.assertEqual(0, sweeper.sweep())
 
     def emptied(self, number=1, **kwargs):
@@ -171,8 +171,8 @@ class TestCrash(EmptyVolumesTest):
     def test_before_the_directory_is_synced_either_is_possible(self):
         self.crash_at('fsync')
         self.assertEqual(([7], [7]), self.numbers())
-        self.assertEqual([OTHER], [name for name, _ in self.index.list_hash(
-            PARTITION, HASH)])
+        self.assertEqual([OTHER], list(self.index.reader.files(
+            PARTITION, HASH)))
         self.assertGreaterEqual(self.index.new_volume(1), 8)
 
     def test_a_state_that_came_back_without_its_file_does_no_harm(self):

@@ -68,7 +68,3 @@ class TestInObjectServer(SwiftTestCase):
                                side_effect=RuntimeError):
             self.assertEqual(dict.fromkeys(self.METHODS, 500),
                              self.answers('open'))
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -17,8 +17,8 @@ from swift_losf.format.header import (
     VolumeHeader,
     VolumeType,
 )
-from swift_losf.format.keys import Location
 from swift_losf.format.record import BlockSums, NewRecord
+from swift_losf.format.values import Location
 from swift_losf.volumes.volume import find_header, iter_records, read_header
 from tests.unit.losf.index_world import IndexTest
 
@@ -155,7 +155,7 @@ class TestDevice(IndexTest):
                 file.seek(field.at)
                 file.write(field.data)
         index = self.recover()
-        (name, location), = index.list_hash(5, HASH)
+        (name, location), = index.reader.list_hash(5, HASH)
         self.assertEqual(NAME, name)
         self.assertEqual(b''.join(each.data for each in value),
                          location.pack())

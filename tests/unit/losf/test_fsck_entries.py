@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from swift_losf.format import keys
 from swift_losf.format.header import HEADER_LENGTH
-from swift_losf.format.keys import Location
+from swift_losf.format.values import Location, VolumeState
 from swift_losf.upkeep.recovery import recover
 from swift_losf.volumes.volume import mark_quarantined
 from swift_losf.volumes.writable import WritableVolume
@@ -27,7 +27,7 @@ class TestEntries(MendTest):
         before = self.listed()
         for hash_ in HASHES[1:3]:
             with self.changed() as change:
-                change.leave(self.key(hash_), self.files[hash_])
+                change.remove_file(self.key(hash_), self.files[hash_])
         self.assertEqual(
             [self.files[hash_].length for hash_ in HASHES[1:3]],
             [line['length'] for line in self.run_fsck('check')[1][:-1]])
@@ -55,7 +55,7 @@ class TestEntries(MendTest):
 
     def test_entries_of_a_volume_that_is_gone_are_dropped(self):
         with self.changed() as change:
-            change.bury(Location(2, 8192, 10, 10, 10))
+            change.reclaim(Location(2, 8192, 10, 10, 10))
         os.unlink(self.layout.volume(2))
         expected = self.listed()
         del expected[HASH, TOMBSTONE]
@@ -101,34 +101,13 @@ class TestEntries(MendTest):
         before = self.bytes_at(self.files[HASHES[1]])
         inside = Location(1, self.files[HASHES[1]].offset + 512, 10, 20, 21)
         with self.changed() as change:
-            change.enter(self.key(b'x' * 16), inside)
-            change.quarantine(keys.quarantine_key(
+            change.add_file(self.key(b'x' * 16), inside)
+            change.add_quarantined(keys.quarantine_key(
                 PARTITION, b'y' * 16, NAME, inside), inside)
-            change.bury(inside)
+            change.reclaim(inside)
         self.assert_mended('inside', 'inside', 'inside')
         self.assertEqual(expected, self.listed())
         self.assertEqual(before, self.bytes_at(self.files[HASHES[1]]))
-
-    def test_an_entry_into_the_midst_of_a_record_without_entry(self):
-        expected = self.listed()
-        place = self.files[HASHES[1]]
-        with self.changed() as change:
-            change.leave(self.key(HASHES[1]), place)
-            change.enter(self.key(b'x' * 16), Location(
-                1, place.offset + 512, 10, 20, 21))
-        self.assert_mended('missing', 'inside')
-        self.assertEqual(expected, self.listed())
-
-    def test_an_entry_with_a_wrong_length_is_made_anew(self):
-        expected = self.listed()
-        place = self.files[HASHES[1]]
-        with self.changed() as change:
-            change.leave(self.key(HASHES[1]), place)
-            change.enter(self.key(HASHES[1]), Location(
-                1, place.offset, place.data_length - 1,
-                place.metadata_length, place.name_length))
-        self.assert_mended('other-record', 'missing')
-        self.assertEqual(expected, self.listed())
 
     def test_what_does_not_carry_the_tag_of_its_place_is_no_record(self):
         expected = self.listed()
@@ -137,70 +116,76 @@ class TestEntries(MendTest):
         forged = self.write(hash_=b'x' * 16)
         self.release(1)
         with self.changed() as change:
-            change.enter(self.key(b'x' * 16), forged)
+            change.add_file(self.key(b'x' * 16), forged)
         self.assert_mended('damaged')
         self.assertEqual(expected, self.listed())
         self.assertEqual(b'\0', self.bytes_at(forged)[10:11])
 
-    def test_an_entry_of_another_record_is_dropped(self):
-        expected = self.listed()
+    def test_what_contradicts_a_record_is_put_right(self):
+        key, other = self.key(HASHES[1]), self.key(b'x' * 16)
         place = self.files[HASHES[1]]
-        with self.changed() as change:
-            change.enter(self.key(b'x' * 16), place)
-        self.assert_mended('other-record')
-        self.assertEqual(expected, self.listed())
-
-    def test_a_record_whose_entry_has_another_hash_gets_its_own(self):
-        expected = self.listed()
-        place = self.files[HASHES[1]]
-        with self.changed() as change:
-            change.leave(self.key(HASHES[1]), place)
-            change.enter(self.key(b'x' * 16), place)
-        self.assert_mended('other-record', 'missing')
-        self.assertEqual(expected, self.listed())
-
-    def test_a_file_that_is_dead_too_stays(self):
-        expected = self.listed()
-        with self.changed() as change:
-            change.bury(self.files[HASHES[1]])
-        self.assert_mended('twice')
-        self.assertEqual(expected, self.listed())
+        for what, steps, kinds in (
+                ('into the midst of a record without entry', [
+                    ('remove_file', key, place),
+                    ('add_file', other, Location(
+                        1, place.offset + 512, 10, 20, 21))],
+                 ['missing', 'inside']),
+                ('a wrong length', [
+                    ('remove_file', key, place),
+                    ('add_file', key, Location(
+                        1, place.offset, place.data_length - 1,
+                        place.metadata_length, place.name_length))],
+                 ['other-record', 'missing']),
+                ('of another record', [('add_file', other, place)],
+                 ['other-record']),
+                ('another hash', [('remove_file', key, place),
+                                  ('add_file', other, place)],
+                 ['other-record', 'missing']),
+                ('to be given back, too', [('reclaim', place)], ['twice'])):
+            with self.subTest(what):
+                expected = self.listed()
+                with self.changed() as change:
+                    for name, *args in steps:
+                        getattr(change, name)(*args)
+                self.assert_mended(*kinds)
+                self.assertEqual(expected, self.listed())
 
     def test_a_record_under_two_partitions_stays_in_its_own(self):
         expected = self.listed()
         place = self.files[HASHES[1]]
         with self.changed() as change:
-            change.enter(keys.file_key(9, HASHES[1], NAME), place)
+            change.add_file(keys.file_key(9, HASHES[1], NAME), place)
         self.assert_mended('twice')
         self.assertEqual(expected, self.listed())
         with self.index() as index:
-            self.assertEqual([PARTITION], index.list_partitions())
+            self.assertEqual([PARTITION], index.reader.list_partitions())
+
+    def assert_only_in_quarantine(self, place):
+        self.assertNotIn((HASHES[1], NAME), self.listed())
+        self.assertEqual([(HASHES[1], NAME, place)], self.in_quarantine())
 
     def test_a_file_that_is_in_quarantine_too_stays_there(self):
         place = self.files[HASHES[1]]
         mark_quarantined(self.layout, place)
         with self.changed() as change:
-            change.quarantine(keys.quarantine_key(
+            change.add_quarantined(keys.quarantine_key(
                 PARTITION, HASHES[1], NAME, place), place)
         self.assert_mended('twice')
-        self.assertNotIn((HASHES[1], NAME), self.listed())
-        self.assertEqual([(HASHES[1], NAME, place)], self.in_quarantine())
+        self.assert_only_in_quarantine(place)
 
     def test_what_is_marked_as_in_quarantine_is_no_file(self):
         place = self.files[HASHES[1]]
         mark_quarantined(self.layout, place)
         self.assert_mended('not-quarantined')
-        self.assertNotIn((HASHES[1], NAME), self.listed())
-        self.assertEqual([(HASHES[1], NAME, place)], self.in_quarantine())
+        self.assert_only_in_quarantine(place)
 
     def test_a_marked_record_without_entry_is_entered_in_quarantine(self):
         place = self.files[HASHES[1]]
         mark_quarantined(self.layout, place)
         with self.changed() as change:
-            change.leave(self.key(HASHES[1]), place)
+            change.remove_file(self.key(HASHES[1]), place)
         self.assert_mended('missing')
-        self.assertNotIn((HASHES[1], NAME), self.listed())
-        self.assertEqual([(HASHES[1], NAME, place)], self.in_quarantine())
+        self.assert_only_in_quarantine(place)
 
     def test_a_file_in_quarantine_is_marked(self):
         with self.index() as index:
@@ -214,8 +199,8 @@ class TestEntries(MendTest):
         with self.index() as index:
             expected = index.list_volumes()
         with self.changed() as change:
-            change.put_volume(1, keys.VolumeState(2, 2 ** 40, 2 ** 40))
-            change.put_volume(2, keys.VolumeState(2, 4096, 4096, 9, 9, 9))
+            change.put_volume(1, VolumeState(2, 2 ** 40, 2 ** 40))
+            change.put_volume(2, VolumeState(2, 4096, 4096, 9, 9, 9))
         self.assert_mended('statistics', 'statistics')
         with self.index() as index:
             for (number, old), (_, new) in zip(expected,
@@ -229,7 +214,7 @@ class TestEntries(MendTest):
         gone = self.files[HASHES[2]]
         self.overwrite(1, gone.offset, bytes(gone.length))
         with self.changed() as change:
-            change.put_volume(1, keys.VolumeState(1, 4096, 4096))
+            change.put_volume(1, VolumeState(1, 4096, 4096))
         self.assert_mended('statistics', 'no-record')
 
     def test_an_entry_that_cannot_be_read_is_dropped(self):

@@ -85,7 +85,7 @@ class TestList(QuarantineTest):
             with contextlib.redirect_stderr(io.StringIO()) as text, \
                     self.assertRaises(SystemExit):
                 fsck.main(['quarantine', self.device, *args])
-            self.assertRegex(text.getvalue(), '%s: invalid .* value' % args[0])
+            self.assertRegex(text.getvalue(), '%s: .* must be a ' % args[0])
 
 
 class TestPurge(QuarantineTest):

@@ -4,7 +4,7 @@
 import os
 
 from swift_losf.format.header import HEADER_LENGTH
-from swift_losf.format.keys import Location
+from swift_losf.format.values import Location
 from swift_losf.upkeep.recovery import recover
 from swift_losf.volumes.writable import WritableVolume
 from tests.unit.losf.fsck_world import HASH, HASHES, NAME, OTHER, MendTest
@@ -94,14 +94,14 @@ class TestSpace(MendTest):
     def test_the_space_of_a_forgotten_dead_record_is_given_back(self):
         # Its record is valid: to drop it would lose a file for ever.
         with self.changed() as change:
-            change.forget(*self.removed.spot, self.removed.length)
+            change.reclaimed(*self.removed.spot, self.removed.length)
         self.assert_mended('missing')
         self.assertIn((HASH, OTHER), self.listed())
 
     def test_dead_space_with_a_wrong_length_is_corrected(self):
         with self.changed() as change:
-            change.forget(*self.removed.spot, self.removed.length)
-            change.bury(Location(1, self.removed.offset, 2, 2, 2))
+            change.reclaimed(*self.removed.spot, self.removed.length)
+            change.reclaim(Location(1, self.removed.offset, 2, 2, 2))
         self.assert_mended('dead-entry')
         self.assertEqual(bytes(self.removed.length),
                          self.bytes_at(self.removed))
@@ -111,7 +111,7 @@ class TestSpace(MendTest):
         last = self.bytes_at(self.last)
         self.sweep()
         with self.changed() as change:
-            change.bury(Location(1, self.removed.offset, 2 ** 20, 2, 2))
+            change.reclaim(Location(1, self.removed.offset, 2 ** 20, 2, 2))
         self.assert_mended('dead-overlap')
         self.assertEqual(expected, self.listed())
         self.assertEqual(last, self.bytes_at(self.last))
@@ -120,8 +120,8 @@ class TestSpace(MendTest):
         first = self.files[HASHES[0]]
         self.overwrite(1, first.offset, bytes(first.length))
         with self.changed() as change:
-            change.leave(self.key(HASHES[0]), first)
-            change.bury(Location(1, first.offset, 2 ** 20, 2, 2))
+            change.remove_file(self.key(HASHES[0]), first)
+            change.reclaim(Location(1, first.offset, 2 ** 20, 2, 2))
         expected = self.listed()
         self.assert_mended('dead-overlap')
         self.assertEqual(expected, self.listed())
@@ -136,7 +136,7 @@ class TestSpace(MendTest):
         expected = self.listed()
         self.sweep()
         with self.changed() as change:
-            change.bury(Location(1, self.removed.offset, 2 ** 20, 2, 2))
-            change.leave(self.key(bytes(16)), self.last)
+            change.reclaim(Location(1, self.removed.offset, 2 ** 20, 2, 2))
+            change.remove_file(self.key(bytes(16)), self.last)
         self.assert_mended('dead-overlap', 'missing')
         self.assertEqual(expected, self.listed())

@@ -6,8 +6,8 @@ import os
 import shutil
 from unittest import mock
 
-from swift_losf.format import keys
 from swift_losf.format.header import VolumeType
+from swift_losf.format.values import VolumeState
 from swift_losf.fsck import volume_check as fsck_volume
 from swift_losf.fsck.repair import Repair
 from swift_losf.upkeep.recovery import recover
@@ -31,7 +31,7 @@ class TestBrokenVolumes(MendTest):
     def test_records_are_found_behind_a_damaged_header(self):
         expected = self.listed()
         with self.changed() as change:
-            change.leave(self.key(HASHES[1]), self.files[HASHES[1]])
+            change.remove_file(self.key(HASHES[1]), self.files[HASHES[1]])
         self.overwrite(1, 0, bytes(4096))
         self.assert_mended('volume-header', 'missing')
         self.assertEqual(expected, self.listed())
@@ -57,7 +57,7 @@ class TestBrokenVolumes(MendTest):
     def test_what_cannot_be_read_cannot_be_repaired(self):
         for hash_ in HASHES[1:3]:
             with self.changed() as change:
-                change.leave(self.key(hash_), self.files[hash_])
+                change.remove_file(self.key(hash_), self.files[hash_])
         before = self.content()
         with mock.patch.object(fsck_volume, 'iter_records', side_effect=(
                 OSError(errno.EIO, 'the disk is broken'))):
@@ -100,7 +100,7 @@ class TestInterruption(MendTest):
     def damage(self):
         for hash_ in HASHES[:2]:
             with self.changed() as change:
-                change.leave(self.key(hash_), self.files[hash_])
+                change.remove_file(self.key(hash_), self.files[hash_])
         self.overwrite(1, self.files[HASHES[2]].offset,
                        bytes(self.files[HASHES[2]].length))
         self.overwrite(1, self.files[HASHES[3]].offset + 20, b'xxx')
@@ -108,7 +108,7 @@ class TestInterruption(MendTest):
         self.overwrite(2, size, b'x' * 5000)
         self.overwrite(2, 0, b'x')
         with self.changed() as change:
-            change.put_volume(1, keys.VolumeState(1, 4096, 4096))
+            change.put_volume(1, VolumeState(1, 4096, 4096))
 
     def test_a_repair_may_be_interrupted_after_each_step(self):
         expected = self.listed()
@@ -129,14 +129,14 @@ class TestInterruption(MendTest):
 
     def assert_killed(self):
         """Kill a repair after the first step that is not merely noted."""
-        mend = Repair.mend
+        fix = Repair.fix
 
         def kill(repair, finding):
-            done = mend(repair, finding)
+            done = fix(repair, finding)
             if finding.kind.label != 'missing':
                 raise Killed()
             return done
-        with mock.patch.object(Repair, 'mend', kill), \
+        with mock.patch.object(Repair, 'fix', kill), \
                 mock.patch.object(Repair, 'finish', side_effect=Killed()):
             with self.assertRaises(Killed):
                 self.run_fsck('repair')

@@ -110,8 +110,8 @@ class TestBallast(IndexTest):
     def test_an_index_elsewhere_has_one_of_its_own(self):
         layout = Layout(self.device, 0, self.make_device())
         with mock.patch.object(Space, 'of', return_value=PLENTY), \
-                locked(layout) as hold:
-            for each in hold.ballasts:
+                locked(layout) as lock:
+            for each in lock.ballasts:
                 each.tend()
         self.assertEqual(2, len(layout.ballasts))
         for path in layout.ballasts:
@@ -218,7 +218,7 @@ class TestIndex(unittest.TestCase):
         index = Index(path)
         try:
             for number in range(count + 100):
-                self.assertEqual(number < count, bool(index.list_hash(
+                self.assertEqual(number < count, bool(index.reader.list_hash(
                     PARTITION, number.to_bytes(16, 'big'))))
             self.register(index, count)
         finally:

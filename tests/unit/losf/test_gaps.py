@@ -5,7 +5,7 @@ import os
 from unittest import mock
 
 from swift_losf.index.index import Index
-from swift_losf.upkeep import reclaim as dead_module
+from swift_losf.upkeep import reclaim_check
 from swift_losf.upkeep.recovery import recover
 from swift_losf.upkeep.sweeper import Sweeper
 from swift_losf.volumes.volume import mark_quarantined
@@ -33,7 +33,7 @@ class TestRecovery(RecoveryTest):
 
     def dead(self, index):
         return [(offset, offset + length)
-                for offset, length in index.list_dead(1)]
+                for offset, length in index.reclaim.of_volume(1)]
 
     def sweep(self, index):
         self.assertEqual(0, Sweeper(self.layout, index, 1, None).sweep())
@@ -105,7 +105,7 @@ class TestRecovery(RecoveryTest):
             index = self.recover()
             self.assertEqual([gap], self.dead(index))
             self.assertEqual([(NAME, damaged)],
-                             index.list_hash(PARTITION, HASH))
+                             index.reader.list_hash(PARTITION, HASH))
 
 
 class TestSweeper(IndexTest):
@@ -117,7 +117,7 @@ class TestSweeper(IndexTest):
 
     def bury(self, start, end):
         with self.index.db.change() as change:
-            change.bury_range(1, start, end - start)
+            change.reclaim_range(1, start, end - start)
 
     def test_a_gap_is_given_back(self):
         first = self.put(self.index)
@@ -145,7 +145,7 @@ class TestSweeper(IndexTest):
                         else self.write(OTHER))
             self.bury(start, volume.end)
             before = self.bytes_at(location)
-            with self.assertLogs(dead_module.logger, 'ERROR') as logs:
+            with self.assertLogs(reclaim_check.logger, 'ERROR') as logs:
                 self.sweeper.sweep()
             self.assertIn('has a file there', logs.output[0])
             self.assertEqual(before, self.bytes_at(location))
@@ -158,6 +158,6 @@ class TestSweeper(IndexTest):
             file.write(b'y')
         self.bury(kept.offset + 512, kept.offset + 1024)
         before = self.bytes_at(kept)
-        with self.assertLogs(dead_module.logger, 'ERROR'):
+        with self.assertLogs(reclaim_check.logger, 'ERROR'):
             self.sweeper.sweep()
         self.assertEqual(before, self.bytes_at(kept))

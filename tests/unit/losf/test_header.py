@@ -20,9 +20,9 @@ from swift_losf.format.header import (
     footer_length,
     record_length,
 )
-from swift_losf.format.keys import Location
 from swift_losf.format.metadata import decode_metadata, encode_metadata
 from swift_losf.format.record import BlockSums, Footer, NewRecord
+from swift_losf.format.values import Location
 
 VOLUME = VolumeHeader(number=258, type=VolumeType.DATA, policy=3,
                       created=2 ** 60 + 5, salt=b'saltsalt')
@@ -259,7 +259,3 @@ class TestMetadata(unittest.TestCase):
         for data in (b'', b'{', b'[]', b'5', b'\xff'):
             with self.assertRaisesRegex(FormatError, 'the metadata'):
                 decode_metadata(data)
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -3,11 +3,10 @@
 
 import os
 import random
-import unittest
 
 from swift_losf.format.header import VOLUME_HEADER_LENGTH, VolumeType
-from swift_losf.upkeep import recovery
-from swift_losf.upkeep.recovery import set_aside
+from swift_losf.upkeep import lost_index, recovery
+from swift_losf.upkeep.lost_index import set_aside
 from swift_losf.volumes.volume import read_header
 from tests.unit.losf.index_world import (
     HASH,
@@ -54,7 +53,7 @@ class TestDamagedHeaders(RecoveryTest):
             header.number, header.type, header.policy))
         self.assertEqual(
             {**self.locations, '1700000000.00009.data': self.unregistered},
-            dict(index.list_hash(PARTITION, HASH)))
+            dict(index.reader.list_hash(PARTITION, HASH)))
         index.close()
 
     def test_one_bit_anywhere_is_mended_and_all_files_are_there(self):
@@ -96,12 +95,8 @@ class TestSetAside(RecoveryTest):
 
     def test_the_log_has_the_reason_and_no_other(self):
         self.open_index().close()
-        with self.assertLogs(recovery.logger, 'ERROR') as logs:
+        with self.assertLogs(lost_index.logger, 'ERROR') as logs:
             set_aside(self.layout, 'it is rebuilt, as the operator wants it')
         self.assertRegex(logs.output[0], r'/losf/index is set aside as \S+'
                          r'/index\.broken-\d+, and .*: it is rebuilt, as')
         self.assertNotIn('cannot be read', logs.output[0])
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -3,11 +3,11 @@
 
 import os
 import time
-import unittest
 from unittest import mock
 
+from swift_lightsync.common.files import try_lock
 from swift_losf.volumes import volume_pool
-from swift_losf.volumes.volume import try_flock, unlock
+from swift_losf.volumes.volume import unlock
 from tests.unit.losf.volumes import (
     NAME,
     PARTITION,
@@ -15,6 +15,7 @@ from tests.unit.losf.volumes import (
     bytes_of,
     hash_of,
 )
+from tests.waiting import wait_for
 
 LONG = 300000
 
@@ -38,10 +39,7 @@ class TestIdleVolumes(VolumeTest):
         return count
 
     def wait_until_closed(self):
-        deadline = time.monotonic() + 30
-        while self.open_files():
-            self.assertLess(time.monotonic(), deadline, self.open_files())
-            time.sleep(0.01)
+        wait_for(lambda: not self.open_files(), 'all are closed', 120)
 
     def let_time_pass(self):
         later = time.monotonic() + 1000
@@ -89,7 +87,7 @@ class TestWaiting(VolumeTest):
         self.put(1, b'x').done()
         self.appender.close()
         fd = self.open_volume()
-        self.assertTrue(try_flock(fd))
+        self.assertTrue(try_lock(fd))
         appender = self.new_appender(max_volume_count=1)
         with mock.patch.object(volume_pool, '_sleep', lambda _: unlock(fd)):
             pending = self.put(2, b'y', appender=appender)
@@ -98,13 +96,9 @@ class TestWaiting(VolumeTest):
     def test_it_does_not_wait_for_ever(self):
         self.put(1, b'x').done()
         self.appender.close()
-        self.assertTrue(try_flock(self.open_volume()))
+        self.assertTrue(try_lock(self.open_volume()))
         appender = self.new_appender(max_volume_count=1)
         begun = time.monotonic()
         with self.assertRaisesRegex(OSError, 'max_volume_count allows 1'):
             self.put(2, b'y', appender=appender)
         self.assertGreaterEqual(time.monotonic() - begun, volume_pool.PATIENCE)
-
-
-if __name__ == '__main__':
-    unittest.main()

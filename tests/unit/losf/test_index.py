@@ -7,7 +7,7 @@ from unittest import mock
 import plyvel
 
 from swift_losf.index import db as index_db
-from swift_losf.index import listings as index_listings
+from swift_losf.index import entry_reader
 from swift_losf.index.call_arguments import InvalidArgument
 from swift_losf.index.db import VersionError
 from swift_losf.index.index import Index, NotFound
@@ -38,6 +38,14 @@ class TestOtherCalls(IndexTest):
                         name, 4096 * (1 + self.clock)), 4096)
                 self.clock += 1
         return hashes
+
+    def test_space_to_be_given_back_is_said_once_it_is_written(self):
+        pending = self.index.reclaim.pending
+        with self.index.db.change() as change:
+            change.reclaim(location_of(NAME))
+            self.assertFalse(pending.is_set())
+        self.assertTrue(pending.is_set())
+        self.assertTrue(self.index.reclaim.has(location_of(NAME)))
 
     def test_only_a_tombstone_that_follows_a_removal_is_synced(self):
         with mock.patch.object(index_db, 'fsync') as fsync:
@@ -97,14 +105,14 @@ class TestOtherCalls(IndexTest):
         for _ in range(2):
             files = self.index.rename(PARTITION, hash_, NAME, OTHER)
             self.assertEqual([(OTHER, location_of(NAME))], files)
-        self.assertTrue(self.index.is_dead(location_of(OTHER, 8192)))
+        self.assertTrue(self.index.reclaim.has(location_of(OTHER, 8192)))
         self.assert_counted(self.index)
 
     def test_renaming_a_file_to_its_own_name_keeps_it(self):
         self.fill(1)
         hash_ = (0xabc).to_bytes(16, 'big')
         self.index.rename(PARTITION, hash_, NAME, NAME)
-        self.assertEqual(1, len(self.index.list_hash(PARTITION, hash_)))
+        self.assertEqual(1, len(self.index.reader.list_hash(PARTITION, hash_)))
         self.assertEqual(0, self.index.statistics().dead_bytes)
 
     def test_renaming_what_is_not_there_says_so(self):
@@ -115,11 +123,11 @@ class TestOtherCalls(IndexTest):
         hashes = self.fill(10, names=(NAME, OTHER))
         self.fill(3, suffix=0xabb)
         self.fill(3, suffix=0xabd)
-        with mock.patch.object(index_listings, 'PAGE', 4):
+        with mock.patch.object(entry_reader, 'PAGE', 4):
             for limit, size in ((0, 4), (3, 3), (100, 4)):
                 found, after, more = [], b'', True
                 while more:
-                    page, more = self.index.list_suffix(
+                    page, more = self.index.reader.list_suffix(
                         PARTITION, 0xabc, after, limit)
                     self.assertLessEqual(len(page), size)
                     found += page
@@ -134,28 +142,28 @@ class TestOtherCalls(IndexTest):
         self.fill(2, suffix=0xabe)
         found, after, more = [], b'', True
         while more:
-            page, more = self.index.list_suffix(
+            page, more = self.index.reader.list_suffix(
                 PARTITION, 0xaba, after, 4, last_suffix=0xabd)
             found += page
             after = page[-1][0]
         self.assertEqual([(each, [NAME]) for each in hashes], found)
         with self.assertRaisesRegex(InvalidArgument,
                                     '2745: must be from 2746 to 4095'):
-            self.index.list_suffix(PARTITION, 0xaba, last_suffix=0xab9)
+            self.index.reader.list_suffix(PARTITION, 0xaba, last_suffix=0xab9)
 
     def test_a_page_after_a_hash_of_another_suffix_is_refused(self):
         for after, message in ((b'x', "after '78': must be empty or 16"),
                                (bytes(16), 'a hash of suffix abc to abc')):
             with self.assertRaisesRegex(InvalidArgument, message):
-                self.index.list_suffix(PARTITION, 0xabc, after)
+                self.index.reader.list_suffix(PARTITION, 0xabc, after)
 
     def test_quarantine_is_listed_page_by_page(self):
         hashes = self.fill(10)
         self.assertEqual(10, self.index.quarantine(PARTITION, suffix=0xabc))
-        with mock.patch.object(index_listings, 'PAGE', 4):
-            found, after = self.index.list_quarantine()
+        with mock.patch.object(entry_reader, 'PAGE', 4):
+            found, after = self.index.reader.list_quarantine()
             while after:
-                page, after = self.index.list_quarantine(after)
+                page, after = self.index.reader.list_quarantine(after)
                 found += page
         self.assertEqual(hashes, [hash_ for _, hash_, _, _ in found])
 
@@ -178,9 +186,10 @@ class TestOtherCalls(IndexTest):
             return mocked
 
         with mock.patch.object(self.index.db, 'scan', counting):
-            self.assertEqual([PARTITION, 9], self.index.list_partitions())
+            self.assertEqual([PARTITION, 9],
+                             self.index.reader.list_partitions())
             self.assertEqual([1, 0xabc],
-                             self.index.list_partition(PARTITION))
+                             self.index.reader.list_partition(PARTITION))
         self.assertEqual(4, len(counts))
 
     def test_no_volume_number_is_given_twice(self):
@@ -226,7 +235,7 @@ class TestOtherCalls(IndexTest):
     def read_all(self):
         index = Index(self.layout.index)
         try:
-            return index.list_suffix(PARTITION, 0xabc)
+            return index.reader.list_suffix(PARTITION, 0xabc)
         finally:
             with mock.patch.object(index.db, 'sync'):
                 index.close()
@@ -236,7 +245,7 @@ class TestOtherCalls(IndexTest):
         before = self.index.statistics()
         with self.assertRaises(ZeroDivisionError):
             with self.index.db.change() as change:
-                change.bury(location_of(NAME))
+                change.reclaim(location_of(NAME))
                 raise ZeroDivisionError()
         self.assertEqual(before, self.index.statistics())
-        self.assertFalse(self.index.is_dead(location_of(NAME)))
+        self.assertFalse(self.index.reclaim.has(location_of(NAME)))

@@ -36,12 +36,13 @@ class TestFailures(ClientTestCase):
         self.client = IndexClient(self.path, TIMEOUT, 1.0)
 
     def test_no_server_is_said_at_once(self):
+        client = IndexClient(self.path, 10 * DEADLINE)
         started = time.monotonic()
         for _ in range(10):
             error = self.assert_unavailable(
                 'index server at %s: No such file' % self.path,
-                self.client.statistics)
-        self.assertLess(time.monotonic() - started, TIMEOUT)
+                client.statistics)
+        self.assertLess(time.monotonic() - started, DEADLINE)
         self.assertEqual(507, error.status_int)
 
     def test_one_that_does_not_answer_is_complained_of_now_and_then(self):
@@ -101,41 +102,39 @@ class TestFailures(ClientTestCase):
         list(pile)
 
     def assert_in_time(self, function):
-        """It fails within the timeout, and the hub does not wait for it."""
+        """It fails after the timeout, and others run on the hub meanwhile."""
         started = time.monotonic()
-        with watched_hub() as gaps:
+        with watched_hub() as rounds:
             self.assert_unavailable('has not answered within', function)
-        self.assertLess(time.monotonic() - started, 3 * TIMEOUT)
-        self.assertLess(max(gaps), TIMEOUT / 2)
-        return len(gaps)
+        self.assertLess(time.monotonic() - started, DEADLINE)
+        self.assertGreater(len(rounds), 5)
 
     def test_a_stopped_server_costs_a_call_its_timeout_and_no_more(self):
         server = self.serve()
         self.client.statistics()
         server.stop()
-        self.assertGreater(self.assert_in_time(self.client.statistics), 10)
+        self.assert_in_time(self.client.statistics)
         server.signal(signal.SIGCONT)
         wait_for(self.client.statistics, 'the server answers again')
 
     def test_a_native_thread_waits_for_a_stopped_server_off_the_hub(self):
         server = self.serve()
         server.stop()
-        ticks = self.assert_in_time(
-            lambda: tpool.execute(self.client.statistics))
-        self.assertGreater(ticks, 10)
+        self.assert_in_time(lambda: tpool.execute(self.client.statistics))
         server.signal(signal.SIGCONT)
 
     def test_after_a_missed_deadline_calls_fail_at_once_but_one_probe(self):
         server = self.serve()
         server.stop()
-        self.assert_in_time(self.client.statistics)
+        patient = IndexClient(self.path, TIMEOUT, 100 * DEADLINE)
+        for client in (patient, self.client):
+            self.assert_in_time(client.statistics)
         started = time.monotonic()
         for _ in range(100):
-            self.assert_unavailable('lately', self.client.statistics)
-        self.assertLess(time.monotonic() - started, TIMEOUT)
+            self.assert_unavailable('lately', patient.statistics)
+        self.assertLess(time.monotonic() - started, DEADLINE)
         server.signal(signal.SIGCONT)
         wait_for(self.client.statistics, 'a probe is let through')
-        self.assertLess(time.monotonic() - started, 1 + DEADLINE / 2)
 
     def test_a_full_backlog_costs_the_timeout_and_no_more(self):
         listener = socket.socket(socket.AF_UNIX)
@@ -150,11 +149,11 @@ class TestFailures(ClientTestCase):
         self.addCleanup(probe.close)
         with self.assertRaises(BlockingIOError):
             probe.connect(self.path)
-        self.assertGreater(self.assert_in_time(self.client.statistics), 10)
+        self.assert_in_time(self.client.statistics)
         self.client = IndexClient(self.path, TIMEOUT)
         self.assert_in_time(lambda: tpool.execute(self.client.statistics))
 
-    def answer_with(self, *pieces):
+    def answer_with(self, data):
         """Serve one connection, to which these bytes are all that is sent."""
         listener = socket.socket(socket.AF_UNIX)
         listener.bind(self.path)
@@ -165,47 +164,36 @@ class TestFailures(ClientTestCase):
             peer, _ = listener.accept()
             with peer:
                 peer.recv(65536)
-                for piece in pieces:
-                    peer.sendall(piece)
+                peer.sendall(data)
         thread = threading.Thread(target=serve, daemon=True)
         thread.start()
         self.addCleanup(thread.join, DEADLINE)
 
-    def test_what_is_no_http2_is_said(self):
-        self.answer_with(b'\x00\x00\x00\x04\x00\x00\x00\x00\x00'
-                         b'\x00\x00\x00\x01\x05\x00\x00\x00\x00')
-        self.assert_unavailable('breaks HTTP/2', self.client.statistics)
-
-    def test_a_connection_that_ends_early_is_said(self):
-        self.answer_with(b'\x00\x00\x00\x04\x00\x00\x00\x00\x00')
-        self.assert_unavailable('closed the connection',
-                                self.client.statistics)
-
-    def test_a_reset_stream_is_said(self):
-        self.answer_with(b'\x00\x00\x00\x04\x00\x00\x00\x00\x00'
-                         b'\x00\x00\x04\x03\x00\x00\x00\x00\x01'
-                         b'\x00\x00\x00\x07')
-        self.assert_unavailable('reset the stream', self.client.statistics)
-
-    def test_a_server_that_goes_away_is_said(self):
-        self.answer_with(b'\x00\x00\x00\x04\x00\x00\x00\x00\x00'
-                         b'\x00\x00\x08\x07\x00\x00\x00\x00\x00'
-                         b'\x00\x00\x00\x00\x00\x00\x00\x00')
-        self.assert_unavailable('ends the connection',
-                                self.client.statistics)
+    def test_connections_that_fail_are_said(self):
+        settings = b'\x00\x00\x00\x04\x00\x00\x00\x00\x00'
+        for behind, reason in (
+                (b'\x00\x00\x00\x01\x05\x00\x00\x00\x00', 'breaks HTTP/2'),
+                (b'', 'closed the connection'),
+                (b'\x00\x00\x04\x03\x00\x00\x00\x00\x01'
+                 b'\x00\x00\x00\x07', 'reset the stream'),
+                (b'\x00\x00\x08\x07\x00\x00\x00\x00\x00'
+                 b'\x00\x00\x00\x00\x00\x00\x00\x00',
+                 'ends the connection')):
+            with self.subTest(reason):
+                self.answer_with(settings + behind)
+                self.assert_unavailable(reason, self.client.statistics)
+            os.unlink(self.path)
 
     def test_replies_that_are_no_grpc_are_said(self):
-        for headers, body, reason in (
-                ([(':status', '404')], b'', "HTTP status b'404'"),
-                ([(':status', '200')], b'', 'grpc-status None'),
-                ([(':status', '200'), ('grpc-status', 'x')], b'',
-                 "grpc-status b'x'"),
-                ([(':status', '200'), ('grpc-status', '0')], b'\0\0',
-                 'no message'),
-                ([(':status', '200'), ('grpc-status', '0')],
-                 b'\1\0\0\0\0', 'compressed'),
-                ([(':status', '200'), ('grpc-status', '0')],
-                 b'\0\0\0\0\2x', 'has 1 bytes, not the 2 it names')):
+        well = ('grpc-status', '0')
+        for status, others, body, reason in (
+                ('404', [], b'', "HTTP status b'404'"),
+                ('200', [], b'', 'grpc-status None'),
+                ('200', [('grpc-status', 'x')], b'', "grpc-status b'x'"),
+                ('200', [well], b'\0\0', 'no message'),
+                ('200', [well], b'\1\0\0\0\0', 'compressed'),
+                ('200', [well], b'\0\0\0\0\2x',
+                 'has 1 bytes, not the 2 it names')):
             with self.subTest(reason):
                 server = H2Connection(H2Configuration(client_side=False))
                 server.initiate_connection()
@@ -216,7 +204,8 @@ class TestFailures(ClientTestCase):
                                         (':scheme', 'http'),
                                         (':authority', 'localhost')])
                 server.receive_data(client.data_to_send())
-                server.send_headers(1, headers, end_stream=not body)
+                server.send_headers(1, [(':status', status), *others],
+                                    end_stream=not body)
                 if body:
                     server.send_data(1, body, end_stream=True)
                 self.answer_with(server.data_to_send())
@@ -274,7 +263,3 @@ class TestBreaker(unittest.TestCase):
         self.admitted()
         self.now += 6
         self.assertEqual([True, False, False], self.admitted())
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -4,14 +4,14 @@
 import json
 import subprocess
 import sys
-import unittest
 from unittest import mock
 
 from swift.common.concurrency import GreenPile, Timeout, tpool
 
-from swift_losf.format.keys import Location
+from swift_losf.errors import IndexUnavailable
+from swift_losf.format.values import Location
 from swift_losf.index import channel as index_channel
-from swift_losf.index import grpc_reply, grpc_unary
+from swift_losf.index import grpc_reply, grpc_unary, index_pb2
 from swift_losf.index.channel import MAX_CONNECTIONS
 from swift_losf.index.index_client import IndexClient, Statistics, Volume
 from tests.unit.losf.clients import (
@@ -97,6 +97,43 @@ class TestCalls(StubTestCase):
         self.assertEqual((expected[2:5], True),
                          self.client.list_onward(1, 0x223, 3))
         self.assertEqual(([], False), self.client.list_onward(1, 0x824))
+
+    def test_hashes_are_listed_over_all_pages(self):
+        hashes = [(1, b'%016d' % number, {
+            'a': Location(1, 4096 + 512 * number, 1, 2, 3),
+            'b': Location(1, 65536 + 512 * number, 4, 5, 6)})
+            for number in range(5)]
+        for partition, hash_, files in hashes:
+            for name, location in files.items():
+                self.client.register(partition, hash_, name, location, 0)
+        found, pages, after, more = [], 0, b'', True
+        while more:
+            page, after = self.client.list_files((0, 0), (2 ** 62, 0), after)
+            found += page
+            pages += 1
+            more = bool(after)
+        self.assertEqual(hashes, found)
+        self.assertEqual(3, pages)
+
+    def malformed(self, message, files, after=b'', **reply):
+        listing = index_pb2.FileListing(files=files, **reply)
+        with mock.patch.object(self.client, '_call', return_value=listing), \
+                self.assertRaisesRegex(IndexUnavailable, message):
+            self.client.list_files((2, 4096), (3, 0), after)
+
+    def file(self, hash_=HASH, **place):
+        return index_pb2.File(partition=1, hash=hash_, name='x',
+                              location=index_pb2.Location(**place))
+
+    def test_malformed_pages_are_said(self):
+        for volume, offset in ((1, 8192), (2, 0), (3, 0), (3, 4096)):
+            self.malformed('x stands elsewhere', [self.file(
+                volume=volume, offset=offset)])
+        self.malformed('a hash that is not of 16 bytes', [self.file(
+            b'x', volume=2, offset=4096)])
+        self.malformed('without a location', [index_pb2.File(
+            partition=1, hash=HASH, name='x')])
+        self.malformed('pages out of order', [], b'b', next=b'b')
 
     def test_volumes_are_reserved_and_listed(self):
         number = self.client.new_volume(2)
@@ -228,7 +265,3 @@ class TestCalls(StubTestCase):
     def test_64_greenlets_threads_and_a_fork_all_get_their_answers(self):
         seen = self.traffic(64, 8, 20)
         self.assertEqual([], seen['failures'])
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -1,14 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files of a range of places: in the index, and through its client."""
+"""The files of the hashes that stand in a range of an index."""
 
 from unittest import mock
 
-from swift_losf.errors import IndexUnavailable
-from swift_losf.format.keys import Location
-from swift_losf.index import index_pb2
-from swift_losf.index import listings as index_listings
+from swift_losf.index import entry_reader
 from swift_losf.index.call_arguments import InvalidArgument
-from tests.unit.losf.clients import HASH, StubTestCase
 from tests.unit.losf.index_world import NAME, OTHER, IndexTest, location_of
 
 META = '1700000000.00003.meta'
@@ -42,9 +38,9 @@ class TestListings(IndexTest):
 
     def files(self, first=(0, 0), end=END):
         """:returns: what is on all pages"""
-        found, after = self.index.list_files(first, end)
+        found, after = self.index.reader.list_files(first, end)
         while after:
-            page, after = self.index.list_files(first, end, after)
+            page, after = self.index.reader.list_files(first, end, after)
             found += page
         return found
 
@@ -87,11 +83,11 @@ class TestListings(IndexTest):
 
     def test_an_answer_is_bounded_whatever_is_wanted(self):
         hashes = self.enter_many(20)
-        with mock.patch.object(index_listings, 'SEARCHED', 4):
-            page, after = self.index.list_files((1, 0), (2, 0))
+        with mock.patch.object(entry_reader, 'SEARCHED', 4):
+            page, after = self.index.reader.list_files((1, 0), (2, 0))
             self.assertEqual(2, len(page))
             self.assertTrue(after)
-            page, after = self.index.list_files((7, 0), (8, 0))
+            page, after = self.index.reader.list_files((7, 0), (8, 0))
             self.assertEqual([], page)
             self.assertTrue(after)
             self.assertEqual(self.flat(*hashes), self.files())
@@ -100,11 +96,11 @@ class TestListings(IndexTest):
         each = self.enter(1, **{NAME: (1, 4096), META: (1, 8192),
                                 OTHER: (1, 12288)})
         last = self.enter(2, **{NAME: (1, 16384)})
-        with mock.patch.object(index_listings, 'SEARCHED', 1):
-            page, after = self.index.list_files((0, 0), END)
+        with mock.patch.object(entry_reader, 'SEARCHED', 1):
+            page, after = self.index.reader.list_files((0, 0), END)
             self.assertEqual(3, len(page))
             self.assertEqual({each[1]}, {file[1] for file in page})
-            page, after = self.index.list_files((0, 0), END, after)
+            page, after = self.index.reader.list_files((0, 0), END, after)
         self.assertEqual((self.flat(last), b''), (page, after))
 
     def test_what_is_in_quarantine_or_removed_is_not_listed(self):
@@ -115,11 +111,11 @@ class TestListings(IndexTest):
 
     def test_what_came_behind_the_page_is_on_the_next(self):
         self.enter_many(4)
-        with mock.patch.object(index_listings, 'SEARCHED', 2):
-            _, after = self.index.list_files((0, 0), END)
+        with mock.patch.object(entry_reader, 'SEARCHED', 2):
+            _, after = self.index.reader.list_files((0, 0), END)
             new = self.enter(9, **{NAME: (1, 65536)})
             self.index.remove(2, (2).to_bytes(16, 'big'))
-            page, after = self.index.list_files((0, 0), END, after)
+            page, after = self.index.reader.list_files((0, 0), END, after)
         self.assertEqual([3, 9], [each[0] for each in page])
         self.assertEqual(self.flat(new), page[1:])
 
@@ -129,44 +125,4 @@ class TestListings(IndexTest):
                 ((2 ** 63, 0), END, b'', 'volume 9223372036854775808: must'),
                 ((0, 0), (1, 2 ** 63), b'', 'offset 9223372036854775808')):
             with self.assertRaisesRegex(InvalidArgument, message):
-                self.index.list_files(first, end, after)
-
-
-class TestClient(StubTestCase):
-
-    def test_hashes_are_listed_over_all_pages(self):
-        hashes = [(1, b'%016d' % number, {
-            'a': Location(1, 4096 + 512 * number, 1, 2, 3),
-            'b': Location(1, 65536 + 512 * number, 4, 5, 6)})
-            for number in range(5)]
-        for partition, hash_, files in hashes:
-            for name, location in files.items():
-                self.client.register(partition, hash_, name, location, 0)
-        found, pages, after, more = [], 0, b'', True
-        while more:
-            page, after = self.client.list_files((0, 0), END, after)
-            found += page
-            pages += 1
-            more = bool(after)
-        self.assertEqual(hashes, found)
-        self.assertEqual(3, pages)
-
-    def malformed(self, message, files, after=b'', **reply):
-        listing = index_pb2.FileListing(files=files, **reply)
-        with mock.patch.object(self.client, '_call', return_value=listing), \
-                self.assertRaisesRegex(IndexUnavailable, message):
-            self.client.list_files((2, 4096), (3, 0), after)
-
-    def file(self, hash_=HASH, **place):
-        return index_pb2.File(partition=1, hash=hash_, name='x',
-                              location=index_pb2.Location(**place))
-
-    def test_malformed_replies_are_said(self):
-        for volume, offset in ((1, 8192), (2, 0), (3, 0), (3, 4096)):
-            self.malformed('x stands elsewhere', [self.file(
-                volume=volume, offset=offset)])
-        self.malformed('a hash that is not of 16 bytes', [self.file(
-            b'x', volume=2, offset=4096)])
-        self.malformed('without a location', [index_pb2.File(
-            partition=1, hash=HASH, name='x')])
-        self.malformed('pages out of order', [], b'b', next=b'b')
+                self.index.reader.list_files(first, end, after)

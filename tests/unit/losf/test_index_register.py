@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The index: what is registered."""
 
-from swift_losf.format.keys import Location
+from swift_losf.format.values import Location
 from swift_losf.index.call_arguments import InvalidArgument
 from swift_losf.index.index import Refused
 from tests.unit.losf.index_world import (
@@ -46,8 +46,8 @@ class TestRegister(IndexTest):
         self.register()
         self.register(offset=8192)
         self.assertEqual([(NAME, location_of(NAME, 8192))],
-                         self.index.list_hash(PARTITION, HASH))
-        self.assertTrue(self.index.is_dead(location_of(NAME)))
+                         self.index.reader.list_hash(PARTITION, HASH))
+        self.assertTrue(self.index.reclaim.has(location_of(NAME)))
         self.assert_counted(self.index)
 
     def test_a_late_repetition_does_not_revive_what_was_removed(self):
@@ -55,14 +55,14 @@ class TestRegister(IndexTest):
         self.index.remove(PARTITION, HASH)
         with self.assertRaisesRegex(Refused, 'volume 1, offset 4096'):
             self.register()
-        self.assertEqual([], self.index.list_hash(PARTITION, HASH))
+        self.assertEqual([], self.index.reader.list_hash(PARTITION, HASH))
 
     def test_a_late_repetition_does_not_undo_a_rename(self):
         self.register()
         self.index.rename(PARTITION, HASH, NAME, OTHER)
         self.register()
-        self.assertEqual([OTHER], [name for name, _ in
-                                   self.index.list_hash(PARTITION, HASH)])
+        self.assertEqual([OTHER], [
+            name for name, _ in self.index.reader.list_hash(PARTITION, HASH)])
 
     def test_a_late_repetition_does_not_end_a_quarantine(self):
         self.register()
@@ -88,5 +88,5 @@ class TestRegister(IndexTest):
                 ((1, HASH, NAME, good, 0), 'watermark 0: must be from')):
             with self.assertRaisesRegex(InvalidArgument, message):
                 self.index.register(*arguments)
-        self.assertEqual([], self.index.list_partitions())
+        self.assertEqual([], self.index.reader.list_partitions())
         self.assertEqual({}, self.index.db.volumes)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The index server as a process."""
 
+import contextlib
 import errno
 import os
 import signal
@@ -28,11 +29,12 @@ from swift_losf.daemon.index_server import (
 from swift_losf.format.header import FormatError
 from swift_losf.format.layout import Layout
 from swift_losf.index import index_pb2 as pb
-from swift_losf.index.index import Index
+from swift_losf.index.entry_reader import EntryReader
 from swift_losf.volumes import space
 from tests.unit.losf.index_world import HASH, NAME, PARTITION, IndexTest
 
 REPOSITORY = os.path.dirname(os.path.dirname(swift_losf.__file__))
+REQUEST = pb.HashRequest(partition=PARTITION, hash=HASH).SerializeToString()
 
 
 class Caller:
@@ -44,7 +46,7 @@ class Caller:
 
     def raw(self, name, data):
         return self.channel.unary_unary('/losf.Index/' + name)(
-            data, timeout=30)
+            data, timeout=120)
 
     def __call__(self, name, request=pb.Empty()):
         method = pb.DESCRIPTOR.services_by_name['Index'].methods_by_name[name]
@@ -109,9 +111,9 @@ class TestProcess(ServerTest):
                          (stat.S_ISSOCK(mode), stat.S_IMODE(mode)))
         self.register(self.write())
         process.send_signal(signal.SIGTERM)
-        self.assertEqual(0, process.wait(30))
+        self.assertEqual(0, process.wait(120))
         self.assertFalse(os.path.exists(self.layout.socket))
-        self.assertEqual(NAME, self.open_index().list_hash(
+        self.assertEqual(NAME, self.open_index().reader.list_hash(
             PARTITION, HASH)[0][0])
 
     def test_a_killed_server_is_replaced_by_the_next(self):
@@ -129,7 +131,7 @@ class TestProcess(ServerTest):
         self.start()
         self.wait_until_served()
         second = self.start()
-        self.assertEqual(1, second.wait(30))
+        self.assertEqual(1, second.wait(120))
         self.assertIn('index.lock: another index server holds it',
                       second.stderr.read())
         self.assertEqual([], self.list_hash())
@@ -210,7 +212,7 @@ class TestServer(ServerTest):
         self.register(location)
         self.call('Remove', pb.RemoveRequest(partition=PARTITION, hash=HASH))
         codes = grpc.StatusCode
-        with mock.patch.object(self.server.service.index, 'is_dead',
+        with mock.patch.object(self.server.service.index.reclaim, 'has',
                                lambda _: True):
             self.assert_refused(codes.FAILED_PRECONDITION, 'been removed',
                                 self.register, location)
@@ -254,7 +256,7 @@ class TestServer(ServerTest):
 
     def fail_with(self, error, code=grpc.StatusCode.UNAVAILABLE):
         self.start_and_wait()
-        with mock.patch.object(Index, 'files', side_effect=error), \
+        with mock.patch.object(EntryReader, 'files', side_effect=error), \
                 self.assertLogs(index_server.logger, 'ERROR') as logs:
             self.assert_refused(code, 'the index server ends: ',
                                 self.list_hash)
@@ -278,21 +280,28 @@ class TestServer(ServerTest):
                 self.assertEqual((False, True), self.fail_with(
                     error, grpc.StatusCode.RESOURCE_EXHAUSTED))
 
-    def test_more_calls_than_allowed_are_refused(self):
+    @contextlib.contextmanager
+    def call_under_way(self, request=b''):
+        """Yield a call of ListHash that goes on when an Event is set."""
         going_on, begun = threading.Event(), threading.Event()
         self.addCleanup(going_on.set)
+        real = EntryReader.list_hash
 
         def wait(*args):
             begun.set()
             going_on.wait()
-            return []
+            return real(*args)
 
-        with mock.patch.object(index_server, 'MAX_CALLS', 1), \
-                mock.patch.object(Index, 'list_hash', wait):
-            self.start_and_wait()
+        with mock.patch.object(EntryReader, 'list_hash', wait):
             waiting = self.call.channel.unary_unary(
-                '/losf.Index/ListHash').future(b'')
-            self.assertTrue(begun.wait(30))
+                '/losf.Index/ListHash').future(request)
+            self.assertTrue(begun.wait(120))
+            yield waiting, going_on
+
+    def test_more_calls_than_allowed_are_refused(self):
+        with mock.patch.object(index_server, 'MAX_CALLS', 1):
+            self.start_and_wait()
+        with self.call_under_way(REQUEST) as (waiting, going_on):
             self.assert_refused(grpc.StatusCode.RESOURCE_EXHAUSTED,
                                 'Concurrent RPC limit', self.list_hash)
             going_on.set()
@@ -302,26 +311,14 @@ class TestServer(ServerTest):
         self.start_and_wait()
         self.list_hash()
         begun = time.monotonic()
-        self.assertTrue(self.end())
-        self.assertLess(time.monotonic() - begun, index_server.GRACE / 2)
+        with mock.patch.object(index_server, 'GRACE', 1000):
+            self.assertTrue(self.end())
+        self.assertLess(time.monotonic() - begun, 500)
 
     def test_calls_under_way_are_answered_and_no_others_begun(self):
-        going_on, begun = threading.Event(), threading.Event()
-        self.addCleanup(going_on.set)
-        real = Index.list_hash
-
-        def wait(*args):
-            begun.set()
-            going_on.wait()
-            return real(*args)
-
         self.start_and_wait()
         self.register(self.write())
-        with mock.patch.object(Index, 'list_hash', wait):
-            waiting = self.call.channel.unary_unary(
-                '/losf.Index/ListHash').future(pb.HashRequest(
-                    partition=PARTITION, hash=HASH).SerializeToString())
-            self.assertTrue(begun.wait(30))
+        with self.call_under_way(REQUEST) as (waiting, going_on):
             self.server.stop()
             self.wait_for(lambda: self.server.service.index is None)
             self.assert_refused(grpc.StatusCode.UNAVAILABLE, '^stopping$',
@@ -333,20 +330,9 @@ class TestServer(ServerTest):
         self.assertTrue(self.end())
 
     def test_a_call_that_never_ends_is_given_up(self):
-        going_on, begun = threading.Event(), threading.Event()
-        self.addCleanup(going_on.set)
-
-        def wait(*args):
-            begun.set()
-            going_on.wait()
-            return []
-
         self.start_and_wait()
-        with mock.patch.object(Index, 'list_hash', wait), \
-                mock.patch.object(index_server, 'GRACE', 0.1):
-            waiting = self.call.channel.unary_unary(
-                '/losf.Index/ListHash').future(b'')
-            self.assertTrue(begun.wait(30))
+        with mock.patch.object(index_server, 'GRACE', 0.1), \
+                self.call_under_way() as (waiting, _):
             self.assertTrue(self.end())
             with self.assertRaises(grpc.RpcError):
                 waiting.result()

@@ -8,7 +8,12 @@ from hypothesis import strategies as st
 
 from swift_losf.format import keys
 from swift_losf.format.header import FormatError, VolumeType
-from swift_losf.format.keys import Location, VolumeState
+from swift_losf.format.values import (
+    Location,
+    VolumeState,
+    pack_varints,
+    unpack_spot,
+)
 
 NUMBERS = st.integers(0, 2 ** 63 - 1)
 PARTITIONS = st.integers(0, 2 ** 32 - 1)
@@ -29,12 +34,12 @@ class TestValues(unittest.TestCase):
 
     @given(LOCATIONS.filter(lambda location: location.volume))
     def test_the_spot_of_a_location_comes_by_itself(self, location):
-        self.assertEqual(location.spot, keys.unpack_spot(location.pack()))
+        self.assertEqual(location.spot, unpack_spot(location.pack()))
 
     def test_what_has_no_spot_is_refused(self):
         for bad in (b'', b'\1', b'\1\x80', b'\0\1'):
             with self.assertRaisesRegex(FormatError, 'begin with two varin'):
-                keys.unpack_spot(bad)
+                unpack_spot(bad)
 
     @given(st.builds(VolumeState, st.sampled_from(VolumeType), NUMBERS,
                      NUMBERS, NUMBERS, NUMBERS, NUMBERS))
@@ -61,7 +66,7 @@ class TestValues(unittest.TestCase):
 
     def test_a_negative_number_is_refused(self):
         with self.assertRaisesRegex(FormatError, '-1: must not be negative'):
-            keys.pack_varints([-1])
+            pack_varints([-1])
 
 
 class TestKeys(unittest.TestCase):

@@ -16,9 +16,9 @@ from swift.common.exceptions import (
 from swift.obj import diskfile
 from swift.obj.diskfile import DiskFileManager
 
+from swift_lightsync.common.options import OptionError
 from swift_losf.diskfile.kvfile import KVDiskFileManager
 from swift_losf.errors import IndexUnavailable
-from swift_losf.options import OptionError
 from tests.unit.losf.kv_world import PARTITION, KVTest, World
 
 
@@ -266,7 +266,7 @@ class TestQuarantine(KVTest):
     def test_no_index_no_quarantine_on_a_guess(self):
         self.write(b'x', 1)
         self.diskfile().write_metadata({'X-Timestamp': '0000000002.00000'})
-        with mock.patch.object(self.manager, '_read',
+        with mock.patch.object(self.manager.files, '_read',
                                side_effect=IndexUnavailable('away')):
             with self.assertRaises(IndexUnavailable):
                 self.diskfile().open()

@@ -2,7 +2,6 @@
 """writable: zeros are laid out ahead of records, and given back."""
 
 import os
-import unittest
 from unittest import mock
 
 from swift_losf.format.header import VOLUME_HEADER_LENGTH, VolumeType
@@ -101,7 +100,3 @@ class TestLayingOut(VolumeTest):
         pending.done()
         self.assertEqual(b'x' * 5000, self.read(1, pending.location))
         self.assertLess(self.size(), 3 * 5000)
-
-
-if __name__ == '__main__':
-    unittest.main()

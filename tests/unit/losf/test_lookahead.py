@@ -88,7 +88,3 @@ class TestLookahead(unittest.TestCase):
         store.contents['002'] = {'d': ['y']}
         self.assertEqual({'d': ['y']}, ahead.files('002'))
         self.assertEqual({'c': ['y']}, ahead.files('001'))
-
-
-if __name__ == '__main__':
-    unittest.main()

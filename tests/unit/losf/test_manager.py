@@ -3,10 +3,9 @@
 
 import os
 import signal
-import unittest
 
-from swift_losf.daemon.manager import Place, kv_policies
-from swift_losf.options import OptionError
+from swift_lightsync.common.options import OptionError
+from swift_losf.daemon.manager import ServerKey, kv_policies
 from tests.unit.losf.manager_world import InProcessTestCase
 from tests.unit.sync.fixtures import node
 from tests.waiting import is_running, stop
@@ -23,33 +22,34 @@ class TestManager(InProcessTestCase):
         made = self.manager(
             node(0, 6200, 'client'), away, node(0, 6201, 'other_port'),
             dict(away, device='replication', replication_ip='127.0.0.1'))
-        self.assertEqual({Place('client', 1), Place('replication', 1)},
-                         made.places())
+        self.assertEqual({ServerKey('client', 1), ServerKey('replication', 1)},
+                         made.server_keys())
 
     def test_with_servers_per_port_the_address_alone_counts(self):
         made = self.manager(
             node(0, 6200, 'sda'), node(0, 6201, 'sdb'),
             node(0, 6200, 'away', ip='127.0.0.2'), servers_per_port='1')
-        self.assertEqual({Place('sda', 1), Place('sdb', 1)}, made.places())
+        self.assertEqual({ServerKey('sda', 1), ServerKey('sdb', 1)},
+                         made.server_keys())
 
     def test_the_ring_ip_comes_before_the_bind_ip(self):
         made = self.manager(
             node(0, 6200, 'sda'), node(0, 6200, 'sdb', ip='127.0.0.2'),
             ring_ip='127.0.0.2')
-        self.assertEqual({Place('sdb', 1)}, made.places())
+        self.assertEqual({ServerKey('sdb', 1)}, made.server_keys())
 
     def test_a_ring_that_cannot_be_read_leaves_what_was(self):
         made = self.manager(node(0, 6200, 'sda'))
-        self.assertEqual({Place('sda', 1)}, made.places())
+        self.assertEqual({ServerKey('sda', 1)}, made.server_keys())
         with open(os.path.join(self.root, 'object-1.ring.gz'), 'wb') as ring:
             ring.write(b'torn')
-        self.assertEqual({Place('sda', 1)}, made.places())
+        self.assertEqual({ServerKey('sda', 1)}, made.server_keys())
         self.assertIn('cannot read a ring', self.logger.at('ERROR')[0])
 
     def test_a_device_whose_socket_has_no_place_is_said(self):
         made = self.manager(node(0, 6200, 'x' * 99), node(0, 6200, 'sda'))
-        self.assertEqual({Place('sda', 1)}, made.places())
-        made.places()
+        self.assertEqual({ServerKey('sda', 1)}, made.server_keys())
+        made.server_keys()
         line, = self.logger.at('ERROR')
         self.assertRegex(line, r'no index server for x{99}\.1: .* takes 107')
 
@@ -64,7 +64,7 @@ class TestManager(InProcessTestCase):
         for check in (True, False):
             made = self.manager(node(0, 6200, 'sda'), mount_check=str(check),
                                 losf_max_volume_size='12345678')
-            argv = made.command(Place('sda', 1))
+            argv = made.command(ServerKey('sda', 1))
             self.assertEqual(check, '--mount-check' in argv)
             self.assertEqual('12345678',
                              argv[argv.index('--max-volume-size') + 1])
@@ -109,7 +109,3 @@ class TestManager(InProcessTestCase):
         os.kill(sda['pid'], signal.SIGCONT)
         self.assertIn('has not answered within 0.3 s',
                       self.recon()['index_servers'][0]['error'])
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -139,7 +139,3 @@ class TestDaemon(ManagerTestCase):
         mount(path)
         self.wait_for_answer('sda')
         unmount(path)
-
-
-if __name__ == '__main__':
-    unittest.main()

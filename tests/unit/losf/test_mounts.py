@@ -58,7 +58,3 @@ class TestDevices(DirectoryTestCase):
             devices.refresh()
             self.assertIsNone(devices.presence('sda'))
         self.assertEqual(2, len(set(seen) - {None}))
-
-
-if __name__ == '__main__':
-    unittest.main()

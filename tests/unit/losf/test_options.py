@@ -4,7 +4,8 @@
 import unittest
 from dataclasses import fields
 
-from swift_losf.options import LosfOptions, ManagerOptions, OptionError
+from swift_lightsync.common.options import OptionError
+from swift_losf.options import LosfOptions, ManagerOptions
 
 SEVERAL = (LosfOptions, ManagerOptions)
 
@@ -56,7 +57,3 @@ class TestOptions(unittest.TestCase):
                         cls.from_conf({name: value, '__file__': '/etc/o'})
                     self.assertRegex(str(caught.exception), r'^/etc/o: '
                                      r'%s = %s: \S+' % (name, value))
-
-
-if __name__ == '__main__':
-    unittest.main()

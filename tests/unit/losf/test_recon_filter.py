@@ -3,7 +3,6 @@
 
 import json
 import os
-import unittest
 
 from swift.common.swob import Request
 
@@ -48,7 +47,3 @@ class TestQuarantined(DirectoryTestCase):
         self.assertEqual(expected, self.count())
         self.report(other=1)
         self.assertEqual(expected, self.count())
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -7,7 +7,8 @@ from unittest import mock
 import plyvel
 
 from swift_losf.format.header import VolumeType
-from swift_losf.format.keys import Location
+from swift_losf.format.values import Location
+from swift_losf.index.adopter import Adopter
 from swift_losf.upkeep import recovery as recovery_module
 from swift_losf.upkeep.recovery import recover
 from swift_losf.upkeep.sweeper import Sweeper
@@ -35,7 +36,7 @@ class TestRecovery(RecoveryTest):
         self.release(1), self.release(2)
         index = self.recover()
         self.assertEqual(sorted(expected.items()),
-                         index.list_hash(PARTITION, HASH))
+                         index.reader.list_hash(PARTITION, HASH))
         self.assertEqual(3, index.statistics().recovered)
         self.assertEqual(['e0f'], sorted(set(self.invalidations())))
         self.assertEqual(3, index.new_volume(1))
@@ -67,7 +68,7 @@ class TestRecovery(RecoveryTest):
         index = self.recover()
         self.assertEqual([NAME, OTHER], self.names(index))
         self.assertEqual(1, index.statistics().recovered)
-        self.assertIn(location, dict(index.list_hash(PARTITION, HASH)
+        self.assertIn(location, dict(index.reader.list_hash(PARTITION, HASH)
                                      ).values())
         self.assertEqual(['e0f'], self.invalidations())
 
@@ -89,7 +90,7 @@ class TestRecovery(RecoveryTest):
                                or fdatasync(fd)), \
                 mock.patch.object(recovery_module, 'invalidate',
                                   lambda *_: steps.append('invalidate')), \
-                mock.patch.object(recovery_module.Index, 'adopt',
+                mock.patch.object(Adopter, 'adopt',
                                   lambda *_: steps.append('adopt')):
             recover(self.layout).close()
         self.assertEqual(['sync', 'invalidate', 'adopt'], steps)
@@ -120,7 +121,7 @@ class TestRecovery(RecoveryTest):
         index = self.recover()
         self.assertEqual([], self.names(index))
         self.assertEqual([(PARTITION, HASH, NAME, location)],
-                         index.list_quarantine()[0])
+                         index.reader.list_quarantine()[0])
         self.assert_counted(index)
 
     def test_a_quarantine_that_was_begun_is_ended(self):
@@ -146,7 +147,7 @@ class TestRecovery(RecoveryTest):
         self.lose_index(index)
         index = self.recover()
         self.assertEqual([(durable, location)],
-                         index.list_hash(PARTITION, HASH))
+                         index.reader.list_hash(PARTITION, HASH))
 
     def test_of_two_of_one_name_the_one_written_later_stays(self):
         for numbers in ((3, 4), (6, 5)):
@@ -154,9 +155,9 @@ class TestRecovery(RecoveryTest):
             old, new = (self.write(name, number=number)
                         for number in numbers)
             index = self.recover()
-            self.assertEqual(new, dict(index.list_hash(
+            self.assertEqual(new, dict(index.reader.list_hash(
                 PARTITION, HASH))[name])
-            self.assertTrue(index.is_dead(old))
+            self.assertTrue(index.reclaim.has(old))
             self.lose_index(index)
 
     def test_a_torn_record_is_skipped_and_the_next_one_found(self):
@@ -166,7 +167,7 @@ class TestRecovery(RecoveryTest):
             volume.seek(torn.footer_offset)
             volume.write(bytes(10))
         self.assertEqual([(OTHER, after)],
-                         self.recover().list_hash(PARTITION, HASH))
+                         self.recover().reader.list_hash(PARTITION, HASH))
 
     def test_the_watermark_of_a_volume_in_use_is_left_to_its_owner(self):
         self.write()
@@ -220,7 +221,7 @@ class TestBrokenFiles(RecoveryTest):
             file.write('nonsense')
         index = self.recover()
         self.assertEqual([(NAME, location)],
-                         index.list_hash(PARTITION, HASH))
+                         index.reader.list_hash(PARTITION, HASH))
         self.assertEqual(1, len(self.broken()))
 
     def test_an_index_that_is_in_use_is_not_set_aside(self):

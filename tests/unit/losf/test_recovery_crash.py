@@ -102,7 +102,7 @@ class PowerCutTest(IndexTest):
         self.seconds += 1
         name = '%d.00000%s' % (self.seconds, extension)
         location = self.put(self.index, name, self.hash_of(number))
-        older = [each for each, _ in self.index.list_hash(
+        older = [each for each, _ in self.index.reader.list_hash(
             PARTITION, self.hash_of(number)) if each < name]
         expected = self.objects.setdefault(number, Expected())
         expected.name, expected.location = name, location
@@ -172,7 +172,7 @@ class PowerCutTest(IndexTest):
 
     def check(self, layout, index):
         for number, expected in self.objects.items():
-            files = dict(index.list_hash(PARTITION, self.hash_of(number)))
+            files = index.reader.files(PARTITION, self.hash_of(number))
             for name, location in files.items():
                 with open(layout.volume(location.volume), 'rb') as volume:
                     volume.seek(location.offset)
@@ -184,7 +184,7 @@ class PowerCutTest(IndexTest):
                 self.assertEqual(expected.name, max(files))
             elif set(files) - self.unacknowledged:
                 self.assertTrue(is_tombstone(max(files)), files)
-        quarantined = [each[3] for each in index.list_quarantine()[0]]
+        quarantined = [each[3] for each in index.reader.list_quarantine()[0]]
         for expected in self.objects.values():
             self.assertLessEqual(set(expected.quarantined), set(quarantined))
 
@@ -195,18 +195,19 @@ class PowerCutTest(IndexTest):
         :returns: the numbers of the volumes that are left
         """
         sweeper = Sweeper(layout, index, 1, None, VOLUME_HEADER_LENGTH + 1)
-        index.has_dead.set()
-        while index.has_dead.is_set():
-            index.has_dead.clear()
+        index.reclaim.pending.set()
+        while index.reclaim.pending.is_set():
+            index.reclaim.pending.clear()
             self.assertEqual(0, sweeper.sweep())
         return {volume_number(name) for name in os.listdir(layout.volumes)}
 
     def used(self, index):
         """:returns: the numbers of the volumes that files are in"""
         return {location.volume for number in range(OBJECTS)
-                for location in index.files(
+                for location in index.reader.files(
                     PARTITION, self.hash_of(number)).values()} | {
-                        each[3].volume for each in index.list_quarantine()[0]}
+                        location.volume for _, _, _, location
+                        in index.reader.list_quarantine()[0]}
 
     def play(self, steps, fate, seed):
         """Do steps, cut the power, and check what is there."""

@@ -33,9 +33,9 @@ class TestQuarantineOfALostIndex(RecoveryTest):
                 (NAME, first, False), (OTHER, second, True))
             self.assertEqual([], self.names(index))
             self.assertEqual([OTHER], [each[2] for each in
-                                       index.list_quarantine()[0]])
-            self.assertTrue(index.is_dead(locations[NAME]))
-            self.assertFalse(index.is_dead(locations[OTHER]))
+                                       index.reader.list_quarantine()[0]])
+            self.assertTrue(index.reclaim.has(locations[NAME]))
+            self.assertFalse(index.reclaim.has(locations[OTHER]))
             Sweeper(self.layout, index, 1, None).sweep()
             self.lose_index(index)
             for number in (first, second):

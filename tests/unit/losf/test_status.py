@@ -14,8 +14,8 @@ from swift.common import storage_policy
 
 from swift_losf.daemon import status
 from swift_losf.daemon.status import Limits, Seen, Severity, State, judge
-from swift_losf.format.keys import Statistics
 from swift_losf.format.layout import Layout
+from swift_losf.format.values import Statistics
 from tests.unit.losf.clients import serve_recovering
 from tests.unit.losf.manager_world import InProcessTestCase
 from tests.unit.sync.fixtures import node
@@ -210,14 +210,11 @@ class TestStatus(InProcessTestCase):
             self.assert_cannot_tell('/nowhere/x')
 
     def test_wrong_limits_are_refused(self):
-        for option, value in (('--warning-free', '101'),
-                              ('--critical-free', 'nan'),
-                              ('--quarantined', 'x')):
+        for option, value, why in (
+                ('--warning-free', '101', "'101' must be 0 to 100"),
+                ('--critical-free', 'nan', "'nan' must be 0 to 100"),
+                ('--quarantined', 'x', 'invalid')):
             with contextlib.redirect_stderr(io.StringIO()) as text, \
                     self.assertRaises(SystemExit):
                 status.main([option, value])
-            self.assertRegex(text.getvalue(), '%s: invalid' % option)
-
-
-if __name__ == '__main__':
-    unittest.main()
+            self.assertRegex(text.getvalue(), '%s: %s' % (option, why))

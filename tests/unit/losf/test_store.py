@@ -6,8 +6,8 @@ from unittest import mock
 
 from swift_losf.errors import IndexUnavailable
 from swift_losf.format.header import QUARANTINED_OFFSET
-from swift_losf.format.keys import Location
 from swift_losf.format.layout import ObjectPath
+from swift_losf.format.values import Location
 from tests.unit.losf.kv_world import PARTITION, KVTest, World
 
 

@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import unittest
 
 from swift.common.concurrency import sleep
 
@@ -178,7 +177,3 @@ time.sleep(600)
             self.assertTrue(is_running(pid))
             parent.kill()
         wait_for(lambda: not is_running(pid), 'the child ends')
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -6,7 +6,7 @@ from dataclasses import replace
 from unittest import mock
 
 from swift_losf.format.header import FormatError
-from swift_losf.upkeep import reclaim as dead_module
+from swift_losf.upkeep import reclaim_check
 from swift_losf.upkeep import sweeper as sweeper_module
 from swift_losf.upkeep.sweeper import Sweeper
 from swift_losf.volumes.volume import lock_range
@@ -38,7 +38,7 @@ class TestSweeper(IndexTest):
     def assert_punched(self, *locations):
         for location in locations:
             self.assertFalse(any(self.bytes_at(location)), location)
-            self.assertFalse(self.index.is_dead(location))
+            self.assertFalse(self.index.reclaim.has(location))
 
     def assert_kept(self, *locations):
         for location in locations:
@@ -151,18 +151,18 @@ class TestSweeper(IndexTest):
         with mock.patch.object(sweeper_module, 'punch_hole', remove_more):
             self.sweeper.sweep()
         self.assert_kept(late, tombstone)
-        self.assertTrue(self.index.has_dead.is_set())
+        self.assertTrue(self.index.reclaim.pending.is_set())
         self.sweeper.sweep()
         self.assert_punched(late, tombstone)
 
-    def test_the_order_is_sync_punch_fsync_forget(self):
+    def test_the_order_is_sync_punch_fsync_unqueue(self):
         gone, tombstone = self.removed(), self.removed(TOMBSTONE)
         steps = []
 
         def step(name, real):
             def call(*args):
-                steps.append((name, self.index.is_dead(gone),
-                              self.index.is_dead(tombstone)))
+                steps.append((name, self.index.reclaim.has(gone),
+                              self.index.reclaim.has(tombstone)))
                 return real(*args)
             return call
 
@@ -179,11 +179,11 @@ class TestSweeper(IndexTest):
 
     def test_an_interrupted_round_is_done_again(self):
         gone = self.removed(data=b'x' * 10000)
-        with mock.patch.object(self.sweeper, '_forget',
+        with mock.patch.object(self.index.reclaim, 'given_back',
                                side_effect=ZeroDivisionError):
             with self.assertRaises(ZeroDivisionError):
                 self.sweeper.sweep()
-        self.assertTrue(self.index.is_dead(gone))
+        self.assertTrue(self.index.reclaim.has(gone))
         self.assertEqual(0, self.sweeper.sweep())
         self.assert_punched(gone)
         self.assertEqual(0, self.index.statistics().dead_bytes)
@@ -191,8 +191,8 @@ class TestSweeper(IndexTest):
     def test_a_record_that_has_an_entry_is_never_punched(self):
         kept = self.put(self.index)
         with self.index.db.change() as change:
-            change.bury(kept)
-        with self.assertLogs(dead_module.logger, 'ERROR') as logs:
+            change.reclaim(kept)
+        with self.assertLogs(reclaim_check.logger, 'ERROR') as logs:
             self.sweeper.sweep()
         self.assertIn('has a file there', logs.output[0])
         self.assert_kept(kept)
@@ -200,9 +200,9 @@ class TestSweeper(IndexTest):
     def test_what_does_not_begin_with_a_record_is_never_punched(self):
         kept = self.put(self.index, data=b'x' * 10000)
         with self.index.db.change() as change:
-            change.bury(type(kept)(1, kept.offset + 4096, 10, 10, 10))
+            change.reclaim(type(kept)(1, kept.offset + 4096, 10, 10, 10))
         before = self.bytes_at(kept)
-        with self.assertLogs(dead_module.logger, 'ERROR') as logs:
+        with self.assertLogs(reclaim_check.logger, 'ERROR') as logs:
             self.sweeper.sweep()
         self.assertIn('has a file there', logs.output[0])
         self.assertEqual(before, self.bytes_at(kept))
@@ -210,8 +210,8 @@ class TestSweeper(IndexTest):
     def test_a_record_of_another_length_is_never_punched(self):
         kept = self.write(data=b'x' * 10000)
         with self.index.db.change() as change:
-            change.bury(type(kept)(1, kept.offset, 20000, 10, 10))
-        with self.assertLogs(dead_module.logger, 'ERROR') as logs:
+            change.reclaim(type(kept)(1, kept.offset, 20000, 10, 10))
+        with self.assertLogs(reclaim_check.logger, 'ERROR') as logs:
             self.sweeper.sweep()
         self.assertIn('has a file there', logs.output[0])
         self.assert_kept(kept)
@@ -220,7 +220,7 @@ class TestSweeper(IndexTest):
         gone = self.removed()
         os.unlink(self.layout.volume(1))
         self.assertEqual(0, self.sweeper.sweep())
-        self.assertFalse(self.index.is_dead(gone))
+        self.assertFalse(self.index.reclaim.has(gone))
 
     def test_a_volume_whose_header_is_damaged_is_left_to_recovery(self):
         gone = self.removed()
@@ -234,11 +234,12 @@ class TestSweeper(IndexTest):
     def test_many_are_given_back_in_batches(self):
         gone = [self.removed() for _ in range(10)]
         with mock.patch.object(sweeper_module, 'BATCH', 4), \
-                mock.patch.object(self.sweeper, '_forget',
-                                  wraps=self.sweeper._forget) as forget:
+                mock.patch.object(
+                    self.index.reclaim, 'given_back',
+                    wraps=self.index.reclaim.given_back) as given_back:
             self.sweeper.sweep()
         self.assertEqual([4, 4, 2], [len(call.args[1])
-                                     for call in forget.mock_calls])
+                                     for call in given_back.mock_calls])
         self.assert_punched(*gone)
 
     def test_the_thread_sweeps_when_there_is_something_and_stops(self):
@@ -246,7 +247,7 @@ class TestSweeper(IndexTest):
         self.sweeper.sweep = swept
         self.sweeper.start()
         gone = self.removed()
-        self.wait_for(lambda: not self.index.is_dead(gone))
+        self.wait_for(lambda: not self.index.reclaim.has(gone))
         self.sweeper.stop()
         self.assertFalse(self.sweeper.is_alive())
         self.assert_punched(gone)

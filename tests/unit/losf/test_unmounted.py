@@ -70,7 +70,7 @@ class TestUnmounted(IndexTest):
         index = self.recover(self.disk)
         state = index.db.volumes[1]
         self.assertEqual(state.watermark, state.checkpoint)
-        self.assertEqual([NAME], [name for name, _ in index.list_hash(
+        self.assertEqual([NAME], [name for name, _ in index.reader.list_hash(
             PARTITION, HASH)])
         self.assertEqual(0, index.statistics().recovered)
 
@@ -80,7 +80,7 @@ class TestUnmounted(IndexTest):
         self.unmount()
         server.send_signal(signal.SIGTERM)
         self.assertEqual((0, False), (
-            server.wait(30), 'Traceback' in server.stderr.read()))
+            server.wait(120), 'Traceback' in server.stderr.read()))
         self.assert_all_was_synced()
 
     def test_a_server_ends_by_itself_and_leaves_the_next_disk_alone(self):
@@ -88,27 +88,23 @@ class TestUnmounted(IndexTest):
         self.register()
         self.unmount()
         self.mount()
-        self.assertEqual(0, server.wait(30))
+        self.assertEqual(0, server.wait(120))
         self.assertIn('is not there any more', server.stderr.read())
         self.assertEqual(['volumes'], os.listdir(self.layout.root))
         self.assert_all_was_synced()
 
     def test_space_is_given_back_where_it_was(self):
-        with locked(self.layout) as hold:
+        with locked(self.layout) as lock:
             index = self.open_index()
             location = self.put(index, number=1)
             index.remove(PARTITION, HASH)
             self.assertTrue(any(self.bytes_at(location)))
             self.unmount()
             self.mount()
-            sweeper = Sweeper(hold.own, index, 1, None)
+            sweeper = Sweeper(lock.pinned, index, 1, None)
             self.assertEqual(0, sweeper.sweep())
             with open(self.disk.volume(1), 'rb') as volume:
                 volume.seek(location.offset)
                 self.assertFalse(any(volume.read()))
             self.assertEqual(location.length,
                              index.statistics().punched_bytes)
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -3,7 +3,6 @@ import errno
 import os
 import subprocess
 import sys
-import unittest
 from dataclasses import replace
 from unittest import mock
 
@@ -376,7 +375,3 @@ class TestGivenBack(VFileTest):
             with self.assertRaises(CorruptRecord):
                 self.open(1, location, 'x')
         self.assertEqual(before, os.listdir('/proc/self/fd'))
-
-
-if __name__ == '__main__':
-    unittest.main()

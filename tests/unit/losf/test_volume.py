@@ -4,7 +4,6 @@ import os
 import subprocess
 import sys
 import time
-import unittest
 from dataclasses import replace
 from unittest import mock
 
@@ -326,7 +325,3 @@ class TestWritableVolume(VolumeTest):
         volume = WritableVolume.take(path)
         self.assertIsNotNone(volume)
         volume.close()
-
-
-if __name__ == '__main__':
-    unittest.main()

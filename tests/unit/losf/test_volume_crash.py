@@ -355,7 +355,3 @@ class TestKilled(VolumeTest):
                 for each in self.found(number)})
         self.assertGreaterEqual(len(acknowledged), 180)
         self.assertLessEqual(acknowledged.items(), there.items())
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -18,7 +18,7 @@ from swift.common.concurrency import GreenPile, sleep, spawn, tpool
 from swift.common.utils import monkey_patch
 
 from swift_losf.errors import IndexUnavailable
-from swift_losf.format.keys import Location
+from swift_losf.format.values import Location
 from swift_losf.index.index_client import IndexClient
 
 TICK = 0.001

@@ -97,7 +97,3 @@ class TestCodec(unittest.TestCase):
             suspect = dict(good['suspects'][0], key=key)
             with self.assertRaisesRegex(RecordError, 'key: '):
                 decode(json.dumps(dict(good, suspects=[suspect])).encode())
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -187,7 +187,3 @@ class TestNodes(unittest.TestCase):
         self.assertEqual(20, sighting.left)
         sighting, = health(reply(suspects=[SUSPECT], time=NOW + 99)).sightings
         self.assertEqual(0, sighting.left)
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -203,7 +203,3 @@ class TestBars(unittest.TestCase):
 
     def test_where_nothing_differs_there_are_none(self):
         self.assertEqual('', self.bars([PAIR]))
-
-
-if __name__ == '__main__':
-    unittest.main()

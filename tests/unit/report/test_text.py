@@ -141,7 +141,3 @@ class TestJson(unittest.TestCase):
         data = json.loads(as_json.render(health(reply(2), rings=[RING])))
         self.assertEqual([{'device': list(place(2)), 'age': None}],
                          data['late'])
-
-
-if __name__ == '__main__':
-    unittest.main()

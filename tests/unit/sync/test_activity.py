@@ -172,7 +172,3 @@ class TestStoppedReplicator(ClusterTestCase):
             self.run_pass(number)
         self.assertEqual(3, sum(each.get('LIGHTSYNC', 0)
                                 for each in self.requests()))
-
-
-if __name__ == '__main__':
-    unittest.main()

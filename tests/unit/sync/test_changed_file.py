@@ -9,7 +9,6 @@ import re
 import shutil
 import subprocess
 import tracemalloc
-import unittest
 from dataclasses import asdict, replace
 from unittest import mock
 
@@ -413,7 +412,3 @@ class TestCurrent(FingerprintTestCase):
         with mock.patch('swift_lightsync.sync.changed_file.os.stat',
                         looked_at):
             self.assertFalse(is_current(self.path, self.known))
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -170,7 +170,3 @@ class TestSlices(unittest.TestCase):
     def test_what_is_asked_cannot_be_changed(self):
         with self.assertRaises(AttributeError):
             Ask(PartitionSet(()), ()).roots = (SAME,)
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -4,7 +4,6 @@
 import os
 import subprocess
 import sys
-import unittest
 
 import swift_lightsync
 from tests.unit.sync.fixtures import DEADLINE, SwiftTestCase, node, ring_of
@@ -41,7 +40,3 @@ class TestDaemon(SwiftTestCase):
                     (1, ['Error: CONF: error_suppression_limit = none: '
                          'must be a whole number, 1 to 1000000']),
                     self.started(start))
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -3,7 +3,6 @@
 
 import os
 import shutil
-import unittest
 from unittest import mock
 
 from swift.common.utils import Timestamp
@@ -245,7 +244,3 @@ class TestManyNeighbours(RsyncTestCase):
         self.assertEqual([False, False, True, False],
                          ['REPLICATE' in each for each in found])
         self.assert_neighbours_converged()
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -250,7 +250,3 @@ class TestHashesThatAreNone(unittest.TestCase):
                 data = encode_suffix_hashes(
                     {1: {}, 2: {'abc': 'a' * 32, suffix: 'b' * 32}})
                 self.assertEqual({1: {}}, decode_suffix_hashes(data, (1, 2)))
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -5,7 +5,6 @@ import contextlib
 import os
 import shutil
 import socket
-import unittest
 from unittest import mock
 
 from swift.common.concurrency import sleep
@@ -305,7 +304,3 @@ class TestSsync(Trouble, SsyncTestCase):
 
 class TestRsync(Trouble, RsyncTestCase):
     pass
-
-
-if __name__ == '__main__':
-    unittest.main()

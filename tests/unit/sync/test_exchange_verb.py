@@ -3,7 +3,6 @@
 
 import os
 import threading
-import unittest
 from unittest import mock
 
 from swift.common.bufferedhttp import BufferedHTTPConnection
@@ -180,7 +179,3 @@ class TestRehash(ExchangeTestCase):
         self.assertEqual(PARTS, stats.attempted)
         self.run_pass(0)
         self.assert_converged(files=PARTS)
-
-
-if __name__ == '__main__':
-    unittest.main()

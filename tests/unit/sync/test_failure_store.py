@@ -209,7 +209,3 @@ class TestDamage(StoreTestCase):
                 with self.assertRaisesRegex(
                         ValueError, ': %s = %s: ' % (option, value)):
                     self.store(**{option: value})
-
-
-if __name__ == '__main__':
-    unittest.main()

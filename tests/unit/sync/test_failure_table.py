@@ -274,6 +274,3 @@ class AgainstADumbTable(RuleBasedStateMachine):
 
 
 TestAgainstADumbTable = AgainstADumbTable.TestCase
-
-if __name__ == '__main__':
-    unittest.main()

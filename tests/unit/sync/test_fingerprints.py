@@ -14,7 +14,6 @@ import sys
 import threading
 import time
 import tracemalloc
-import unittest
 from dataclasses import asdict, replace
 from types import SimpleNamespace
 from unittest import mock
@@ -413,7 +412,3 @@ class TestRaces(FingerprintTestCase):
             thread.start()
             wait_for(lambda: not thread.is_alive(), 'a get under a lock')
         self.assertEqual([(0, known)], found)
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -5,7 +5,6 @@ import errno
 import os
 import shutil
 import time
-import unittest
 from unittest import mock
 
 from swift_lightsync.sync import changed_file
@@ -189,7 +188,3 @@ class TestManyPartitions(ExchangeTestCase):
         with self.one_by_one():
             stock = self.figures(self.run_pass(0))
         self.assertEqual(stock, ours)
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -162,7 +162,3 @@ class TestKnownSets(unittest.TestCase):
         self.assertEqual('%d MiB' % (known_sets.CAPACITY >> 20), re.search(
             r'by their digests \((\d+ MiB) a process\)',
             documented.protocol())[1])
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -87,7 +87,3 @@ class TestRoot(unittest.TestCase):
                        {'abc': '\xe9'}, {7: 'x'}):
             with self.assertRaises((AttributeError, UnicodeError)):
                 merkle.root(hashes)
-
-
-if __name__ == '__main__':
-    unittest.main()

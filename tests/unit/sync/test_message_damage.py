@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Messages of all kinds: whatever is damaged is refused."""
 
-import unittest
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -83,7 +82,3 @@ class TestDamage(MessageTestCase):
             decode(pack(data[5], fields))
         except SyncMessageError as err:
             self.assertTrue(str(err))
-
-
-if __name__ == '__main__':
-    unittest.main()

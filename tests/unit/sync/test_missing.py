@@ -4,7 +4,6 @@
 import os
 import shutil
 import subprocess
-import unittest
 from unittest import mock
 
 from swift.common.utils import Timestamp, hash_path
@@ -283,7 +282,3 @@ class TestPeers(MissingTestCase):
         self.assertEqual([], [
             name for _, names, files in os.walk(os.path.join(
                 self.nodes[1].devices_dir, 'sda')) for name in names + files])
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -199,7 +199,3 @@ class TestLimits(MessageTestCase):
                 data = pack(kind, struct.pack('<IIII', *fields))
                 self.assert_refused(decode, data)
                 self.assertLess(allocated(decode, data), 1 << 16)
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -284,7 +284,3 @@ class TestKnocking(NeighboursTestCase):
                                lambda where: sleep(60)):
             bench.begin_pass()
         self.assertEqual(1, len(bench.logger.at('ERROR')))
-
-
-if __name__ == '__main__':
-    unittest.main()

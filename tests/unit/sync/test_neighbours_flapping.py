@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Neighbours: what a node costs that comes and goes as it likes."""
 
-import unittest
 
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -120,7 +119,3 @@ class FlappingNode(RuleBasedStateMachine):
 TestFlappingNode = FlappingNode.TestCase
 TestFlappingNode.settings = settings(max_examples=100,
                                      stateful_step_count=30)
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -100,7 +100,3 @@ class TestError(unittest.TestCase):
 
     def test_a_notice_error_is_a_value_error(self):
         self.assertTrue(issubclass(notice.NoticeError, ValueError))
-
-
-if __name__ == '__main__':
-    unittest.main()

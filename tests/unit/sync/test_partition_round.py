@@ -4,7 +4,6 @@
 import itertools
 import os
 import shutil
-import unittest
 from unittest import mock
 
 from swift.common.concurrency import Timeout
@@ -288,7 +287,3 @@ class TestFallBack(ClusterTestCase):
         self.assertEqual(1, self.run_pass(0).hashmatch)
         self.assertEqual(1, sum('damaged' in line for line in
                                 self.daemons[0].logger.at('WARNING')))
-
-
-if __name__ == '__main__':
-    unittest.main()

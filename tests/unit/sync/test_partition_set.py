@@ -190,7 +190,3 @@ class TestRootOf(unittest.TestCase):
         self.assertNotEqual(root_of(roots, roots), root_of(changed, changed))
         del changed[partition]
         self.assertNotEqual(root_of(roots, roots), root_of(changed, changed))
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -131,7 +131,3 @@ class TestDocument(unittest.TestCase):
         with open(DOCUMENT, encoding='utf8') as document:
             found = re.findall(r'`partition\.check\.(\w+)\.<', document.read())
         self.assertEqual([answer.value for answer in Answer], found)
-
-
-if __name__ == '__main__':
-    unittest.main()

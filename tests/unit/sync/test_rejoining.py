@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A node that failed and comes back: seen by the first pass after that."""
 
-import unittest
 from unittest import mock
 
 from swift_lightsync.sync import failure_store
@@ -157,7 +156,3 @@ class TestNoticed(RejoiningTestCase):
             endpoint(self.ring_nodes[self.third]), key)
         self.daemon.neighbours.failures.record(key, 2)
         self.assertTrue(self.has_failed(self.peer))
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -100,7 +100,3 @@ class TestClockwise(unittest.TestCase):
         self.assertEqual(
             [ring[(here + step) % len(ring)]
              for step in range(1, len(ring))], others)
-
-
-if __name__ == '__main__':
-    unittest.main()

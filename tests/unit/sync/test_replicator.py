@@ -5,7 +5,6 @@ import contextlib
 import os
 import shutil
 import time
-import unittest
 from unittest import mock
 
 from swift.common.concurrency import Timeout
@@ -395,7 +394,3 @@ class TestFailures(ClusterTestCase):
             stats = self.run_pass(0)
             self.assertEqual((1, 0, 2), (stats.attempted, stats.success,
                                          stats.failure))
-
-
-if __name__ == '__main__':
-    unittest.main()

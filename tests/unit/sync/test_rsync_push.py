@@ -4,7 +4,6 @@
 import os
 import shutil
 import signal
-import unittest
 from unittest import mock
 
 from swift.common.concurrency import spawn
@@ -216,7 +215,3 @@ class TestRsync(RsyncTestCase):
         stats = self.run_pass(0)
         self.assertEqual((PARTS, PARTS, 0), (
             stats.attempted, stats.failure, stats.success))
-
-
-if __name__ == '__main__':
-    unittest.main()

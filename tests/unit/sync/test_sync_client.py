@@ -4,7 +4,6 @@
 import os
 import select
 import socket
-import unittest
 
 from swift.common.concurrency import GreenPool, listen, spawn, wsgi
 from swift.obj import server
@@ -177,7 +176,3 @@ class TestUnreachable(ClientTestCase):
             filler.setblocking(False)
             filler.connect_ex(address)
         self.assertIs(Answer.TIMEOUT, self.failure(node(1, address[1])))
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -3,7 +3,6 @@
 
 import io
 import itertools
-import unittest
 from unittest import mock
 
 from swift_lightsync.object_server import ObjectController
@@ -129,7 +128,3 @@ class TestManyPartitions(ClientTestCase):
                                    0, dict.fromkeys(partitions, ABSENT))):
             roots = dict.fromkeys(range(0, 2 ** 32, 2 ** 14), EMPTY)
             self.assertEqual((Answer.MATCH, set()), self.ask(peer, roots))
-
-
-if __name__ == '__main__':
-    unittest.main()

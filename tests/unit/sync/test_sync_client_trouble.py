@@ -3,7 +3,6 @@
 
 import http.client
 import socket
-import unittest
 from unittest import mock
 
 from swift.common.concurrency import Timeout, green_http_client, sleep
@@ -284,7 +283,3 @@ class TestBadPeer(ClientTestCase):
             4000 * self.client.connections.conn_timeout,
             conn.sock.getsockopt(green_socket.IPPROTO_TCP,
                                  socket.TCP_USER_TIMEOUT))
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -248,7 +248,3 @@ class TestRefused(MessageTestCase):
     def test_the_error_is_a_value_error(self):
         self.assertTrue(issubclass(sync_message.SyncMessageError,
                                    ValueError))
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -70,7 +70,3 @@ class TestSyncQueue(unittest.TestCase):
                 queue.move_to_head(data.draw(st.lists(
                     st.sampled_from(waiting), unique_by=id)))
         self.assertEqual(list(range(len(some))), sorted(seen))
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -232,7 +232,3 @@ class TestFullExchangeDue(unittest.TestCase):
             for every in (1e-9, 0.5, 3600, 1.7e308):
                 self.assertIn(full_exchange_due(3, last, 1e9, every),
                               (True, False))
-
-
-if __name__ == '__main__':
-    unittest.main()

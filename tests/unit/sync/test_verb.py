@@ -5,7 +5,6 @@ import os
 import shutil
 import struct
 import time
-import unittest
 from unittest import mock
 from zlib import crc32
 
@@ -251,7 +250,3 @@ class TestPartitionThatGoes(VerbTestCase):
         wait_for(lambda: answers, 'an answer once the lock was free')
         self.assertEqual([{0}], answers)
         waiting.wait()
-
-
-if __name__ == '__main__':
-    unittest.main()

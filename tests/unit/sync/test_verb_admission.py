@@ -3,7 +3,6 @@
 
 import threading
 import time
-import unittest
 from unittest import mock
 
 from swift.common.concurrency import sleep, spawn
@@ -171,7 +170,3 @@ class TestAdmission(VerbTestCase):
             r'(\d+) seconds at most: up to')))
         self.assertEqual(verb.SHORT_BODY >> 10, int(documented.found(
             r'at most: up to (\d+) KiB in memory')))
-
-
-if __name__ == '__main__':
-    unittest.main()

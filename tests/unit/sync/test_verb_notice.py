@@ -4,7 +4,6 @@
 import fcntl
 import os
 import time
-import unittest
 from unittest import mock
 
 from swift.common.concurrency import sleep, spawn
@@ -141,7 +140,3 @@ class TestNotice(VerbTestCase):
                        '1.2.3.4:6200/', '1.2.3.4:6200/' + 'a' * 256):
             self.assertEqual(set(), self.differing(
                 {0: EMPTY}, X_Backend_Lightsync_Sender=sender))
-
-
-if __name__ == '__main__':
-    unittest.main()

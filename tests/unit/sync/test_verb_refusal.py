@@ -6,7 +6,6 @@ import io
 import os
 import socket
 import threading
-import unittest
 from unittest import mock
 
 from swift.common.concurrency import socket as green_socket
@@ -178,7 +177,3 @@ class TestOnTheWire(VerbTestCase):
                      b'X-Backend-Storage-Policy-Index: 0\r\n'
                      b'Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n')
         self.assertEqual(411, self.status(sock))
-
-
-if __name__ == '__main__':
-    unittest.main()

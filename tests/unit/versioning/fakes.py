@@ -23,13 +23,16 @@ from swift_lightsync.versioning.core.clock import HybridClock
 from swift_lightsync.versioning.core.keys import hidden_container
 from swift_lightsync.versioning.core.row_data import Entry
 from swift_lightsync.versioning.core.stamp import offset_of
-from swift_lightsync.versioning.rows import row_reader
+from swift_lightsync.versioning.rows import row_client
 from swift_lightsync.versioning.rows.rows import Rows
 from swift_lightsync.versioning.strategies.write_repair import WriteRepair
-from tests.unit.sync.fixtures import SwiftTestCase
+from tests.unit.sync import fixtures
+from tests.unit.sync.fixtures import SwiftTestCase, wait_for
 
 SITES = ('north', 'south', 'west')
 NOW = 1700000000.0
+#: Seconds that no answer takes, however busy the machine is.
+PATIENCE = 600
 
 
 class Ring:
@@ -67,7 +70,7 @@ class Server:
             raise ConnectionRefusedError('refused')
         self.spoil = refused
 
-    def stall(self, seconds=60):
+    def stall(self, seconds=3600):
         self.spoil = lambda req: sleep(seconds)
 
     def recover(self):
@@ -100,6 +103,8 @@ class Network:
         #: (round, method, path) of each request
         self.sent = []
         self._answered = 0
+        #: how many requests are not answered yet
+        self.under_way = 0
         #: a function of (method, path), called before a request is served
         self.before = lambda method, path: None
 
@@ -109,6 +114,7 @@ class Network:
             (name + str(value)).encode('latin-1')
         number = self._answered + 1
         self.sent.append((number, method, path))
+        self.under_way += 1
         request = Request.blank(
             quote('/%s/%s%s' % (device, part, path)) +
             ('?' + query_string if query_string else ''),
@@ -117,10 +123,13 @@ class Network:
         def getresponse():
             # what is sent at the same time is sent before this is answered
             sleep(0)
-            self.before(method, path)
-            server = self.servers[port]
-            response = server.spoil(request) or \
-                request.get_response(server.app)
+            try:
+                self.before(method, path)
+                server = self.servers[port]
+                response = server.spoil(request) or \
+                    request.get_response(server.app)
+            finally:
+                self.under_way -= 1
             self._answered = max(self._answered, number)
             return _Answer(response)
         return SimpleNamespace(getresponse=getresponse)
@@ -132,8 +141,7 @@ class Network:
             in it and what was ``sent``
         """
         found = SimpleNamespace()
-        # let what goes on in the background come to its end
-        sleep(0.01)
+        wait_for(lambda: not self.under_way, 'all is answered')
         start, before = len(self.sent), self._answered
         yield found
         found.sent = [(method, path) for _, method, path
@@ -163,7 +171,7 @@ class Site:
             container_ring=Ring([
                 {'id': index, 'ip': '127.0.0.1', 'port': index,
                  'device': 'sda'} for index in range(replicas)]),
-            conn_timeout=0.5, node_timeout=0.5,
+            conn_timeout=PATIENCE, node_timeout=PATIENCE,
             error_limiter=ErrorLimiter(60, 1000))
         self.clock = self.new_clock(1)
         self.time = NOW
@@ -246,7 +254,7 @@ class MemoryRows:
         self.whole = whole
 
     def seen_by(self, gate, whole):
-        """:returns: the same rows, with another gate"""
+        """Return the same rows, with another gate."""
         other = MemoryRows(gate, whole)
         other.user, other.hidden = self.user, self.hidden
         return other
@@ -305,7 +313,26 @@ class MemoryCache:
                 for key in keys]
 
 
-class SiteCase(SwiftTestCase):
+class PatientCase(SwiftTestCase):
+    """
+    A case that no busy machine fails: only tests of slowness are impatient.
+
+    ``memory`` is a directory that no disk is waited for in: SQLite would, at
+    each commit.
+    """
+
+    def setUp(self):
+        for target, name in ((fixtures, 'DEADLINE'), (row_client, 'SLOW')):
+            patcher = mock.patch.object(target, name, PATIENCE)
+            patcher.start()
+            self.addCleanup(patcher.stop)
+        super().setUp()
+        self.memory = tempfile.mkdtemp(
+            dir='/dev/shm' if os.path.isdir('/dev/shm') else None)
+        self.addCleanup(shutil.rmtree, self.memory, ignore_errors=True)
+
+
+class SiteCase(PatientCase):
     """One site; more with ``site``."""
 
     replicas = 3
@@ -313,14 +340,6 @@ class SiteCase(SwiftTestCase):
 
     def setUp(self):
         super().setUp()
-        # On a busy machine, too, there are as many requests as were meant.
-        patcher = mock.patch.object(row_reader, 'SLOW', 60)
-        patcher.start()
-        self.addCleanup(patcher.stop)
-        # SQLite waits for the disk at each commit
-        self.memory = tempfile.mkdtemp(
-            dir='/dev/shm' if os.path.isdir('/dev/shm') else None)
-        self.addCleanup(shutil.rmtree, self.memory, ignore_errors=True)
         self.north = self.site('north')
 
     def site(self, name, **options):

@@ -1,18 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """What tests of requests to objects share."""
 
+from tests.unit.sync.fixtures import SwiftTestCase
 from tests.unit.versioning.proxies import Pipeline
 
 
-class ObjectCase:
-    """A versioned container in a mode; a mixin of test cases."""
+class ObjectCase(SwiftTestCase):
+    """A versioned container in a mode."""
 
     mode = None
+    lookup = 'full'
     options = {}
 
     def setUp(self):
         super().setUp()
-        self.ask = Pipeline(self, self.mode, **self.options)
+        self.ask = Pipeline(self, self.mode, lookup=self.lookup,
+                            **self.options)
         self.ask('PUT', 'c', {'X-Versions-Enabled': 'true'})
 
     def suspend(self):

@@ -261,13 +261,13 @@ class Pipeline:
         return json.loads(resp.body)
 
     def versions(self, query='', path='c'):
-        """:returns: (name, id, is_latest) of each version, or a subdir"""
+        """Return (name, id, is_latest) of each version, or a subdir."""
         return [item.get('subdir') or
                 (item['name'], item['version_id'], item['is_latest'])
                 for item in self.listing(path, 'versions&' + query)]
 
     def put(self, obj, body='data', **headers):
-        """:returns: the id of the version, or None"""
+        """Return the id of the version, or None."""
         resp = self('PUT', 'c/' + obj, headers, body)
         if resp.status_int != 201:
             raise AssertionError('PUT gave %s' % resp.status)

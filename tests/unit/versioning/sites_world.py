@@ -31,18 +31,19 @@ from swift_lightsync.versioning.core.clock import HybridClock
 from swift_lightsync.versioning.core.keys import hidden_container
 from swift_lightsync.versioning.core.row_data import DELETE_MARKER, Entry
 from swift_lightsync.versioning.core.stamp import Stamp, offset_of
+from swift_lightsync.versioning.rows import row_client
 from swift_lightsync.versioning.rows.rows import Rows, RowsUnavailable
 from swift_lightsync.versioning.sites.databases import ENABLED, MODE
 from swift_lightsync.versioning.sites.propagator import VersionsPropagator
 from swift_lightsync.versioning.sites.receiver import Receiver
 from swift_lightsync.versioning.strategies.read_repair import ReadRepair
 from swift_lightsync.versioning.strategies.write_repair import WriteRepair
-from tests.unit.sync import fixtures
-from tests.unit.sync.fixtures import (
-    CapturingLogger,
-    SwiftTestCase,
-    node,
-    served,
+from tests.unit.sync.fixtures import CapturingLogger, node, served
+from tests.unit.versioning.fakes import (
+    PATIENCE,
+    Network,
+    PatientCase,
+    Server,
 )
 
 SITES = ('rome', 'paris', 'oslo')
@@ -50,13 +51,14 @@ DEVICES = ('sda', 'sdb', 'sdc')
 ACCOUNT, CONTAINER = 'AUTH_a', 'c'
 MAX_SKEW = 60
 FAST = {'retry_delay': '0.001', 'max_retry_delay': '0.001',
-        'conn_timeout': '20', 'node_timeout': '20', 'handover_delay': '0',
+        'conn_timeout': str(PATIENCE), 'node_timeout': str(PATIENCE),
+        'handover_delay': '0',
         'repair_delay': '0', 'bind_ip': '127.0.0.1'}
 STRATEGIES = {'write-repair': WriteRepair, 'read-repair': ReadRepair}
 
 
 def key_of(one, other):
-    """:returns: what two sites share, a text"""
+    """Return what two sites share, a text."""
     return sha256('-'.join(sorted((one, other))).encode()).hexdigest()
 
 
@@ -69,7 +71,7 @@ class Site:
     def __init__(self, case, name, mode):
         self.name = name
         self.mode = mode
-        self.root = os.path.join(case.root, name)
+        self.root = os.path.join(case.memory, name)
         self.devices_dir = os.path.join(self.root, 'node')
         for device in DEVICES:
             os.makedirs(os.path.join(self.devices_dir, device))
@@ -88,9 +90,12 @@ class Site:
         self.stack = contextlib.ExitStack()
         case.addCleanup(self.stack.close)
         self.container_server = ContainerController(
-            {'devices': self.devices_dir, 'mount_check': 'false'},
+            {'devices': self.devices_dir, 'mount_check': 'false',
+             'log_requests': 'no'},
             logger=self.logger)
         port = self.stack.enter_context(served(self.container_server))
+        case.container_servers[port] = Server(self.container_server)
+        self.stack.callback(case.container_servers.pop, port)
         self.conf = {**FAST, 'devices': self.devices_dir,
                      'mount_check': 'false', 'swift_dir': self.root,
                      'recon_cache_path': self.root, 'bind_port': str(port),
@@ -214,7 +219,7 @@ class Site:
             }).get_response(self.container_server)
 
     def brokers(self, container=CONTAINER):
-        """:returns: those that there are of a container"""
+        """Return the brokers of a container's databases."""
         part, _ = self.ring.get_nodes(ACCOUNT, container)
         found = [ContainerBroker.create_broker(
             os.path.join(self.devices_dir, device), part, ACCOUNT, container,
@@ -224,8 +229,8 @@ class Site:
 
     @property
     def strategy(self):
-        app = SimpleNamespace(container_ring=self.ring, conn_timeout=20,
-                              node_timeout=20)
+        app = SimpleNamespace(container_ring=self.ring,
+                              conn_timeout=PATIENCE, node_timeout=PATIENCE)
         rows = Rows(app, self.logger, ACCOUNT, CONTAINER)
         return STRATEGIES[self.mode](rows, self.clock, self.name, SITES,
                                      self.now)
@@ -233,7 +238,7 @@ class Site:
     # A client
 
     def put(self, obj, body, **meta):
-        """:returns: the ``Version`` that was made"""
+        """Return the ``Version`` that was made."""
         strategy = self.strategy
         basis = strategy.begin(obj)
         version = strategy.new_version(basis)
@@ -279,14 +284,14 @@ class Site:
     # What there is
 
     def history(self, obj):
-        """:returns: what its clients see of all versions, newest first"""
+        """Return what its clients see of all versions, newest first."""
         return [(str(entry.version.id), entry.version.site,
                  str(entry.version.vector), entry.kind, entry.size,
                  entry.etag, entry.content_type)
                 for entry in self.strategy.history(obj)]
 
     def bodies(self, obj):
-        """:returns: the data of all versions that have some"""
+        """Return the data of all versions that have some."""
         strategy = self.strategy
         found = {}
         for entry in strategy.history(obj):
@@ -297,7 +302,7 @@ class Site:
         return found
 
     def latest(self, obj):
-        """:returns: the id of the latest; None: no version, no container"""
+        """Return the id of the latest; None: no version, no container."""
         try:
             entry = self.strategy.latest(obj)
         except RowsUnavailable as err:
@@ -307,17 +312,27 @@ class Site:
         return entry and str(entry.version.id)
 
 
-class SitesTestCase(SwiftTestCase):
+class Ports(dict):
+    """Servers by their ports; no other port takes a connection."""
+
+    def __missing__(self, port):
+        raise ConnectionRefusedError('refused')
+
+
+class SitesTestCase(PatientCase):
     """Three sites that know each other."""
 
     modes = ('write-repair',) * 3
 
     def setUp(self):
-        # These write many rows.
-        patcher = mock.patch.object(fixtures, 'DEADLINE', 60)
+        super().setUp()
+        self.container_servers = Ports()
+        # Of rows there are so many requests that sockets would cost most of
+        # the time; TestSockets has them.
+        patcher = mock.patch.object(row_client, 'http_connect',
+                                    Network(self.container_servers).connect)
         patcher.start()
         self.addCleanup(patcher.stop)
-        super().setUp()
         self.sites = [Site(self, name, mode)
                       for name, mode in zip(SITES, self.modes)]
         for site in self.sites:

@@ -21,19 +21,40 @@ class StrategyCase(SiteCase):
         super().setUp()
         self.strategy = self.north.strategy(self.kind, lookup=self.lookup)
 
-    def put(self, strategy, obj='o', *args, **fields):
-        return self.north.put(strategy, obj, *args, **fields)
+    def put(self, obj='o', strategy=None, **fields):
+        return self.north.put(strategy or self.strategy, obj, **fields)
+
+
+def _of_each(case, variants):
+    """Make a class of tests of a case for each variant of its attributes."""
+    module = sys.modules[case.__module__]
+    for attributes in variants:
+        name = case.__name__ + ''.join(
+            getattr(value, '__name__', value).title().replace('-', '')
+            for value in attributes.values())
+        setattr(module, name, type(name, (case,), {
+            **attributes, '__test__': True, '__module__': case.__module__}))
+    case.__test__ = False
+    return case
 
 
 def of_each_strategy(case):
     """Make a class of tests of it for each strategy."""
-    module = sys.modules[case.__module__]
-    for kind, lookup in ((WriteRepair, 'full'), (ReadRepair, 'full'),
-                         (ReadRepair, 'by-site')):
-        name = '%s%s%s' % (case.__name__, kind.__name__,
-                           lookup.title().replace('-', ''))
-        setattr(module, name, type(name, (case,), {
-            'kind': kind, 'lookup': lookup, '__test__': True,
-            '__module__': case.__module__}))
-    case.__test__ = False
-    return case
+    return _of_each(case, [
+        {'kind': WriteRepair, 'lookup': 'full'},
+        {'kind': ReadRepair, 'lookup': 'full'},
+        {'kind': ReadRepair, 'lookup': 'by-site'}])
+
+
+def of_both_modes(case):
+    """Make a class of tests of it for each mode of a container."""
+    return _of_each(case, [{'mode': 'write-repair'},
+                           {'mode': 'read-repair'}])
+
+
+def of_all_modes(case):
+    """The same, and of Read-Repair with each lookup."""
+    return _of_each(case, [
+        {'mode': 'write-repair', 'lookup': 'full'},
+        {'mode': 'read-repair', 'lookup': 'full'},
+        {'mode': 'read-repair', 'lookup': 'by-site'}])

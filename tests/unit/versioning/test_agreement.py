@@ -30,7 +30,7 @@ MODES = ((WriteRepair, 'full'), (ReadRepair, 'full'),
 class DeafClock(HybridClock):
     """It does not follow what it sees: a wall clock."""
 
-    def follow(self, stamp):
+    def follow(self, *stamps):
         pass
 
 
@@ -171,7 +171,7 @@ class TestAgreement(unittest.TestCase):
             self.assertEqual(full, site.says())
 
 
-def pairwise(read, entries, tick, held=None):
+def pairwise(read, entries, tick, listed_at=None):
     """Only the pointer's version and the new one are compared."""
     new = entries[-1]
     old = read and read.latest
@@ -235,9 +235,9 @@ class TestPointer(unittest.TestCase):
     def entry(self, *args):
         return Entry(OBJECT, version(*args))
 
-    def after(self, read, *entries, held=None):
+    def after(self, read, *entries, listed_at=None):
         return pointer.pointer_after(
-            read, entries, lambda: Stamp(9 * 10 ** 14, 7), held)
+            read, entries, lambda: Stamp(9 * 10 ** 14, 7), listed_at)
 
     def test_it_has_the_id_of_a_latest_that_is_newer(self):
         first = self.after(None, self.entry('south', 1))
@@ -261,9 +261,9 @@ class TestPointer(unittest.TestCase):
         self.assertLess(max(read.revised(tick) for tick in ticks), again)
 
     def test_it_is_newer_than_a_row_of_others(self):
-        held = Stamp(int(NOW) * 100000 + 8)
+        listed = Stamp(int(NOW) * 100000 + 8)
         self.assertGreater(self.after(
-            None, self.entry('south', 1), held=held).stamp, held)
+            None, self.entry('south', 1), listed_at=listed).stamp, listed)
 
     def test_purged_versions_are_not_in_it(self):
         one, two = self.entry('south', 1), self.entry('south', 2)
@@ -281,7 +281,3 @@ class TestPointer(unittest.TestCase):
         read = self.after(None, Entry(OBJECT, a), Entry(OBJECT, c))
         with self.assertRaises(KeyError):
             self.after(read, Entry(OBJECT, b))
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -18,35 +18,32 @@ from tests.unit.versioning.strategy_case import (
 class TestAmend(StrategyCase):
 
     def test_the_rows_say_the_new_content_type(self):
-        strategy = self.strategy
-        old, new = self.put(strategy), self.put(strategy)
+        old, new = self.put(), self.put()
         for entry in (new, old):
-            strategy.amend(entry, 'text/new')
-        for entry in strategy.history('o') + strategy.current() + [
-                strategy.latest('o')]:
+            self.strategy.amend(entry, 'text/new')
+        for entry in self.strategy.history('o') + self.strategy.current() + [
+                self.strategy.latest('o')]:
             self.assertEqual('text/new', entry.content_type)
-        self.assertEqual(ids([new, old]), ids(strategy.history('o')))
-        self.assertEqual(new.version, strategy.latest('o').version)
+        self.assertEqual(ids([new, old]), ids(self.strategy.history('o')))
+        self.assertEqual(new.version, self.strategy.latest('o').version)
 
     def test_the_last_change_wins_and_says_when_it_was(self):
-        strategy = self.strategy
-        entry = self.put(strategy)
+        entry = self.put()
         ticks = entry.version.id.ticks
         for change, name in ((Stamp(ticks + 900, 5), 'text/b'),
                              (Stamp(ticks + 800, 9), 'text/a')):
-            strategy.amend(entry, name, change)
-            found = strategy.get('o', entry.version.id)
+            self.strategy.amend(entry, name, change)
+            found = self.strategy.get('o', entry.version.id)
             self.assertEqual(('text/b', Stamp(ticks + 900)), (
                 found.content_type, found.changed))
 
     def test_a_purge_stays_a_purge(self):
-        strategy = self.strategy
-        first, entry = self.put(strategy), self.put(strategy)
-        strategy.purge('o', entry.version.id)
-        strategy.amend(entry, 'text/new',
+        first, entry = self.put(), self.put()
+        self.strategy.purge('o', entry.version.id)
+        self.strategy.amend(entry, 'text/new',
                        Stamp(entry.version.id.ticks + 10 ** 9))
-        self.assertEqual(first, strategy.latest('o'))
-        self.assertEqual([first], strategy.history('o'))
+        self.assertEqual(first, self.strategy.latest('o'))
+        self.assertEqual([first], self.strategy.history('o'))
 
 
 @of_each_strategy
@@ -60,51 +57,46 @@ class TestApply(StrategyCase):
         return Entry('o', version, 1, 'e%d' % number, **fields)
 
     def test_a_newer_one_is_the_latest_an_older_one_is_not(self):
-        strategy = self.strategy
         entries = [self.made(number) for number in range(3)]
         for entry in (entries[1], entries[2], entries[0]):
-            strategy.apply(entry)
-        self.assertEqual(entries[2], strategy.latest('o'))
-        self.assertEqual(entries[::-1], strategy.history('o'))
+            self.strategy.apply(entry)
+        self.assertEqual(entries[2], self.strategy.latest('o'))
+        self.assertEqual(entries[::-1], self.strategy.history('o'))
 
     def test_again_is_as_once(self):
-        strategy = self.strategy
-        here = self.put(strategy)
+        here = self.put()
         entry = self.made(5)
         for _ in range(3):
-            strategy.apply(entry)
-            strategy.apply(here)
+            self.strategy.apply(entry)
+            self.strategy.apply(here)
         self.assertEqual({here.version.id, entry.version.id},
-                         set(ids(strategy.history('o'))))
-        self.assertFalse(strategy.repair('o'))
+                         set(ids(self.strategy.history('o'))))
+        self.assertFalse(self.strategy.repair('o'))
 
     def test_a_purge_may_come_before_its_version(self):
-        strategy = self.strategy
         first, second = self.made(1), self.made(2)
-        strategy.apply(first)
-        strategy.apply(replace(second, purged=Stamp(
+        self.strategy.apply(first)
+        self.strategy.apply(replace(second, purged=Stamp(
             second.version.id.ticks + 5, 0xfe00000001)))
-        strategy.apply(second)
-        self.assertEqual(first, strategy.latest('o'))
-        self.assertEqual([first], strategy.history('o'))
-        self.assertFalse(strategy.repair('o'))
+        self.strategy.apply(second)
+        self.assertEqual(first, self.strategy.latest('o'))
+        self.assertEqual([first], self.strategy.history('o'))
+        self.assertFalse(self.strategy.repair('o'))
 
     def test_an_own_write_comes_after_it(self):
-        strategy = self.strategy
         ahead = self.made(30 * 100000)
-        strategy.apply(ahead)
-        entry = self.put(strategy)
+        self.strategy.apply(ahead)
+        entry = self.put()
         self.assertLess(ahead.version.id, entry.version.id)
-        self.assertEqual(entry, strategy.latest('o'))
+        self.assertEqual(entry, self.strategy.latest('o'))
 
     def test_equal_times_are_decided_by_the_preference(self):
-        strategy = self.strategy
         ticks = int(NOW) * 100000
         for order in (0, 1):
             entries = [Entry('o%d' % order, Version.after(
                 (), Stamp(ticks, (255 - rank << 32) + 7), site), 1, site)
-                for rank, site in enumerate(strategy.sites)]
+                for rank, site in enumerate(self.strategy.sites)]
             for entry in entries[::-1] if order else entries:
-                strategy.apply(entry)
+                self.strategy.apply(entry)
             self.assertEqual(entries[0],
-                             strategy.latest('o%d' % order))
+                             self.strategy.latest('o%d' % order))

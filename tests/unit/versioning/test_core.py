@@ -310,7 +310,3 @@ class TestUniting(unittest.TestCase):
         rows = [Row('a', Stamp(T), etag=etag) for etag in 'xyz']
         self.assertEqual({'z'}, {
             row_wire.newest(order)['a'].etag for order in permutations(rows)})
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -48,7 +48,7 @@ class TestDatabases(SwiftTestCase):
                 '%s/%s' % (ACCOUNT, root.replace('\0', '%00'))})
 
     def followed(self):
-        """:returns: (name, hidden, container, mode) of each database"""
+        """Return (name, hidden, container, mode) of each database."""
         self.databases.scan()
         return [(each.broker.container, each.hidden, each.container,
                  each.mode) for _, each in self.databases]

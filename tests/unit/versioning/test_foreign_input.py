@@ -37,7 +37,7 @@ class TestShipments(unittest.TestCase):
 
     def test_surrogates_are_refused_by_the_name_of_the_field(self):
         for name in ('object', 'etag', 'type'):
-            self.assert_refused('a shipment: %s is' % name,
+            self.assert_refused('a shipment.%s: ' % name,
                                 **{name: 'a\ud800'})
         self.assert_refused('header x-object-meta-a is',
                             headers=[['x-object-meta-a', '\udcff']])
@@ -46,7 +46,7 @@ class TestShipments(unittest.TestCase):
 
     def test_an_etag_is_what_a_header_can_hold(self):
         for etag in ('\u20ac', '\xe9', 'a\x01', '\x7f'):
-            self.assert_refused('etag is .* printable ASCII', etag=etag)
+            self.assert_refused('etag: .* printable ASCII', etag=etag)
 
     def test_what_no_row_can_hold_is_refused_before_its_data_is_stored(self):
         self.assert_refused('the etag of a row has',
@@ -72,9 +72,9 @@ class TestShipments(unittest.TestCase):
         self.assertTrue(ID.is_tick)
         self.assertFalse(REVISED.is_tick)
         self.assertFalse(ID.changed(Stamp(ID.ticks + 7)).is_tick)
-        self.assert_refused('id is', id=str(REVISED), vector=str(
+        self.assert_refused('id: ', id=str(REVISED), vector=str(
             Vector({'paris': REVISED})))
-        with self.assertRaisesRegex(ValueError, 'id is'):
+        with self.assertRaisesRegex(ValueError, 'id: '):
             shipping.decode(shipping.offer([
                 Offered('o', REVISED, 'paris', ENTRY.kind)]))
 
@@ -113,7 +113,3 @@ class TestRows(unittest.TestCase):
             for read in (listed_entry, lambda row: pointer_of(row, 'o')):
                 with self.assertRaisesRegex(ValueError, 'bytes of a version'):
                     read(row)
-
-
-if __name__ == '__main__':
-    unittest.main()

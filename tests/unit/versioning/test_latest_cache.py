@@ -165,7 +165,3 @@ class TestLatestCache(unittest.TestCase):
         self.assertTrue(cache.hint('o').is_sure)
         cache.forget('o')
         self.assertFalse(cache.hint('o').known)
-
-
-if __name__ == '__main__':
-    unittest.main()

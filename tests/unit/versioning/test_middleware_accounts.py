@@ -6,7 +6,7 @@ from unittest import mock
 
 from swift.common import registry
 
-from swift_lightsync.common.conf_options import OptionError
+from swift_lightsync.common.options import OptionError
 from swift_lightsync.versioning.core.keys import hidden_container
 from swift_lightsync.versioning.proxy import middleware
 from swift_lightsync.versioning.proxy.account_context import (
@@ -69,7 +69,3 @@ class TestOptions(SwiftTestCase):
             with self.assertRaisesRegex(OptionError, '%s = %s: .*%s' % (
                     name, value, allowed)):
                 self.make(**{name: value})
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -2,7 +2,6 @@
 """The versioning filter: containers and their listings."""
 
 import json
-import unittest
 from unittest import mock
 
 from swift.common.swob import HTTPForbidden, HTTPServiceUnavailable, Request
@@ -356,7 +355,3 @@ class TestReadRepair(ContainerCase, SwiftTestCase):
                         'COUNT_LIMIT', 1):
             self.assertEqual('2', self.ask('HEAD', 'c').headers[
                 'X-Container-Object-Count'])
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The versioning filter: requests to the latest of an object."""
 
-import unittest
 from unittest import mock
 
 from swift.common.swob import (
@@ -16,14 +15,15 @@ from swift_lightsync.versioning.core.keys import hidden_container
 from swift_lightsync.versioning.core.row_data import DELETE_MARKER
 from swift_lightsync.versioning.proxy.expiry import DELETE_AT
 from swift_lightsync.versioning.rows.rows import RowsUnavailable
-from tests.unit.sync.fixtures import SwiftTestCase
 from tests.unit.versioning.object_case import ObjectCase
+from tests.unit.versioning.strategy_case import of_all_modes
 
 ID = 'X-Object-Version-Id'
 UNKNOWN = '1234567890.12345'
 
 
-class LatestCase(ObjectCase):
+@of_all_modes
+class TestLatest(ObjectCase):
     """What holds in both modes."""
 
     def test_what_is_no_utf8_is_left_to_the_proxy(self):
@@ -314,20 +314,3 @@ class LatestCase(ObjectCase):
         resp = self.ask('GET', 'c/o', query='version-id=' + UNKNOWN,
                         environ={'swift.source': 'SYM'})
         self.assertEqual(b'two', resp.body)
-
-
-class TestWriteRepair(LatestCase, SwiftTestCase):
-    mode = 'write-repair'
-
-
-class TestReadRepair(LatestCase, SwiftTestCase):
-    mode = 'read-repair'
-
-
-class TestReadRepairBySite(LatestCase, SwiftTestCase):
-    mode = 'read-repair'
-    options = {'lookup': 'by-site'}
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -2,7 +2,6 @@
 """The versioning filter: what other sites' versions are stored with."""
 
 import io
-import unittest
 
 from swift.common.swob import HTTPException, Request
 
@@ -105,7 +104,3 @@ class TestSiteRequests(SwiftTestCase):
         self.assertTrue(self.sites._delete_data(*self.place, self.name()))
         self.assertEqual({}, self.ask.proxy.objects)
         self.assertFalse(self.sites._delete_data(*self.place, self.name()))
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """The versioning filter: one version of an object, and null versions."""
 
-import unittest
 from unittest import mock
 
 from swift.common.swob import HTTPServiceUnavailable
 
-from tests.unit.sync.fixtures import SwiftTestCase
 from tests.unit.versioning.object_case import ObjectCase
+from tests.unit.versioning.strategy_case import of_all_modes
 
 ID = 'X-Object-Version-Id'
 CURRENT = 'X-Object-Current-Version-Id'
 UNKNOWN = '1234567890.12345'
 
 
-class VersionCase(ObjectCase):
+@of_all_modes
+class TestVersion(ObjectCase):
     """What holds in both modes."""
 
     # Purge
@@ -167,20 +167,3 @@ class VersionCase(ObjectCase):
         self.assertEqual(404, self.status('GET'))
         self.assertEqual(['o'], [name for name, *_ in self.ask.versions()])
         self.assertEqual(b'one', self.one(version))
-
-
-class TestWriteRepair(VersionCase, SwiftTestCase):
-    mode = 'write-repair'
-
-
-class TestReadRepair(VersionCase, SwiftTestCase):
-    mode = 'read-repair'
-
-
-class TestReadRepairBySite(VersionCase, SwiftTestCase):
-    mode = 'read-repair'
-    options = {'lookup': 'by-site'}
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -2,7 +2,6 @@
 """The propagator and the receiver: what one site has, all get."""
 
 import time
-import unittest
 
 from swift_lightsync.versioning.core.keys import (
     WriteRepairKeys,
@@ -16,7 +15,7 @@ from tests.unit.versioning.sites_world import ACCOUNT, CONTAINER, SitesTestCase
 
 
 def items(site):
-    """:returns: the rows of versions in one database of a site"""
+    """Return the rows of versions in one database of a site."""
     propagator = site.propagator()
     propagator.databases.scan()
     database = next(each for _, each in propagator.databases if each.hidden)
@@ -178,17 +177,17 @@ class TestPropagation(SitesTestCase):
         for directory, database in list(propagator.databases):
             if database.hidden and database.device != 'sdb':
                 del propagator.databases._looked[directory]
-        lane = propagator.lanes[0]
+        runner = propagator.runners[0]
         shipped = []
         for later in (0, 1000, 1000):
-            now = lane._now() + later
-            lane._now = lambda: now
-            lane.run_pass()
+            now = runner._now() + later
+            runner._now = lambda: now
+            runner.run_pass()
             shipped.append(len(self.paris.puts))
         self.assertEqual(sorted(shipped), shipped)
         self.assertLess(shipped[0], 9)
         self.assertEqual(9, shipped[-1])
-        self.assertEqual(0, lane.lag().rows)
+        self.assertEqual(0, runner.lag().rows)
 
     def test_large_data_arrives_whole(self):
         self.rome.make_container()
@@ -205,12 +204,13 @@ class TestTrouble(SitesTestCase):
         self.rome.make_container()
 
     def lag(self, propagator, name):
-        lane, = [lane for lane in propagator.lanes
-                 if lane.task.name == name]
-        return lane.lag()
+        runner, = [runner for runner in propagator.runners
+                 if runner.task.name == name]
+        return runner.lag()
 
     def test_a_site_that_is_away_holds_nobody_up_and_gets_all_later(self):
         self.paris.go_away()
+        start = time.time()
         self.rome.put('o', b'1')
         self.rome.put('o', b'2')
         propagator = self.rome.propagate(
@@ -221,7 +221,7 @@ class TestTrouble(SitesTestCase):
             paris.site, paris.failures, paris.shipped))
         self.assertIn('paris', paris.error)
         self.assertGreater(paris.rows, 0)
-        self.assertLess(time.time() - paris.oldest, 60)
+        self.assertTrue(start <= paris.oldest <= time.time())
         self.assertEqual((0, None, 0), (oslo.rows, oslo.oldest,
                                         oslo.failures))
         self.paris.listen()
@@ -434,7 +434,3 @@ class TestUpkeep(SitesTestCase):
         propagator = self.rome.propagate(2, reclaim_age='0',
                                          repair_delay='3600')
         self.assertEqual(0, propagator.state().purged)
-
-
-if __name__ == '__main__':
-    unittest.main()

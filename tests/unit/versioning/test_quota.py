@@ -1,16 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Swift's container_quotas on the left of the filter."""
 
-import unittest
-
 from swift.common.middleware.container_quotas import ContainerQuotaMiddleware
 from swift.common.swob import HTTPForbidden
 
-from tests.unit.sync.fixtures import SwiftTestCase
 from tests.unit.versioning.object_case import ObjectCase
+from tests.unit.versioning.strategy_case import of_both_modes
 
 
-class QuotaCase(ObjectCase):
+@of_both_modes
+class TestQuota(ObjectCase):
 
     def setUp(self):
         super().setUp()
@@ -46,15 +45,3 @@ class QuotaCase(ObjectCase):
         self.put('12345678')
         self.assertEqual(403, self.put('four', environ={
             'swift.authorize': lambda req: HTTPForbidden(request=req)}))
-
-
-class TestWriteRepair(QuotaCase, SwiftTestCase):
-    mode = 'write-repair'
-
-
-class TestReadRepair(QuotaCase, SwiftTestCase):
-    mode = 'read-repair'
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -216,7 +216,3 @@ class TestThePurgeThatWins(unittest.TestCase):
         entry = put(race.judge)
         self.assertTrue(entry.version.descends_from(dead.version))
         self.assertEqual(entry, race.judge.latest(OBJECT))
-
-
-if __name__ == '__main__':
-    unittest.main()

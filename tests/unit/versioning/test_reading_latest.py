@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """GETs through the filter, with a memcache that says what is the latest."""
 
-import unittest
 from contextlib import contextmanager
 from unittest import mock
 
@@ -10,9 +9,9 @@ from swift.common.exceptions import ChunkReadTimeout, ShortReadError
 
 from swift_lightsync.versioning.proxy import middleware, object_context
 from swift_lightsync.versioning.rows.rows import RowsUnavailable
-from tests.unit.sync.fixtures import SwiftTestCase
 from tests.unit.versioning.fakes import MemoryCache, MemoryRows
 from tests.unit.versioning.object_case import ObjectCase
+from tests.unit.versioning.strategy_case import of_both_modes
 
 
 class CacheCase(ObjectCase):
@@ -27,7 +26,8 @@ class CacheCase(ObjectCase):
         self.addCleanup(patcher.stop)
 
 
-class SureCase(CacheCase):
+@of_both_modes
+class TestSure(CacheCase):
     """What memcache says is taken for the truth."""
 
     options = {'latest_cache_time': '10'}
@@ -41,7 +41,7 @@ class SureCase(CacheCase):
         self.reads += 1
 
     def cached(self, method='GET', **headers):
-        """:returns: (body, gates of the rows that it passed)"""
+        """Return (body, gates of the rows that it passed)."""
         before = self.reads
         resp = self.ask(method, 'c/o', headers)
         body = resp.body if resp.status_int == 200 else resp.status_int
@@ -99,7 +99,8 @@ class SureCase(CacheCase):
         self.assertEqual(b'two', self.cached()[0])
 
 
-class HintCase(CacheCase):
+@of_both_modes
+class TestHint(CacheCase):
     """What memcache says is a hint."""
 
     def setUp(self):
@@ -108,7 +109,7 @@ class HintCase(CacheCase):
         self.ask.proxy.rows['c'].gate = sleep
 
     def gets(self, method='GET', **headers):
-        """:returns: (what was answered, how often data were asked for)"""
+        """Return (what was answered, how often data were asked for)."""
         before = len(self.ask.proxy.writes(method))
         resp = self.ask(method, 'c/o', headers)
         body = resp.body if resp.status_int == 200 else resp.status_int
@@ -230,27 +231,3 @@ class HintCase(CacheCase):
         version = self.put('two')
         self.ask('DELETE', 'c/o', query='version-id=' + version)
         self.assertEqual((b'one', 1), self.gets())
-
-
-class TestSureWriteRepair(SureCase, SwiftTestCase):
-
-    mode = 'write-repair'
-
-
-class TestSureReadRepair(SureCase, SwiftTestCase):
-
-    mode = 'read-repair'
-
-
-class TestHintWriteRepair(HintCase, SwiftTestCase):
-
-    mode = 'write-repair'
-
-
-class TestHintReadRepair(HintCase, SwiftTestCase):
-
-    mode = 'read-repair'
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -281,7 +281,7 @@ class TestWhatIsSigned(ReceiverCase):
         self.assertEqual(1, len(self.rome.puts))
 
     def purge(self):
-        """:returns: a request to purge the version"""
+        """Return a request to purge the version."""
         after = replace(self.version.id, ticks=self.version.id.ticks + 1)
         return self.request(shipping.shipment(Shipment(
             replace(self.entry(), purged=after))), b'')
@@ -431,7 +431,3 @@ class TestClient(ReceiverCase):
             self.offer(client)
         self.assertIn('127.0.0.1:1', str(caught.exception))
         self.assertIsInstance(client, PeerClient)
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -16,7 +16,7 @@ from swift_lightsync.versioning.rows.rows import (
 from swift_lightsync.versioning.strategies.read_repair import ReadRepair
 from swift_lightsync.versioning.strategies.write_repair import WriteRepair
 from tests.unit.sync.fixtures import served
-from tests.unit.versioning.fakes import NOW, Ring, SiteCase
+from tests.unit.versioning.fakes import NOW, PATIENCE, Ring, SiteCase
 
 T = int(NOW) * 100000
 SHARDS = '.shards_a'
@@ -182,13 +182,15 @@ class TestShardedVersions(ShardedCase):
 class TestSockets(SiteCase):
     """The connection that is no fake."""
 
+    def rows_of(self, port):
+        nodes = [{'id': 0, 'ip': '127.0.0.1', 'port': port, 'device': 'sda'}]
+        return Rows(SimpleNamespace(
+            container_ring=Ring(nodes), conn_timeout=PATIENCE,
+            node_timeout=PATIENCE), self.logger, 'a', 'c')
+
     def test_rows_go_out_and_come_back(self):
         with served(self.north.servers[0].app) as port:
-            nodes = [{'id': 0, 'ip': '127.0.0.1', 'port': port,
-                      'device': 'sda'}]
-            rows = Rows(SimpleNamespace(
-                container_ring=Ring(nodes), conn_timeout=5, node_timeout=5),
-                self.logger, 'a', 'c')
+            rows = self.rows_of(port)
             written = [row('\0V\0ü/ %2F?&=+\0x', content_type='a/b;c="ü"'),
                        row('\0V\0ü/ %2F?&=+\0y')]
             rows.write([row('ü?')], written)
@@ -203,11 +205,8 @@ class TestSockets(SiteCase):
 
     def test_a_server_that_is_not_there_is_no_answer(self):
         with served(self.north.servers[0].app) as port:
-            nodes = [{'id': 0, 'ip': '127.0.0.1', 'port': port,
-                      'device': 'sda'}]
-        rows = Rows(SimpleNamespace(
-            container_ring=Ring(nodes), conn_timeout=5, node_timeout=5),
-            self.logger, 'a', 'c')
+            pass
+        rows = self.rows_of(port)
         with self.assertRaises(RowsUnavailable) as caught:
             rows.read(Query(True))
         self.assertEqual([0], caught.exception.statuses)

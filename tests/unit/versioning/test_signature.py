@@ -7,7 +7,6 @@ from dataclasses import replace
 from swift_lightsync.versioning.core.signature import (
     WINDOW,
     Claim,
-    Nonces,
     SignatureError,
     Signed,
     answer_mac,
@@ -94,34 +93,3 @@ class TestClaim(unittest.TestCase):
         for late in (WINDOW + 1, -WINDOW - 1):
             with self.assertRaises(SignatureError):
                 claim.check_time(claim.time + late)
-
-
-class TestNonces(unittest.TestCase):
-
-    def test_a_nonce_is_taken_once(self):
-        nonces = Nonces()
-        nonces.add('a', 1000)
-        nonces.add('b', 1000)
-        with self.assertRaises(SignatureError):
-            nonces.add('a', 1001)
-
-    def test_it_is_kept_as_long_as_its_request_is_good(self):
-        nonces = Nonces()
-        nonces.add('a', 1000)
-        # Signed a window ahead of our clock, it is good until two later.
-        with self.assertRaises(SignatureError):
-            nonces.add('a', 1000 + 2 * WINDOW - 1)
-        nonces.add('a', 1000 + 2 * WINDOW)
-
-    def test_more_than_it_may_remember_are_refused_and_none_forgotten(self):
-        nonces = Nonces(most=2)
-        nonces.add('a', 1000)
-        nonces.add('b', 1000)
-        for name in ('c', 'a'):
-            with self.assertRaises(SignatureError):
-                nonces.add(name, 1001)
-        nonces.add('c', 1000 + 2 * WINDOW)
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -5,7 +5,7 @@ import os
 import tempfile
 import unittest
 
-from swift_lightsync.common.conf_options import OptionError
+from swift_lightsync.common.options import OptionError
 from swift_lightsync.versioning.sites.propagator_options import (
     PropagatorOptions,
     SiteOptions,
@@ -108,7 +108,3 @@ class TestOptions(unittest.TestCase):
             with self.assertRaises(OptionError) as caught:
                 PropagatorOptions.from_conf({name: value})
             self.assertIn(name, str(caught.exception))
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -7,7 +7,7 @@ import unittest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from swift_lightsync.versioning.core.sync_point import Backoff, Progress, turn
+from swift_lightsync.versioning.core.sync_point import Lag, Progress, turn
 
 
 def page(*rows):
@@ -22,8 +22,11 @@ class TestProgress(unittest.TestCase):
     def look(self, *rows, after=3, complete=True):
         self.progress.look(after, page(*rows), complete)
         for row in rows:
-            if self.progress.is_new(row):
-                self.progress.schedule(row, 0)
+            self.progress.schedule(row, 0)
+
+    def waiting(self):
+        return [row for row in range(1, 10) if row in self.progress._rows
+                and not self.progress._rows[row].done]
 
     def test_the_point_moves_over_what_is_done(self):
         self.look(4, 5, 9)
@@ -39,7 +42,7 @@ class TestProgress(unittest.TestCase):
             self.progress.done(row)
         self.assertFalse(self.progress.advance())
         self.assertEqual(3, self.progress.point)
-        self.assertEqual([4], self.progress.waiting)
+        self.assertEqual(Lag(1, 1004.0), self.progress.lag)
         self.progress.done(4)
         self.progress.advance()
         self.assertEqual(9, self.progress.point)
@@ -63,16 +66,16 @@ class TestProgress(unittest.TestCase):
         self.look(4, 5, complete=False)
         self.look(6, 7, after=5, complete=True)
         self.look(4, 5, complete=False)
-        self.assertEqual([4, 5, 6, 7], self.progress.waiting)
+        self.assertEqual([4, 5, 6, 7], self.waiting())
 
     def test_the_last_row_about_a_subject_stands_for_those_before(self):
         self.look(4, 5, 6)
         self.assertTrue(self.progress.is_last(4, 'o'))
         self.assertTrue(self.progress.is_last(5, 'p'))
         self.assertTrue(self.progress.is_last(6, 'o'))
-        self.assertEqual([4, 5, 6], self.progress.waiting)
+        self.assertEqual([4, 5, 6], self.waiting())
         self.assertFalse(self.progress.is_last(4, 'o'))
-        self.assertEqual([5, 6], self.progress.waiting)
+        self.assertEqual([5, 6], self.waiting())
         self.progress.done(5)
         self.progress.advance()
         self.assertEqual(5, self.progress.point)
@@ -82,7 +85,7 @@ class TestProgress(unittest.TestCase):
         self.progress.is_last(5, 'o')
         self.look(4)
         self.assertTrue(self.progress.is_last(4, 'o'))
-        self.assertEqual([4], self.progress.waiting)
+        self.assertEqual([4], self.waiting())
 
     def test_nothing_is_kept_of_what_is_done(self):
         self.look(4, 5)
@@ -93,19 +96,18 @@ class TestProgress(unittest.TestCase):
         self.assertEqual(({}, {}), (self.progress._rows, self.progress._last))
 
     def test_the_oldest_is_that_of_the_rows_that_wait(self):
-        self.assertIsNone(self.progress.oldest)
+        self.assertEqual(Lag(0, None), self.progress.lag)
         self.look(4, 5)
         self.progress.done(4)
-        self.assertEqual(1005.0, self.progress.oldest)
+        self.assertEqual(Lag(1, 1005.0), self.progress.lag)
 
     def test_a_row_is_due_when_that_was_decided(self):
         self.progress.look(3, page(4, 5), True)
-        self.assertTrue(self.progress.is_new(4))
         self.assertFalse(self.progress.is_due(4, 1000))
         self.assertEqual(0, self.progress.due_at)
         self.progress.schedule(4, 100)
         self.progress.schedule(5, 200)
-        self.assertFalse(self.progress.is_new(4))
+        self.progress.schedule(4, 0)
         self.assertFalse(self.progress.is_due(4, 99))
         self.assertTrue(self.progress.is_due(4, 100))
         self.assertEqual(100, self.progress.due_at)
@@ -139,36 +141,6 @@ class TestProgress(unittest.TestCase):
                 self.assertLess(progress.point, row)
 
 
-class TestBackoff(unittest.TestCase):
-
-    def test_each_failure_doubles_the_wait_up_to_the_most(self):
-        backoff = Backoff(1, 60, lambda: 0.5)
-        waits = []
-        for _ in range(100):
-            backoff.failed(1000)
-            waits.append(backoff.until - 1000)
-        self.assertEqual([1, 2, 4, 8, 16, 32, 60, 60], waits[:8])
-        self.assertEqual(60, waits[-1])
-        self.assertFalse(backoff.may_try(1059))
-        self.assertTrue(backoff.may_try(1060))
-
-    def test_success_ends_it(self):
-        backoff = Backoff(1, 60, lambda: 0.5)
-        backoff.failed(1000)
-        backoff.succeeded()
-        self.assertTrue(backoff.may_try(1000))
-        backoff.failed(1000)
-        self.assertEqual(1001, backoff.until)
-
-    def test_two_that_fail_at_once_do_not_come_again_at_once(self):
-        waits = []
-        for random in (0, 0.99):
-            backoff = Backoff(10, 60, lambda: random)
-            backoff.failed(1000)
-            waits.append(backoff.until - 1000)
-        self.assertEqual([5, 14.9], [round(wait, 1) for wait in waits])
-
-
 class TestTurn(unittest.TestCase):
 
     def test_each_row_has_one_first_and_one_of_each_rank(self):
@@ -178,7 +150,3 @@ class TestTurn(unittest.TestCase):
 
     def test_who_is_at_no_place_comes_last(self):
         self.assertEqual(3, turn(7, None, 3))
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -12,7 +12,7 @@ import unittest
 from dataclasses import replace
 from unittest import mock
 
-from swift_lightsync.common.recon_record import ReconError
+from swift_lightsync.common.records import RecordError
 from swift_lightsync.versioning.sites.propagator import SECTION
 from swift_lightsync.versioning.sites.sync_report import default_confs, main
 from swift_lightsync.versioning.sites.sync_state import (
@@ -41,10 +41,10 @@ class TestReport(unittest.TestCase):
 
     def write(self, state):
         with open(os.path.join(self.root, FILE), 'w') as recon:
-            json.dump({KEY: state.to_fields()}, recon)
+            json.dump({KEY: state.to_json()}, recon)
 
     def report(self, *args):
-        """:returns: the exit status and what is printed"""
+        """Return the exit status and what is printed."""
         out, err = io.StringIO(), io.StringIO()
         with contextlib.redirect_stdout(out), \
                 contextlib.redirect_stderr(err):
@@ -92,7 +92,7 @@ class TestReport(unittest.TestCase):
                      '{"%s": {"site": "rome"}}' % KEY):
             with open(os.path.join(self.root, FILE), 'w') as recon:
                 recon.write(text)
-            with self.assertRaises(ReconError):
+            with self.assertRaises(RecordError):
                 read(self.root)
             self.assertEqual(1, self.report()[0])
 
@@ -131,7 +131,3 @@ class TestRecorded(SitesTestCase):
         self.assertGreater(oslo.failures, 0)
         self.assertEqual(0, oslo.shipped)
         self.assertEqual(state.peers, propagator.state().peers)
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -56,7 +56,3 @@ class TestContainerSample(unittest.TestCase):
                                  if not line.startswith('['))
                     self.assertRegex(first, r'^# \S+ \S+')
                     self.assertNotRegex(first, r'^# \w+ = ')
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A lane takes its task through all databases, and each has its turn."""
+"""A task goes through all databases, and each has its turn."""
 
+import math
 import unittest
 from types import SimpleNamespace
 from unittest import mock
 from zlib import crc32
 
-from swift_lightsync.versioning.core.sync_point import turn
+from swift_lightsync.common.backoff import Backoff
+from swift_lightsync.versioning.core.sync_point import TURN, turn
 from swift_lightsync.versioning.sites.propagator_options import (
     PropagatorOptions,
 )
-from swift_lightsync.versioning.sites.task_runner import TURN, Lane
+from swift_lightsync.versioning.sites.task_runner import TaskRunner
 from tests.unit.versioning.fakes import NOW
 
 BATCH = 10
@@ -21,8 +23,9 @@ class Database:
 
     hidden = True
 
-    def __init__(self, id, rows):
+    def __init__(self, id, rows, place):
         self.id = id
+        self.place = place
         self.rows = rows
         self.saved = -1
 
@@ -40,8 +43,8 @@ class Database:
 
 class Databases(dict):
 
-    def __iter__(self):
-        return iter(self.items())
+    def followed(self, hidden):
+        return list(self.items())
 
     def state(self, directory):
         return self[directory].rows
@@ -53,44 +56,39 @@ class Task:
     name = 'task'
     delay = 0
     of_hidden = True
+    wants = None
+    by_object = False
 
     def __init__(self, work):
+        self.backoff = Backoff(1, 1)
         self.work = work
         self.seen = []
 
-    def wants(self, item):
-        return True
-
-    def subject(self, item):
-        return None
-
-    def is_ready(self, now):
-        return True
-
     def run(self, database, items):
         self.seen.append((database.id, [item.rowid for item in items]))
-        for rowid in self.work(database, [item.rowid for item in items]):
-            yield rowid, True
+        return [(rowid, True) for rowid in self.work(
+            database, [item.rowid for item in items])]
 
 
-class TestLane(unittest.TestCase):
+class TestTaskRunner(unittest.TestCase):
 
-    def lane(self, work, place=(0, 1), **rows):
+    def runner(self, work, place=(0, 1), **rows):
         self.databases = Databases(
-            (name, Database(name, count)) for name, count in rows.items())
+            (name, Database(name, count, place))
+            for name, count in rows.items())
         self.task = Task(work)
         options = PropagatorOptions(batch_size=BATCH, handover_delay=10)
         self.now = NOW
-        return Lane(self.task, self.databases, lambda database: place,
-                    options, None, lambda: self.now)
+        return TaskRunner(self.task, self.databases, options, None,
+                          lambda: self.now)
 
     def test_all_rows_are_done_and_then_left_alone(self):
-        lane = self.lane(lambda database, rows: rows, a=BATCH + 1, b=1)
-        lane.run_pass()
+        runner = self.runner(lambda database, rows: rows, a=BATCH + 1, b=1)
+        runner.run_pass()
         self.assertEqual([('a', list(range(1, BATCH + 1))), ('a', [BATCH + 1]),
                           ('b', [1])], self.task.seen)
         self.assertEqual(BATCH + 1, self.databases['a'].saved)
-        lane.run_pass()
+        runner.run_pass()
         self.assertEqual(3, len(self.task.seen))
 
     def test_a_database_that_is_always_written_to_holds_no_other_up(self):
@@ -98,72 +96,73 @@ class TestLane(unittest.TestCase):
             if database.id == 'hot' and database.rows < 3 * TURN * BATCH:
                 database.rows += len(rows)
             return rows
-        lane = self.lane(work, hot=BATCH, other=1)
-        lane.run_pass()
+        runner = self.runner(work, hot=BATCH, other=1)
+        runner.run_pass()
         self.assertEqual(['hot'] * TURN + ['other'],
                          [name for name, _ in self.task.seen])
 
     def test_what_a_turn_has_left_is_done_in_the_next(self):
-        lane = self.lane(lambda database, rows: rows, a=BATCH * TURN * 2 + 1)
+        runner = self.runner(lambda database, rows: rows,
+                             a=BATCH * TURN * 2 + 1)
         for number, more in ((1, True), (2, True), (3, False)):
-            self.assertEqual(more, lane.run_pass())
+            self.assertEqual(more, runner.run_pass())
             self.assertEqual(min(BATCH * TURN * number, BATCH * TURN * 2 + 1),
                              self.databases['a'].saved)
 
     def test_all_that_is_due_is_done_at_once_if_wanted(self):
-        lane = self.lane(lambda database, rows: rows, a=BATCH * TURN * 2 + 1)
-        lane.run_all()
+        runner = self.runner(lambda database, rows: rows,
+                             a=BATCH * TURN * 2 + 1)
+        runner.run_all()
         self.assertEqual(BATCH * TURN * 2 + 1, self.databases['a'].saved)
 
     def share(self, which, place, count):
-        """:returns: the rows on which a replica acts in that turn"""
+        """Return the rows on which a replica acts in that turn."""
         return [row for row in range(1, count + 1) if turn(
             crc32(str(row).encode()), *place) == which]
 
     def test_its_own_share_comes_first_however_late_it_is(self):
         count, place = 3 * BATCH, (1, 3)
-        lane = self.lane(lambda database, rows: (), place, a=count)
-        lane.run_pass()
+        runner = self.runner(lambda database, rows: (), place, a=count)
+        runner.run_pass()
         own = self.share(0, place, count)
         self.assertEqual(own, sum((rows for _, rows in self.task.seen), []))
         self.task.seen.clear()
         self.now += 100
-        lane.run_pass()
+        runner.run_pass()
         self.assertEqual(
             own + self.share(1, place, count) + self.share(2, place, count),
             sum((rows for _, rows in self.task.seen), []))
 
     def test_a_replica_at_no_place_takes_over_last(self):
-        lane = self.lane(lambda database, rows: rows, (None, 3), a=BATCH)
-        lane.run_pass()
+        runner = self.runner(lambda database, rows: rows, (None, 3), a=BATCH)
+        runner.run_pass()
         self.assertEqual([], self.task.seen)
         self.now += 30
-        lane.run_pass()
+        runner.run_pass()
         self.assertEqual([('a', list(range(1, BATCH + 1)))], self.task.seen)
 
     def test_what_who_is_away_may_lack_is_known(self):
-        lane = self.lane(lambda database, rows: rows, a=BATCH, b=2 * BATCH)
-        self.task.is_ready = lambda now: False
-        lane.run_pass()
-        self.assertEqual(3 * BATCH, lane.lag().rows)
+        runner = self.runner(lambda database, rows: rows, a=BATCH, b=2 * BATCH)
+        self.task.backoff.until = math.inf
+        runner.run_pass()
+        self.assertEqual(3 * BATCH, runner.lag().rows)
         self.databases['a'].rows += 1
-        lane.run_pass()
-        self.assertEqual(3 * BATCH + 1, lane.lag().rows)
+        runner.run_pass()
+        self.assertEqual(3 * BATCH + 1, runner.lag().rows)
         with mock.patch.object(Database, 'items') as items:
-            lane.run_pass()
+            runner.run_pass()
         items.assert_not_called()
-        self.task.is_ready = lambda now: True
-        lane.run_all()
-        self.assertEqual(0, lane.lag().rows)
+        self.task.backoff.until = 0
+        runner.run_all()
+        self.assertEqual(0, runner.lag().rows)
         self.assertEqual(3 * BATCH + 1, sum(
             len(rows) for _, rows in self.task.seen))
 
     def test_who_is_away_is_not_waited_for(self):
-        lane = self.lane(lambda database, rows: (), a=BATCH * TURN * 2)
-        self.task.is_ready = lambda now: len(self.task.seen) < 2
-        self.assertFalse(lane.run_pass())
+        def work(database, rows):
+            if len(self.task.seen) == 2:
+                self.task.backoff.until = math.inf
+            return ()
+        runner = self.runner(work, a=BATCH * TURN * 2)
+        self.assertFalse(runner.run_pass())
         self.assertEqual(2, len(self.task.seen))
-
-
-if __name__ == '__main__':
-    unittest.main()

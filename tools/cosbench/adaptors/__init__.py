@@ -9,7 +9,7 @@ from importlib import import_module
 from importlib.metadata import entry_points
 
 from cosbench.errors import ConfigError
-from cosbench.workload import build
+from cosbench.workload import inheritance
 
 _HERE = 'cosbench.adaptors.'
 #: kind -> type -> where its class is.
@@ -42,13 +42,15 @@ def _names(kind):
 
 def installed():
     """
-    :returns: ``build.Adaptors``: the types that a workload may name here
+    Return the types of auth and storage that a workload may name here.
     """
-    return build.Adaptors(auth=_names('auth'), storage=_names('storage'))
+    return inheritance.Adaptors(auth=_names('auth'), storage=_names('storage'))
 
 
 def load(kind, name):
     """
+    Return the class that serves a type of auth or storage.
+
     :param kind: ``auth`` or ``storage``
     :param name: the type, as in a workload, in lower case
     :returns: a class: of ``base.Auth`` or ``base.Storage``
@@ -71,6 +73,8 @@ def load(kind, name):
 
 def storage_of(auth, storage):
     """
+    Make the storage of a work, with its auth.
+
     :param auth: a ``model.Auth``
     :param storage: a ``model.Storage``
     :returns: a ``base.Storage``, to be opened

@@ -6,7 +6,7 @@ driver process; all its workers, coroutines of one event loop, share them.
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple, Optional
+from typing import Any, NamedTuple, Optional
 
 from cosbench.adaptors.core.operation_errors import OperationError
 from cosbench.adaptors.http1.clock import clock
@@ -41,11 +41,13 @@ class Auth:
     #: How often a login that failed is tried again.
     retry = 0
     #: Not None: works with an equal key use each other's credentials.
-    cache_key = None
+    cache_key: Any = None
 
     @classmethod
     def from_config(cls, config):
         """
+        Make an auth from the config of its element.
+
         :param config: the ``Config`` of the element
         :returns: an ``Auth``
         :raises ConfigError: if a key is missing or has a wrong value
@@ -74,6 +76,8 @@ class Storage:
     @classmethod
     def from_config(cls, config, auth):
         """
+        Make a storage from the config of its element.
+
         :param config: the ``Config`` of the element
         :param auth: an ``Auth``
         :returns: a ``Storage``

@@ -29,7 +29,7 @@ _MARK = b'!!!!'
 
 @lru_cache(maxsize=None)
 def _pool(content):
-    """:returns: a view of POOL bytes and the first BLOCK of them again"""
+    """Return POOL bytes, and the first BLOCK of them again."""
     if content is Content.ZERO:
         return memoryview(bytes(POOL + BLOCK))
     data = random.Random('cosbench').randbytes(POOL)
@@ -139,7 +139,11 @@ class Checker:
         self._tail = b''
 
     def feed(self, data):
-        """:param data: bytes or a memoryview"""
+        """
+        Take the next block of the object.
+
+        :param data: bytes or a memoryview
+        """
         if len(data) >= HASH_TRAILER:
             self._digest.update(self._tail)
             self._digest.update(data[:-HASH_TRAILER])
@@ -151,5 +155,5 @@ class Checker:
 
     @property
     def good(self):
-        """:returns: whether a trailer is there, and right"""
+        """Whether a trailer is there, and right."""
         return self._tail == _trailer(self._digest)

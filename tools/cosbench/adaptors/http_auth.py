@@ -13,7 +13,11 @@ MAX_RETRY = 1000
 
 
 class Payload:
-    """:param data: bytes: the body of a request"""
+    """
+    The body of a request that is in memory.
+
+    :param data: bytes: the body of a request
+    """
 
     chunked = False
 
@@ -27,6 +31,8 @@ class Payload:
 
 class HttpAuth(Auth):
     """
+    An auth that asks a server.
+
     :param config: auth_url or url; timeout; retry; caching; what
         ``Connector`` takes
     """
@@ -50,6 +56,8 @@ class HttpAuth(Auth):
 
     async def ask(self, method, target, headers, payload=None):
         """
+        Send one request to the server.
+
         :param method: bytes
         :param target: text, quoted
         :param headers: (name, value) pairs
@@ -78,12 +86,12 @@ class HttpAuth(Auth):
         return response, bytes(answer)
 
     def refusal(self, reason):
-        """:returns: an error that names the server"""
+        """Return an error that names the server."""
         return OperationError('auth', '%s: %s' % (self._url, reason))
 
 
 def header(response, *names):
-    """:returns: the first of the headers that is there, as a text"""
+    """Return the first of the headers that is there, as a text."""
     for name in names:
         value = response.headers.get(name)
         if value:

@@ -28,7 +28,11 @@ _OBJECT_STORE = 'object-store'
 
 
 class Keystone(HttpAuth):
-    """:param config: see above, and ``HttpAuth``"""
+    """
+    Logs in by Identity API v3.
+
+    :param config: see above, and ``HttpAuth``
+    """
 
     default_timeout = 10000
 
@@ -59,8 +63,9 @@ class Keystone(HttpAuth):
 
     def _endpoint(self, catalog):
         """
-        :returns: the URL of the storage; None: the catalog is empty, the
-            storage's config must have it
+        Return the URL of the storage.
+
+        None: the catalog is empty, the storage's config must have it.
         """
         if not catalog:
             return None
@@ -94,7 +99,7 @@ def _domain(config, key):
 
 
 def _question(config):
-    """:returns: the ``auth`` of the request"""
+    """Return the ``auth`` of the request."""
     token = config.text('usertoken', '')
     if token:
         identity = {'methods': ['token'], 'token': {'id': token}}

@@ -2,19 +2,25 @@
 """One login for all coroutines of a work, and one more when it expires."""
 
 import asyncio
+from typing import Any, Dict
 
+from cosbench.adaptors.base import Credentials
 from cosbench.adaptors.core.operation_errors import OperationError
 
 #: What an auth with a ``cache_key`` got last, for the works after this one.
-_cached = {}
+_cached: Dict[Any, Credentials] = {}
 
 
 class Login:
-    """:param auth: a ``base.Auth``"""
+    """
+    Shares the credentials of an auth among coroutines.
+
+    :param auth: a ``base.Auth``
+    """
 
     def __init__(self, auth):
         self._auth = auth
-        self._current = None
+        self._current: Any = None
         self._pending = None
         #: Whether the credentials are those of an earlier work: they were
         #: good, and may have expired since.
@@ -22,6 +28,8 @@ class Login:
 
     async def credentials(self):
         """
+        Return credentials, and log in if there are none yet.
+
         :returns: ``Credentials``: those that are there, or by a login
         :raises OperationError: ``auth``, if all tries failed
         """

@@ -19,7 +19,11 @@ MAX_DELAY = 24 * 3600 * 1000
 
 
 class MockAuth(Auth):
-    """:param config: token; delay, milliseconds"""
+    """
+    Gives a token after a while.
+
+    :param config: token; delay, milliseconds
+    """
 
     def __init__(self, config):
         self._token = config.text('token', 'token')

@@ -66,6 +66,8 @@ def _payload_hash(body):
 
 class S3Storage(Storage):
     """
+    Moves objects by S3.
+
     :param config: accesskey, secretkey, sessiontoken; endpoint, region;
         timeout, milliseconds; path_style_access; payload_signing;
         proxyhost, proxyport; what ``Connector`` takes
@@ -91,7 +93,7 @@ class S3Storage(Storage):
         return cls(config)
 
     @property
-    def resent(self):
+    def resent(self):  # type: ignore[override]
         return sum(client.resent for client in self._clients.values())
 
     async def close(self):
@@ -99,7 +101,7 @@ class S3Storage(Storage):
             await client.close()
 
     def _place(self, container):
-        """:returns: (``Client``, path of the bucket, without a slash)"""
+        """Return the client of a bucket, and its path without a slash."""
         path = self._url.path
         if container and (self._in_path
                           or not _IN_HOST.fullmatch(container)):
@@ -125,7 +127,7 @@ class S3Storage(Storage):
             method.encode(), target.encode('ascii'), signed, body, sink)
 
     def _signed(self, method, url, path, query, body, headers):
-        """:returns: the lines of the headers that let a request in"""
+        """Return the lines of the headers that let a request in."""
         payload = sigv4.EMPTY
         if body is not None:
             payload = _payload_hash(body) if self._signs_payload \

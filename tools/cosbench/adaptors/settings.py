@@ -15,6 +15,8 @@ MAX_TIMEOUT = 24 * 3600 * 1000
 
 def timeout(config, default):
     """
+    Return the time-out that a config asks for.
+
     :param default: milliseconds
     :returns: seconds; 0: no limit
     """
@@ -23,6 +25,8 @@ def timeout(config, default):
 
 def one_line(config, key, default=REQUIRED):
     """
+    Return the value of a key that must be one line.
+
     :returns: a text that can be the value of a header
     :raises ConfigError: if it cannot, without showing it: it is a secret
     """
@@ -51,6 +55,6 @@ class Connector:
             not config.flag('no_verify_ssl', False))
 
     def client(self, url):
-        """:returns: a ``Client`` for the server of the ``Url``"""
+        """Return a ``Client`` for the server of the ``Url``."""
         return Client(url, self._timeout, self._context
                       if url.scheme == 'https' else None, self._via)

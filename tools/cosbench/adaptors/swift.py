@@ -12,6 +12,7 @@
 """
 
 from functools import lru_cache
+from typing import Any
 from urllib.parse import quote
 
 from cosbench.adaptors.base import OperationError, Storage, Transfer
@@ -52,6 +53,8 @@ class _Account:
 
 class SwiftStorage(Storage):
     """
+    Moves objects by the Object Storage API.
+
     :param config: timeout, milliseconds; token; storage_url; policy of
         containers that are created; what ``Connector`` takes
     :param auth: an ``Auth``
@@ -65,7 +68,8 @@ class SwiftStorage(Storage):
         self._policy = {'x-storage-policy': policy} if policy else {}
         self._login = Login(auth)
         self._clients = {}
-        self._account = None
+        #: From ``open`` on.
+        self._account: Any = None
 
     @classmethod
     def from_config(cls, config, auth):
@@ -76,7 +80,7 @@ class SwiftStorage(Storage):
         self._account.good = self._login.reused
 
     @property
-    def resent(self):
+    def resent(self):  # type: ignore[override]
         return sum(client.resent for client in self._clients.values())
 
     async def close(self):
@@ -101,7 +105,7 @@ class SwiftStorage(Storage):
             credentials.token or self._token)
 
     async def _renew(self, stale):
-        """:returns: whether there is another account than the stale one"""
+        """Return whether there is another account than the stale one."""
         if self._account is stale:
             if not stale.good:
                 return False
@@ -115,7 +119,11 @@ class SwiftStorage(Storage):
 
     async def _request(self, method, path, headers=b'', body=None,
                        sink=None, absent=False):
-        """:param absent: whether 404 is a success, too"""
+        """
+        Send a request, and once more after a new login.
+
+        :param absent: whether 404 is a success, too
+        """
         account = self._account
         response = await account.client.request(
             method, account.path + path, account.headers + headers, body,

@@ -7,7 +7,11 @@ from cosbench.adaptors.settings import one_line
 
 
 class TempAuth(HttpAuth):
-    """:param config: username, password, auth_url; see ``HttpAuth``"""
+    """
+    Logs in with user and key in headers.
+
+    :param config: username, password, auth_url; see ``HttpAuth``
+    """
 
     def __init__(self, config):
         super().__init__(config)

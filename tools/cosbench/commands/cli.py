@@ -1,58 +1,69 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command line of the benchmark: ``cosbench COMMAND``."""
+"""The command line of the benchmark: ``cosbench COMMAND``.
+
+A command's module is imported when the command is asked for: help is there
+at once, and a command needs only those libraries that it uses itself.
+"""
 
 import argparse
+import importlib
 import sys
 
-from cosbench.commands import compare, controller, driver, ramp, remote, run
-from cosbench.commands.output import until_unread
-from cosbench.controller.run_store import ArchiveError
-from cosbench.document.validate import validate
-from cosbench.errors import ConfigError, WorkloadError
+from cosbench.errors import ArchiveError, ConfigError, WorkloadError
+from swift_lightsync.common.command import require_extra, run, until_unread
 
-
-def _validate(args):
-    return validate(args.files, args.json, sys.stdout)
-
-
-def _parser():
-    parser = argparse.ArgumentParser(
-        prog='cosbench', description='Benchmark object storage with '
-        'COSBench workloads.')
-    commands = parser.add_subparsers(required=True, metavar='COMMAND')
-    command = commands.add_parser(
-        'validate', help='check workload files',
-        description='Check workload files. Prints file:line: reason for '
-        'each thing that a file is refused for, and what is in each file '
-        'that is accepted. Exit status 0: all are accepted, 1: some are '
-        'not.')
-    command.add_argument('files', nargs='+', metavar='FILE')
-    command.add_argument('--json', action='store_true',
-                         help='print a JSON list, one finding a file')
-    command.set_defaults(run=_validate)
-    for each in (run, ramp, compare, driver, controller, remote):
-        each.add(commands)
-    return parser
+#: What measures, and what speaks HTTP to drivers and browsers. Without uvloop
+#: the library's event loop serves.
+_MEASURES, _SERVES = ('hdrh',), ('hdrh', 'aiohttp')
+#: Command -> (the module that adds its arguments, libraries that it needs,
+#: what it is for).
+COMMANDS = {
+    'validate': ('validate', (), 'check workload files'),
+    'run': ('run', _SERVES,
+            'run one workload here, without controller or drivers'),
+    'ramp': ('ramp', _SERVES,
+             'run a workload with ever more workers, to the peak'),
+    'compare': ('compare', _MEASURES, 'compare two runs'),
+    'driver': ('driver', _SERVES, 'make the load that a controller asks for'),
+    'controller': ('controller', _SERVES,
+                   'queue workloads and have drivers run them'),
+    'submit': ('remote', (), 'have a controller run a workload'),
+    'info': ('remote', (), 'show what a controller has, or one workload'),
+    'cancel': ('remote', (), 'cancel a workload'),
+    'result': ('remote', (), 'get the result document of a workload'),
+}
 
 
 def main(argv=None):
     """
+    Run a command.
+
     :param argv: the arguments; default: the process's
     :returns: exit status; 2 for bad arguments
     """
+    argv = sys.argv[1:] if argv is None else argv
+    wanted = next((each for each in argv if each in COMMANDS), None)
+    # Help may be left unread, too.
     with until_unread():
-        return _run(_parser().parse_args(argv))
+        return run(_parser(wanted), lambda args: args.run(args), argv,
+                   bad_input=(ArchiveError, ConfigError, WorkloadError))
 
 
-def _run(args):
-    try:
-        return args.run(args)
-    except BrokenPipeError:
-        raise
-    except (ArchiveError, ConfigError, WorkloadError) as err:
-        print('cosbench: %s' % err, file=sys.stderr)
-        return 2
-    except OSError as err:
-        # A port that is taken, a full disk: the message has it all.
-        print('cosbench: %s' % err, file=sys.stderr)
-        return 1
+def _parser(wanted):
+    """
+    Return the parser of all commands.
+
+    :param wanted: the command whose arguments it knows, or None
+    :returns: an ``ArgumentParser``
+    """
+    parser = argparse.ArgumentParser(
+        prog='cosbench', description='Benchmark object storage with '
+        'COSBench workloads.')
+    commands = parser.add_subparsers(required=True, metavar='COMMAND')
+    for name, (module, libraries, words) in COMMANDS.items():
+        command = commands.add_parser(name, help=words)
+        if name == wanted:
+            require_extra('cosbench', 'cosbench', *libraries)
+            importlib.import_module('cosbench.commands.' + module).add(
+                name, command)
+    return parser

@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What several commands take."""
+"""Arguments that several commands have."""
 
 import argparse
 import logging
 import os
 import sys
 
+#: Where controllers of COSBench listened.
+CONTROLLER_PORT = 19088
+
 
 def positive(text):
-    """
-    :returns: an int of at least 1
-    """
+    """Parse an integer of at least 1."""
     if text.isascii() and text.isdigit() and 0 < int(text) < 2 ** 31:
         return int(text)
     raise argparse.ArgumentTypeError(
@@ -63,7 +64,7 @@ def log_to_stderr(level='info'):
 
 
 def loss(command, seconds):
-    """What is done about drivers that are lost."""
+    """Add the arguments on drivers that are lost."""
     command.add_argument(
         '--on-driver-loss', choices=('fail', 'redistribute'), default='fail',
         help='the work fails, or the other drivers take over; default: '
@@ -75,7 +76,7 @@ def loss(command, seconds):
 
 
 def local_run(command):
-    """Of a run with drivers of this host."""
+    """Add the arguments of a run with drivers of this host."""
     command.add_argument(
         '--drivers', type=positive, metavar='N',
         default=len(os.sched_getaffinity(0)),

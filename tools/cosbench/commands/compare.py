@@ -5,16 +5,16 @@ import json
 import sys
 
 from cosbench.errors import ConfigError
-from cosbench.measure.document import ResultError
 from cosbench.reports import read_result
 from cosbench.reports.compare import compare
 from cosbench.reports.compare_views import as_json, as_page, as_text
+from swift_lightsync.common.records import RecordError
 
 
-def add(commands):
-    command = commands.add_parser(
-        'compare', help='compare two runs',
-        description='Compare the operations that two runs have in common.')
+def add(name, command):
+    """Add the arguments of the command to its parser."""
+    command.description = 'Compare the operations that two runs have in ' \
+        'common.'
     for each in ('first', 'second'):
         command.add_argument(each, metavar=each.upper(), help='a result '
                              'document, or the directory of an archived run')
@@ -31,14 +31,12 @@ def _read(path):
         return read_result(path)
     except OSError as err:
         raise ConfigError('%s: %s' % (path, err.strerror)) from None
-    except ResultError as err:
+    except RecordError as err:
         raise ConfigError('%s: %s' % (path, err)) from None
 
 
 def main(args):
-    """
-    :returns: exit status
-    """
+    """Run the command, and return its exit status."""
     if not 0 < args.confidence < 1:
         raise ConfigError.of('confidence', args.confidence,
                              'more than 0 and less than 1')

@@ -2,21 +2,21 @@
 """``cosbench controller``: takes workloads and has drivers run them."""
 
 from cosbench.commands import common_arguments
-from cosbench.commands.controller_process import PORT, Options, serve
+from cosbench.commands.controller_process import Options, serve
 from cosbench.controller.core.plan import FORM, addresses
+from cosbench.controller.core.policy import Policy
 from cosbench.controller.core.workload_states import OnLoss
-from cosbench.controller.workload_queue import Policy
 from cosbench.driver.process import run
 from cosbench.driver.secret import SECRET, TOKEN, secret
 
 
-def add(commands):
-    command = commands.add_parser(
-        'controller', help='queue workloads and have drivers run them',
-        description='Listen for clients and, with the web console, for '
-        'browsers; run what they submit, one workload after the other. '
-        'Prints a line of JSON when its port is open.')
-    common_arguments.listener(command, PORT)
+def add(name, command):
+    """Add the arguments of the command to its parser."""
+    command.description = 'Listen for clients and, with the web console, ' \
+        'for browsers; run what they submit, one workload after the other. ' \
+        'Prints a line of JSON when its port is open.'
+    common_arguments.listener(command,
+                              common_arguments.CONTROLLER_PORT)
     command.add_argument(
         '--driver', action='append', required=True, metavar='URL',
         help='%s; may be repeated' % FORM)
@@ -43,9 +43,7 @@ def add(commands):
 
 
 def main(args):
-    """
-    :returns: exit status
-    """
+    """Run the command, and return its exit status."""
     common_arguments.log_to_stderr(args.log_level)
     run(serve(Options(
         args.host, args.port, args.archive, addresses(args.driver),

@@ -13,14 +13,13 @@ from typing import Optional, Tuple
 from aiohttp import web
 
 from cosbench.console import site
+from cosbench.controller.core.policy import Policy
 from cosbench.controller.driver_client import Driver
 from cosbench.controller.local import session
 from cosbench.controller.run_store import Archive
-from cosbench.controller.workload_queue import Controller, Policy
+from cosbench.controller.workload_queue import Controller
 from cosbench.driver.secret import client_tls, server_tls
 
-#: Where controllers of COSBench listened.
-PORT = 19088
 log = logging.getLogger('cosbench.controller')
 
 

@@ -12,11 +12,10 @@ from cosbench.driver.process_pool import Child, Pool
 from cosbench.driver.signature import WINDOW
 
 
-def add(commands):
-    command = commands.add_parser(
-        'driver', help='make the load that a controller asks for',
-        description='Listen for a controller. Prints a line of JSON for '
-        'each process when its port is open.')
+def add(name, command):
+    """Add the arguments of the command to its parser."""
+    command.description = 'Listen for a controller. Prints a line of JSON ' \
+        'for each process when its port is open.'
     common_arguments.listener(command, PORT)
     command.add_argument('--secret-file', metavar='FILE', help='has the '
                          'secret that controller and drivers share; '
@@ -38,9 +37,7 @@ def add(commands):
 
 
 def main(args):
-    """
-    :returns: exit status
-    """
+    """Run the command, and return its exit status."""
     common_arguments.log_to_stderr(args.log_level)
     if args.processes > 1:
         return run(_pool(args))

@@ -4,8 +4,8 @@
 import asyncio
 import time
 
-from cosbench.commands.output import silence
 from cosbench.measure.result import Result
+from swift_lightsync.common import progress
 
 #: Seconds.
 PERIOD = 1.0
@@ -13,6 +13,8 @@ PERIOD = 1.0
 
 class Progress:
     """
+    Shows how a run goes.
+
     :param entry: the ``Entry`` of the run
     :param out: a text stream
     :param quiet: whether only what went wrong is shown
@@ -20,15 +22,15 @@ class Progress:
 
     def __init__(self, entry, out, quiet=False):
         self.entry = entry
-        self._out = out
+        self._out = progress.Progress(out, interval=0)
+        self._is_terminal = out.isatty()
         self._quiet = quiet
-        self._terminal = out.isatty()
         self._last = (time.monotonic(), 0)
         self._stage = None
         self._warned = 0
 
     async def show(self):
-        """Until cancelled: a line when a stage begins, one that changes."""
+        """Show until cancelled each stage that begins, and what it does."""
         while True:
             await asyncio.sleep(PERIOD)
             run = self.entry.run
@@ -39,11 +41,11 @@ class Progress:
 
     def say(self, text):
         """Show a line, whether quiet or not."""
-        self._print(text)
+        self._out.say(text)
 
     def _warn(self, warnings):
         for text in warnings[self._warned:]:
-            self._print('warning: ' + text)
+            self.say('warning: ' + text)
         self._warned = len(warnings)
 
     def _line(self, run):
@@ -52,56 +54,50 @@ class Progress:
             self._stage = stage
             # When it is first seen it may have run for a while.
             self._last = (time.monotonic() - (time.time() - stage.started), 0)
-            self._print('stage %d of %d: %s' % (
+            self.say('stage %d of %d: %s' % (
                 stage.index + 1, len(run.stages), stage.stage.name))
         done = sum(share.progress.operations for work in stage.works
                    for share in work.shares)
+        if done != self._last[1] or self._is_terminal:
+            self._out.show(lambda: self._rate(stage, done))
+
+    def _rate(self, stage, done):
         failed = sum(work.measured.failed for work in stage.works)
         now = time.monotonic()
         then, before = self._last
-        if done == before and not self._terminal:
-            return
         rate = (done - before) / (now - then) if now > then else 0
         self._last = (now, done)
-        self._print('  %s %4.0f s: %d operations, %.0f a second, %d failed'
-                    % (stage.state.value, time.time() - stage.started, done,
-                       rate, failed), passing=True)
-
-    def _print(self, text, passing=False):
-        # Over the line before, if that was a passing one.
-        before, after = ('\r\x1b[K', '' if passing else '\n') \
-            if self._terminal else ('', '\n')
-        try:
-            print(before + text, end=after, file=self._out, flush=True)
-        except BrokenPipeError:
-            # Nobody looks any more: the run goes on nevertheless.
-            silence(self._out)
+        return '  %s %4.0f s: %d operations, %.0f a second, %d failed' % (
+            stage.state.value, time.time() - stage.started, done, rate,
+            failed)
 
     def end(self, document):
         """
+        Show what a run has done.
+
         :param document: the result document
         """
-        result = Result.from_json(document)
+        result = Result.from_json(document, 'result')
         if not self._quiet or result.state != 'finished':
-            self._print(_outcome(result))
+            self.say(_outcome(result))
         if self._quiet:
             return
         for stage in result.stages:
-            self._print('%-16s %s %s' % (stage.name, stage.state,
+            self.say('%-16s %s %s' % (stage.name, stage.state,
                                          stage.reason))
             for work in stage.works:
                 for each in work.operations:
-                    self._print(_row(work, each))
+                    self.say(_row(work, each))
                 again = sum(each.resent or 0 for each in work.drivers)
                 if again:
-                    self._print('  %-14s %d requests were sent again'
+                    self.say('  %-14s %d requests were sent again'
                                 % (work.name, again))
         for text in document['warnings']:
-            self._print('warning: ' + text)
+            self.say('warning: ' + text)
 
 
 def _outcome(result):
-    """:returns: a line: how it ended and, if it is known, why"""
+    """Return a line: how the run ended and, if it is known, why."""
     reasons = ['%s: %s' % (stage.name, stage.reason)
                for stage in result.stages if stage.reason]
     if result.state == 'failed' and not reasons:

@@ -6,9 +6,9 @@ import json
 import sys
 
 from cosbench.commands import common_arguments
-from cosbench.commands.run import read_bytes, run_one
+from cosbench.commands.run import run_one
 from cosbench.controller.result_document import operations_of
-from cosbench.document.reader import parse
+from cosbench.document.reader import file_bytes, parse
 from cosbench.document.writer import text
 from cosbench.driver.process import run as run_loop
 from cosbench.measure.result import Result
@@ -18,12 +18,11 @@ from cosbench.reports.ramp_views import as_json, as_text
 from cosbench.workload.stepping import stepped
 
 
-def add(commands):
-    command = commands.add_parser(
-        'ramp', help='run a workload with ever more workers, to the peak',
-        description='Run the stages before the main one, then the main one '
-        'with ever more workers until more are of no use, then those after '
-        'it; say where the peak is.')
+def add(name, command):
+    """Add the arguments of the command to its parser."""
+    command.description = 'Run the stages before the main one, then the ' \
+        'main one with ever more workers until more are of no use, then ' \
+        'those after it; say where the peak is.'
     command.add_argument('file', metavar='WORKLOAD')
     command.add_argument('--stage', metavar='NAME', help='the main stage; '
                          'default: the only one with a normal work')
@@ -48,14 +47,12 @@ def _counts(text):
 
 
 def main(args):
-    """
-    :returns: exit status
-    """
-    root, names = stepped(parse(read_bytes(args.file)), args.workers,
+    """Run the command, and return its exit status."""
+    root, names = stepped(parse(file_bytes(args.file)), args.workers,
                           args.stage)
     document = run_loop(run_one(text(root).encode('utf8'), args,
                                 _Enough(names)))
-    found = ramps([Result.from_json(document)], args.p95)
+    found = ramps([Result.from_json(document, 'result')], args.p95)
     if args.json:
         json.dump(as_json(found), sys.stdout, indent=2)
     else:

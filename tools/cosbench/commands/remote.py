@@ -11,37 +11,34 @@ import urllib.request
 from urllib.parse import quote, urlsplit
 
 from cosbench.commands import common_arguments
-from cosbench.commands.controller_process import PORT
-from cosbench.commands.run import read_bytes
+from cosbench.document.reader import file_bytes
 from cosbench.driver.secret import TOKEN, client_tls, secret
 from cosbench.errors import ConfigError
 
 TIMEOUT = 60.0
 #: What no field of a header has.
 _CONTROLS = re.compile(r'[\x00-\x1f\x7f]')
-DEFAULT = 'http://127.0.0.1:%d' % PORT
+DEFAULT = 'http://127.0.0.1:%d' % common_arguments.CONTROLLER_PORT
 
 
-def add(commands):
-    command = _command(commands, 'submit', 'have a controller run a '
-                       'workload', submit)
-    command.add_argument('file', metavar='WORKLOAD')
-    command.add_argument('--seed', type=common_arguments.seed, metavar='N',
-                         help='of all random choices; default: a new one')
-    command = _command(commands, 'info', 'show what a controller has, or '
-                       'one workload', info)
-    command.add_argument('id', nargs='?', metavar='ID')
-    command = _command(commands, 'cancel', 'cancel a workload', cancel)
-    command.add_argument('id', metavar='ID')
-    command = _command(commands, 'result', 'get the result document of a '
-                       'workload', result)
-    command.add_argument('id', metavar='ID')
-
-
-def _command(commands, name, text, run):
-    command = commands.add_parser(
-        name, help=text, description='%s%s. Exit status 1: the controller '
-        'refused or could not be reached.' % (text[0].upper(), text[1:]))
+def add(name, command):
+    """Add the arguments of one of the commands to its parser."""
+    run, what = {
+        'submit': (submit, 'Have a controller run a workload'),
+        'info': (info, 'Show what a controller has, or one workload'),
+        'cancel': (cancel, 'Cancel a workload'),
+        'result': (result, 'Get the result document of a workload'),
+    }[name]
+    command.description = '%s. Exit status 1: the controller refused or ' \
+        'could not be reached.' % what
+    if name == 'submit':
+        command.add_argument('file', metavar='WORKLOAD')
+        command.add_argument(
+            '--seed', type=common_arguments.seed, metavar='N',
+            help='of all random choices; default: a new one')
+    else:
+        command.add_argument('id', nargs='?' if name == 'info' else None,
+                             metavar='ID')
     command.add_argument('--controller', metavar='URL', default=DEFAULT,
                          help='default: %(default)s')
     command.add_argument('--token-file', metavar='FILE',
@@ -49,7 +46,6 @@ def _command(commands, name, text, run):
     command.add_argument('--tls-ca', metavar='FILE', help="a certificate "
                          "to check the controller's with, such as its own")
     command.set_defaults(run=run)
-    return command
 
 
 class _Failed(Exception):
@@ -65,6 +61,8 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
 
 def call(args, method, path, body=None):
     """
+    Ask the controller.
+
     :param args: with controller, token_file, tls_ca
     :returns: the answer's JSON
     :raises _Failed: with a text for the user
@@ -91,7 +89,7 @@ def call(args, method, path, body=None):
 
 
 def _url(text):
-    """:returns: it, without a / at its end"""
+    """Return a URL of a controller, without a / at its end."""
     try:
         found = urlsplit(text)
         # Asking for a port that is none raises.
@@ -106,7 +104,7 @@ def _url(text):
 
 
 def _token(path):
-    """:returns: as a field of a header has it"""
+    """Return the token as a field of a header has it."""
     token = secret(path, TOKEN).decode('latin-1')
     if _CONTROLS.search(token):
         # It is not shown.
@@ -146,13 +144,11 @@ def _printed(args, method, path, body=None):
 
 
 def submit(args):
-    """
-    :returns: exit status
-    """
+    """Run the command, and return its exit status."""
     path = '/v1/workloads'
     if args.seed is not None:
         path += '?seed=%d' % args.seed
-    found = _shown(args, 'POST', path, read_bytes(args.file))
+    found = _shown(args, 'POST', path, file_bytes(args.file))
     if found is None:
         return 1
     for text in found['warnings']:

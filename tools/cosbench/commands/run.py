@@ -11,20 +11,21 @@ from contextlib import contextmanager
 from cosbench.commands import common_arguments
 from cosbench.commands.progress import Progress
 from cosbench.controller import local
+from cosbench.controller.core.policy import Policy
 from cosbench.controller.core.workload_states import OnLoss, WorkloadState
 from cosbench.controller.run_store import Archive
-from cosbench.controller.workload_queue import Controller, Policy
-from cosbench.document.reader import MAX_BYTES
+from cosbench.controller.workload_queue import Controller
+from cosbench.document.reader import file_bytes
 from cosbench.driver.process import run as run_loop
 from cosbench.errors import ConfigError
 
 
-def add(commands):
-    command = commands.add_parser(
-        'run', help='run one workload here, without controller or drivers',
-        description='Run a workload with drivers of this host, and write '
-        'its reports. Exit status 0: finished, 1: a stage failed, it was '
-        'cancelled, or its reports could not be written, 2: it was refused.')
+def add(name, command):
+    """Add the arguments of the command to its parser."""
+    command.description = 'Run a workload with drivers of this host, and ' \
+        'write its reports. Exit status 0: finished, 1: a stage failed, it ' \
+        'was cancelled, or its reports could not be written, 2: it was ' \
+        'refused.'
     command.add_argument('file', metavar='WORKLOAD')
     common_arguments.local_run(command)
     command.add_argument('--json', metavar='FILE', help='write the result '
@@ -33,25 +34,12 @@ def add(commands):
 
 
 def main(args):
-    """
-    :returns: exit status
-    """
+    """Run the command, and return its exit status."""
     return run_loop(_run(args))
 
 
-def read_bytes(path):
-    """
-    :raises ConfigError: if the file cannot be read
-    """
-    try:
-        with open(path, 'rb') as stream:
-            return stream.read(MAX_BYTES + 1)
-    except OSError as err:
-        raise ConfigError('%s: %s' % (path, err.strerror)) from None
-
-
 async def _run(args):
-    data = read_bytes(args.file)
+    data = file_bytes(args.file)
     with _opened(args.json) as stream:
         document, problem = await run_fully(data, args)
         if stream is not None:

@@ -26,9 +26,7 @@ class Asset:
 
 
 def load():
-    """
-    :returns: name -> ``Asset``; ``report.css`` is the style of the reports
-    """
+    """Return all assets by name; ``report.css`` is that of the reports."""
     found = {'report.css': Asset('text/css', STYLE.encode())}
     for name in os.listdir(DIRECTORY):
         kind = _TYPES.get(os.path.splitext(name)[1])
@@ -40,6 +38,8 @@ def load():
 
 def handler(assets):
     """
+    Return what answers requests for assets.
+
     :param assets: from ``load``
     :returns: what answers requests for ``{name}``; nobody must log in
     """

@@ -9,6 +9,8 @@ _PAGES = (('/', 'Workloads'), ('/history', 'History'),
 
 def frame(title, content, session=None, here=None, script=None):
     """
+    Return a page with the frame that all have.
+
     :param title: of the page, as text
     :param content: of its main part, after the heading
     :param session: the ``Session``; None: nobody has logged in
@@ -47,9 +49,7 @@ def _header(session, here):
 
 
 def form(session, action, content, **attributes):
-    """
-    :returns: a form that may change something
-    """
+    """Return a form that may change something."""
     return tag('form', hidden('csrf', session.csrf), *content,
                method='post', action=action, **attributes)
 
@@ -60,6 +60,8 @@ def hidden(name, value):
 
 def field(name, label, control='input', hint=None, content=(), **attributes):
     """
+    Return a labelled control of a form.
+
     :param control: its element
     :param hint: what to know before filling it in
     :returns: a labelled control, whose id is its name
@@ -73,15 +75,15 @@ def field(name, label, control='input', hint=None, content=(), **attributes):
 
 
 def alert(*content):
-    """
-    :returns: what went wrong; it takes the focus, so that it is read
-    """
+    """Return what went wrong; it takes the focus, so that it is read."""
     return tag('div', *content, class_='alert', role='alert', tabindex='-1',
                autofocus=True)
 
 
 def table(caption, columns, rows):
     """
+    Return a table that scrolls where it is too wide.
+
     :param columns: headings
     :param rows: of cells, as ``join`` takes; the first is the row's heading
     :returns: ``Markup``

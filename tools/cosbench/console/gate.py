@@ -37,6 +37,8 @@ class Locked(Exception):
 
 class Gate:
     """
+    Lets people in who know the token.
+
     :param token: bytes: what who logs in must know
     """
 
@@ -46,13 +48,13 @@ class Gate:
         self._lockout = lockout or Lockout()
 
     def session(self, request):
-        """
-        :returns: the ``Session`` of who asks; None: has not logged in
-        """
+        """Return the session of a request; None: nobody has logged in."""
         return self._sessions.find(request.cookies.get(COOKIE))
 
     async def login(self, request):
         """
+        Open a session for one who sends the token.
+
         :returns: the key of a new session; None: the token is wrong
         :raises Locked: also if it were right
         """
@@ -80,6 +82,8 @@ class Gate:
 
     async def form(self, request, session):
         """
+        Return the fields of a form of the session's own.
+
         :param session: of who sent it
         :returns: its fields
         :raises web.HTTPForbidden: if another site may have sent it
@@ -94,6 +98,8 @@ class Gate:
 
 def check_origin(request):
     """
+    Refuse a request that another site's page has sent.
+
     :raises web.HTTPForbidden: if another site's page has sent it
     """
     origin = request.headers.get('Origin')

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who fails to log in waits, longer each time."""
+"""Makes those wait, longer each time, who fail to log in."""
 
 import ipaddress
 import time
+
+from swift_lightsync.common.backoff import delay_after
 
 #: Failures that cost nothing: people mistype.
 FREE = 3
@@ -14,6 +16,8 @@ MOST, MEMORY = 1000, 3600.0
 
 class Lockout:
     """
+    Counts failed logins of each address.
+
     :param clock: seconds, monotonic
     """
 
@@ -24,14 +28,14 @@ class Lockout:
 
     def wait(self, address):
         """
-        :param address: of a client, as text, or None
+        Return how long a client has to wait.
+
+        :param address: of the client, as text, or None
         :returns: seconds for which it may not try; 0: it may
         """
         count, last = self._failures.get(_network(address), (0, 0.0))
-        if count <= FREE:
-            return 0.0
-        delay = min(LONGEST, FIRST * 2.0 ** min(count - FREE - 1, 30))
-        return max(0.0, last + delay - self._clock())
+        delay = delay_after(count - FREE, FIRST, LONGEST)
+        return max(0.0, last + delay - self._clock()) if delay else 0.0
 
     def failed(self, address):
         now, network = self._clock(), _network(address)
@@ -47,7 +51,7 @@ class Lockout:
 
 
 def _network(address):
-    """Of IPv6 one has 2**64 addresses: they count as one."""
+    """Return what counts as one: of IPv6 anyone has 2**64 addresses."""
     try:
         found = ipaddress.ip_address((address or '').partition('%')[0])
     except ValueError:

@@ -13,6 +13,8 @@ class Markup(str):
 
 def text(value):
     """
+    Escape a value, unless it is markup already.
+
     :param value: ``Markup``, which stays as it is, or anything else
     :returns: ``Markup``
     """
@@ -21,6 +23,8 @@ def text(value):
 
 def join(parts):
     """
+    Put parts one after the other, each escaped.
+
     :param parts: as ``text`` takes; None is nothing
     :returns: ``Markup``
     """
@@ -29,6 +33,8 @@ def join(parts):
 
 def tag(name, /, *content, **attributes):
     """
+    Return an element.
+
     :param content: as ``join`` takes
     :param attributes: True: it stands without a value; None or False: it is
         not there; ``class_`` is class, and other _ are -

@@ -44,6 +44,8 @@ def workloads(session):
 
 def workload(session, headline):
     """
+    Return the page of a workload; ``workload.js`` fills it in.
+
     :param headline: of the workload, as the REST interface has it
     """
     run_id = headline['id']
@@ -66,6 +68,8 @@ def workload(session, headline):
 
 def submit(session, xml='', seed='', found=()):
     """
+    Return the page with the form of a workload.
+
     :param xml, seed: what the form has in it
     :param found: what is said of it, as ``Markup``
     """
@@ -92,6 +96,8 @@ def submit(session, xml='', seed='', found=()):
 
 def refusal(name, problems):
     """
+    Return why a document is refused.
+
     :param name: of the document
     :param problems: ``Problem`` objects
     """
@@ -100,6 +106,8 @@ def refusal(name, problems):
 
 def acceptance(name, summary, warnings):
     """
+    Return what an accepted document has, and its warnings.
+
     :param summary: from ``validate.summary``
     :param warnings: ``Problem`` objects
     """
@@ -128,6 +136,8 @@ def _place(name, line):
 
 def history(session, headlines, wanted):
     """
+    Return a page of the runs that have ended.
+
     :param headlines: of the runs that have ended and are asked for, newest
         first
     :param wanted: the ``Wanted`` rows
@@ -192,6 +202,8 @@ def _turn(wanted, count):
 
 def compare(session, ids, known, found=None, problem=None):
     """
+    Return the page that compares two runs.
+
     :param ids: that are asked for, as text
     :param known: headlines of all that may be compared
     :param found: sections of the comparison, HTML
@@ -222,6 +234,8 @@ def _choice(name, label, value):
 
 def report(session, headline, found):
     """
+    Return the page with the report of a run.
+
     :param found: sections of the report, HTML
     """
     run_id = headline['id']

@@ -23,6 +23,8 @@ class Session:
 
     def vouches(self, token):
         """
+        Check the token of a form.
+
         :param token: what a form sent
         :returns: whether it is this session's, in constant time
         """
@@ -31,6 +33,8 @@ class Session:
 
 class Sessions:
     """
+    The sessions that are open.
+
     :param clock: seconds, monotonic
     :param draw: makes what cannot be guessed, as text
     """
@@ -42,9 +46,7 @@ class Sessions:
         self._open = {}
 
     def open(self):
-        """
-        :returns: the key of a new session
-        """
+        """Open a session, and return its key."""
         now, key = self._clock(), self._draw()
         self._open = {digest: session
                       for digest, session in self._open.items()
@@ -57,6 +59,8 @@ class Sessions:
 
     def find(self, key):
         """
+        Return the session of a key, and note that it is used.
+
         :param key: what a browser sent, or None
         :returns: its ``Session``; None if there is none any more
         """

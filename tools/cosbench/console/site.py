@@ -12,16 +12,15 @@ from cosbench.console.gate import Gate, Locked, check_origin, let_in, let_out
 from cosbench.console.submission import Submission
 from cosbench.controller.api import Api
 from cosbench.controller.live import headline
-from cosbench.controller.run_store import ArchiveError
 from cosbench.controller.runfile import Unwritten
 from cosbench.controller.workload_queue import QueueFull
-from cosbench.errors import ConfigError, WorkloadError
-from cosbench.measure.document import ResultError
+from cosbench.errors import ArchiveError, ConfigError, WorkloadError
 from cosbench.measure.result import Result
 from cosbench.reports.compare import compare
 from cosbench.reports.compare_views import sections as comparison
 from cosbench.reports.run_page import sections as report
 from cosbench.workload.config import integer
+from swift_lightsync.common.records import RecordError
 
 HEADERS = {
     'Content-Security-Policy':
@@ -51,6 +50,8 @@ class Wanted:
     @classmethod
     def of(cls, query):
         """
+        Read what a query asks for.
+
         :raises ConfigError:
         """
         return cls(query.get('name', ''), query.get('state', ''),
@@ -63,6 +64,8 @@ class Wanted:
 
 def application(controller, token, gate=None):
     """
+    Return the application of the controller's port.
+
     :param controller: a ``Controller``
     :param token: bytes
     :returns: the REST interface, which reads for sessions too, and the
@@ -87,6 +90,8 @@ def _page(html, status=200):
 
 class Console:
     """
+    The pages of the console, and what their forms do.
+
     :param controller: a ``Controller``
     :param gate: a ``Gate``
     """
@@ -109,9 +114,8 @@ class Console:
                 ('POST', one + '/cancel', self._cancel),
                 ('POST', '/logout', self._logout)):
             self._add(router, method, path, self._for_sessions(handler))
-        for method, handler in (('GET', self._login_form),
-                                ('POST', self._login)):
-            self._add(router, method, '/login', _for_people(handler))
+        self._add(router, 'GET', '/login', _for_people(self._login_form))
+        self._add(router, 'POST', '/login', _for_people(self._login))
         self._add(router, 'GET', '/static/{name}',
                   _for_people(assets.handler(assets.load())))
 
@@ -120,8 +124,9 @@ class Console:
 
     def admits(self, request):
         """
-        :returns: whether a request needs no token: the console sees to its
-            own; who has logged in may read all
+        Return whether a request needs no token.
+
+        The console sees to its own; who has logged in may read all.
         """
         route = request.match_info.route
         return route in self._own or (
@@ -258,8 +263,8 @@ class Console:
 
     async def _result(self, run_id):
         try:
-            return Result.from_json(await self._document(run_id))
-        except ResultError as err:
+            return Result.from_json(await self._document(run_id), 'result')
+        except RecordError as err:
             log.error('%s: %s', run_id, err)
             raise web.HTTPInternalServerError(
                 reason='%s cannot be read' % run_id) from None

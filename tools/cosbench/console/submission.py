@@ -29,6 +29,8 @@ class Submission:
     @classmethod
     def of(cls, fields):
         """
+        Read a form.
+
         :param fields: of the form; an uploaded file goes before the text
         """
         file, text = fields.get('file'), fields.get('xml', '')
@@ -45,9 +47,7 @@ class Submission:
 
     @property
     def text(self):
-        """
-        :returns: what a form shows of it
-        """
+        """The document as a form shows it."""
         try:
             return decoded(self.data)
         except WorkloadError:
@@ -55,6 +55,8 @@ class Submission:
 
     def number(self):
         """
+        Return the seed that the form asks for.
+
         :returns: the seed; None: a new one
         :raises WorkloadError: if it is none
         """
@@ -64,9 +66,7 @@ class Submission:
             raise WorkloadError([Problem(0, str(err))]) from None
 
     def finding(self):
-        """
-        :returns: whether it is a workload, as ``Markup``
-        """
+        """Return what is wrong with the document, or what it has."""
         try:
             self.number()
             found = read(portable(self.data).encode('utf8'),

@@ -16,12 +16,11 @@ import os
 from aiohttp import web
 
 from cosbench.controller.live import headline
-from cosbench.controller.run_store import ArchiveError
 from cosbench.controller.runfile import Unwritten
 from cosbench.controller.workload_queue import QueueFull
 from cosbench.document.reader import MAX_BYTES
 from cosbench.driver.signed_server import AS_SENT, BROKEN, check_encoding
-from cosbench.errors import ConfigError, WorkloadError
+from cosbench.errors import ArchiveError, ConfigError, WorkloadError
 from cosbench.workload.config import integer
 
 #: Seconds in which the body of a request must be there.
@@ -38,6 +37,8 @@ def authorized(token, header):
 
 def guard(token, admits):
     """
+    Return a middleware that lets in who has the token.
+
     :param token: bytes
     :param admits: a function of a request: whether it may pass without it
     :returns: a middleware that lets nobody else pass
@@ -85,6 +86,8 @@ def _names(directory):
 
 class Api:
     """
+    Answers the requests of clients.
+
     :param controller: a ``Controller``
     :param token: bytes
     :param admits: see ``guard``

@@ -6,16 +6,21 @@ import json
 import secrets
 import time
 from dataclasses import dataclass
+from typing import Annotated
 
 import aiohttp
 
 from cosbench.driver.signature import (
     SIGNATURE,
-    Refused,
     check_answer,
     request_fields,
 )
-from cosbench.measure.document import Node, ResultError
+from swift_lightsync.common.records import (
+    Between,
+    RecordError,
+    read_value,
+)
+from swift_lightsync.common.signing import SignatureError
 
 #: Bytes of an answer, at most.
 MAX_ANSWER = 64 * 2 ** 20
@@ -24,18 +29,18 @@ PAUSE = 0.2
 #: Round trips of which the fastest measures the clocks.
 TRIPS = 5
 #: Unix seconds that a clock can show.
-END_OF_TIME = 1e12
+_Time = Annotated[float, Between(0, 1e12)]
 
 
-class Gone(Exception):
+class NoAnswer(Exception):
     """No answer, or one that is not the driver's."""
 
 
-class Lost(Exception):
+class DriverLost(Exception):
     """A driver that gave no answer, or none to what was asked."""
 
 
-class Denied(Exception):
+class RequestDenied(Exception):
     """An answer that is not 2xx: what the driver refuses, and why."""
 
     def __init__(self, status, reason):
@@ -54,6 +59,8 @@ class Offset:
 
 class Driver:
     """
+    A driver process, as the controller speaks to it.
+
     :param address: an ``Address``
     :param secret: bytes
     :param session: an ``aiohttp.ClientSession``
@@ -69,8 +76,8 @@ class Driver:
         self.instance = None
         self.cpu_seconds = None
         self.offset = None
-        #: Why it will never answer again; '': it may.
-        self.fate = ''
+        #: How its process ended; '': it may answer again.
+        self.end_reason = ''
 
     async def ask(self, method, target, body=None, seconds=None):
         """
@@ -80,7 +87,7 @@ class Driver:
         :param body: a dict for JSON, or None
         :param seconds: to wait for the answer
         :returns: the answer's dict
-        :raises Gone, Denied:
+        :raises NoAnswer, RequestDenied:
         """
         data = b'' if body is None else json.dumps(body).encode()
         nonce = secrets.token_hex(16)
@@ -91,12 +98,12 @@ class Driver:
                 self._exchange(method, target, data, nonce, fields),
                 seconds or self.timeout)
         except asyncio.TimeoutError:
-            raise Gone('no answer') from None
+            raise NoAnswer('no answer') from None
         except (aiohttp.ClientError, OSError, ValueError, RecursionError,
-                Refused) as err:
-            raise Gone(str(err) or type(err).__name__) from err
+                SignatureError) as err:
+            raise NoAnswer(str(err) or type(err).__name__) from err
         if status >= 300:
-            raise Denied(status, str(answer.get('error')))
+            raise RequestDenied(status, str(answer.get('error')))
         self.instance = answer.get('instance')
         self.cpu_seconds = answer.get('cpu_seconds')
         return answer
@@ -123,25 +130,27 @@ class Driver:
 
     async def insist(self, method, target, body=None, wait=0.0):
         """
-        As ``ask``, again and again until the driver counts as lost, which is
-        at once if its fate is known. What is asked must do no harm when it
-        is done twice.
+        Ask again and again until the driver answers or counts as lost.
+
+        It is lost at once if it is known that it has ended. What is asked
+        must do no harm when it is done twice.
 
         :param wait: seconds that the driver may take before it answers
-        :raises Lost, Denied:
+        :raises DriverLost, RequestDenied:
         """
         end = time.monotonic() + self.timeout + wait
         while True:
             left = end - time.monotonic()
             try:
                 return await self.ask(method, target, body, max(0.05, left))
-            except Gone as err:
-                if self.fate:
-                    raise Lost('driver %s: %s' % (
-                        self.address.name, self.fate)) from err
+            except NoAnswer as err:
+                if self.end_reason:
+                    raise DriverLost('driver %s: %s' % (
+                        self.address.name, self.end_reason)) from err
                 if time.monotonic() + PAUSE >= end:
-                    raise Lost('driver %s did not answer for %g s: %s' % (
-                        self.address.name, self.timeout, err)) from err
+                    raise DriverLost(
+                        'driver %s did not answer for %g s: %s' % (
+                            self.address.name, self.timeout, err)) from err
             await asyncio.sleep(PAUSE)
 
     async def measure(self):
@@ -149,7 +158,7 @@ class Driver:
         Measure the driver's clock, whatever it shows.
 
         :returns: the ``Offset``, and what the driver said last
-        :raises Lost, Denied:
+        :raises DriverLost, RequestDenied:
         """
         best = None
         for _ in range(TRIPS):
@@ -157,10 +166,9 @@ class Driver:
             status = await self.insist('GET', '/v1/status')
             trip = time.monotonic() - clock
             try:
-                shown = Node(status, 'status').member('time').number(
-                    0, END_OF_TIME)
-            except ResultError as err:
-                raise Lost('driver %s: %s' % (
+                shown = read_value(_Time, status.get('time'), 'status.time')
+            except RecordError as err:
+                raise DriverLost('driver %s: %s' % (
                     self.address.name, err)) from err
             if best is None or trip < best.round_trip:
                 best = Offset(shown - (sent + trip / 2), trip)

@@ -22,8 +22,9 @@ class Entry:
 
     def begun(self):
         """
-        :returns: the document as of now, without its stages: at once,
-            whatever was measured
+        Return the document as of now, without its stages.
+
+        This takes no time, whatever was measured.
         """
         if self.run is None:
             return self.document
@@ -34,17 +35,13 @@ class Entry:
         return found
 
     def text(self):
-        """
-        :returns: the document as of now, as JSON
-        """
+        """Return the document as of now, as JSON."""
         if self.run is None:
             return dumps(self.document)
         return documents.text(self.begun(), self.run)
 
     def live(self):
-        """
-        :returns: what is shown of it now, as JSON
-        """
+        """Return what is shown of it now, as JSON."""
         if self.run is None:
             return live.waiting(self.document)
         return live.running(self.begun(), self.run)

@@ -14,7 +14,7 @@ _ROOT = logging.getLogger('cosbench')
 class _Formatter(logging.Formatter):
     """Times are UTC, and a message is one line whoever wrote it."""
 
-    converter = time.gmtime
+    converter = staticmethod(time.gmtime)
 
     def format(self, record):
         return super().format(record).replace('\r', '\\r').replace(

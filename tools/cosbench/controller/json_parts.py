@@ -9,14 +9,14 @@ import json
 
 
 def dumps(value):
-    """
-    :returns: JSON without blanks
-    """
+    """Return JSON without blanks."""
     return json.dumps(value, separators=(',', ':'))
 
 
 def extended(fields, **parts):
     """
+    Yield the JSON of an object with further keys.
+
     :param fields: a dict, not empty
     :param parts: further keys, whose values are texts that join to JSON
     :returns: an iterator over texts that join to an object that has both
@@ -30,6 +30,8 @@ def extended(fields, **parts):
 
 def array(items):
     """
+    Yield the JSON of a list.
+
     :param items: each texts that join to JSON
     :returns: an iterator over texts that join to a list of them
     """

@@ -23,9 +23,7 @@ MOST_ENDED = 4
 
 
 def headline(document):
-    """
-    :returns: what a list shows of a run
-    """
+    """Return what a list shows of a run."""
     return {key: document[key] for key in _HEADLINE}
 
 
@@ -35,6 +33,8 @@ def _head(document):
 
 def waiting(document):
     """
+    Return what is shown of a workload that waits.
+
     :param document: of a workload that has not begun
     :returns: JSON
     """
@@ -43,6 +43,8 @@ def waiting(document):
 
 def running(document, run):
     """
+    Return what is shown of a run that goes on.
+
     :param document: from ``document.begun``
     :param run: the ``WorkloadRun``
     :returns: JSON
@@ -53,6 +55,8 @@ def running(document, run):
 
 def ended(document, result):
     """
+    Return what is shown of a run that has ended.
+
     :param document: of a run that has ended
     :param result: the ``Result`` of it
     :returns: JSON
@@ -97,6 +101,8 @@ class Ended:
 
     def text(self, run_id):
         """
+        Return what is shown of a run that has ended.
+
         :returns: JSON
         :raises KeyError, ArchiveError:
         """

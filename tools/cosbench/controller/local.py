@@ -4,6 +4,7 @@
 import asyncio
 import secrets
 from contextlib import asynccontextmanager
+from typing import Tuple
 
 import aiohttp
 
@@ -20,6 +21,8 @@ HERE = 'local'
 
 def session(tls=None):
     """
+    Return what requests to drivers are sent with.
+
     :param tls: an ``SSLContext`` for drivers with TLS, or None
     :returns: an ``aiohttp.ClientSession`` for ``Driver`` objects
     """
@@ -34,6 +37,8 @@ def session(tls=None):
 @asynccontextmanager
 async def drivers(number, timeout=TIMEOUT, triggers=None):
     """
+    Start driver processes, and end them after the block.
+
     :param number: of processes
     :param triggers: the directory of their scripts, or None
     :raises ConfigError: if there is no such directory
@@ -41,7 +46,8 @@ async def drivers(number, timeout=TIMEOUT, triggers=None):
     :raises OSError: if they do not start
     """
     secret = secrets.token_hex(32).encode()
-    arguments = ('--port', '0', '--files', '/', '--log-level', 'warning')
+    arguments: Tuple[str, ...] = (
+        '--port', '0', '--files', '/', '--log-level', 'warning')
     if triggers is not None:
         # What scripts say is shown.
         arguments = arguments[:-1] + (
@@ -69,6 +75,6 @@ async def drivers(number, timeout=TIMEOUT, triggers=None):
 async def _watch(child, driver):
     """Tell when the process has ended: nothing answers then."""
     status = await child.process.wait()
-    driver.fate = 'its process %d ended, %s' % (
+    driver.end_reason = 'its process %d ended, %s' % (
         child.process.pid, 'killed by signal %d' % -status if status < 0
         else 'with exit status %d' % status)

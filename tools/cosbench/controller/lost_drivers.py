@@ -1,22 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Lost drivers: what they still do is ended as soon as they answer again, so
-that they do not load the storage beside those that took over.
+Lost drivers: what they still do is ended as soon as they answer again.
+
+So they do not load the storage beside those that took over.
 """
 
 import asyncio
 import logging
 import time
 
-from cosbench.controller.driver_client import Denied, Gone
+from cosbench.controller.driver_client import NoAnswer, RequestDenied
 
 #: Seconds between two tries.
 PAUSE = 1.0
 log = logging.getLogger('cosbench.work')
 
 
-class Recalls:
+class LostDrivers:
     """
+    Tells the drivers that were lost in a run to end their missions.
+
     :param warnings: a list, which is told of drivers that came back
     """
 
@@ -24,23 +27,25 @@ class Recalls:
         self._warnings = warnings
         self._tasks = set()
 
-    def begin(self, share):
+    def end_mission_of(self, share):
         """
-        :param share: the ``Share`` of a lost driver
-        """
-        self._tasks.add(asyncio.ensure_future(self._recall(share)))
+        Begin to ask a driver to end its mission, until it answers.
 
-    async def end(self):
+        :param share: the ``DriverShare`` of the lost driver
+        """
+        self._tasks.add(asyncio.ensure_future(self._end(share)))
+
+    async def close(self):
         """Try no longer: the leases of these missions end them."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    async def _recall(self, share):
+    async def _end(self, share):
         lost = time.monotonic()
-        while not await self._is_over(share):
+        while not await self._has_answered(share):
             await asyncio.sleep(PAUSE)
-        if share.is_recalled:
+        if share.is_ended_late:
             text = 'driver %s, which was lost, answers again after %.0f s: ' \
                 'until then its %d workers may have gone on; what they did ' \
                 'is not counted' % (
@@ -50,12 +55,12 @@ class Recalls:
             log.warning('%s', text)
 
     @staticmethod
-    async def _is_over(share):
+    async def _has_answered(share):
         try:
-            await share.recall()
-        except Gone:
+            await share.end_lost()
+        except NoAnswer:
             return False
-        except Denied:
+        except RequestDenied:
             # It has never had it, or was started again.
             pass
         return True

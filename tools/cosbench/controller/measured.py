@@ -20,6 +20,8 @@ MAX_POINTS = 600
 
 class Measured:
     """
+    The sum of the reports of a work.
+
     :param interval: of the work's timeline, seconds
     """
 
@@ -45,7 +47,8 @@ class Measured:
         self.timeline.merge(timeline)
         for operation, number, interval in timeline:
             if operation not in self._charts:
-                self._charts[operation] = Chart(timeline.seconds, MAX_POINTS)
+                self._charts[operation] = Chart(self.timeline.seconds,
+                                                MAX_POINTS)
             self._charts[operation].add(number, interval)
         self._tallies[mission] = tallies
         self._made.clear()
@@ -65,6 +68,8 @@ class Measured:
 
     def tally(self, operation):
         """
+        Return the sum of the tallies of an operation.
+
         :param operation: its id
         :returns: a new ``Tally`` of what all missions did of it
         """
@@ -75,6 +80,8 @@ class Measured:
 
     def packed(self, operations):
         """
+        Return what a result document has of the work.
+
         :param operations: what is said of each but its tally, dicts
         :returns: operations and timeline as RESULT.md says: key -> texts
             that join to JSON
@@ -87,6 +94,8 @@ class Measured:
 
     def shown(self, operations, workers, seconds):
         """
+        Return what a page shows of the work.
+
         :param operations: as of ``packed``
         :param workers: of the work
         :param seconds: see ``Metrics``
@@ -103,7 +112,7 @@ class Measured:
 
     def _figures(self, operation, workers, seconds):
         tallies = self._of(operation)
-        failures = Counter()
+        failures: Counter[str] = Counter()
         for each in tallies:
             failures.update(each.failures)
         metrics = Metrics.of_all(tallies, workers, seconds)

@@ -11,9 +11,7 @@ from cosbench.workload.config import FLAGS
 
 
 def empty(run_id, workload, xml, seed, submitted, warnings):
-    """
-    :returns: the document of a workload that has not begun
-    """
+    """Return the document of a workload that has not begun."""
     return {
         'version': VERSION, 'id': run_id, 'name': workload.name,
         'description': workload.description, 'state': 'queuing',
@@ -24,6 +22,8 @@ def empty(run_id, workload, xml, seed, submitted, warnings):
 
 def begun(document, run):
     """
+    Return what is known of a run but its stages.
+
     :param document: from ``empty``
     :param run: the ``WorkloadRun``
     :returns: a document of what is known now, without its stages: this is
@@ -36,14 +36,14 @@ def begun(document, run):
 
 
 def filled(document, run):
-    """
-    :returns: the document with all that is known now
-    """
+    """Return the document with all that is known now."""
     return json.loads(text(begun(document, run), run))
 
 
 def text(document, run):
     """
+    Return a result document as JSON.
+
     :param document: from ``begun``
     :returns: the JSON of the document with its stages
     """
@@ -53,6 +53,8 @@ def text(document, run):
 
 def with_stages(fields, run, write):
     """
+    Yield the JSON of a workload with its stages.
+
     :param fields: of the workload
     :param write: a function of a ``WorkRun`` that returns texts, its JSON
     :returns: texts, JSON of the fields and the run's stages
@@ -65,6 +67,8 @@ def with_stages(fields, run, write):
 
 def terminated(document, when):
     """
+    Return the document of a run whose controller died.
+
     :param document: the last that is known of a run whose controller died
     :param when: unix seconds at which that was written
     :returns: a document that says so
@@ -116,8 +120,8 @@ def _driver(run, driver):
 
 
 def _worst(shares, key):
-    return max((share.health[key] for share in shares
-                if share.health.get(key) is not None), default=None)
+    known = (getattr(share.health, key) for share in shares)
+    return max((each for each in known if each is not None), default=None)
 
 
 def _stage(run):
@@ -129,6 +133,8 @@ def _stage(run):
 
 def about(run):
     """
+    Return what is said of a work but what was measured.
+
     :param run: a ``WorkRun``
     :returns: what is said of a work but its operations and timeline
     """
@@ -151,9 +157,7 @@ def about(run):
 
 
 def operations_of(work):
-    """
-    :returns: what is said of each operation but what was measured
-    """
+    """Return what is said of each operation but what was measured."""
     return [{'id': each.id, 'name': each.name, 'type': each.type.value,
              'ratio': each.ratio, 'config': str(each.config)}
             for step in steps(work) for each in operations(work, step)]

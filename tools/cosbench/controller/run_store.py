@@ -14,7 +14,6 @@ an archive is opened was killed with its controller. What has ended and
 cannot be written, since the disk is full, is kept in memory until it can.
 """
 
-import fcntl
 import logging
 import os
 import re
@@ -24,15 +23,16 @@ import threading
 from cosbench.controller.json_parts import dumps
 from cosbench.controller.result_document import terminated
 from cosbench.controller.runfile import (
-    ArchiveError,
     Unwritten,
     read_run,
     replace,
     sealed,
     writing,
 )
+from cosbench.errors import ArchiveError
 from cosbench.measure.result import Result
 from cosbench.reports import write_archive
+from swift_lightsync.common.files import open_locked
 
 _DIRECTORY = re.compile(r'w([1-9]\d{0,8})-.*', re.ASCII | re.DOTALL)
 RUN, REPORTED = 'run.json', '.reported'
@@ -43,6 +43,8 @@ log = logging.getLogger('cosbench.archive')
 
 def directory_name(run_id, name):
     """
+    Return the name of a run's directory.
+
     :param run_id: as ``w12``
     :param name: of the workload; what is no good in a file name becomes _
     """
@@ -51,6 +53,8 @@ def directory_name(run_id, name):
 
 class Archive:
     """
+    The runs of a directory, which one controller has alone.
+
     :param directory: is made if it is absent; only its owner may read it,
         since workloads have passwords in them
     :raises ArchiveError: if another controller has it
@@ -59,14 +63,11 @@ class Archive:
     def __init__(self, directory):
         self.directory = os.path.abspath(directory)
         os.makedirs(self.directory, _PRIVATE, exist_ok=True)
-        self._lock = os.open(os.path.join(self.directory, '.lock'),
-                             os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(self._lock)
+        lock = open_locked(os.path.join(self.directory, '.lock'))
+        if lock is None:
             raise ArchiveError('another controller has the archive %s'
-                               % self.directory) from None
+                               % self.directory)
+        self._lock = lock
         #: Reports of all runs share files: one run at a time writes them.
         self._finishing = threading.Lock()
         #: id -> (document, reason or None) of what is not written yet.
@@ -82,13 +83,13 @@ class Archive:
 
     @property
     def ids(self):
-        """
-        :returns: the ids of all runs, oldest first
-        """
+        """The ids of all runs, oldest first."""
         return sorted(self._names, key=_number)
 
     def path(self, run_id):
         """
+        Return the directory of a run.
+
         :raises KeyError: if there is no such run
         """
         return os.path.join(self.directory, self._names[run_id])
@@ -116,6 +117,8 @@ class Archive:
 
     def save(self, document):
         """
+        Write the document of a run.
+
         :param document: a result document; its id is from ``new``
         :raises Unwritten:
         """
@@ -123,6 +126,8 @@ class Archive:
 
     def write(self, run_id, text):
         """
+        Write the document of a run that is JSON already.
+
         :param text: the JSON of a result document
         :raises Unwritten:
         """
@@ -163,9 +168,7 @@ class Archive:
                 self.finish(document)
 
     def unwritten(self, run_id):
-        """
-        :returns: why what ``finish`` was given is not all there, or None
-        """
+        """Return why a run that has ended is not all written, or None."""
         return self._unwritten.get(run_id, (None, None))[1]
 
     def _run(self, run_id):
@@ -176,6 +179,8 @@ class Archive:
 
     def load(self, run_id):
         """
+        Return the document of a run.
+
         :returns: the document
         :raises KeyError, ArchiveError: as ``read``
         """
@@ -183,17 +188,21 @@ class Archive:
 
     def read(self, run_id):
         """
+        Read the document of a run.
+
         :returns: the document, and the ``Result`` of it
         :raises KeyError: if there is no such run
         :raises ArchiveError: if it cannot be read
         """
         document, _ = self._unwritten.get(run_id, (None, None))
         if document is not None:
-            return document, Result.from_json(document)
+            return document, Result.from_json(document, 'result')
         return read_run(self._run(run_id), run_id)
 
     def stamp(self, run_id):
         """
+        Return a value that changes whenever the document does.
+
         :returns: what is another when the document is
         :raises KeyError, ArchiveError: as ``read``
         """

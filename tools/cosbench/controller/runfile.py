@@ -6,20 +6,34 @@ It is replaced as a whole: it is the old or the new one, whatever happens.
 
 import hashlib
 import json
-import os
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
 
 from cosbench.controller.core.workload_states import WorkloadState
-from cosbench.measure.document import Node, ResultError
+from cosbench.errors import ArchiveError
 from cosbench.measure.result import Result
+from swift_lightsync.common.files import replace_file
+from swift_lightsync.common.records import Record, RecordError
+from swift_lightsync.common.text import shown
 
-#: Each document of an archive has them.
-_KEYS = ('id', 'name', 'description', 'state', 'submitted', 'started',
-         'stopped', 'xml', 'seed', 'warnings', 'drivers', 'stages')
 
+@dataclass(frozen=True)
+class _Written(Record):
+    """What each document of an archive has; ``Result`` checks the values."""
 
-class ArchiveError(Exception):
-    """An archive, or a run in it, that cannot be used."""
+    id: Any
+    name: Any
+    description: Any
+    state: WorkloadState
+    submitted: Any
+    started: Any
+    stopped: Any
+    xml: Any
+    seed: Any
+    warnings: Any
+    drivers: Any
+    stages: Any
 
 
 class Unwritten(OSError):
@@ -28,6 +42,8 @@ class Unwritten(OSError):
 
 def sealed(text):
     """
+    Put a checksum before a document.
+
     :param text: the JSON of a result document
     :returns: the bytes of its file
     """
@@ -37,6 +53,8 @@ def sealed(text):
 
 def read_run(path, run_id):
     """
+    Read the file of a run.
+
     :param path: of the file
     :param run_id: whose it must be
     :returns: the document, and the ``Result`` of it
@@ -48,7 +66,7 @@ def read_run(path, run_id):
         if hashlib.sha256(body).hexdigest().encode() != line:
             raise ArchiveError('%s is damaged: its checksum is wrong' % path)
         document = json.loads(body)
-        result = Result.from_json(document)
+        result = Result.from_json(document, 'result')
         _check(document, run_id)
         return document, result
     except OSError as err:
@@ -59,22 +77,20 @@ def read_run(path, run_id):
 
 def _check(document, run_id):
     """
-    :raises ResultError: if it is not as a controller writes that run's
+    Check that a controller has written a document as that of a run.
+
+    :raises RecordError: if it is not so
     """
-    node = Node(document, 'result')
-    for key in _KEYS:
-        node.member(key)
-    if document['id'] != run_id:
-        raise node.member('id').refuse('%s, as its directory is called'
-                                       % run_id)
-    states = [each.value for each in WorkloadState]
-    if document['state'] not in states:
-        raise node.member('state').refuse('one of ' + ', '.join(states))
+    if _Written.from_json(document, 'result').id != run_id:
+        raise RecordError('%s must be %s, as its directory is called' % (
+            shown(document['id']), run_id), 'result.id')
 
 
 @contextmanager
 def writing(path):
     """
+    Tell what could not be written, and why.
+
     :param path: what errors of the block name, where they name none
     :raises Unwritten: in the place of what cannot be written
     """
@@ -83,32 +99,16 @@ def writing(path):
     except OSError as err:
         raise Unwritten('%s cannot be written: %s' % (
             err.filename or path, err.strerror or err)) from err
-    except ResultError as err:
+    except RecordError as err:
         raise Unwritten('%s cannot be written: %s' % (path, err)) from err
 
 
 def replace(path, data):
     """
-    Put data in the place of a file, so that it survives a crash.
+    Replace a file of the archive, so that it survives a crash.
 
-    :param data: bytes
+    :param path: of the file
+    :param data: its new bytes
     :raises OSError: nothing is left of it then
     """
-    temporary = path + '.new'
-    try:
-        with open(os.open(temporary, os.O_CREAT | os.O_TRUNC | os.O_WRONLY,
-                          0o600), 'wb') as stream:
-            stream.write(data)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        # On a full disk it has room that others need.
-        with suppress(OSError):
-            os.unlink(temporary)
-        raise
-    directory = os.open(os.path.dirname(path), os.O_RDONLY)
-    try:
-        os.fsync(directory)
-    finally:
-        os.close(directory)
+    replace_file(path, data, mode=0o600, is_durable=True)

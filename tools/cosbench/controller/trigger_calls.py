@@ -10,8 +10,13 @@ import asyncio
 import logging
 import secrets
 from contextlib import asynccontextmanager
+from typing import Any, Dict
 
-from cosbench.controller.driver_client import Denied, Gone, Lost
+from cosbench.controller.driver_client import (
+    DriverLost,
+    NoAnswer,
+    RequestDenied,
+)
 
 #: Seconds that a driver may take to end a trigger.
 ENDING = 15.0
@@ -45,7 +50,7 @@ class _Run:
                 'id': self._key, 'trigger': str(self._trigger),
                 'lease': self._context.lease})
             self.started = True
-        except (Lost, Denied) as err:
+        except (DriverLost, RequestDenied) as err:
             self._warn(err)
 
     async def keep(self):
@@ -54,7 +59,7 @@ class _Run:
             await asyncio.sleep(self._context.lease / BEATS)
             try:
                 await self._driver.ask('GET', self._path)
-            except (Gone, Denied) as err:
+            except (NoAnswer, RequestDenied) as err:
                 # At its end is soon enough to say so.
                 log.debug('%s: %s', self._key, err)
 
@@ -64,7 +69,7 @@ class _Run:
                                                wait=ENDING)
             if answer.get('reason'):
                 self._warn(answer['reason'])
-        except (Lost, Denied) as err:
+        except (DriverLost, RequestDenied) as err:
             self._warn(err)
 
     def _warn(self, reason):
@@ -99,8 +104,8 @@ async def around(context, trigger, place):
 
 
 def _hosts(context):
-    """:returns: one driver of each address, of those that run triggers"""
-    found = {}
+    """Return one driver of each address, of those that run triggers."""
+    found: Dict[str, Any] = {}
     for driver in context.live:
         if driver.address.name in context.triggering:
             found.setdefault(driver.address.group, driver)
@@ -112,7 +117,7 @@ async def greet(context, driver, status):
     Learn whether a driver runs triggers, and end what was left there.
 
     :param status: its answer to ``GET /v1/status``
-    :raises Lost, Denied:
+    :raises DriverLost, RequestDenied:
     """
     left = status.get('triggers')
     if left is None:

@@ -15,13 +15,13 @@ from math import sqrt
 
 from cosbench.controller.core.plan import eligible, inherited, split
 from cosbench.controller.core.workload_states import OnLoss, StageState
-from cosbench.controller.driver_client import Denied, Lost
+from cosbench.controller.driver_client import DriverLost, RequestDenied
+from cosbench.controller.driver_share import DriverShare
 from cosbench.controller.measured import Measured
-from cosbench.controller.share import Share
-from cosbench.engine.core.mission import Mission, steps
+from cosbench.engine.core.mission import Mission, Step, steps
 from cosbench.engine.core.mission_states import MissionState
 from cosbench.measure.drivers import strains
-from cosbench.measure.stragglers import Late
+from cosbench.measure.stragglers import Stragglers
 from cosbench.workload.pacing import pace
 
 #: Seconds from the last word to the start, at least.
@@ -39,6 +39,8 @@ class WorkFailed(Exception):
 
 class WorkRun:
     """
+    One work as it runs.
+
     :param work: a ``Work``
     :param place: (stage, work), from 0
     :param context: the ``Context`` of the workload's run
@@ -58,7 +60,7 @@ class WorkRun:
         self.started = None
         self._begun = None
         self._context = context
-        self._step = None
+        self._step = Step.MAIN
         self._cancelled = False
 
     @property
@@ -83,7 +85,7 @@ class WorkRun:
                 self._step = step
                 await self._run_step(barrier)
                 barrier = None
-        except (WorkFailed, Lost, Denied) as err:
+        except (WorkFailed, DriverLost, RequestDenied) as err:
             self.reason = str(err)
             await self._abandon()
             self._enter(StageState.FAILED)
@@ -100,16 +102,15 @@ class WorkRun:
 
     @property
     def elapsed(self):
-        """
-        :returns: seconds since the start of its step; 0 before
-        """
+        """Seconds since the start of its step; 0 before."""
         return time.monotonic() - self._begun if self._begun else 0.0
 
     @property
     def counted(self):
         """
-        :returns: seconds of the run time that samples counted for; None
-            where it is not known
+        Seconds of the run time that samples counted for.
+
+        None where it is not known.
         """
         if not self.work.runtime:
             return None
@@ -117,8 +118,9 @@ class WorkRun:
 
     async def _run_step(self, barrier):
         self._enter(StageState.SUBMITTING)
+        stage, number = self.place
         whole = Mission(
-            '-', self._context.xml, *self.place, 0, self.work.workers,
+            '-', self._context.xml, stage, number, 0, self.work.workers,
             self._context.seed, step=self._step, lease=self._context.lease)
         self._begun = None
         shares = await self._place(whole)
@@ -135,9 +137,7 @@ class WorkRun:
 
     @property
     def lead(self):
-        """
-        :returns: seconds in which each driver can be told to start
-        """
+        """Seconds in which each driver can be told to start."""
         trips = [each.driver.offset.round_trip for each in self.shares
                  if each.driver.offset]
         return LEAD + 4 * max(trips, default=0)
@@ -153,7 +153,7 @@ class WorkRun:
             raise WorkFailed('no driver is left for work %s%s' % (
                 self.work.name, self.work.driver and
                 ', which is pinned to %s' % self.work.driver or ''))
-        shares = [Share(driver, part, self.measured)
+        shares = [DriverShare(driver, part, self.measured)
                   for driver, part in split(mission, drivers, self.place[1],
                                             self._new_id)]
         self.shares += shares
@@ -168,7 +168,7 @@ class WorkRun:
             if not await share.until_ready() and not self._cancelled:
                 raise WorkFailed('driver %s: %s' % (
                     share.driver.address.name, share.reason))
-        except Lost as err:
+        except DriverLost as err:
             self._lose(share, err)
             return await self._place(share.mission)
         return [share]
@@ -177,7 +177,7 @@ class WorkRun:
         try:
             await share.start(begin)
             await share.follow()
-        except Lost as err:
+        except DriverLost as err:
             self._lose(share, err)
             await self._carry(share)
             return
@@ -190,11 +190,13 @@ class WorkRun:
 
     def _lose(self, share, err):
         """
+        Give a driver up.
+
         :raises WorkFailed: unless others take over
         """
         share.lost = True
         self._context.lose(share.driver, str(err))
-        self._context.recalls.begin(share)
+        self._context.lost_drivers.end_mission_of(share)
         if self._context.on_loss is OnLoss.FAIL or self._cancelled:
             raise WorkFailed('%s; it had %d of %d workers' % (
                 err, share.mission.count, self.work.workers)) from err
@@ -217,8 +219,9 @@ class WorkRun:
 
     async def _all(self, coroutines):
         """
-        :returns: their results; after the first exception the others are
-            cancelled, and it is raised
+        Wait for coroutines, and return their results.
+
+        After the first exception the others are cancelled, and it is raised.
         """
         tasks = [asyncio.ensure_future(each) for each in coroutines]
         try:
@@ -237,14 +240,13 @@ class WorkRun:
         await share.cancel()
         try:
             await share.follow()
-        except (Lost, Denied):
+        except (DriverLost, RequestDenied):
             share.lost = True
 
     def _judge(self):
         """Accept no more failures than afr allows."""
-        late = Late()
-        for share in self.shares:
-            late.merge(share.late)
+        late = sum((share.stragglers for share in self.shares),
+                   Stragglers())
         good = self.measured.count + late.operations - late.failed
         bad = self.measured.failed + late.failed
         allowed = self.work.afr
@@ -271,6 +273,8 @@ class WorkRun:
 
     def _shortfalls(self, done):
         """
+        Yield warnings of what was asked for and not reached.
+
         :param done: operations that counted
         :returns: texts on what was asked for and not reached
         """
@@ -279,7 +283,7 @@ class WorkRun:
             yield 'work %s: nothing began and ended in its run time' % name
         seconds = self.counted or 0
         due = wanted.rate * seconds if wanted else 0
-        if done < min(ENOUGH * due, due - CHANCE * sqrt(due)):
+        if wanted and done < min(ENOUGH * due, due - CHANCE * sqrt(due)):
             yield 'work %s: %.1f operations a second, where %g were asked ' \
                 'for: its workers are too few, or what they use is too ' \
                 'slow' % (name, done / seconds, wanted.rate)

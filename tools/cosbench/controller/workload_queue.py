@@ -6,12 +6,12 @@ import json
 import logging
 import secrets
 import time
-from dataclasses import dataclass
 
 from cosbench import adaptors
 from cosbench.controller import live
 from cosbench.controller import result_document as documents
-from cosbench.controller.core.workload_states import OnLoss, WorkloadState
+from cosbench.controller.core.policy import Policy
+from cosbench.controller.core.workload_states import WorkloadState
 from cosbench.controller.entry import Entry, brief
 from cosbench.controller.journal import NAME, journal
 from cosbench.controller.json_parts import dumps
@@ -20,8 +20,6 @@ from cosbench.controller.workload_run import Context, WorkloadRun
 from cosbench.document.reader import portable, read
 from cosbench.errors import ConfigError, WorkloadError
 
-#: Seconds between two saves of a run that goes on.
-SAVE_PERIOD = 5.0
 #: Workloads that may wait.
 MAX_QUEUE = 1000
 log = logging.getLogger('cosbench.controller')
@@ -31,18 +29,10 @@ class QueueFull(Exception):
     """No more workloads are taken now."""
 
 
-@dataclass(frozen=True)
-class Policy:
-
-    on_loss: OnLoss = OnLoss.FAIL
-    #: Seconds without a word of the controller after which drivers stop.
-    lease: float = 60.0
-    #: Seconds between two saves.
-    save_period: float = SAVE_PERIOD
-
-
 class Controller:
     """
+    Queues workloads, and runs one after the other.
+
     :param archive: an ``Archive``
     :param drivers: ``Driver`` objects
     :param policy: a ``Policy``
@@ -85,6 +75,8 @@ class Controller:
 
     def submit(self, data, seed=None):
         """
+        Put a workload into the queue.
+
         :param data: the bytes of a workload document
         :param seed: of all random choices; None: a new one
         :returns: the document of the run
@@ -138,19 +130,21 @@ class Controller:
 
     @property
     def ids(self):
-        """
-        :returns: of all workloads, oldest first
-        """
+        """The ids of all workloads, oldest first."""
         return list(self._entries)
 
     def entry(self, run_id):
         """
+        Return a workload, whether it waits, runs or has ended.
+
         :raises KeyError: if there is none
         """
         return self._entries[run_id]
 
     def document(self, run_id):
         """
+        Return the result document of a workload as of now.
+
         :returns: the result document as of now
         :raises KeyError, ArchiveError:
         """
@@ -161,6 +155,8 @@ class Controller:
 
     async def text(self, run_id):
         """
+        Return the result document of a workload as JSON.
+
         :returns: ``document`` as JSON
         :raises KeyError, ArchiveError:
         """
@@ -172,6 +168,8 @@ class Controller:
 
     async def live(self, run_id):
         """
+        Return what is shown of a workload now.
+
         :returns: what is shown of it now, as JSON
         :raises KeyError, ArchiveError:
         """
@@ -181,9 +179,7 @@ class Controller:
         return entry.live()
 
     async def cancel(self, run_id):
-        """
-        :returns: whether there was something to cancel
-        """
+        """Cancel a workload; return whether there was something to cancel."""
         entry = self._entries[run_id]
         if entry in self._queue:
             self._queue.remove(entry)

@@ -5,7 +5,7 @@ import asyncio
 import logging
 import time
 from dataclasses import dataclass, field
-from typing import List
+from typing import Any, Dict, List, Optional
 
 from cosbench.controller import trigger_calls
 from cosbench.controller.core.workload_states import (
@@ -13,8 +13,8 @@ from cosbench.controller.core.workload_states import (
     StageState,
     WorkloadState,
 )
-from cosbench.controller.driver_client import Denied, Lost
-from cosbench.controller.lost_drivers import Recalls
+from cosbench.controller.driver_client import DriverLost, RequestDenied
+from cosbench.controller.lost_drivers import LostDrivers
 from cosbench.controller.work import WorkRun
 from cosbench.workload.model import Workload, WorkType
 from cosbench.workload.pacing import pace
@@ -41,7 +41,7 @@ class Context:
     triggering: set = field(default_factory=set)
 
     def __post_init__(self):
-        self.recalls = Recalls(self.warnings)
+        self.lost_drivers = LostDrivers(self.warnings)
 
     def lose(self, driver, reason):
         if driver in self.live:
@@ -64,9 +64,7 @@ class Barrier:
         self._begin = asyncio.get_running_loop().create_future()
 
     async def wait(self):
-        """
-        :returns: when to start, on the monotonic clock
-        """
+        """Wait for the others; return when to start, in monotonic seconds."""
         self.pass_by()
         return await asyncio.shield(self._begin)
 
@@ -97,6 +95,8 @@ class _Turn:
 
 class StageRun:
     """
+    One stage as it runs.
+
     :param stage: a ``Workstage``
     :param index: from 0
     """
@@ -108,8 +108,9 @@ class StageRun:
         self.works = [WorkRun(work, (index, number), context, self._note)
                       for number, work in enumerate(stage.works)]
         self.history = []
-        self.started = None
-        self.stopped = None
+        #: Unix seconds.
+        self.started: Optional[float] = None
+        self.stopped: Optional[float] = None
         self.reason = ''
         self._context = context
         self._own = StageState.WAITING
@@ -118,8 +119,7 @@ class StageRun:
     @property
     def state(self):
         """
-        :returns: its own, or while its works run that of the one that is
-            furthest behind
+        The state; while works run, the state of the one furthest behind.
         """
         if self._own is not StageState.BOOTING:
             return self._own
@@ -183,6 +183,8 @@ class StageRun:
 
 class WorkloadRun:
     """
+    One workload as it runs.
+
     :param workload: a ``Workload``
     :param context: its ``Context``
     :param skip: a function of (this, ``StageRun``) that says whether a
@@ -193,13 +195,14 @@ class WorkloadRun:
         self.workload = workload
         self.context = context
         self.state = WorkloadState.QUEUING
-        self.started = None
-        self.stopped = None
-        self.history = []
+        #: Unix seconds.
+        self.started: Optional[float] = None
+        self.stopped: Optional[float] = None
+        self.history: List[Any] = []
         self.stages = [StageRun(stage, number, context) for number, stage
                        in enumerate(workload.workflow.stages)]
         #: Name of driver -> CPU seconds it had used when this began.
-        self.cpu_before = {}
+        self.cpu_before: Dict[str, float] = {}
         self._all_drivers = list(context.live)
         self._skip = skip
         self._cancelled = False
@@ -210,9 +213,7 @@ class WorkloadRun:
 
     @property
     def current(self):
-        """
-        :returns: the ``StageRun`` that runs, or None
-        """
+        """The ``StageRun`` that runs, or None."""
         return next((stage for stage in self.stages
                      if stage.started and not stage.stopped), None)
 
@@ -233,7 +234,7 @@ class WorkloadRun:
                 for stage in self.stages:
                     await self._run_stage(stage)
         finally:
-            await self.context.recalls.end()
+            await self.context.lost_drivers.close()
         self.stopped = time.time()
         self.enter(self._verdict())
 
@@ -275,14 +276,12 @@ class WorkloadRun:
                     await driver.insist(
                         'POST', '/v1/missions/%s/cancel' % key)
             await trigger_calls.greet(self.context, driver, status)
-        except (Lost, Denied) as err:
+        except (DriverLost, RequestDenied) as err:
             self.context.lose(driver, str(err))
 
 
 def rate_of(work):
-    """
-    :returns: operations a second that are wanted; None: a closed loop
-    """
+    """Return operations a second that are wanted; None: a closed loop."""
     if work.type is not WorkType.NORMAL:
         return None
     found = pace(work.config)

@@ -15,9 +15,10 @@ from dataclasses import dataclass
 from typing import Tuple
 from xml.parsers import expat
 
-from cosbench.errors import Problem, WorkloadError
-from cosbench.workload.build import Adaptors, build
+from cosbench.errors import ConfigError, Problem, WorkloadError
+from cosbench.workload.build import build
 from cosbench.workload.elements import Element
+from cosbench.workload.inheritance import Adaptors
 from cosbench.workload.model import Workload
 
 #: COSBench's own files have 1 to 4 KiB.
@@ -43,18 +44,41 @@ class Document:
     warnings: Tuple[Problem, ...]
 
 
+def file_bytes(path):
+    """
+    Read a file that a command names.
+
+    :param path: of a document
+    :returns: its bytes; of one that is too large, enough to be refused
+    :raises ConfigError: if the file cannot be read
+    """
+    try:
+        return _bytes(path)
+    except OSError as err:
+        raise ConfigError('%s: %s' % (path, err.strerror)) from None
+
+
 def read_file(path, adaptors=Adaptors()):
     """
+    Read a file, and build the workload that it means.
+
     :param path: of a document
+    :returns: a ``Document``
     :raises OSError: if it cannot be read
     :raises WorkloadError: if it is no workload
     """
+    return read(_bytes(path), adaptors)
+
+
+def _bytes(path):
     with open(path, 'rb') as source:
-        return read(source.read(MAX_BYTES + 1), adaptors)
+        return source.read(MAX_BYTES + 1)
 
 
 def read(data, adaptors=Adaptors()):
     """
+    Build the workload that a document means.
+
     :param data: the bytes of a document
     :param adaptors: the types of auth and storage that are installed
     :returns: a ``Document``
@@ -65,6 +89,8 @@ def read(data, adaptors=Adaptors()):
 
 def parse(data):
     """
+    Parse the XML of a document.
+
     :param data: bytes
     :returns: the root ``Element``
     :raises WorkloadError: if they are no XML, or of a kind that is refused
@@ -80,6 +106,8 @@ def _refusal(line, reason):
 
 def portable(data):
     """
+    Decode a document, and drop the encoding that it declares.
+
     :param data: the bytes of a document
     :returns: its text, which reads the same when it is encoded as UTF-8
     :raises WorkloadError: if it is in no encoding that is taken
@@ -89,6 +117,8 @@ def portable(data):
 
 def decoded(data):
     """
+    Decode a document.
+
     :param data: the bytes of a document
     :returns: its text
     :raises WorkloadError: if it is in no encoding that is taken

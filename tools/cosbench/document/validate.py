@@ -9,9 +9,7 @@ from cosbench.errors import WorkloadError
 
 
 def summary(workload):
-    """
-    :returns: what a workload has, as a dict for JSON
-    """
+    """Return what a workload has, as a dict for JSON."""
     works = workload.works
     return {
         'name': workload.name,
@@ -29,6 +27,8 @@ def summary(workload):
 
 def check(path):
     """
+    Check one file.
+
     :param path: of a document
     :returns: the finding as a dict for JSON: file, ok, summary, problems,
         each of which has line (0: the file as a whole), kind, reason
@@ -70,6 +70,8 @@ def _lines(finding):
 
 def validate(paths, as_json, out):
     """
+    Check files, and print what was found.
+
     :param paths: of documents
     :param as_json: print one JSON list instead of lines
     :param out: a text stream

@@ -6,6 +6,8 @@ from xml.sax.saxutils import quoteattr
 
 def text(element):
     """
+    Write elements as XML.
+
     :param element: an ``Element``
     :returns: XML that ``reader.parse`` makes the same element of, but for
         lines and comments

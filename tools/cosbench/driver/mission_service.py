@@ -5,6 +5,7 @@ import asyncio
 import os
 import secrets
 import time
+from typing import Any
 
 from cosbench import adaptors
 from cosbench.document.reader import read
@@ -39,6 +40,8 @@ class Held:
 
 class Service:
     """
+    Answers a controller, and holds its missions.
+
     :param gate: a ``Gate``
     :param files_root: where filewrite may read files, or None
     :param triggers_root: where scripts are that may be run, or None
@@ -93,7 +96,7 @@ class Service:
             'triggers': self._triggers.ids}
 
     async def _accept(self, request, body):
-        mission = Mission.from_json(body)
+        mission = Mission.from_json(body, 'mission')
         held = self._held.get(mission.id)
         if held is not None:
             if held.run.mission != mission:
@@ -119,6 +122,8 @@ class Service:
 
     def _run(self, mission):
         """
+        Make a mission ready to run.
+
         :raises WorkloadError, ConfigError: for what is refused
         """
         document = read(mission.document.encode('utf8'),
@@ -133,7 +138,7 @@ class Service:
 
     async def _start(self, request, body):
         held = self._mission(request)
-        delay = (body or {}).get('delay') if isinstance(
+        delay: Any = (body or {}).get('delay') if isinstance(
             body or {}, dict) else None
         if type(delay) not in (int, float) or not 0 <= delay <= MAX_DELAY:
             raise ConfigError.of('delay', delay, 'seconds from 0 to %d'

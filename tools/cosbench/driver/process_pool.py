@@ -6,6 +6,7 @@ import json
 import logging
 import os
 import sys
+from typing import Any
 
 from cosbench.driver.secret import SECRET
 
@@ -27,12 +28,15 @@ class Child:
         self._environment = dict(os.environ)
         if secret is not None:
             self._environment[SECRET] = secret.decode()
-        self.process = None
+        #: From ``start`` on.
+        self.process: Any = None
         #: Where it listens.
         self.port = None
 
     async def start(self):
         """
+        Start the process, and wait until it listens.
+
         :raises OSError: if it does not come up
         """
         self.process = await asyncio.create_subprocess_exec(
@@ -71,6 +75,8 @@ class Pool:
 
     async def start(self):
         """
+        Start all processes.
+
         :raises OSError: if one does not come up; then none is left
         """
         try:

@@ -13,6 +13,8 @@ TOKEN = 'COSBENCH_TOKEN'
 
 def secret(path, variable):
     """
+    Read a secret or token.
+
     :param path: of a file that has it, or None
     :param variable: of the environment that has it where there is no file
     :returns: bytes
@@ -36,6 +38,8 @@ def secret(path, variable):
 
 def server_tls(certificate, key):
     """
+    Return what a server speaks TLS with.
+
     :param certificate, key: paths, or None
     :returns: an ``SSLContext``; None without a certificate
     :raises ConfigError: if they cannot be used
@@ -53,6 +57,8 @@ def server_tls(certificate, key):
 
 def client_tls(authority):
     """
+    Return what a client checks a server's certificate with.
+
     :param authority: the path of a certificate to trust, such as the
         server's own; None: those of the system
     :returns: an ``SSLContext``

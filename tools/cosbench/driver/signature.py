@@ -7,10 +7,17 @@ the request's nonce and the digest of its body. ``PROTOCOL.md`` has the
 fields. A signature is valid once, and in a window of time.
 """
 
-import hashlib
-import hmac
 import re
 from dataclasses import dataclass
+
+from swift_lightsync.common.signing import (
+    Nonces,
+    SignatureError,
+    check_time,
+    digest,
+    is_same,
+    sign,
+)
 
 VERSION = 'cosbench-1'
 TIME = 'X-Cosbench-Time'
@@ -22,94 +29,59 @@ REQUEST_FIELDS = (TIME, NONCE, DIGEST, SIGNATURE)
 MIN_SECRET = 16
 #: Seconds that two clocks may differ.
 WINDOW = 300
+#: Requests that one driver process takes in twice that time.
+MAX_NONCES = 500000
 _NONCE = re.compile(r'[0-9a-f]{32}', re.ASCII)
 _TIME = re.compile(r'\d{1,12}', re.ASCII)
 
 
-class Refused(Exception):
-    """A message whose signature does not hold; says why."""
-
-
-def digest(body):
-    return hashlib.sha256(body).hexdigest()
-
-
-def _sign(secret, *lines):
-    text = '\n'.join((VERSION,) + lines)
-    return hmac.new(secret, text.encode('utf8', 'surrogateescape'),
-                    hashlib.sha256).hexdigest()
-
-
 def request_fields(secret, method, target, body, now, nonce):
     """
+    Sign a request.
+
     :param secret: bytes
+    :param method: such as ``GET``
     :param target: path and query, as they are sent
     :param body: bytes
     :param now: unix seconds
     :param nonce: 32 hexadecimal digits that were never used before
-    :returns: the header fields of a request
+    :returns: the header fields of the request
     """
     time, body_digest = str(int(now)), digest(body)
     return {TIME: time, NONCE: nonce, DIGEST: body_digest,
-            SIGNATURE: _sign(secret, 'request', method, target, time, nonce,
-                             body_digest)}
+            SIGNATURE: sign(secret, VERSION, 'request', method, target, time,
+                            nonce, body_digest)}
 
 
 def answer_signature(secret, status, nonce, body):
     """
+    Sign an answer.
+
+    :param secret: bytes
+    :param status: of the answer
     :param nonce: of the request
+    :param body: bytes
+    :returns: the signature
     """
-    return _sign(secret, 'answer', str(status), nonce, digest(body))
+    return sign(secret, VERSION, 'answer', status, nonce, digest(body))
 
 
 def check_answer(secret, status, nonce, body, signature):
     """
-    :raises Refused: if the answer is not that of one who has the secret
+    Refuse an answer that another has given than who has the secret.
+
+    :param signature: of the answer, or None
+    :raises SignatureError: if it does not hold
     """
-    if not _equal(answer_signature(secret, status, nonce, body), signature):
-        raise Refused('the signature of the answer is wrong: another has '
-                      'answered, or the secrets differ')
-
-
-def _equal(one, other):
-    # compare_digest refuses texts that are not ASCII.
-    return hmac.compare_digest(one.encode(), (other or '').encode(
-        'utf8', 'surrogateescape'))
-
-
-class Nonces:
-    """
-    The nonces of the window, so that none is taken twice.
-
-    :param window: seconds
-    """
-
-    def __init__(self, window):
-        self._window = window
-        # Insertion order is the order in which they expire.
-        self._seen = {}
-
-    def __len__(self):
-        return len(self._seen)
-
-    def take(self, nonce, now):
-        """
-        :returns: whether the nonce was not taken before
-        """
-        for old, until in list(self._seen.items()):
-            if until > now:
-                break
-            del self._seen[old]
-        if nonce in self._seen:
-            return False
-        # A request from a clock that is ahead is valid that much longer.
-        self._seen[nonce] = now + 2 * self._window + 1
-        return True
+    if not is_same(answer_signature(secret, status, nonce, body),
+                   signature or ''):
+        raise SignatureError('the signature of the answer is wrong: another '
+                             'has answered, or the secrets differ')
 
 
 @dataclass(frozen=True)
 class Head:
-    """What of a request's head is signed."""
+    """The part of a request's head that is signed."""
 
     method: str
     target: str
@@ -128,41 +100,43 @@ class Gate:
     def __init__(self, secret, window=WINDOW):
         self.secret = secret
         self._window = window
-        self._nonces = Nonces(window)
+        self._nonces = Nonces(window, MAX_NONCES)
 
     def check_head(self, head, now):
         """
-        Everything but the body, which need not be read for one who has not
-        the secret.
+        Check everything but the body.
+
+        That need not be read for one who has not the secret.
 
         :param head: a ``Head``
         :param now: unix seconds
-        :raises Refused: if the request is not signed, not for now, or was
-            here before
+        :raises SignatureError: if the request is not signed, not for now, or
+            was here before
         """
         fields = {}
         for key in REQUEST_FIELDS:
             fields[key] = head.fields.get(key, '')
             if not fields[key]:
-                raise Refused('%s is missing' % key)
+                raise SignatureError('%s is missing' % key)
         time, nonce = fields[TIME], fields[NONCE]
         if not _TIME.fullmatch(time) or not _NONCE.fullmatch(nonce):
-            raise Refused('%s or %s is malformed' % (TIME, NONCE))
-        expected = _sign(self.secret, 'request', head.method, head.target,
-                         time, nonce, fields[DIGEST])
-        if not _equal(expected, fields[SIGNATURE]):
-            raise Refused('the signature is wrong')
+            raise SignatureError('%s or %s is malformed' % (TIME, NONCE))
+        expected = sign(self.secret, VERSION, 'request', head.method,
+                        head.target, time, nonce, fields[DIGEST])
+        if not is_same(expected, fields[SIGNATURE]):
+            raise SignatureError('the signature is wrong')
         # From here on it is someone who has, or had, the secret.
-        if abs(int(time) - now) > self._window:
-            raise Refused('the clocks differ by %d s: at most %d s are '
-                          'allowed' % (int(time) - now, self._window))
-        if not self._nonces.take(nonce, now):
-            raise Refused('the request was here before')
+        check_time(int(time), now, self._window)
+        self._nonces.add(nonce, now)
 
     @staticmethod
     def check_body(head, body):
         """
-        :raises Refused: if the body is not the one that was signed
+        Refuse a body that is not the one that was signed.
+
+        :param head: a ``Head``
+        :param body: bytes
+        :raises SignatureError: if it is another
         """
-        if not _equal(digest(body), head.fields.get(DIGEST, '')):
-            raise Refused('the body is not the one that was signed')
+        if not is_same(digest(body), head.fields.get(DIGEST, '')):
+            raise SignatureError('the body is not the one that was signed')

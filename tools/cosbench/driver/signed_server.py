@@ -16,10 +16,11 @@ from cosbench.driver.signature import (
     NONCE,
     SIGNATURE,
     Head,
-    Refused,
     answer_signature,
 )
 from cosbench.errors import ConfigError, WorkloadError
+from swift_lightsync.common.records import RecordError
+from swift_lightsync.common.signing import SignatureError
 
 #: Bytes: a document of 1 MiB, each byte of it escaped, and the rest.
 MAX_BODY = 7 * 2 ** 20
@@ -44,6 +45,8 @@ class Failure(Exception):
 
 def check_encoding(request):
     """
+    Refuse a request whose body is encoded.
+
     :raises ConfigError: if its body is not to be taken as it is
     """
     encoding = request.headers.get('Content-Encoding', 'identity')
@@ -53,9 +56,12 @@ def check_encoding(request):
 
 def guarded(gate, handler):
     """
+    Return a handler of requests that must be signed.
+
     :param gate: a ``Gate``
     :param handler: a coroutine function of (request, parsed body or None)
-        that returns (status, dict); raises Failure, ConfigError
+        that returns (status, dict); raises Failure, ConfigError,
+        RecordError
     :returns: an aiohttp handler
     """
     async def handle(request):
@@ -63,13 +69,13 @@ def guarded(gate, handler):
         try:
             body = await _body(gate, request, head)
             status, found = await handler(request, body)
-        except Refused as err:
+        except SignatureError as err:
             log.warning('refused: %s %.100r from %s: %s', request.method,
                         request.path, request.remote, err)
             status, found = 401, {'error': str(err)}
         except Failure as err:
             status, found = err.status, {'error': str(err)}
-        except (ConfigError, WorkloadError) as err:
+        except (ConfigError, RecordError, WorkloadError) as err:
             status, found = 400, {'error': str(err)}
         return _answer(gate.secret, request, status, found)
     return handle
@@ -110,6 +116,8 @@ def _answer(secret, request, status, found):
 
 def application(gate, routes):
     """
+    Return an application of signed requests.
+
     :param routes: (method, path, handler) each
     :returns: an aiohttp application that has these and nothing else
     """

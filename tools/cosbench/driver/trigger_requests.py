@@ -3,21 +3,32 @@
 
 import asyncio
 import logging
+from dataclasses import dataclass
 
 from cosbench.driver.signed_server import Failure
 from cosbench.driver.triggers import Run, directory, find
-from cosbench.engine.core.mission import lease_seconds, mission_id
-from cosbench.errors import ConfigError
+from cosbench.engine.core.mission import Id, Lease
 from cosbench.workload import names
+from swift_lightsync.common.records import Record
 
 #: That run at the same time.
 MAX_TRIGGERS = 64
-KEYS = {'id', 'trigger', 'lease'}
 log = logging.getLogger('cosbench.trigger')
+
+
+@dataclass(frozen=True)
+class _Request(Record, exact=True):
+    """What a controller asks for when it starts a trigger."""
+
+    id: Id
+    trigger: str
+    lease: Lease
 
 
 class TriggerRequests:
     """
+    Answers what a controller asks about triggers.
+
     :param root: where scripts are, or None: no triggers are run
     :param head: a function that returns what each answer has
     :raises ConfigError: see ``directory``
@@ -30,14 +41,14 @@ class TriggerRequests:
         self._starting = asyncio.Lock()
 
     def routes(self):
-        """:returns: those of ``server.application``"""
+        """Return the routes for ``signed_server.application``."""
         one = '/v1/triggers/{id}'
         return (('POST', '/v1/triggers', self._start),
                 ('GET', one, self._keep), ('DELETE', one, self._end))
 
     @property
     def ids(self):
-        """:returns: of those that run; None: none ever does"""
+        """The ids of triggers that run; None: this driver runs none."""
         return None if self._root is None else list(self._runs)
 
     async def end_overdue(self):
@@ -98,16 +109,13 @@ class TriggerRequests:
         return run
 
 
-def _run(found):
+def _run(body):
     """
-    :param found: what ``json.loads`` returned
-    :returns: a ``Run``
-    :raises ConfigError: names what is wrong
+    Make the run that a controller asks for.
+
+    :param body: what ``json.loads`` returned
+    :returns: a ``Run``, not started
+    :raises RecordError, ConfigError: names what is wrong
     """
-    if not isinstance(found, dict) or set(found) != KEYS or \
-            not isinstance(found['trigger'], str):
-        raise ConfigError('a trigger must be a JSON object with the keys %s'
-                          % ', '.join(sorted(KEYS)))
-    return Run(mission_id('id', found['id']),
-               names.trigger('trigger', found['trigger']),
-               lease_seconds('lease', found['lease']))
+    found = _Request.from_json(body, 'trigger')
+    return Run(found.id, names.trigger('trigger', found.trigger), found.lease)

@@ -16,11 +16,12 @@ import os
 import stat
 import sys
 import time
+from typing import Any
 
-from cosbench.driver import leash
+from cosbench.driver import until_eof
 from cosbench.errors import ConfigError
 
-#: Seconds from SIGTERM to SIGKILL, and those that the leash has in all.
+#: Seconds from SIGTERM to SIGKILL, and those that ``until_eof`` has in all.
 GRACE, PATIENCE = 5.0, 10.0
 MAX_LINES, MAX_LINE = 1000, 1000
 ENVIRONMENT = {
@@ -31,6 +32,8 @@ log = logging.getLogger('cosbench.trigger')
 
 def directory(path):
     """
+    Check the directory that triggers are run from.
+
     :param path: as the operator gave it; None: no triggers
     :returns: the real one
     :raises ConfigError: if it is none, or anyone may put scripts there
@@ -47,6 +50,8 @@ def directory(path):
 
 def find(root, script):
     """
+    Return the path of a script.
+
     :param root: of ``directory``
     :param script: the name of a file
     :returns: its path
@@ -75,8 +80,9 @@ class Run:
         self.trigger = trigger
         self._heard = time.monotonic()
         self._lease = lease
-        self._process = None
-        self._reader = None
+        #: From ``start`` on: the process, and the task that reads from it.
+        self._process: Any = None
+        self._reader: Any = None
         self._said = ''
 
     @property
@@ -89,10 +95,12 @@ class Run:
 
     async def start(self, path):
         """
+        Start the script.
+
         :raises OSError: if no process can be made
         """
         self._process = await asyncio.create_subprocess_exec(
-            sys.executable, '-I', leash.__file__, str(GRACE), path,
+            sys.executable, '-I', until_eof.__file__, str(GRACE), path,
             *self.trigger.arguments, cwd=os.path.dirname(path),
             env=ENVIRONMENT, start_new_session=True,
             stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,

@@ -3,7 +3,7 @@
 
 An action is a coroutine function without arguments that returns a
 ``Transfer`` and raises ``OperationError``. Each write has content of its
-own, whose seed the worker draws.
+own, whose seed comes from the worker's random generator.
 """
 
 import os
@@ -28,8 +28,8 @@ async def _checked(storage, container, name):
     return transfer
 
 
-def _read(operation, storage, draw, rng):
-    container, name, get = draw.container, draw.object, storage.get
+def _read(operation, storage, choices, rng):
+    container, name, get = choices.container, choices.object, storage.get
     if operation.hash_check:
         return lambda: _checked(storage, container(), name())
     return lambda: get(container(), name())
@@ -40,31 +40,31 @@ def _body(operation, size, rng):
                 operation.chunked, operation.hash_check)
 
 
-def _write(operation, storage, draw, rng):
-    container, name, size = draw.container, draw.object, draw.size
+def _write(operation, storage, choices, rng):
+    container, name, size = choices.container, choices.object, choices.size
     return lambda: storage.put(container(), name(),
                                _body(operation, size(), rng))
 
 
-def _file_write(operation, storage, draw, rng):
+def _file_write(operation, storage, choices, rng):
     async def act():
-        path = draw.path()
+        path = choices.path()
         try:
             body = FileBody(path, operation.hash_check)
-            return await storage.put(draw.container(),
+            return await storage.put(choices.container(),
                                      os.path.basename(path), body)
         except OSError as err:
             raise OperationError(FILE, str(err)) from err
     return act
 
 
-def _delete(operation, storage, draw, rng):
-    container, name = draw.container, draw.object
+def _delete(operation, storage, choices, rng):
+    container, name = choices.container, choices.object
     return lambda: storage.delete(container(), name())
 
 
-def _list(operation, storage, draw, rng):
-    container, name = draw.container, draw.object
+def _list(operation, storage, choices, rng):
+    container, name = choices.container, choices.object
     if container is None:
         return storage.list
     if name is None:
@@ -73,7 +73,7 @@ def _list(operation, storage, draw, rng):
 
 
 _T = OperationType
-#: Of a normal work: (operation, storage, its ``Draw``, rng) -> action.
+#: Of a normal work: (operation, storage, its ``Choices``, rng) -> action.
 ACTIONS = {_T.READ: _read, _T.WRITE: _write, _T.FILEWRITE: _file_write,
            _T.DELETE: _delete, _T.LIST: _list}
 
@@ -87,7 +87,7 @@ def pass_of(operation, storage, rng, counters, share):
     """
     if operation.type is _T.DELAY:
         return iter(())
-    size = operation.sizes and operation.sizes.drawer(
+    size = operation.sizes and operation.sizes.picker(
         rng, counters.get(operation, 'sizes'))
     act = {
         _T.INIT: lambda container, _: storage.create_container(

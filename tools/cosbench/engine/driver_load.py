@@ -33,18 +33,22 @@ class Health:
             due = self._clock() + LAG_PERIOD
             await asyncio.sleep(LAG_PERIOD)
             now = self._clock()
-            self.late(now - due)
+            self.record_lag(now - due)
             if now - self._seen[0] >= CPU_PERIOD:
-                self.used(now, self._cpu_clock())
+                self.record_cpu(now, self._cpu_clock())
 
-    def late(self, seconds):
+    def record_lag(self, seconds):
         """
+        Count how late the event loop came back.
+
         :param seconds: how much later than asked the loop came back
         """
         self._lag.record_value(min(_HOUR, max(1, round(seconds * _MICRO))))
 
-    def used(self, now, cpu_seconds):
+    def record_cpu(self, now, cpu_seconds):
         """
+        Count how busy the processor was since the last look.
+
         :param now: on the clock
         :param cpu_seconds: that the process has used until now
         """
@@ -54,9 +58,7 @@ class Health:
         self._seen = (now, cpu_seconds)
 
     def to_json(self):
-        """
-        :returns: None for what had no sample yet
-        """
+        """Return the figures; None for those without a sample yet."""
         return {
             'cpu_percent_p95': _percentile(self._cpu, 95, 10),
             'loop_lag_ms_p99': _percentile(self._lag, 99, 1000),

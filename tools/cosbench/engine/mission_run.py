@@ -14,7 +14,7 @@ Nothing here knows of HTTP; ``driver`` gives it a port.
 import asyncio
 import logging
 import time
-from dataclasses import asdict
+from typing import Any, Sequence
 
 from cosbench.adaptors.base import OperationError
 from cosbench.engine.core.mission import operations
@@ -23,7 +23,7 @@ from cosbench.engine.core.window import Window
 from cosbench.engine.driver_load import Health
 from cosbench.engine.workers import workers
 from cosbench.errors import ConfigError
-from cosbench.measure.stragglers import Late
+from cosbench.measure.stragglers import Stragglers
 from cosbench.measure.tally import Tally
 from cosbench.measure.timeline import Timeline
 
@@ -34,6 +34,8 @@ log = logging.getLogger('cosbench.mission')
 
 class MissionRun:
     """
+    A mission as it runs.
+
     :param mission: a ``Mission``
     :param work: its ``Work``
     :param storage: a ``Storage``, not yet open
@@ -48,21 +50,23 @@ class MissionRun:
         self.reason = ''
         #: Read by the workers.
         self.stopping = False
-        self.window = None
+        #: From the begin of the run on, as ``_timeline``.
+        self.window: Any = None
         self._storage = storage
         self._files = files or {}
         self._grace = grace
-        self._opening = None
-        self._task = None
-        self._tasks = ()
+        #: What opens the storage, what runs, and the workers' tasks.
+        self._opening: Any = None
+        self._task: Any = None
+        self._tasks: Sequence[asyncio.Task] = ()
         self._workers = []
         self._operations = operations(work, mission.step)
         self._tallies = {}
         self._used = [0, 0]
         self._aborted = 0
-        self._late = Late()
+        self._stragglers = Stragglers()
         self._warned = set()
-        self._timeline = None
+        self._timeline: Any = None
         self._health = Health()
         self._ended = None
         #: Numbers of reports: made, and (number, timeline) unconfirmed.
@@ -91,6 +95,8 @@ class MissionRun:
 
     def start(self, delay):
         """
+        Start the workers after a delay.
+
         :param delay: seconds from now
         """
         self._enter(MissionState.LAUNCHING)
@@ -142,8 +148,9 @@ class MissionRun:
 
     def report(self, after):
         """
-        :returns: what was measured, as a dict for JSON; None if nothing is
-            newer than the report ``after``
+        Return what was measured, as a dict for JSON.
+
+        None if nothing is newer than the report ``after``.
         """
         if self.sequence <= after:
             return None
@@ -159,7 +166,7 @@ class MissionRun:
             'timeline': timeline.to_json(),
             'used': {'operations': self._used[0], 'volume': self._used[1]},
             'aborted': self._aborted,
-            'late': asdict(self._late),
+            'late': self._stragglers.to_json(),
             'resent': self._storage.resent,
             'health': self._health.to_json(),
         }
@@ -172,9 +179,10 @@ class MissionRun:
         self._timeline.add(sample)
         if self.window.counts(sample.started, sample.ended):
             self._tallies[sample.operation].add(sample)
-        late = self.window.late(sample.started, sample.ended)
-        if late:
-            self._late.add(late, sample.error is not None)
+        overrun = self.window.overrun(sample.started, sample.ended)
+        if overrun:
+            self._stragglers += Stragglers(
+                1, int(sample.error is not None), overrun)
 
     def unexpected(self, operation, err):
         """Log a bug, once of each kind."""
@@ -303,7 +311,7 @@ class MissionRun:
         self._changed.set()
 
     async def _change(self, seconds):
-        """:returns: whether something changed in these seconds"""
+        """Wait for a change; return whether one came in these seconds."""
         self._changed.clear()
         try:
             await asyncio.wait_for(self._changed.wait(), seconds)

@@ -13,6 +13,8 @@ _SELECTORS = {FileSelection.UNIFORM: Uniform, FileSelection.CYCLIC: Cyclic,
 
 def find(root, directory):
     """
+    Return the files that a filewrite may upload.
+
     :param root: the directory that files may be read from, or None
     :param directory: what the workload names; if relative, in the root, or
         in the working directory where all files may be read
@@ -45,11 +47,16 @@ def _inside(root, place):
     return os.path.commonpath((root, place)) == root
 
 
-def drawer(paths, operation, rng, shared):
+def picker(paths, operation, rng, shared):
     """
+    Return what picks the files of one worker.
+
+    :param paths: from ``find``
+    :param operation: a filewrite
+    :param rng: the worker's ``random.Random``
     :param shared: the counter of the mission's workers
     :returns: a function that returns the next path
     """
-    draw = _SELECTORS[operation.file_selection](1, len(paths)).drawer(
+    pick = _SELECTORS[operation.file_selection](1, len(paths)).picker(
         rng, shared)
-    return lambda: paths[draw() - 1]
+    return lambda: paths[pick() - 1]

@@ -15,6 +15,8 @@ TURN = 16
 
 class Worker:
     """
+    Does one action after the other, and records each.
+
     :param actions: an iterator of (operation id, coroutine function that
         returns a ``Transfer``); it ends where the work of the worker does
     :param quota: a ``Quota``

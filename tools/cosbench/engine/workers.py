@@ -4,9 +4,9 @@
 import random
 
 from cosbench.engine.actions import ACTIONS, pass_of
-from cosbench.engine.core.choices import Counters, Draw, chooser, seed_of
+from cosbench.engine.core.choices import Choices, Counters, chooser, seed_of
 from cosbench.engine.core.mission import Step
-from cosbench.engine.upload_files import drawer
+from cosbench.engine.upload_files import picker
 from cosbench.engine.worker import Worker
 from cosbench.workload.division import Share
 from cosbench.workload.model import OperationType, Quota, WorkType
@@ -18,6 +18,8 @@ NO_QUOTA = Quota(None, None)
 
 def workers(run, operations, storage, files):
     """
+    Make the workers of a mission.
+
     :param run: the ``MissionRun``, whose window is set
     :param operations: of the mission's step
     :param files: paths by operation id
@@ -45,17 +47,15 @@ def workers(run, operations, storage, files):
 
 
 def _choices(operations, storage, rng, counters, share, files):
-    """
-    :returns: an endless iterator of (operation id, coroutine function)
-    """
+    """Return an endless iterator of (operation id, coroutine function)."""
     actions = []
     for operation in operations:
-        draw = Draw(operation, rng, counters, share)
+        choices = Choices(operation, rng, counters, share)
         if operation.type is OperationType.FILEWRITE:
-            draw.path = drawer(files[operation.id], operation, rng,
-                               counters.get(operation, 'files'))
+            choices.path = picker(files[operation.id], operation, rng,
+                                  counters.get(operation, 'files'))
         actions.append((operation.id, ACTIONS[operation.type](
-            operation, storage, draw, rng)))
+            operation, storage, choices, rng)))
     choose = chooser(operations, rng)
     while True:
         yield actions[choose()]
@@ -63,8 +63,8 @@ def _choices(operations, storage, rng, counters, share, files):
 
 def _due(run, number, seed):
     """
-    :returns: the times at which a worker is meant to begin operations, on
-        the clock of the run's window; None: closed loop
+    Return the times at which a worker is meant to begin operations, on the
+    clock of the run's window; None: closed loop.
     """
     found = pace(run.work.config)
     if found is None or run.mission.step is not Step.MAIN:

@@ -6,30 +6,35 @@ their own, above them a bucket is at most ``1 / 2 ** half`` of its values
 wide. Buckets are numbered without gaps, by ascending values.
 """
 
+from typing import Tuple
 
-def bucket_of(value, half):
+
+def bucket_of(value: int, half: int) -> int:
     """
+    Return the number of the bucket that a value is in.
+
     :param value: a positive integer
-    :returns: the number of its bucket
+    :param half: says how wide buckets are
+    :returns: the number
     """
     shift = value.bit_length() - half - 1
     return value if shift <= 0 else (shift << half) + (value >> shift)
 
 
-def bounds_of(bucket, half):
-    """
-    :returns: the least and the most value of a bucket
-    """
+def bounds_of(bucket: int, half: int) -> Tuple[int, int]:
+    """Return the lowest and the highest value of a bucket."""
     shift = max(0, (bucket >> half) - 1)
     low = (bucket - (shift << half)) << shift
     return low, low + (1 << shift) - 1
 
 
-def rank(percent, count):
+def rank(percent: float, count: int) -> int:
     """
-    The nearest rank.
+    Return which of some sorted values a percentile is: the nearest rank.
 
-    :returns: which of ``count`` sorted values the percentile is, from 1
+    :param percent: 0 < percent <= 100
+    :param count: how many values there are
+    :returns: the place, from 1
     """
     # In thousandths, so that 99.9 is what it says.
     return max(1, -(-round(percent * 1000) * count // 100000))

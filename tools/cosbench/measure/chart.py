@@ -7,34 +7,38 @@ are kept as JSON.
 """
 
 import json
+from typing import Dict, List, Optional
 
-from cosbench.measure.timeline import Interval
+from cosbench.measure.interval import Interval
 
 
 class Chart:
     """
-    Of one operation. Mutable.
+    The points of one operation. Mutable.
 
     :param seconds: of an interval
     :param most: points, at least 2
     """
 
-    def __init__(self, seconds, most):
+    def __init__(self, seconds: float, most: int) -> None:
         self._seconds = seconds
         self._most = most
         #: Intervals in a point; the point of an interval is number // step.
         self._step = 1
         #: Numbers of intervals.
-        self._first = self._last = None
+        self._first: Optional[int] = None
+        self._last = 0
         #: point -> ``Interval``.
-        self._sums = {}
+        self._sums: Dict[int, Interval] = {}
         #: point -> JSON.
-        self._texts = {}
+        self._texts: Dict[int, str] = {}
 
-    def add(self, number, interval):
+    def add(self, number: int, interval: Interval) -> None:
         """
+        Count what is new in an interval.
+
         :param number: which interval
-        :param interval: an ``Interval`` that is new in it; stays as it is
+        :param interval: what is new in it; it stays as it is
         """
         if self._first is None:
             self._first = self._last = number
@@ -48,16 +52,17 @@ class Chart:
         sums.pack()
         self._texts.pop(place, None)
 
-    def _places(self):
+    def _places(self) -> range:
         if self._first is None:
             return range(0)
         return range(self._first // self._step,
                      self._last // self._step + 1)
 
-    def _halve(self):
-        """Put the points together by twos."""
+    def _halve(self) -> None:
+        """Make one point of every two."""
         self._step *= 2
-        before, self._sums = self._sums, {}
+        before = self._sums
+        self._sums = {}
         for place, interval in before.items():
             if place // 2 in self._sums:
                 self._sums[place // 2].merge(interval)
@@ -65,10 +70,11 @@ class Chart:
                 self._sums[place // 2] = interval
         self._texts.clear()
 
-    def texts(self):
+    def texts(self) -> List[str]:
         """
-        :returns: the JSON of each ``Point``, from the first to the last
-            interval that has samples, as a list
+        Return the points from the first to the last interval with samples.
+
+        :returns: the JSON of each ``Point``
         """
         places = self._places()
         # The ends may yet become longer.
@@ -78,8 +84,8 @@ class Chart:
         return [self._texts.get(place) or self._text(place)
                 for place in places]
 
-    def _text(self, place):
-        begin = max(place * self._step, self._first)
+    def _text(self, place: int) -> str:
+        begin = max(place * self._step, self._first or 0)
         end = min((place + 1) * self._step, self._last + 1)
         interval = self._sums.get(place) or Interval()
         return json.dumps(vars(interval.point(

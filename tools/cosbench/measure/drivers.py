@@ -6,29 +6,34 @@ its figures are those of the time in which it had workers of this one.
 """
 
 from dataclasses import dataclass
-from typing import Optional
+from typing import Annotated, Dict, List, Optional, Sequence, Tuple
+
+from cosbench.measure.limits import Count, Figure, Name, or_else
+from swift_lightsync.common.records import Between, Record
 
 #: From here on a driver's own figures say that it limits the work.
 BUSY_PERCENT, LATE_MS = 90.0, 20.0
 
 
 @dataclass(frozen=True)
-class WorkDriver:
-    """Each number is None where it is not known."""
+class WorkDriver(Record):
+    """A driver in one work; each number is None where it is not known."""
 
-    name: str
-    workers: Optional[int]
+    name: Annotated[str, or_else('', Optional[Name])] = ''
+    workers: Optional[Annotated[int, Between(0, 10 ** 9)]] = None
     #: Percent of its core.
-    cpu_percent_p95: Optional[float]
-    loop_lag_ms_p99: Optional[float]
+    cpu_percent_p95: Optional[Figure] = None
+    loop_lag_ms_p99: Optional[Figure] = None
     #: Requests that went out once more, on a new connection.
-    resent: Optional[int]
+    resent: Optional[Count] = None
 
 
-def strains(drivers):
+def strains(drivers: Sequence[WorkDriver]) -> List[str]:
     """
-    :param drivers: each a ``WorkDriver`` of one work
-    :returns: texts on those that limited it, as a list
+    Return warnings of drivers that limited a work.
+
+    :param drivers: those of the work
+    :returns: at most one text on processors, and one on event loops
     """
     found = []
     busy = _beyond(drivers, 'cpu_percent_p95', BUSY_PERCENT)
@@ -43,11 +48,10 @@ def strains(drivers):
     return found
 
 
-def _beyond(drivers, key, limit):
-    """
-    :returns: name -> the most of each driver that is beyond the limit
-    """
-    found = {}
+def _beyond(drivers: Sequence[WorkDriver], key: str,
+            limit: float) -> Dict[str, float]:
+    """Return the highest figure of each driver that is beyond the limit."""
+    found: Dict[str, float] = {}
     for each in drivers:
         value = getattr(each, key)
         if value is not None and value > limit:
@@ -55,8 +59,8 @@ def _beyond(drivers, key, limit):
     return found
 
 
-def _worst(values):
-    name = max(values, key=values.get)
+def _worst(values: Dict[str, float]) -> Tuple[str, float, str]:
+    name = max(values, key=values.__getitem__)
     more = len(values) - 1
     return 'driver ' + name, values[name], \
         ', and %d more like it' % more if more else ''

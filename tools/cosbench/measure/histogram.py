@@ -3,63 +3,99 @@
 
 Whole microseconds of 1 to one hour, 3 significant digits; a time outside
 counts as the nearest inside. All is integers, so that merging is exact in
-any order. The bytes are HdrHistogram's V2 compressed format (RESULT.md): its
-library writes them; what others wrote is read here, where each step has a
-bound. Only buckets that are used take memory, so that a short document
-cannot ask for much.
+any order. RESULT.md has the document, ``hdr_format`` the bytes in it.
 """
 
-import base64
-import binascii
-import struct
-import zlib
 from bisect import bisect_left
+from dataclasses import dataclass
 from itertools import accumulate
-
-from hdrh.histogram import HdrHistogram
+from typing import (
+    Annotated,
+    Any,
+    Dict,
+    List,
+    Optional,
+    Sequence,
+    Tuple,
+)
 
 from cosbench.measure.buckets import bounds_of, bucket_of, rank
-from cosbench.measure.document import MAX_COUNT
-
-LEAST, MOST, DIGITS = 1, 3600 * 10 ** 6, 3
-#: 1024 buckets for each doubling are three digits.
-_HALF = 10
-_LAST = bucket_of(MOST, _HALF)
-_OUTER = struct.Struct('>II')
-_INNER = struct.Struct('>IIIIQQd')
-_OUTER_COOKIE, _INNER_COOKIE = 0x1c849314, 0x1c849313
-_SETTINGS = (0, DIGITS, LEAST, MOST, 1.0)
-#: A count is at most 9 bytes.
-MAX_INNER = _INNER.size + 9 * (_LAST + 1)
-#: base64 of what deflate can make of that at worst.
-_MAX_TEXT = 2 * MAX_INNER
-_ENCODED = 'an HdrHistogram in base64 (V2, compressed; 1 to %d, %d ' \
-    'digits) with as many values as count says' % (MOST, DIGITS)
+from cosbench.measure.hdr_format import (
+    HALF,
+    LEAST,
+    MAX_TEXT,
+    MOST,
+    decoded,
+    encoded,
+)
+from cosbench.measure.limits import Count
+from swift_lightsync.common.record_codecs import Codec
+from swift_lightsync.common.record_limits import inside, refusal
+from swift_lightsync.common.records import Between, Length, Record
 
 
-def microseconds(seconds):
+def microseconds(seconds: float) -> int:
     """
+    Return a time in whole microseconds, from 1 to an hour.
+
+    :param seconds: any
+    :returns: the nearest that a histogram can hold
     :raises ValueError: if it is not a number
     """
     return min(max(int(seconds * 1000000 + 0.5), LEAST), MOST)
 
 
+_Micros = Annotated[int, Between(LEAST, MOST)]
+
+
+@dataclass(frozen=True)
+class _Document(Record):
+    """The JSON of a histogram; see RESULT.md."""
+
+    count: Count
+    total_us: Count
+    #: None without values, as ``max_us``.
+    min_us: Optional[_Micros]
+    max_us: Optional[_Micros]
+    hdr: Annotated[str, Length(MAX_TEXT)]
+
+    def __post_init__(self) -> None:
+        least, most = self.min_us, self.max_us
+        if not self.count:
+            least = most = 0
+        if least is None or most is None or \
+                not self.count * least <= self.total_us <= self.count * most:
+            raise ValueError('min_us is %s, max_us is %s and total_us is %d: '
+                             'must be those of %d values' % (
+                                 self.min_us, self.max_us, self.total_us,
+                                 self.count))
+
+
 class Histogram:
-    """Mutable; times in microseconds."""
+    """Counts times, in whole microseconds. Mutable."""
 
-    __slots__ = ('count', 'total', 'least', 'most', '_counts')
+    __slots__ = ('count', 'total', '_least', '_most', '_counts')
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.count = 0
         #: The sum of all.
         self.total = 0
-        #: None without values, as ``most``.
-        self.least = None
-        self.most = None
+        self._least = self._most = 0
         #: bucket -> how many.
-        self._counts = {}
+        self._counts: Dict[int, int] = {}
 
-    def record(self, seconds):
+    @property
+    def least(self) -> Optional[int]:
+        """The shortest time; None without values."""
+        return self._least if self.count else None
+
+    @property
+    def most(self) -> Optional[int]:
+        """The longest time; None without values."""
+        return self._most if self.count else None
+
+    def record(self, seconds: float) -> None:
+        """Count a time, which is in seconds."""
         # What microseconds() and bucket_of() say, without the calls.
         value = int(seconds * 1000000 + 0.5)
         if value < LEAST:
@@ -67,20 +103,21 @@ class Histogram:
         elif value > MOST:
             value = MOST
         if not self.count:
-            self.least = self.most = value
-        elif value > self.most:
-            self.most = value
-        elif value < self.least:
-            self.least = value
+            self._least = self._most = value
+        elif value > self._most:
+            self._most = value
+        elif value < self._least:
+            self._least = value
         self.count += 1
         self.total += value
-        shift = value.bit_length() - _HALF - 1
+        shift = value.bit_length() - HALF - 1
         bucket = value if shift <= 0 else \
-            (shift << _HALF) + (value >> shift)
+            (shift << HALF) + (value >> shift)
         counts = self._counts
         counts[bucket] = counts.get(bucket, 0) + 1
 
-    def merge(self, other):
+    def merge(self, other: 'Histogram') -> None:
+        """Count all times of another histogram, which stays as it is."""
         if not other.count:
             return
         counts = self._counts
@@ -90,32 +127,34 @@ class Histogram:
                 counts[bucket] = known(bucket, 0) + count
         else:
             counts.update(other._counts)
-        self.least = other.least if self.least is None else \
-            min(self.least, other.least)
-        self.most = other.most if self.most is None else \
-            max(self.most, other.most)
+        self._least = min(self._least, other._least) if self.count \
+            else other._least
+        self._most = max(self._most, other._most)
         self.count += other.count
         self.total += other.total
 
     @property
-    def mean(self):
-        """
-        :returns: exact; None without values
-        """
+    def mean(self) -> Optional[float]:
+        """The exact mean; None without values."""
         return self.total / self.count if self.count else None
 
-    def buckets(self):
+    def buckets(self) -> List[Tuple[int, int, int]]:
         """
-        :returns: a list of (lowest, highest, count): what the histogram
-            cannot tell apart, ascending, where there are any
+        Return the times that the histogram cannot tell apart.
+
+        :returns: a list of (lowest, highest, count), ascending, where there
+            are any
         """
-        return [(*bounds_of(bucket, _HALF), count)
+        return [(*bounds_of(bucket, HALF), count)
                 for bucket, count in sorted(self._counts.items())]
 
-    def percentiles(self, wanted):
+    def percentiles(self, wanted: Sequence[float]
+                    ) -> List[Optional[int]]:
         """
-        The nearest rank: the value that this many percent are not above.
-        It is at most 0.1% too high, and 100 is exact.
+        Return the values that so many percent of all are not above.
+
+        This is the nearest rank. A value is at most 0.1% too high, and that
+        of 100 percent is exact.
 
         :param wanted: percents, 0 < each <= 100
         :returns: a list of as many values, each None without values
@@ -126,118 +165,42 @@ class Histogram:
         seen = list(accumulate(map(self._counts.__getitem__, buckets)))
         places = (bisect_left(seen, rank(percent, self.count))
                   for percent in wanted)
-        return [min(bounds_of(buckets[place], _HALF)[1], self.most)
+        return [min(bounds_of(buckets[place], HALF)[1], self._most)
                 for place in places]
 
-    def to_json(self):
-        """
-        :returns: as RESULT.md says
-        """
+    def to_json(self) -> Dict[str, Any]:
+        """Return the histogram as RESULT.md says."""
         return {'count': self.count, 'total_us': self.total,
                 'min_us': self.least, 'max_us': self.most,
-                'hdr': self._encoded()}
-
-    def _encoded(self):
-        hdr = HdrHistogram(LEAST, MOST, DIGITS)
-        for bucket, count in self._counts.items():
-            hdr.counts[bucket] = count
-        if self.count:
-            hdr.set_internal_tacking_values(
-                min(self._counts), max(self._counts), self.count)
-        return hdr.encode().decode('ascii')
+                'hdr': encoded(self._counts)}
 
     @classmethod
-    def from_json(cls, node):
+    def from_json(cls, value: Any) -> 'Histogram':
         """
-        :param node: a ``Node``
-        :raises ResultError: if it is no histogram, or not one of ours
+        Make a histogram of parsed JSON.
+
+        :param value: from anyone
+        :returns: the histogram
+        :raises RecordError: if it is no histogram, or not one of ours
         """
+        found = _Document.from_json(value)
         made = cls()
-        made.count = node.member('count').integer()
-        made.total = node.member('total_us').integer(
-            made.count * LEAST, min(MAX_COUNT, made.count * MOST))
+        made.count, made.total = found.count, found.total_us
+        made._counts = inside('.hdr', lambda text: decoded(text, made.count),
+                              found.hdr)
         if made.count:
-            made.least = node.member('min_us').integer(LEAST, MOST)
-            made.most = node.member('max_us').integer(made.least, MOST)
-        made._counts = _decoded(node.member('hdr'), made.count)
-        if made.count and not made._agrees():
-            raise node.refuse('an object whose min_us, max_us and total_us '
-                              'are those of its values')
+            made._least, made._most = found.min_us or 0, found.max_us or 0
+            made._check_ends(value)
         return made
 
-    def _agrees(self):
-        """Whether least, most and total can be those of the counts."""
-        return all(
-            bucket_of(value, _HALF) == bucket for value, bucket in (
-                (self.least, min(self._counts)),
-                (self.most, max(self._counts)))) and \
-            self.count * self.least <= self.total <= self.count * self.most
+    @classmethod
+    def record_codec(cls) -> Codec:
+        """Return how a field of a record of this type is read."""
+        return Codec(cls.from_json, cls.to_json)
 
-
-def _decoded(node, expected):
-    """
-    :returns: bucket -> how many
-    """
-    text = node.text(_MAX_TEXT)
-    try:
-        counts = dict(_counts(_payload(text)))
-    except (ValueError, binascii.Error, zlib.error, struct.error):
-        raise node.refuse(_ENCODED) from None
-    if sum(counts.values()) != expected or \
-            max(counts, default=0) > _LAST:
-        raise node.refuse(_ENCODED)
-    return counts
-
-
-def _payload(text):
-    raw = base64.b64decode(text, validate=True)
-    cookie, length = _OUTER.unpack_from(raw)
-    if cookie != _OUTER_COOKIE or length != len(raw) - _OUTER.size:
-        raise ValueError('outer header')
-    inflater = zlib.decompressobj()
-    inner = inflater.decompress(raw[_OUTER.size:], MAX_INNER)
-    if not inflater.eof or inflater.unused_data:
-        raise ValueError('too long, or cut')
-    cookie, length, *settings = _INNER.unpack_from(inner)
-    if cookie != _INNER_COOKIE or tuple(settings) != _SETTINGS or \
-            length != len(inner) - _INNER.size:
-        raise ValueError('inner header')
-    return inner[_INNER.size:]
-
-
-def _counts(data):
-    """
-    ZigZag LEB128: a negative number is so many zeros, others are counts.
-
-    :returns: (index, count) of each that is not 0, ascending
-    """
-    place = index = 0
-    while place < len(data):
-        number = data[place]
-        place += 1
-        if number >= 0x80:
-            number, place = _long(data, place, number & 0x7f)
-        if number & 1:
-            index += (number + 1) >> 1
-            continue
-        if number:
-            yield index, number >> 1
-        index += 1
-
-
-def _long(data, place, number):
-    """
-    :param number: its lowest 7 bits
-    :returns: (a number of more than one byte, the place after it)
-    """
-    for shift in range(7, 57, 7):
-        if place >= len(data):
-            raise ValueError('cut')
-        byte = data[place]
-        place += 1
-        if shift == 56:     # the ninth byte is all value
-            return number | byte << 56, place
-        number |= (byte & 0x7f) << shift
-        if byte < 0x80:
-            return number, place
-    raise AssertionError('a ninth byte is the last')
+    def _check_ends(self, value: Any) -> None:
+        """Refuse a least or most value that is in no used bucket."""
+        if bucket_of(self._least, HALF) != min(self._counts) or \
+                bucket_of(self._most, HALF) != max(self._counts):
+            raise refusal(value, 'an object whose min_us, max_us and '
+                          'total_us are those of its values')

@@ -5,257 +5,171 @@ Immutable but for its tallies and timelines, which reports leave as they are.
 """
 
 from dataclasses import dataclass
-from typing import Optional, Tuple
+from typing import Annotated, Literal, Optional, Tuple
 
-from cosbench.measure.document import MAX_TEXT, Node
 from cosbench.measure.drivers import WorkDriver
+from cosbench.measure.limits import (
+    MAX_ID,
+    MAX_TEXT,
+    Name,
+    Reason,
+    Text,
+    or_else,
+)
 from cosbench.measure.summary import Metrics
 from cosbench.measure.tally import Tally
-from cosbench.measure.timeline import MAX_ID, Timeline
+from cosbench.measure.timeline import Timeline
+from swift_lightsync.common.records import Between, Length, Record
 
 VERSION = 1
-#: Unix seconds; the year 9999, which is the last that can be written.
-_MAX_TIME = 253402300799
-_MAX_SECONDS = 10 ** 9
 #: More than the longest workload can have.
 _MAX_PARTS = _MAX_WARNINGS = 10 ** 6
 _MAX_DRIVERS, _MAX_HISTORY = 10000, 1000
 
+#: Unix seconds until the year 9999, which is the last that can be written.
+_Time = Annotated[float, Between(0, 253402300799)]
+_Seconds = Annotated[float, Between(0, 10 ** 9)]
+_SecondsOrNone = Annotated[float, or_else(0.0, Optional[_Seconds])]
+_Signed = Annotated[float, Between(-1e15, 1e15)]
+#: A name with a number before it.
+_Id = Annotated[str, Length(MAX_ID + 20)]
+_State = Annotated[str, or_else('', Optional[Name])]
+#: (state, unix seconds), the oldest first.
+_History = Annotated[Tuple[Tuple[str, float], ...], or_else((), Optional[
+    Annotated[Tuple[Tuple[Name, _Time], ...], Length(_MAX_HISTORY)]])]
+
 
 @dataclass(frozen=True)
-class Driver:
-    """Each number is None where it is not known."""
+class Driver(Record):
+    """A driver of a run; each number is None where it is not known."""
 
-    name: str
-    state: str
-    reason: str
-    cpu_percent_p95: Optional[float]
-    loop_lag_ms_p99: Optional[float]
-    clock_offset_s: Optional[float]
-    operations_per_cpu_second: Optional[float]
+    name: Name
+    state: _State = ''
+    reason: Reason = ''
+    cpu_percent_p95: Optional[_Signed] = None
+    loop_lag_ms_p99: Optional[_Signed] = None
+    clock_offset_s: Optional[_Signed] = None
+    operations_per_cpu_second: Optional[_Signed] = None
 
 
 @dataclass(frozen=True)
-class OperationResult:
+class OperationResult(Record):
+    """What counts of one operation of a work."""
 
-    id: str
-    name: str
-    type: str
-    #: Percent; None where it is not known.
-    ratio: Optional[int]
-    config: str
+    id: Name
+    name: Name
+    type: Name
     tally: Tally
+    #: Percent; None where it is not known.
+    ratio: Optional[Annotated[int, Between(0, 100)]] = None
+    config: Reason = ''
 
 
 @dataclass(frozen=True)
-class WorkResult:
+class WorkResult(Record):
+    """What one work did."""
 
-    id: str
-    name: str
-    type: str
-    workers: int
+    id: _Id
+    name: Name
+    type: Name
+    workers: Annotated[int, Between(0, 10 ** 9)]
+    operations: Annotated[Tuple[OperationResult, ...], Length(_MAX_PARTS)]
     #: Unix seconds, or None.
-    started: Optional[float]
+    started: Optional[_Time] = None
     #: Seconds, as configured.
-    rampup: float
-    runtime: float
-    rampdown: float
+    rampup: _SecondsOrNone = 0.0
+    runtime: _SecondsOrNone = 0.0
+    rampdown: _SecondsOrNone = 0.0
     #: Seconds that samples counted for; None where it is not known.
-    counted: Optional[float]
+    counted: Optional[_Seconds] = None
     #: Operations a second that were wanted; None: a closed loop.
-    rate: Optional[float]
+    rate: Optional[Annotated[float, Between(0, 1e12)]] = None
     #: Whether the histogram is reported.
-    histogram: bool
-    drivers: Tuple[WorkDriver, ...]
-    state: str
-    reason: str
-    operations: Tuple[OperationResult, ...]
-    timeline: Optional[Timeline]
+    histogram: Annotated[bool, or_else(True, Optional[bool])] = True
+    drivers: Annotated[Tuple[WorkDriver, ...], or_else((), Optional[
+        Annotated[Tuple[WorkDriver, ...], Length(_MAX_DRIVERS)]])] = ()
+    state: _State = ''
+    reason: Reason = ''
+    timeline: Optional[Timeline] = None
 
-    def metrics(self, operation):
+    def metrics(self, operation: OperationResult) -> Metrics:
         """
-        :param operation: an ``OperationResult`` of it
-        :returns: its ``Metrics``
+        Return the figures of an operation.
+
+        :param operation: of this work
+        :returns: its figures
         """
         return Metrics.of(operation.tally, self.workers,
                           self.counted or self.runtime)
 
     @property
-    def driver_cpu(self):
-        """
-        :returns: percent of the core of the busiest driver; None: not known
-        """
+    def driver_cpu(self) -> Optional[float]:
+        """Percent of the core of the busiest driver; None: not known."""
         return max((each.cpu_percent_p95 for each in self.drivers
                     if each.cpu_percent_p95 is not None), default=None)
 
     @property
-    def window(self):
+    def window(self) -> Tuple[float, Optional[float]]:
         """
-        :returns: (begin, end) of what counted, in seconds of its timeline;
-            end is None where it had no run time
+        Begin and end of what counted, in seconds of its timeline.
+
+        The end is None where it had no run time.
         """
         if not self.runtime:
             return 0.0, None
-        return self.rampup, self.rampup + min(
-            self.runtime, self.counted or self.runtime)
+        return self.rampup, self._counted_end
 
     @property
-    def end(self):
+    def end(self) -> Optional[float]:
         """
-        :returns: until when operations started, in seconds of the timeline;
-            None without operations
+        Until when operations started, in seconds of the timeline.
+
+        None without operations.
         """
         if self.runtime:
             whole = self.counted is None or self.counted >= self.runtime
-            return self.window[1] + (self.rampdown if whole else 0)
+            return self._counted_end + (self.rampdown if whole else 0)
         return max((each.tally.last_end / 1000000 for each in self.operations
                     if each.tally.last_end is not None), default=None)
 
+    @property
+    def _counted_end(self) -> float:
+        return self.rampup + min(self.runtime, self.counted or self.runtime)
+
 
 @dataclass(frozen=True)
-class StageResult:
+class StageResult(Record):
+    """What one stage did."""
 
-    id: str
-    name: str
-    state: str
+    id: _Id
+    name: Name
+    state: Name
+    works: Annotated[Tuple[WorkResult, ...], Length(_MAX_PARTS)]
     #: Unix seconds, or None, as ``stopped``.
-    started: Optional[float]
-    stopped: Optional[float]
-    reason: str
-    #: (state, unix seconds), the oldest first.
-    history: Tuple[Tuple[str, float], ...]
-    works: Tuple[WorkResult, ...]
+    started: Optional[_Time] = None
+    stopped: Optional[_Time] = None
+    reason: Reason = ''
+    history: _History = ()
 
 
 @dataclass(frozen=True)
-class Result:
+class Result(Record):
+    """What a workload did; ``from_json`` reads a result document."""
 
-    id: str
-    name: str
-    description: str
-    state: str
-    submitted: Optional[float]
-    started: Optional[float]
-    stopped: Optional[float]
-    xml: str
-    seed: Optional[int]
-    warnings: Tuple[str, ...]
-    history: Tuple[Tuple[str, float], ...]
-    drivers: Tuple[Driver, ...]
-    stages: Tuple[StageResult, ...]
-
-    @classmethod
-    def from_json(cls, document, place='result'):
-        """
-        :param document: parsed JSON, from anyone
-        :param place: what errors call it
-        :raises ResultError: if it is no result
-        """
-        node = Node(document, place)
-        node.member('version').integer(VERSION, VERSION)
-        return cls(
-            id=node.member('id').text(MAX_ID),
-            name=node.member('name').text(MAX_ID),
-            description=node.optional('description', '').text(),
-            state=node.member('state').text(MAX_ID),
-            **{key: _time(node.optional(key))
-               for key in ('submitted', 'started', 'stopped')},
-            xml=node.optional('xml', '').text(2 * MAX_TEXT),
-            seed=_maybe(node.optional('seed'), Node.integer,
-                        -2 ** 63, 2 ** 64),
-            warnings=tuple(
-                each.text() for each in node.optional(
-                    'warnings', []).elements(_MAX_WARNINGS)),
-            history=_history(node),
-            drivers=tuple(map(_driver, node.optional(
-                'drivers', []).elements(_MAX_DRIVERS))),
-            stages=tuple(map(_stage, node.member('stages').elements(
-                _MAX_PARTS))))
-
-
-def _maybe(node, check, *bounds):
-    return None if node.value is None else check(node, *bounds)
-
-
-def _time(node):
-    return _maybe(node, Node.number, 0, _MAX_TIME)
-
-
-def _reason(node):
-    return _maybe(node.optional('reason'), Node.text) or ''
-
-
-def _history(node):
-    states = []
-    for each in node.optional('history', []).elements(_MAX_HISTORY):
-        state, when = each.elements(2, 2)
-        states.append((state.text(MAX_ID), when.number(0, _MAX_TIME)))
-    return tuple(states)
-
-
-def _driver(node):
-    return Driver(
-        node.member('name').text(MAX_ID),
-        node.optional('state', '').text(MAX_ID), _reason(node),
-        *(_maybe(node.optional(key), Node.number, -1e15, 1e15) for key in (
-            'cpu_percent_p95', 'loop_lag_ms_p99', 'clock_offset_s',
-            'operations_per_cpu_second')))
-
-
-def _work_driver(node):
-    return WorkDriver(
-        node.optional('name', '').text(MAX_ID),
-        _maybe(node.optional('workers'), Node.integer, 0, 10 ** 9),
-        *(_maybe(node.optional(key), Node.number, 0, 1e15)
-          for key in ('cpu_percent_p95', 'loop_lag_ms_p99')),
-        _maybe(node.optional('resent'), Node.integer))
-
-
-def _stage(node):
-    return StageResult(
-        id=node.member('id').text(MAX_ID + 20),
-        name=node.member('name').text(MAX_ID),
-        state=node.member('state').text(MAX_ID),
-        started=_time(node.optional('started')),
-        stopped=_time(node.optional('stopped')),
-        reason=_reason(node), history=_history(node),
-        works=tuple(map(_work, node.member('works').elements(_MAX_PARTS))))
-
-
-def _work(node):
-    timeline = node.optional('timeline')
-    histogram = node.optional('histogram', True)
-    if not isinstance(histogram.value, bool):
-        raise histogram.refuse('true or false')
-    seconds = {key: _maybe(node.optional(key), Node.number, 0, _MAX_SECONDS)
-               for key in ('rampup', 'runtime', 'rampdown', 'counted')}
-    for key in ('rampup', 'runtime', 'rampdown'):
-        seconds[key] = seconds[key] or 0
-    return WorkResult(
-        id=node.member('id').text(MAX_ID + 20),
-        name=node.member('name').text(MAX_ID),
-        type=node.member('type').text(MAX_ID),
-        workers=node.member('workers').integer(0, 10 ** 9),
-        started=_time(node.optional('started')),
-        **seconds,
-        rate=_maybe(node.optional('rate'), Node.number, 0, 1e12),
-        histogram=histogram.value,
-        drivers=tuple(map(_work_driver, node.optional(
-            'drivers', []).elements(_MAX_DRIVERS))),
-        state=node.optional('state', '').text(MAX_ID),
-        reason=_reason(node),
-        operations=tuple(map(_operation, node.member('operations').elements(
-            _MAX_PARTS))),
-        timeline=None if timeline.value is None else Timeline.from_json(
-            timeline.value, timeline.place))
-
-
-def _operation(node):
-    tally = node.member('tally')
-    return OperationResult(
-        id=node.member('id').text(MAX_ID),
-        name=node.member('name').text(MAX_ID),
-        type=node.member('type').text(MAX_ID),
-        ratio=_maybe(node.optional('ratio'), Node.integer, 0, 100),
-        config=_maybe(node.optional('config'), Node.text) or '',
-        tally=Tally.from_json(tally.value, tally.place))
+    version: Literal[1]
+    id: Name
+    name: Name
+    state: Name
+    stages: Annotated[Tuple[StageResult, ...], Length(_MAX_PARTS)]
+    description: Reason = ''
+    submitted: Optional[_Time] = None
+    started: Optional[_Time] = None
+    stopped: Optional[_Time] = None
+    xml: Annotated[str, or_else('', Optional[
+        Annotated[str, Length(2 * MAX_TEXT)]])] = ''
+    seed: Optional[Annotated[int, Between(-2 ** 63, 2 ** 64)]] = None
+    warnings: Annotated[Tuple[str, ...], or_else((), Optional[
+        Annotated[Tuple[Text, ...], Length(_MAX_WARNINGS)]])] = ()
+    history: _History = ()
+    drivers: Annotated[Tuple[Driver, ...], or_else((), Optional[
+        Annotated[Tuple[Driver, ...], Length(_MAX_DRIVERS)]])] = ()

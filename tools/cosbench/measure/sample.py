@@ -6,6 +6,8 @@ from typing import NamedTuple, Optional
 
 class Sample(NamedTuple):
     """
+    One operation that has ended.
+
     Times are seconds of the driver's monotonic clock, with intended and
     started <= first_byte <= ended.
     """

@@ -2,16 +2,17 @@
 """What a report says of an operation: its tally, over its time."""
 
 from dataclasses import dataclass
-from typing import Optional
+from typing import List, Optional, Sequence, Tuple
 
 from cosbench.measure.histogram import Histogram
+from cosbench.measure.tally import Tally
 
 PERCENTS = (50, 60, 80, 90, 95, 99, 99.9, 100)
 
 
 @dataclass(frozen=True)
 class Latency:
-    """Milliseconds; percentiles as those of ``Histogram``."""
+    """Response times in milliseconds; percentiles as of ``Histogram``."""
 
     average: float
     p50: float
@@ -24,19 +25,23 @@ class Latency:
     p100: float
 
     @classmethod
-    def of(cls, histograms):
+    def of(cls, histograms: Sequence[Histogram]) -> Optional['Latency']:
         """
-        :param histograms: ``Histogram`` objects, of which some have values
-        :returns: a ``Latency`` of all; None without values
+        Sum up the times of histograms.
+
+        :param histograms: of which some have values
+        :returns: the figures of all together; None without values
         """
         histogram = _together([each for each in histograms if each.count])
-        if not histogram.count:
+        mean = histogram.mean
+        if mean is None:
             return None
-        return cls(histogram.mean / 1000, *(
-            value / 1000 for value in histogram.percentiles(PERCENTS)))
+        return cls(mean / 1000, *(
+            (value or 0) / 1000
+            for value in histogram.percentiles(PERCENTS)))
 
 
-def _together(histograms):
+def _together(histograms: Sequence[Histogram]) -> Histogram:
     if len(histograms) == 1:
         return histograms[0]
     found = Histogram()
@@ -47,7 +52,11 @@ def _together(histograms):
 
 @dataclass(frozen=True)
 class Metrics:
-    """Of one operation of a work. Times in ms; None: there was nothing."""
+    """
+    The figures of one operation of a work.
+
+    Times are in milliseconds; None: there was nothing.
+    """
 
     #: Successes, and the bytes that they moved.
     op_count: int
@@ -76,24 +85,32 @@ class Metrics:
     intended: Optional[Latency]
 
     @classmethod
-    def of(cls, tally, workers, seconds=None):
+    def of(cls, tally: Tally, workers: int,
+           seconds: Optional[float] = None) -> 'Metrics':
         """
-        :param tally: a ``Tally``
+        Return the figures of a tally.
+
+        :param tally: of the operation
         :param workers: of the work
         :param seconds: how long it was measured, which is its run time;
             None or 0, if its end was no time: from its first start to its
             last end
+        :returns: the figures
         """
         return cls.of_all([tally], workers, seconds)
 
     @classmethod
-    def of_all(cls, tallies, workers, seconds=None):
+    def of_all(cls, tallies: Sequence[Tally], workers: int,
+               seconds: Optional[float] = None) -> 'Metrics':
         """
-        The metrics of the sum of tallies, without making it: only the
-        times that percentiles are of are put together.
+        Return the figures of the sum of tallies, without making the sum.
 
-        :param tallies: each a ``Tally``, of one operation
-        :param workers, seconds: as of ``of``
+        Only those times are put together that percentiles are of.
+
+        :param tallies: of the operation
+        :param workers: as of ``of``
+        :param seconds: as of ``of``
+        :returns: the figures
         """
         count = sum(each.count for each in tallies)
         moved = sum(each.bytes for each in tallies)
@@ -111,20 +128,20 @@ class Metrics:
             bandwidth=moved / seconds if seconds else 0.0,
             success_ratio=count / (count + failed) if count + failed
             else None,
-            avg_res=response and response.average,
+            avg_res=response.average if response else None,
             avg_proc=processing / count / 1000 if count else None,
-            **{name: response and getattr(response, name) for name in (
+            **{name: getattr(response, name, None) for name in (
                 'p50', 'p60', 'p80', 'p90', 'p95', 'p99', 'p999', 'p100')},
             intended=Latency.of([each.intended for each in tallies])
             if late else response)
 
 
-def _span(tallies):
-    """
-    :returns: seconds from the first start to the last end; 0 without any
-    """
-    known = [each for each in tallies if each.first_start is not None]
+def _span(tallies: Sequence[Tally]) -> float:
+    """Return seconds from the first start to the last end; 0 without any."""
+    known: List[Tuple[int, int]] = [
+        (each.first_start, each.last_end) for each in tallies
+        if each.first_start is not None and each.last_end is not None]
     if not known:
         return 0.0
-    return (max(each.last_end for each in known)
-            - min(each.first_start for each in known)) / 1000000
+    return (max(end for _, end in known)
+            - min(start for start, _ in known)) / 1000000

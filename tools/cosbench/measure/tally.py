@@ -6,8 +6,15 @@ tally of all their samples, in any order and grouping, exactly. RESULT.md has
 the document.
 """
 
-from cosbench.measure.document import Node
+from dataclasses import dataclass
+from typing import Annotated, Any, Dict, Optional
+
 from cosbench.measure.histogram import Histogram
+from cosbench.measure.limits import AtLeastOne, Count
+from cosbench.measure.sample import Sample
+from swift_lightsync.common.record_codecs import Codec
+from swift_lightsync.common.record_limits import inside, refusal
+from swift_lightsync.common.records import Between, Length, Record
 
 #: What failures are counted as that come under too many names.
 OTHER = 'other'
@@ -19,8 +26,38 @@ _MAX_CLOCK = 10 ** 16
 _TIMES = ('response', 'processing', 'intended')
 
 
+_Clock = Annotated[int, Between(-_MAX_CLOCK, _MAX_CLOCK)]
+
+
+@dataclass(frozen=True)
+class _Document(Record):
+    """The JSON of a tally; see RESULT.md."""
+
+    bytes: Count
+    failures: Annotated[
+        Dict[Annotated[str, Length(MAX_CLASS_LENGTH)], AtLeastOne],
+        Length(_MAX_MERGED_CLASSES)]
+    #: None without samples, as ``last_end_us``.
+    first_start_us: Optional[_Clock]
+    last_end_us: Optional[_Clock]
+    response: Histogram
+    processing: Histogram
+    #: A histogram, too, which most often equals ``response``.
+    intended: Any
+
+    def __post_init__(self) -> None:
+        if not self.response.count and not self.failures:
+            return
+        first, last = self.first_start_us, self.last_end_us
+        if first is None or last is None or first > last:
+            raise ValueError('first_start_us is %s, must be at most '
+                             'last_end_us, which is %s' % (first, last))
+
+
 class Tally:
     """
+    What counts of one operation.
+
     Times are those of successes; a failed sample counts in ``failures``
     only.
 
@@ -32,7 +69,7 @@ class Tally:
     __slots__ = ('origin', 'bytes', 'failures', 'first_start', 'last_end')\
         + _TIMES
 
-    def __init__(self, origin=0.0):
+    def __init__(self, origin: float = 0.0) -> None:
         self.origin = origin
         #: started to ended.
         self.response = Histogram()
@@ -42,33 +79,30 @@ class Tally:
         self.intended = Histogram()
         self.bytes = 0
         #: class -> count.
-        self.failures = {}
+        self.failures: Dict[str, int] = {}
         #: Microseconds after the origin, of all samples; None without.
-        self.first_start = None
-        self.last_end = None
+        self.first_start: Optional[int] = None
+        self.last_end: Optional[int] = None
 
     @property
-    def count(self):
-        """Of successes."""
+    def count(self) -> int:
+        """How many operations succeeded."""
         return self.response.count
 
     @property
-    def failed(self):
+    def failed(self) -> int:
+        """How many operations failed."""
         return sum(self.failures.values())
 
     @property
-    def seconds(self):
-        """
-        :returns: from the first start to the last end; 0 without samples
-        """
-        if self.first_start is None:
+    def seconds(self) -> float:
+        """Seconds from the first start to the last end; 0 without any."""
+        if self.first_start is None or self.last_end is None:
             return 0.0
         return (self.last_end - self.first_start) / 1000000
 
-    def add(self, sample):
-        """
-        :param sample: a ``Sample``
-        """
+    def add(self, sample: Sample) -> None:
+        """Count a sample."""
         started, ended = sample.started, sample.ended
         self._span(round((started - self.origin) * 1000000),
                    round((ended - self.origin) * 1000000))
@@ -80,35 +114,31 @@ class Tally:
         self.processing.record(sample.first_byte - started)
         self.intended.record(ended - sample.intended)
 
-    def _span(self, start, end):
+    def _span(self, start: int, end: int) -> None:
         if self.first_start is None or start < self.first_start:
             self.first_start = start
         if self.last_end is None or end > self.last_end:
             self.last_end = end
 
-    def _fail(self, error):
+    def _fail(self, error: str) -> None:
         error = error[:MAX_CLASS_LENGTH]
         if error not in self.failures and \
                 len(self.failures) >= MAX_CLASSES - 1:
             error = OTHER
         self.failures[error] = self.failures.get(error, 0) + 1
 
-    def merge(self, other):
-        """
-        :param other: a ``Tally`` of other samples; it stays as it is
-        """
+    def merge(self, other: 'Tally') -> None:
+        """Count all samples of another tally, which stays as it is."""
         for name in _TIMES:
             getattr(self, name).merge(getattr(other, name))
         self.bytes += other.bytes
         for error, count in other.failures.items():
             self.failures[error] = self.failures.get(error, 0) + count
-        if other.first_start is not None:
+        if other.first_start is not None and other.last_end is not None:
             self._span(other.first_start, other.last_end)
 
-    def to_json(self):
-        """
-        :returns: a document; equal tallies have equal ones
-        """
+    def to_json(self) -> Dict[str, Any]:
+        """Return a document; equal tallies have equal ones."""
         return {'bytes': self.bytes,
                 'failures': dict(sorted(self.failures.items())),
                 'first_start_us': self.first_start,
@@ -116,32 +146,32 @@ class Tally:
                 **{name: getattr(self, name).to_json() for name in _TIMES}}
 
     @classmethod
-    def from_json(cls, document, place='tally'):
+    def from_json(cls, value: Any) -> 'Tally':
         """
-        :param document: parsed JSON, from anyone
-        :param place: what errors call it
-        :raises ResultError: if it is no tally
+        Make a tally of parsed JSON.
+
+        :param value: from anyone
+        :returns: the tally
+        :raises RecordError: if it is none
         """
-        node, made = Node(document, place), cls()
-        made.bytes = node.member('bytes').integer()
-        made.failures = {
-            error: count.integer(1) for error, count in
-            node.member('failures').items(
-                _MAX_MERGED_CLASSES, MAX_CLASS_LENGTH)}
-        for name in ('response', 'processing'):
-            setattr(made, name, Histogram.from_json(node.member(name)))
-        if node.member('intended').value == node.member('response').value:
+        found, made = _Document.from_json(value), cls()
+        made.bytes, made.failures = found.bytes, found.failures
+        made.response, made.processing = found.response, found.processing
+        if found.intended == value['response']:
             # As in all closed loops: reports come each second.
             made.intended.merge(made.response)
         else:
-            made.intended = Histogram.from_json(node.member('intended'))
-        counts = {getattr(made, name).count for name in _TIMES}
-        if len(counts) > 1:
-            raise node.refuse('an object whose %s have the same count'
-                              % ', '.join(_TIMES))
+            made.intended = inside('.intended', Histogram.from_json,
+                                   found.intended)
+        if len({getattr(made, name).count for name in _TIMES}) > 1:
+            raise refusal(value, 'an object whose %s have the same count'
+                          % ', '.join(_TIMES))
         if made.count or made.failures:
-            made.first_start = node.member('first_start_us').integer(
-                -_MAX_CLOCK, _MAX_CLOCK)
-            made.last_end = node.member('last_end_us').integer(
-                made.first_start, _MAX_CLOCK)
+            made.first_start = found.first_start_us
+            made.last_end = found.last_end_us
         return made
+
+    @classmethod
+    def record_codec(cls) -> Codec:
+        """Return how a field of a record of this type is read."""
+        return Codec(cls.from_json, cls.to_json)

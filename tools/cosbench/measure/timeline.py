@@ -2,178 +2,63 @@
 """What happened in each interval of a work, operation by operation.
 
 An interval is a whole number of intervals after the origin; a sample belongs
-to the one that it ended in. Response times of an interval are kept in slots
-that are at most 1/64 wide, so that percentiles of intervals merge too; they
-are within 1%. Merging is exact in any order. RESULT.md has the document.
+to the one that it ended in. Merging is exact in any order. RESULT.md has the
+document.
 """
 
-from array import array
+import functools
 from dataclasses import dataclass
-from typing import Optional
+from typing import (
+    Annotated,
+    Any,
+    Dict,
+    Iterator,
+    List,
+    Optional,
+    Sequence,
+    Tuple,
+)
 
-from cosbench.measure.buckets import bounds_of, bucket_of, rank
-from cosbench.measure.document import Node, ResultError
-from cosbench.measure.histogram import MOST, microseconds
+from cosbench.measure.interval import MAX_SLOT, Interval, Point
+from cosbench.measure.limits import (
+    MAX_OPERATIONS,
+    AtLeastOne,
+    Count,
+    Name,
+)
+from cosbench.measure.sample import Sample
+from swift_lightsync.common.record_codecs import Codec
+from swift_lightsync.common.record_limits import inside
+from swift_lightsync.common.records import (
+    Between,
+    Length,
+    Record,
+    RecordError,
+)
 
 #: Of an interval; a workload's may have the most.
 MIN_SECONDS, MAX_SECONDS = 0.001, 2 ** 31 - 1
-#: Of a document: operations, the number of an interval, a name.
-MAX_OPERATIONS, MAX_INTERVAL, MAX_ID = 1000, 10 ** 6, 200
-_HALF = 6
-
-
-def slot_of(value):
-    """
-    :param value: microseconds
-    :returns: the number of its slot, from 1
-    """
-    return bucket_of(value, _HALF)
-
-
-def limits_of(slot):
-    """
-    :returns: the least and the most of a slot, in microseconds
-    """
-    return bounds_of(slot, _HALF)
-
-
-def middle_of(slot):
-    """
-    :returns: microseconds, what the values of a slot are taken for
-    """
-    return sum(limits_of(slot)) / 2
-
-
-MAX_SLOT = slot_of(MOST)
+#: Of a document: the number of an interval.
+MAX_INTERVAL = 10 ** 6
+#: Slot, how many, slot, ...
+_Slots = Annotated[Tuple[AtLeastOne, ...], Length(2 * MAX_SLOT)]
+#: One interval: its number, its sums, its slots.
+_Row = Tuple[Annotated[int, Between(0, MAX_INTERVAL)],
+             Count, Count, Count, Count, Count, _Slots]
 
 
 @dataclass(frozen=True)
-class Point:
-    """One operation in one interval; times in milliseconds."""
+class _Document(Record):
+    """The JSON of a timeline; see RESULT.md."""
 
-    #: Seconds from the origin to its begin.
-    start: float
-    seconds: float
-    #: Successes.
-    count: int
-    bytes: int
-    failed: int
-    #: None without successes, as p99.
-    mean: Optional[float]
-    mean_processing: Optional[float]
-    p99: Optional[float]
-
-    @property
-    def throughput(self):
-        """Operations a second."""
-        return self.count / self.seconds
-
-    @property
-    def bandwidth(self):
-        """Bytes a second."""
-        return self.bytes / self.seconds
-
-
-class Interval:
-    """The sums of one operation in one interval. Mutable."""
-
-    __slots__ = ('count', 'bytes', 'failed', 'total', 'processing', '_slots')
-    #: Those that add up.
-    SUMS = ('count', 'bytes', 'failed', 'total', 'processing')
-
-    def __init__(self):
-        self.count = self.bytes = self.failed = 0
-        #: Microseconds of response, and of processing time.
-        self.total = self.processing = 0
-        #: slot -> how many response times; or packed.
-        self._slots = {}
-
-    @property
-    def slots(self):
-        """
-        :returns: a dict, slot -> how many response times; to read only
-        """
-        if isinstance(self._slots, dict):
-            return self._slots
-        return dict(zip(self._slots[::2], self._slots[1::2]))
-
-    def pack(self):
-        """Take a tenth of the memory until something is added."""
-        flat = self._flat()
-        if max(flat, default=0) < 2 ** 32:
-            self._slots = array('I', flat)
-
-    def _flat(self):
-        return [each for pair in sorted(self.slots.items()) for each in pair]
-
-    def add(self, sample):
-        if sample.error is not None:
-            self.failed += 1
-            return
-        self.count += 1
-        self.bytes += sample.size
-        value = microseconds(sample.ended - sample.started)
-        self.total += value
-        self.processing += microseconds(sample.first_byte - sample.started)
-        self._add_to(slot_of(value), 1)
-
-    def _add_to(self, slot, count):
-        if not isinstance(self._slots, dict):
-            self._slots = self.slots
-        self._slots[slot] = self._slots.get(slot, 0) + count
-
-    def merge(self, other):
-        for name in self.SUMS:
-            setattr(self, name, getattr(self, name) + getattr(other, name))
-        for slot, count in other.slots.items():
-            self._add_to(slot, count)
-
-    def percentile(self, percent):
-        """
-        :returns: microseconds; None without successes
-        """
-        if not self.count:
-            return None
-        seen, wanted = 0, rank(percent, self.count)
-        for slot, count in sorted(self.slots.items()):
-            seen += count
-            if seen >= wanted:
-                return middle_of(slot)
-        raise AssertionError('the slots hold fewer than count says')
-
-    def point(self, start, seconds):
-        count = self.count
-        return Point(
-            start, seconds, count, self.bytes, self.failed,
-            self.total / count / 1000 if count else None,
-            self.processing / count / 1000 if count else None,
-            self.percentile(99) / 1000 if count else None)
-
-    def to_json(self):
-        return [getattr(self, name) for name in self.SUMS] + [self._flat()]
-
-    @classmethod
-    def from_json(cls, nodes):
-        """
-        :param nodes: of SUMS, then of the slots
-        """
-        made = cls()
-        for name, node in zip(cls.SUMS, nodes):
-            setattr(made, name, node.integer())
-        flat = nodes[len(cls.SUMS)].elements(2 * MAX_SLOT)
-        made._slots = {slot.integer(1, MAX_SLOT): count.integer(1)
-                       for slot, count in zip(flat[::2], flat[1::2])}
-        if 2 * len(made.slots) != len(flat) or \
-                sum(made.slots.values()) != made.count:
-            raise nodes[-1].refuse(
-                'a list of slot, count, ... each slot once, as many in all '
-                'as there are successes')
-        return made
+    interval: Annotated[float, Between(MIN_SECONDS, MAX_SECONDS)]
+    operations: Annotated[Dict[Name, Annotated[
+        Tuple[_Row, ...], Length(MAX_INTERVAL + 1)]], Length(MAX_OPERATIONS)]
 
 
 class Timeline:
     """
-    Mutable; of all samples, those of the ramps too.
+    The intervals of a work, of all samples, those of the ramps too. Mutable.
 
     :param interval_seconds: how long an interval is
     :param origin: the begin of the work on the clock of the samples
@@ -181,24 +66,26 @@ class Timeline:
 
     __slots__ = ('seconds', 'origin', '_operations')
 
-    def __init__(self, interval_seconds, origin=0.0):
+    def __init__(self, interval_seconds: float,
+                 origin: float = 0.0) -> None:
         if not MIN_SECONDS <= interval_seconds <= MAX_SECONDS:
             raise ValueError('interval_seconds=%r: must be a number of %g '
                              'to %d' % (interval_seconds, MIN_SECONDS,
                                         MAX_SECONDS))
         self.seconds = interval_seconds
         self.origin = origin
-        self._operations = {}
+        self._operations: Dict[str, Dict[int, Interval]] = {}
 
     @property
-    def operations(self):
-        """
-        :returns: the ids of those with samples, sorted
-        """
+    def operations(self) -> List[str]:
+        """The ids of the operations that have samples, sorted."""
         return sorted(self._operations)
 
-    def add(self, sample):
+    def add(self, sample: Sample) -> None:
         """
+        Count a sample in the interval that it ended in.
+
+        :param sample: on the clock of the origin
         :raises ValueError: if it ended before the origin
         """
         number = int((sample.ended - self.origin) // self.seconds)
@@ -207,7 +94,7 @@ class Timeline:
                              'origin %r' % (sample.ended, self.origin))
         self._interval(sample.operation, number).add(sample)
 
-    def _interval(self, operation, number):
+    def _interval(self, operation: str, number: int) -> Interval:
         intervals = self._operations.get(operation)
         if intervals is None:
             intervals = self._operations[operation] = {}
@@ -216,9 +103,11 @@ class Timeline:
             interval = intervals[number] = Interval()
         return interval
 
-    def merge(self, other):
+    def merge(self, other: 'Timeline') -> None:
         """
-        :param other: a ``Timeline`` of other samples; it stays as it is
+        Count all samples of another timeline.
+
+        :param other: of other samples; it stays as it is
         :raises ValueError: if its intervals are not as long
         """
         if other.seconds != self.seconds:
@@ -229,21 +118,25 @@ class Timeline:
             mine.merge(interval)
             mine.pack()
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Tuple[str, int, Interval]]:
         """
-        :returns: an iterator over (operation id, number of the interval,
-            ``Interval``) where there are samples; intervals are to read only
+        Go through the intervals that have samples, which are to read only.
+
+        :returns: (operation id, number of the interval, interval)
         """
         for operation, intervals in self._operations.items():
             for number, interval in intervals.items():
                 yield operation, number, interval
 
-    def intervals(self, operation, begin=0.0, end=None):
+    def intervals(self, operation: str, begin: float = 0.0,
+                  end: Optional[float] = None) -> List[Interval]:
         """
+        Return the intervals that lie in a time.
+
+        :param operation: its id
         :param begin: seconds from the origin
         :param end: seconds from the origin; None: the last interval's end
-        :returns: the intervals that lie between, as a list to read only;
-            an empty one where nothing ended
+        :returns: intervals to read only; an empty one where nothing ended
         """
         known = self._operations.get(operation, {})
         first = -int(-begin // self.seconds)
@@ -254,18 +147,22 @@ class Timeline:
         return [known.get(number, nothing)
                 for number in range(first, min(stop, MAX_INTERVAL + 1))]
 
-    def points(self, operation, most=None):
+    def points(self, operation: str,
+               most: Optional[int] = None) -> Iterator[Point]:
         """
+        Yield the points of an operation.
+
+        :param operation: its id
         :param most: how many at most; intervals are put together for it
-        :returns: an iterator over the ``Point`` of each interval from the
-            first to the last that has samples
+        :returns: the point of each interval from the first to the last that
+            has samples
         """
         known = self._operations.get(operation)
         if not known:
             return
         first, last = min(known), max(known)
         step = -(-(last - first + 1) // most) if most else 1
-        groups = {}
+        groups: Dict[int, List[int]] = {}
         for number in known:
             groups.setdefault((number - first) // step, []).append(number)
         for place, begin in enumerate(range(first, last + 1, step)):
@@ -276,35 +173,41 @@ class Timeline:
             yield together.point(begin * self.seconds,
                                  (stop - begin) * self.seconds)
 
-    def to_json(self):
-        """
-        :returns: a document; equal timelines have equal ones
-        """
+    def to_json(self) -> Dict[str, Any]:
+        """Return a document; equal timelines have equal ones."""
         return {'interval': self.seconds, 'operations': {
             operation: [[number] + interval.to_json()
                         for number, interval in sorted(intervals.items())]
             for operation, intervals in sorted(self._operations.items())}}
 
     @classmethod
-    def from_json(cls, document, place='timeline'):
+    def from_json(cls, value: Any) -> 'Timeline':
         """
-        :param document: parsed JSON, from anyone
-        :param place: what errors call it
-        :raises ResultError: if it is no timeline
+        Make a timeline of parsed JSON.
+
+        :param value: from anyone
+        :returns: the timeline
+        :raises RecordError: if it is none
         """
-        node = Node(document, place)
-        made = cls(node.member('interval').number(MIN_SECONDS, MAX_SECONDS))
-        for operation, rows in node.member('operations').items(
-                MAX_OPERATIONS, MAX_ID):
-            made._operations[operation] = dict(
-                _row(row) for row in rows.elements(MAX_INTERVAL + 1))
-            if len(made._operations[operation]) != len(rows.value):
-                raise ResultError('%s: each interval must be there once'
-                                  % rows.place)
+        found = _Document.from_json(value)
+        made = cls(found.interval)
+        for operation, rows in found.operations.items():
+            place = '.operations[%r]' % operation
+            made._operations[operation] = inside(place, _intervals, rows)
         return made
 
+    @classmethod
+    def record_codec(cls) -> Codec:
+        """Return how a field of a record of this type is read."""
+        return Codec(cls.from_json, cls.to_json)
 
-def _row(node):
-    length = len(Interval.SUMS) + 2
-    nodes = node.elements(length, length)
-    return (nodes[0].integer(0, MAX_INTERVAL), Interval.from_json(nodes[1:]))
+
+def _intervals(rows: Sequence[_Row]) -> Dict[int, Interval]:
+    made: Dict[int, Interval] = {}
+    for place, (number, *sums, flat) in enumerate(rows):
+        if number in made:
+            raise RecordError('%d is there twice, must be another in each '
+                              'row' % number, '[%d][0]' % place)
+        made[number] = inside('[%d][%d]' % (place, len(sums) + 1),
+                              functools.partial(Interval.of, sums), flat)
+    return made

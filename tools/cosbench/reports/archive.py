@@ -18,10 +18,11 @@ import io
 import json
 import os
 
-from cosbench.measure.document import ResultError
 from cosbench.measure.result import Result
 from cosbench.reports import file_names, tables
 from cosbench.reports.run_page import run_page
+from swift_lightsync.common.files import replace_file
+from swift_lightsync.common.records import RecordError
 
 #: Bytes of a result.json.
 MAX_RESULT = 256 << 20
@@ -31,14 +32,16 @@ PRIVATE = 0o600
 
 def write_archive(directory, document, zone=None):
     """
+    Write all reports of a result.
+
     :param directory: of the workload, in that of all archives; made if it
         is not there
     :param document: the result document
     :param zone: a ``tzinfo`` of the times; None: the local one
-    :raises ResultError: if the document is not as RESULT.md says
+    :raises RecordError: if the document is not as RESULT.md says
     :raises OSError: if it cannot be written
     """
-    result = Result.from_json(document)
+    result = Result.from_json(document, 'result')
     directory = os.path.abspath(directory)
     os.makedirs(directory, exist_ok=True)
 
@@ -64,22 +67,18 @@ def write_archive(directory, document, zone=None):
 
 def read_result(path):
     """
+    Read a result.
+
     :param path: of a result document, or of a workload's archive
     :returns: a ``Result``
-    :raises ResultError: if it is none
+    :raises RecordError: if it is none
     :raises OSError: if it cannot be read
     """
     if os.path.isdir(path):
         path = os.path.join(path, file_names.RESULT)
     with open(path, 'rb') as source:
         data = source.read(MAX_RESULT + 1)
-    if len(data) > MAX_RESULT:
-        raise ResultError('%s: must be at most %d bytes' % (path, MAX_RESULT))
-    try:
-        document = json.loads(data)
-    except (ValueError, RecursionError) as err:
-        raise ResultError('%s: must be JSON: %s' % (path, err)) from None
-    return Result.from_json(document, path)
+    return Result.parse(data, MAX_RESULT, path)
 
 
 def _csv(rows):
@@ -97,21 +96,10 @@ def _rows_of(path, heading, ours, rows):
     except FileNotFoundError:
         kept = []
     except (csv.Error, UnicodeDecodeError) as err:
-        raise ResultError('%s: must be CSV in UTF-8: %s'
-                          % (path, err)) from None
+        raise RecordError('must be CSV in UTF-8: %s' % err, path) from None
     _replace(path, _csv([heading, *kept, *rows]))
 
 
 def _replace(path, text, mode=0o666):
-    aside = path + '.part'
-    handle = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
-    try:
-        with open(handle, 'w', encoding='utf8', errors='replace',
-                  newline='') as out:
-            out.write(text)
-            out.flush()
-            os.fsync(out.fileno())
-        os.replace(aside, path)
-    except BaseException:
-        os.unlink(aside)
-        raise
+    replace_file(path, text.encode('utf8', 'replace'), mode=mode,
+                 is_durable=True)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Optional
 
-from cosbench.measure.timeline import Interval, limits_of
+from cosbench.measure.interval import Interval, limits_of
 
 BATCHES, DRAWS = 30, 1000
 #: Fewer batches of a run tell nothing.
@@ -36,7 +36,8 @@ class Estimate:
     @property
     def differs(self):
         """Whether 1 is outside the confidence interval."""
-        return self.low is not None and not self.low <= 1 <= self.high
+        return self.low is not None and self.high is not None and \
+            not self.low <= 1 <= self.high
 
 
 class Side:
@@ -44,6 +45,8 @@ class Side:
 
     def __init__(self, intervals):
         """
+        Put the intervals together to batches.
+
         :param intervals: ``Interval`` of the run time, in their order
         """
         self.batches = _batched(intervals)
@@ -56,6 +59,8 @@ class Side:
 
     def figures(self, chosen, percents):
         """
+        Return the figures of some batches.
+
         :param chosen: numbers of batches
         :returns: (throughput in operations an interval, mean, percentiles)
             of the batches, as a list; each 0 without successes
@@ -105,6 +110,8 @@ def _batched(intervals):
 
 def estimates(ratios, one, other, percents, confidence):
     """
+    Return how sure each ratio of two runs is.
+
     :param ratios: the measured ratios of throughput, mean, percentiles;
         None where there is none
     :param one: ``Side`` of what the ratios are to

@@ -49,6 +49,8 @@ class Comparison:
 
 def compare(first, second, confidence=CONFIDENCE):
     """
+    Compare two results, operation by operation.
+
     :param first: the ``Result`` that ratios are to
     :param second: the ``Result`` that is compared with it
     :param confidence: of the intervals

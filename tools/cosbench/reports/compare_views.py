@@ -2,18 +2,17 @@
 """A comparison as text, as JSON, as a page."""
 
 from cosbench.reports.compare import TIMES
-from cosbench.reports.numbers import NOTHING, printable, ratio, short
+from cosbench.reports.numbers import NOTHING, ratio, short
 from cosbench.reports.page import heading, page, paragraph, plots, table
 from cosbench.reports.run_plots import both
+from swift_lightsync.common.text import printable
 
 _NAMES = ('mean', '50%', '90%', '95%', '99%')
 VERSION = 1
 
 
 def caveat(comparison):
-    """
-    :returns: what the numbers in brackets are, and are not
-    """
+    """Return what the numbers in brackets are, and are not."""
     percent = short(100 * comparison.confidence)
     return 'In brackets the %s%% confidence interval, from how each run ' \
         'varied in its time; none where that was too short. How runs differ ' \
@@ -30,9 +29,7 @@ def _estimate(estimate):
 
 
 def verdict(estimate, more_is_better):
-    """
-    :returns: in words, what the confidence interval allows to say
-    """
+    """Return in words what the confidence interval allows to say."""
     if estimate.low is None:
         return 'not known'
     if not estimate.differs:
@@ -76,22 +73,18 @@ def _title(comparison):
 
 
 def as_text(comparison):
-    """
-    :returns: lines for a terminal
-    """
+    """Return lines for a terminal."""
     rows = [_columns(comparison), *_rows(comparison)]
     widths = [max(map(len, column)) for column in zip(*rows)]
     lines = [_title(comparison)]
     lines += ['  '.join(cell.ljust(width) for cell, width
                         in zip(row, widths)).rstrip() for row in rows]
     return printable('\n'.join([*lines, *_missing(comparison),
-                                caveat(comparison)])) + '\n'
+                                caveat(comparison)]), keep='\n') + '\n'
 
 
 def as_json(comparison):
-    """
-    :returns: a document: ratios are second to first
-    """
+    """Return a document: ratios are second to first."""
     return {
         'version': VERSION, 'confidence': comparison.confidence,
         'first': comparison.first.id, 'second': comparison.second.id,
@@ -117,16 +110,12 @@ def _figure(pair, attribute, estimate):
 
 
 def as_page(comparison):
-    """
-    :returns: HTML
-    """
+    """Return the page, as HTML."""
     return page(_title(comparison), sections(comparison))
 
 
 def sections(comparison):
-    """
-    :returns: the parts of the page, HTML, as a list
-    """
+    """Return the parts of the page, HTML, as a list."""
     parts = [paragraph('Ratios are of %s to %s. %s' % (
         comparison.second.id, comparison.first.id, caveat(comparison)))]
     parts.append(table('By operation', _columns(comparison),

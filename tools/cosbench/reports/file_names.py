@@ -13,9 +13,7 @@ _LONGEST = 200
 
 
 def safe(name):
-    """
-    :returns: the name, if it can be that of a file; else one near to it
-    """
+    """Return the name, if it can be that of a file; else one near to it."""
     name = _UNSAFE.sub('_', name).lstrip('.') or '_'
     return name.encode('utf8', 'replace')[:_LONGEST].decode('utf8', 'ignore')
 

@@ -3,44 +3,40 @@
 
 from datetime import datetime, timezone
 
+from swift_lightsync.common import text
+
 #: What stands where there is nothing, as in COSBench.
 NOTHING = 'N/A'
 _SIZES = ('B', 'KB', 'MB', 'GB', 'TB', 'PB', 'EB')
 
 
 def number(value, digits=2):
-    """
-    :returns: at most so many digits after the point, as ``0.##``
-    """
+    """Write a number with at most so many digits after the point."""
     if value is None:
         return NOTHING
-    text = '%.*f' % (digits, value)
-    text = text.rstrip('0').rstrip('.') if '.' in text else text
-    return '0' if text == '-0' else text
+    found = '%.*f' % (digits, value)
+    found = found.rstrip('0').rstrip('.') if '.' in found else found
+    return '0' if found == '-0' else found
 
 
 def ratio(value):
     """
+    Write a share as a percentage.
+
     :param value: 0 to 1, or None
     """
     return NOTHING if value is None else number(100 * value) + '%'
 
 
 def short(value):
-    """
-    :returns: three significant digits, for people
-    """
-    if value is None:
-        return NOTHING
-    if value and abs(value) < 0.001:
-        return '%.3g' % value
-    digits = max(0, 3 - len(str(int(abs(value)))) if abs(value) >= 1 else 3)
-    text = '{:,.{}f}'.format(value, digits)
-    return text.rstrip('0').rstrip('.') if '.' in text else text
+    """Write a number with three significant digits, for people."""
+    return NOTHING if value is None else text.short(value)
 
 
 def size(value):
     """
+    Write a number of bytes with a unit.
+
     :param value: bytes
     """
     if value is None:
@@ -53,6 +49,8 @@ def size(value):
 
 def moment(when, zone=None, pattern='%Y-%m-%d %H:%M:%S'):
     """
+    Write a time of day.
+
     :param when: unix seconds, or None
     :param zone: a ``tzinfo``; None: the local one
     """
@@ -60,12 +58,3 @@ def moment(when, zone=None, pattern='%Y-%m-%d %H:%M:%S'):
         return ''
     return datetime.fromtimestamp(when, timezone.utc).astimezone(
         zone).strftime(pattern)
-
-
-def printable(text):
-    """
-    :returns: lines for a terminal: names come from anyone, and may not
-        steer it
-    """
-    return ''.join(each if each.isprintable() or each == '\n' else '?'
-                   for each in text)

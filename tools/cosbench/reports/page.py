@@ -3,16 +3,14 @@
 
 from html import escape
 
+from swift_lightsync.common import svg
+
 STYLE = '''
 :root { color-scheme: light dark; --ink: #1c2733; --paper: #fff;
-  --line: #d5dde5; --soft: #5b6875; --good: #19713c; --bad: #b3360b;
-  --c0: #1f6cb0; --c1: #c2500d; --c2: #19713c; --c3: #8e2a8b;
-  --c4: #7a5c00; --c5: #b01e3c; }
+  --line: #d5dde5; --soft: #5b6875; --good: #19713c; --bad: #b3360b; }
 @media (prefers-color-scheme: dark) {
   :root { --ink: #dce4ec; --paper: #14191f; --line: #36414d;
-    --soft: #9aa7b4; --good: #66c58c; --bad: #f08a5d;
-    --c0: #6cb2f0; --c1: #f5a05f; --c2: #66c58c; --c3: #d58bd2;
-    --c4: #d9bb4a; --c5: #f27f96; } }
+    --soft: #9aa7b4; --good: #66c58c; --bad: #f08a5d; } }
 body { margin: 2rem auto; max-width: 84rem; padding: 0 1rem;
   color: var(--ink); background: var(--paper);
   font: 15px/1.5 system-ui, sans-serif; }
@@ -27,18 +25,13 @@ th, td { border-bottom: 1px solid var(--line); padding: .25rem .9rem .25rem 0;
 td { font-variant-numeric: tabular-nums; }
 details { margin: .3rem 0 1rem; } summary { cursor: pointer; }
 figure { margin: .8rem 1rem .2rem 0; } figcaption { font-weight: 600; }
-svg { max-width: 100%; height: auto; }
-svg text { font: 11px system-ui, sans-serif; fill: var(--ink); }
-svg path, svg circle { fill: none; stroke-width: 1.8; }
-svg .grid { stroke: var(--line); } svg .mark { stroke: var(--soft);
-  stroke-dasharray: 3 3; }
-''' + '\n'.join(
-    '.l%d { stroke: var(--c%d); } .b%d { fill: var(--c%d); }' % (
-        (number,) * 4) for number in range(6))
+''' + svg.STYLE
 
 
 def page(title, parts):
     """
+    Return a page.
+
     :param title: as text
     :param parts: HTML
     :returns: HTML
@@ -63,6 +56,8 @@ def paragraph(words, style=''):
 
 def table(caption, columns, rows):
     """
+    Return a table.
+
     :param columns: headings, as text
     :param rows: of cells, as text or numbers; the first is the row's heading
     :returns: HTML; '' without rows
@@ -85,6 +80,8 @@ def _cells(row):
 
 def figure(title, plot, figures):
     """
+    Return a plot with its figures.
+
     :param plot: SVG
     :param figures: the same as a table
     :returns: HTML; '' without a plot

@@ -8,7 +8,7 @@ other.
 """
 
 from dataclasses import dataclass
-from typing import Optional, Tuple
+from typing import Dict, List, Optional, Tuple
 
 from cosbench.measure.drivers import BUSY_PERCENT
 from cosbench.measure.summary import Metrics
@@ -53,6 +53,8 @@ class Ramp:
 
 def find(name, steps, most_ms=None, least_success=LEAST_SUCCESS):
     """
+    Find peak and knee of an operation.
+
     :param name: of the operation
     :param steps: each a ``Step``
     :param most_ms: the 95% response time that is accepted; None: any
@@ -78,12 +80,14 @@ def _acceptable(metrics, most_ms, least_success):
 
 def ramps(results, most_ms=None, least_success=LEAST_SUCCESS):
     """
+    Find peak and knee of each operation of results.
+
     :param results: each a ``Result``; the steps are its normal works, in
         one result or in many
     :returns: a list of ``Ramp``, one for each name of an operation; without
         steps that never began
     """
-    found = {}
+    found: Dict[str, List[Step]] = {}
     for result in results:
         works = [work for stage in result.stages for work in stage.works
                  if work.type == WorkType.NORMAL.value

@@ -2,11 +2,13 @@
 """A ramp as text, as JSON, as a page."""
 
 from dataclasses import asdict
+from typing import Any, Dict
 
 from cosbench.measure.drivers import BUSY_PERCENT
-from cosbench.reports.numbers import printable, ratio, short, size
+from cosbench.reports.numbers import ratio, short, size
 from cosbench.reports.page import heading, page, paragraph, plots, table
 from cosbench.reports.run_plots import against_workers
+from swift_lightsync.common.text import printable
 
 VERSION = 1
 _COLUMNS = ('Workers', 'Operations/s', 'Bytes/s', 'Mean ms', '95% ms',
@@ -14,9 +16,7 @@ _COLUMNS = ('Workers', 'Operations/s', 'Bytes/s', 'Mean ms', '95% ms',
 
 
 def summary(ramp):
-    """
-    :returns: one sentence on the peak, and one on the knee
-    """
+    """Return one sentence on the peak, and one on the knee."""
     if ramp.peak is None:
         return '%s: no step was acceptable.' % ramp.name
     peak, knee = ramp.peak, ramp.knee
@@ -50,9 +50,7 @@ def _rows(ramp):
 
 
 def as_text(ramps):
-    """
-    :returns: lines for a terminal
-    """
+    """Return lines for a terminal."""
     lines = []
     for ramp in ramps:
         rows = [_COLUMNS, *_rows(ramp)]
@@ -60,13 +58,11 @@ def as_text(ramps):
         lines.append(summary(ramp))
         lines += ['  '.join(cell.rjust(width) for cell, width
                             in zip(row, widths)).rstrip() for row in rows]
-    return printable('\n'.join(lines)) + '\n'
+    return printable('\n'.join(lines), keep='\n') + '\n'
 
 
 def as_json(ramps):
-    """
-    :returns: a document
-    """
+    """Return a document."""
     return {'version': VERSION, 'operations': [{
         'name': ramp.name,
         'peak_workers': ramp.peak and ramp.peak.workers,
@@ -77,9 +73,7 @@ def as_json(ramps):
 
 
 def section(ramp):
-    """
-    :returns: HTML, as a list: sentences, plots, table
-    """
+    """Return HTML, as a list: sentences, plots, table."""
     return [heading(ramp.name + ' against workers'), paragraph(summary(ramp)),
             plots(against_workers(
                 {ramp.name: [step.metrics for step in ramp.steps]},
@@ -89,9 +83,7 @@ def section(ramp):
 
 
 def as_page(ramps, title='Performance against workers'):
-    """
-    :returns: HTML
-    """
+    """Return the page, as HTML."""
     return page(title, filter(None, (
         part for ramp in ramps for part in section(ramp))))
 
@@ -104,7 +96,7 @@ def as_page_of_many(named, title='Scalability'):
     :param named: what a system is called -> its list of ``Ramp``
     :returns: HTML
     """
-    operations = {}
+    operations: Dict[str, Dict[str, Any]] = {}
     for system, found in named.items():
         for ramp in found:
             operations.setdefault(ramp.name, {})[system] = ramp

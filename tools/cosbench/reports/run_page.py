@@ -29,6 +29,8 @@ GOOD = 'finished'
 
 def run_page(result, zone=None):
     """
+    Return the report of a workload.
+
     :param result: a ``Result``
     :param zone: a ``tzinfo`` of the times; None: the local one
     :returns: HTML
@@ -37,9 +39,7 @@ def run_page(result, zone=None):
 
 
 def sections(result, zone=None):
-    """
-    :returns: the parts of the page, HTML, as a list
-    """
+    """Return the parts of the page, HTML, as a list."""
     parts = [paragraph(result.state, 'good' if result.state == GOOD
                        else 'bad')]
     if result.description:

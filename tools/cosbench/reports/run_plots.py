@@ -2,13 +2,15 @@
 """The plots of a result, each with its figures as a table."""
 
 from itertools import accumulate
+from typing import Dict
 
+from cosbench.measure.histogram import Histogram
 from cosbench.reports.numbers import ratio, short
 from cosbench.reports.page import figure, table
-from cosbench.reports.plots import Axis, Series, bar_plot, line_plot
-from cosbench.reports.scale import Scale
 from cosbench.reports.tables import EVEN, bins, label
 from cosbench.workload.model import WorkType
+from swift_lightsync.common.scale import Scale
+from swift_lightsync.common.svg import Axis, Series, bar_plot, line_plot
 
 #: Points of a line, and rows of a table, at most.
 MOST_POINTS, MOST_ROWS = 600, 200
@@ -20,9 +22,7 @@ _MILLISECONDS = Axis('Response time, ms', log=True)
 
 
 def of_work(stage, work):
-    """
-    :returns: figures, as HTML: over time, then how the times are spread
-    """
+    """Return figures, as HTML: over time, then how the times are spread."""
     title = '%s, %s' % (stage.id, work.name)
     found = []
     if work.timeline is not None:
@@ -45,8 +45,10 @@ def _middle(point):
 
 def _throughput_in(work, point):
     """
-    :returns: operations a second; None in an interval that the work did not
-        fill, or which only what had begun before its end is in
+    Return operations a second.
+
+    None in an interval that the work did not fill, or which only what had
+    begun before its end is in.
     """
     end = work.end
     filled = end is None or point.start + point.seconds <= end + _CLOCK
@@ -54,7 +56,7 @@ def _throughput_in(work, point):
 
 
 def _seconds(named):
-    """:returns: the axis of all points of a work"""
+    """Return the axis of all points of a work."""
     ends = [point.start + point.seconds
             for _, points in named for point in points]
     return Axis(_SECONDS, scale=Scale.over(ends) if ends else None)
@@ -128,6 +130,8 @@ def _cumulated(title, work):
 
 def _shares(title, named):
     """
+    Return a plot of how many operations took at most so long.
+
     :param named: (name, ``Histogram``) of each line
     """
     edges, lots = bins([histogram for _, histogram in named], EVEN)
@@ -152,6 +156,8 @@ def _shares(title, named):
 
 def against_workers(runs, marks=()):
     """
+    Return plots of throughput and times over workers.
+
     :param runs: name -> ``Metrics`` by ascending workers
     :param marks: (workers, words) of what stands out
     :returns: figures, as a list
@@ -182,7 +188,7 @@ def against_workers(runs, marks=()):
 
 
 def _spread(numbers, most=12):
-    """:returns: at most so many of them, as a tuple"""
+    """Return at most so many of them, as a tuple."""
     return tuple(numbers[::-(-len(numbers) // most)])
 
 
@@ -193,6 +199,8 @@ def _series(name, steps, attribute):
 
 def both(first, second):
     """
+    Return plots that show two runs beside each other.
+
     :param first: a ``Result``
     :param second: a ``Result``
     :returns: figures, as a list: of each operation of normal works that both
@@ -206,7 +214,7 @@ def both(first, second):
 
 
 def _by_name(result):
-    found = {}
+    found: Dict[str, Histogram] = {}
     for stage in result.stages:
         for work in stage.works:
             for operation in work.operations:

@@ -26,9 +26,9 @@ INTERVAL = ('Op-Count', 'Byte-Count', 'Avg-ResTime', 'Avg-ProcTime',
 #: Digits of milliseconds after the point.
 _TIME_DIGITS = 3
 #: What the operations of special works are made of.
-_MADE_OF = {OperationType.INIT: 'write', OperationType.PREPARE: 'write',
-            OperationType.CLEANUP: 'delete', OperationType.DISPOSE: 'delete'}
-_MADE_OF = {kind.value: made for kind, made in _MADE_OF.items()}
+_MADE_OF = {kind.value: made for kind, made in (
+    (OperationType.INIT, 'write'), (OperationType.PREPARE, 'write'),
+    (OperationType.CLEANUP, 'delete'), (OperationType.DISPOSE, 'delete'))}
 #: Characters that readers of CSV take.
 _LONGEST_CELL = 10000
 #: Begins of bins in each decade: round ones, and such as are equally wide on
@@ -39,6 +39,8 @@ EVEN = tuple(10 ** (number / 20) for number in range(20))
 
 def label(operation):
     """
+    Return what COSBench called an operation.
+
     :param operation: an ``OperationResult``
     :returns: what COSBench called it: read, prepare-write
     """
@@ -47,9 +49,7 @@ def label(operation):
 
 
 def measured(stage):
-    """
-    :returns: a list of (work, operation) of the works that have any
-    """
+    """Return a list of (work, operation) of the works that have any."""
     return [(work, operation) for work in stage.works
             if work.type != WorkType.DELAY.value
             for operation in work.operations]
@@ -78,9 +78,7 @@ def _states(thing, zone):
 
 
 def run_history(result, zone=None):
-    """
-    :returns: the row of run-history.csv
-    """
+    """Return the row of run-history.csv."""
     names = dict.fromkeys(operation.name for stage in result.stages
                           for _, operation in measured(stage))
     return [result.id, result.name, moment(result.submitted, zone),
@@ -89,9 +87,7 @@ def run_history(result, zone=None):
 
 
 def matrix(result):
-    """
-    :returns: the rows of workloads.csv
-    """
+    """Return the rows of workloads.csv."""
     return [['%s-%s-%d' % (result.id, stage.id, index), label(operation),
              metrics.op_count, metrics.byte_count, metrics.workers,
              *_figures(metrics), _config_info(operation)]
@@ -108,10 +104,8 @@ def _config_info(operation):
 
 
 def workload(result, zone=None):
-    """
-    :returns: the rows of wN-name.csv
-    """
-    rows = [WORKLOAD]
+    """Return the rows of wN-name.csv."""
+    rows = [list(WORKLOAD)]
     for stage in result.stages:
         status = [stage.state.lower(), *_states(stage, zone)]
         found = measured(stage)
@@ -128,8 +122,9 @@ def workload(result, zone=None):
 
 def stage_series(stage, zone=None):
     """
-    :returns: an iterator over the rows of sN-stage.csv: two of headings,
-        then one at the end of each interval
+    Yield the rows of sN-stage.csv.
+
+    Two rows are headings, then one is at the end of each interval.
     """
     found = measured(stage)
     names = [label(operation) for _, operation in found]
@@ -175,6 +170,8 @@ def _cells(timeline, point, end):
 
 def bins(histograms, steps=ROUND):
     """
+    Count times in bins that grow.
+
     :param histograms: each a ``Histogram``
     :param steps: the begins of bins in each decade
     :returns: (the edges in microseconds, ascending, of the bins from the
@@ -208,9 +205,10 @@ def _binned(edges, values):
 
 def histogram(result):
     """
-    :returns: the rows of wN-name-rt-histogram.csv: of each operation of a
-        normal work how many took that many milliseconds, and how many
-        percent that or less
+    Return the rows of wN-name-rt-histogram.csv.
+
+    They say of each operation of a normal work how many took that many
+    milliseconds, and how many percent that or less.
     """
     found = [(stage, number, work, operation) for stage in result.stages
              for number, work in enumerate(stage.works, 1)

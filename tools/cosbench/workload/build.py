@@ -4,26 +4,38 @@
 Every rule that a document is refused for is here or in what this calls; all
 that is wrong is found at once. The rules:
 
-- auth and storage come whole from the nearest element that has one; configs
-  are laid over each other, workload first, operation last.
 - operations of ratio 0 are dropped, the others sum to 100.
 - a normal work has at least one limit; a special work has its own.
 - a type of auth or storage that no adaptor serves is refused where it
   stands, used or not.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from enum import Enum
+from typing import (
+    Dict,
+    Iterable,
+    List,
+    Optional,
+    Sequence,
+    Set,
+    Tuple,
+    Type,
+)
 
-from cosbench.errors import ConfigError, WorkloadError
+from cosbench.errors import ConfigError, Problem, WorkloadError
 from cosbench.workload import names
-from cosbench.workload.config import Config, choice, integer
-from cosbench.workload.elements import Findings
+from cosbench.workload.config import Config, Parser, choice, integer
+from cosbench.workload.elements import Children, Element, Findings
+from cosbench.workload.inheritance import (
+    Adaptors,
+    Inheritance,
+    Inherited,
+)
 from cosbench.workload.model import (
-    Auth,
     Division,
     Operation,
     OperationType,
-    Storage,
     Work,
     Workflow,
     Workload,
@@ -36,8 +48,6 @@ from cosbench.workload.pacing import pace
 #: Of any number: what results can have.
 MAX_INT = 10 ** 9
 MILLION = 10 ** 6
-#: Of one config.
-MAX_KEYS = 200
 #: What COSBench accepts of a normal and of a special work, per million.
 NORMAL_AFR, SPECIAL_AFR = 200000, 0
 TIMES = ('rampup', 'runtime', 'rampdown')
@@ -45,83 +55,76 @@ TIMES = ('rampup', 'runtime', 'rampdown')
 SET_BY_SPECIAL = TIMES + ('totalOps', 'totalBytes', 'division')
 
 
-@dataclass(frozen=True)
-class Adaptors:
-    """The types that have an adaptor."""
-
-    auth: tuple = ('none', 'mock', 'swauth', 'tempauth', 'keystone', 'token')
-    storage: tuple = ('none', 'mock', 'swift', 's3')
-
-
-@dataclass(frozen=True)
-class _Inherited:
-    """What an element hands on to those in it."""
-
-    config: Config = Config()
-    auth: Auth = Auth()
-    storage: Storage = Storage()
-
-
-def build(root, adaptors=Adaptors()):
+def build(root: Element, adaptors: Adaptors = Adaptors()
+          ) -> Tuple[Workload, Tuple[Problem, ...]]:
     """
-    :param root: the document's ``Element``
+    Build the workload that a document means.
+
+    :param root: of the document
     :param adaptors: what is installed
-    :returns: (the ``Workload``, warnings as ``Problem``)
+    :returns: (the workload, warnings)
     :raises WorkloadError: with all that the document is refused for
     """
     builder = _Builder(adaptors)
     workload = builder.workload(root)
     found = builder.findings
-    if found.refusals:
+    if found.refusals or workload is None:
         raise WorkloadError(sorted(
             found.refusals, key=lambda problem: problem.line))
     return workload, tuple(sorted(
         found.warnings, key=lambda problem: problem.line))
 
 
-def _bounded(least, most=MAX_INT):
+def _bounded(least: int, most: int = MAX_INT) -> Parser:
     return lambda key, text: integer(key, text, least, most)
 
 
-def _kind(enum):
+def _kind(enum: Type[Enum]) -> Parser:
     return lambda key, text: choice(key, text, enum)
 
 
-def _unless_blank(parse):
+def _unless_blank(parse: Parser) -> Parser:
     return lambda key, text: parse(key, text) if text.strip() else None
+
+
+#: The element of an operation, and the operation.
+_Found = Tuple[Element, Operation]
 
 
 class _Builder:
 
-    def __init__(self, adaptors):
-        self.adaptors = adaptors
+    def __init__(self, adaptors: Adaptors) -> None:
         self.findings = Findings()
+        self.inheritance = Inheritance(adaptors, self.findings)
+        self._value = self.findings.value
 
-    def workload(self, element):
+    def workload(self, element: Element) -> Optional[Workload]:
         if element.tag != 'workload':
             self.findings.refuse(element, 'the root is %s: must be workload'
                                  % element.tag)
             return None
         children = self.findings.children(element)
-        inherited = self._inherit(element, children, _Inherited())
+        inherited = self.inheritance.handed_on(element, children, Inherited())
         workflows = [self._workflow(child, inherited)
                      for child in self._some(element, children, 'workflow')]
         return Workload(
             self._label(element),
             element.attributes.get('description', ''),
             self._value(element, 'trigger', _unless_blank(names.trigger)),
-            workflows[0] if workflows else None)
+            workflows[0] if workflows else Workflow(()))
 
-    def _workflow(self, element, inherited):
+    def _workflow(self, element: Element,
+                  inherited: Inherited) -> Workflow:
         children = self.findings.children(element)
-        inherited = self._inherit(element, children, inherited)
+        inherited = self.inheritance.handed_on(element, children, inherited)
         return Workflow(tuple(
             self._stage(child, inherited)
             for child in self._some(element, children, 'workstage')))
 
-    def _stage(self, element, inherited):
+    def _stage(self, element: Element,
+               inherited: Inherited) -> Workstage:
         children = self.findings.children(element)
-        inherited = self._inherit(element, children, inherited)
+        inherited = self.inheritance.handed_on(element, children, inherited)
         name = self._label(element, forbidden='/\\;')
         delay = self._value(element, 'closuredelay', _bounded(0), 0)
         works = tuple(
@@ -135,9 +138,9 @@ class _Builder:
             self._value(element, 'trigger', _unless_blank(names.trigger)),
             works)
 
-    def _work(self, element, inherited):
+    def _work(self, element: Element, inherited: Inherited) -> Work:
         children = self.findings.children(element)
-        inherited = self._inherit(element, children, inherited)
+        inherited = self.inheritance.handed_on(element, children, inherited)
         kind = self._value(element, 'type', _kind(WorkType), WorkType.NORMAL)
         special = kind in SPECIAL
         work = Work(
@@ -155,7 +158,7 @@ class _Builder:
             return self._special(element, children['operation'], work)
         return self._normal(element, children['operation'], work)
 
-    def _limits(self, element):
+    def _limits(self, element: Element) -> Dict[str, int]:
         times = {key: self._value(element, key, _bounded(0), 0)
                  for key in TIMES}
         if not times['runtime'] and any(times.values()):
@@ -166,14 +169,15 @@ class _Builder:
             element, 'totalOps', _bounded(0), 0),
             'total_bytes': self._value(element, 'totalBytes', integer, 0)}
 
-    def _workers(self, element, kind):
+    def _workers(self, element: Element, kind: WorkType) -> int:
         if kind is WorkType.DELAY:
             return 1
         if 'workers' not in element.attributes:
             self.findings.refuse(element, 'workers is missing')
-        return self._value(element, 'workers', _bounded(1), 1)
+        return int(self._value(element, 'workers', _bounded(1), 1))
 
-    def _special(self, element, operations, work):
+    def _special(self, element: Element, operations: Sequence[Element],
+                 work: Work) -> Work:
         kind, division = SPECIAL[work.type]
         for key in SET_BY_SPECIAL:
             if key in element.attributes:
@@ -191,7 +195,8 @@ class _Builder:
                        total_ops=work.workers, total_bytes=0,
                        operations=(operation,))
 
-    def _normal(self, element, operations, work):
+    def _normal(self, element: Element, operations: Sequence[Element],
+                work: Work) -> Work:
         if not (work.runtime or work.total_ops or work.total_bytes):
             self.findings.refuse(
                 element, 'work %s has no limit: one of runtime, totalOps, '
@@ -200,7 +205,8 @@ class _Builder:
             pace(work.config)
         division = self._value(element, 'division', _kind(Division),
                                Division.NONE)
-        found, before = [], len(self.findings.refusals)
+        found: List[_Found] = []
+        before = len(self.findings.refusals)
         for number, child in enumerate(operations, 1):
             operation = self._named(child, work.config, division, number)
             if operation is not None:
@@ -216,19 +222,17 @@ class _Builder:
         return replace(work, operations=tuple(
             operation for _, operation in found))
 
-    def _distinct(self, found):
-        seen = set()
+    def _distinct(self, found: Iterable[_Found]) -> None:
+        seen: Set[str] = set()
         for child, operation in found:
             if operation.id in seen:
                 self.findings.refuse(child, 'id=%s: must be another in each '
                                      'operation of a work' % operation.id)
             seen.add(operation.id)
 
-    def _named(self, element, config, division, number):
-        """
-        :returns: an operation of a normal work; None if it is dropped or
-            refused
-        """
+    def _named(self, element: Element, config: Config, division: Division,
+               number: int) -> Optional[Operation]:
+        """Return an operation of a normal work unless dropped or refused."""
         self.findings.children(element)
         kind = self._value(element, 'type', _operation_type)
         ratio = self._value(element, 'ratio', _bounded(0, 100), 100)
@@ -237,7 +241,7 @@ class _Builder:
                                  'missing: must be ' + _OPERATION_TYPES)
         if kind is None or not ratio:
             return None
-        config = self._config(element).over(config)
+        config = self.inheritance.config(element).over(config)
         with self.findings.of(element):
             return self._operation(element, Operation(
                 kind, ratio,
@@ -247,13 +251,15 @@ class _Builder:
                 config))
         return None
 
-    def _operation(self, element, operation):
+    def _operation(self, element: Element,
+                   operation: Operation) -> Operation:
         with self.findings.of(element):
             return replace(operation, **fields(operation.type,
                                                operation.config))
         return operation
 
-    def _crowded(self, element, operation, workers):
+    def _crowded(self, element: Element, operation: Operation,
+                 workers: int) -> None:
         divided = {Division.CONTAINER: operation.containers,
                    Division.OBJECT: operation.objects}.get(operation.division)
         if divided is None:
@@ -264,62 +270,28 @@ class _Builder:
                 element, 'division=%s: %d for %d workers, so that some '
                 'share' % (operation.division.value, least, workers))
 
-    def _inherit(self, element, children, above):
-        """
-        :returns: what the element hands on, given what it was handed
-        """
-        return _Inherited(
-            self._config(element).over(above.config),
-            self._adaptor(children, 'auth', Auth, above.auth),
-            self._adaptor(children, 'storage', Storage, above.storage))
-
-    def _adaptor(self, children, tag, make, above):
-        for element in children.get(tag, ()):
-            self.findings.children(element)
-            kind = element.attributes.get('type', '').strip()
-            allowed = getattr(self.adaptors, tag)
-            with self.findings.of(element):
-                if kind.lower() not in allowed:
-                    raise ConfigError.of(
-                        tag + ' type', kind, 'one of %s; no adaptor for '
-                        'another is installed' % ', '.join(allowed))
-            above = make(kind.lower(), self._config(element))
-        return above
-
-    def _config(self, element):
-        config = Config.parse(element.attributes.get('config'))
-        if len(config) > MAX_KEYS:
-            self.findings.refuse(element, 'config has %d keys: at most %d '
-                                 'are allowed' % (len(config), MAX_KEYS))
-            config = Config()
-        for entry in config.ignored:
-            self.findings.warn(element, 'config: %r is ignored: it has no '
-                               'key and =' % entry[:80])
-        return config
-
-    def _some(self, element, children, tag):
+    def _some(self, element: Element, children: Children,
+              tag: str) -> List[Element]:
         if not children[tag]:
             self.findings.refuse(element, 'a %s must have a %s'
                                  % (element.tag, tag))
         return children[tag]
 
-    def _label(self, element, default=None, forbidden='/\\'):
+    def _label(self, element: Element, default: Optional[str] = None,
+               forbidden: str = '/\\') -> str:
         if default is None and 'name' not in element.attributes:
             self.findings.refuse(element, 'the name of a %s is missing'
                                  % element.tag)
-        return self._value(
+        return str(self._value(
             element, 'name',
             lambda key, text: names.label(key, text, forbidden),
-            default or '')
-
-    def _value(self, element, key, parse, default=None):
-        return self.findings.value(element, key, parse, default)
+            default or ''))
 
 
 _OPERATION_TYPES = 'one of ' + ', '.join(kind.value for kind in NAMED)
 
 
-def _operation_type(key, text):
+def _operation_type(key: str, text: str) -> OperationType:
     kind = choice(key, text, OperationType)
     if kind not in NAMED:
         raise ConfigError.of(key, text, _OPERATION_TYPES + '; to %s, make a '

@@ -7,18 +7,33 @@ spell ``hashCheck`` and ``hashcheck``. A value is any other text, also a
 ``<placeholder>``.
 """
 
-from collections.abc import Mapping
+from enum import Enum
+from typing import (
+    Any,
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Optional,
+    Tuple,
+    Type,
+    TypeVar,
+)
 
 from cosbench.errors import ConfigError
 
 #: The default of a key that must be there.
-REQUIRED = object()
+REQUIRED: Any = object()
 FLAGS = {'true': True, 'yes': True, 'on': True, '1': True,
          'false': False, 'no': False, 'off': False, '0': False}
 MAX_LONG = 2 ** 63 - 1
 
+_E = TypeVar('_E', bound=Enum)
+#: Makes a value of a key and its text; raises ``ConfigError``.
+Parser = Callable[[str, str], Any]
 
-class Config(Mapping):
+
+class Config(Mapping[str, str]):
     """
     A parsed text: an immutable mapping of lower-case key to value.
 
@@ -28,14 +43,18 @@ class Config(Mapping):
 
     __slots__ = ('_values', 'ignored')
 
-    def __init__(self, pairs=(), ignored=()):
+    def __init__(self, pairs: Iterable[Tuple[str, str]] = (),
+                 ignored: Iterable[str] = ()) -> None:
         self._values = {key.lower(): value for key, value in pairs}
         self.ignored = tuple(ignored)
 
     @classmethod
-    def parse(cls, text):
+    def parse(cls, text: Optional[str]) -> 'Config':
         """
-        :param text: what stands in an attribute, or None
+        Return the config that a text means.
+
+        :param text: what stands in an attribute; None: nothing
+        :returns: the config
         """
         pairs, ignored = [], []
         for entry in (text or '').split(';'):
@@ -46,36 +65,43 @@ class Config(Mapping):
                 ignored.append(entry.strip())
         return cls(pairs, ignored)
 
-    def over(self, other):
-        """This config laid over another: where both have a key, this wins."""
+    def over(self, other: 'Config') -> 'Config':
+        """
+        Lay this config over another: where both have a key, this wins.
+
+        :param other: the config below
+        :returns: a new config
+        """
         return Config([*other.items(), *self.items()])
 
-    def __getitem__(self, key):
+    def __getitem__(self, key: str) -> str:
         return self._values[key.lower()]
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[str]:
         return iter(self._values)
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self._values)
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash(frozenset(self._values.items()))
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         # Values may be passwords, and this ends in logs.
         return 'Config(%s)' % ', '.join(self._values)
 
-    def __str__(self):
+    def __str__(self) -> str:
         return ';'.join('%s=%s' % pair for pair in self._values.items())
 
-    def text(self, key, default=REQUIRED):
+    def text(self, key: str, default: Any = REQUIRED) -> Any:
         """
+        Return the value of a key as it was written, trimmed.
+
         :param key: the key, in any case
-        :param default: what stands for a key that is absent; default: it
-            must be there
-        :returns: the value as it was written, trimmed
-        :raises ConfigError: if it is absent and must be there
+        :param default: what stands for a key that is absent; without a
+            default the key must be there
+        :returns: a text, or the default
+        :raises ConfigError: if a key is absent that must be there
         """
         if key in self:
             return self[key]
@@ -83,47 +109,76 @@ class Config(Mapping):
             raise ConfigError('%s is missing from the config' % key)
         return default
 
-    def parsed(self, key, parse, default=REQUIRED):
+    def parsed(self, key: str, parse: Parser,
+               default: Any = REQUIRED) -> Any:
         """
-        :param parse: takes the key and the text, returns the value; raises
-            ConfigError
-        :returns: what it returns, or the default
+        Return what a function makes of the value of a key.
+
+        :param key: the key, in any case
+        :param parse: makes the value of the key and its text
+        :param default: as of ``text``
+        :returns: the value, or the default
+        :raises ConfigError: if the key is missing or its text is refused
         """
         if key not in self and default is not REQUIRED:
             return default
         return parse(key, self.text(key))
 
-    def integer(self, key, default=REQUIRED, least=0, most=MAX_LONG):
+    def integer(self, key: str, default: Any = REQUIRED, least: int = 0,
+                most: int = MAX_LONG) -> Any:
         """
-        :param least, most: what is allowed, both included
+        Return the value of a key as an integer.
+
+        :param key: the key, in any case
+        :param default: as of ``text``
+        :param least: the lowest integer that is allowed
+        :param most: the highest integer that is allowed
+        :returns: an int, or the default
         :raises ConfigError: if it is no decimal integer in these bounds
         """
         return self.parsed(
             key, lambda key, text: integer(key, text, least, most), default)
 
-    def fraction(self, key, default=REQUIRED):
+    def fraction(self, key: str, default: Any = REQUIRED) -> Any:
         """
-        :returns: a float from 0 to 1
+        Return the value of a key as a probability.
+
+        :param key: the key, in any case
+        :param default: as of ``text``
+        :returns: a float from 0 to 1, or the default
+        :raises ConfigError: if the value is none
         """
         return self.parsed(key, fraction, default)
 
-    def flag(self, key, default=REQUIRED):
+    def flag(self, key: str, default: Any = REQUIRED) -> Any:
         """
-        :returns: a bool
+        Return the value of a key as a bool.
+
+        :param key: the key, in any case
+        :param default: as of ``text``
+        :returns: a bool, or the default
+        :raises ConfigError: if the value is none of ``FLAGS``
         """
         return self.parsed(key, flag, default)
 
-    def choice(self, key, kind, default=REQUIRED):
+    def choice(self, key: str, kind: Type[_E],
+               default: Any = REQUIRED) -> Any:
         """
-        :param kind: an Enum of text values
-        :returns: its member
+        Return the value of a key as a member of an Enum.
+
+        :param key: the key, in any case
+        :param kind: an Enum whose values are texts in lower case
+        :param default: as of ``text``
+        :returns: a member, or the default
+        :raises ConfigError: if the value is that of no member
         """
         return self.parsed(
             key, lambda key, text: choice(key, text, kind), default)
 
 
-def integer(key, text, least=0, most=MAX_LONG):
-    """A decimal integer; see ``Config.integer``."""
+def integer(key: str, text: str, least: int = 0,
+            most: int = MAX_LONG) -> int:
+    """Parse a decimal integer; see ``Config.integer``."""
     text = text.strip()
     # Not isdigit(): it takes digits that int() refuses, and endless ones.
     if text.isascii() and text.isdigit() and len(text) <= 19:
@@ -133,8 +188,8 @@ def integer(key, text, least=0, most=MAX_LONG):
                          % (least, most))
 
 
-def fraction(key, text):
-    """A probability; see ``Config.fraction``."""
+def fraction(key: str, text: str) -> float:
+    """Parse a probability; see ``Config.fraction``."""
     try:
         value = float(text)
     except ValueError:
@@ -144,16 +199,16 @@ def fraction(key, text):
     raise ConfigError.of(key, text, 'a number from 0 to 1')
 
 
-def flag(key, text):
-    """True or False; see ``Config.flag``."""
+def flag(key: str, text: str) -> bool:
+    """Parse a bool; see ``Config.flag``."""
     value = FLAGS.get(text.strip().lower())
     if value is None:
         raise ConfigError.of(key, text, 'one of ' + ', '.join(FLAGS))
     return value
 
 
-def choice(key, text, kind):
-    """A member of an Enum of texts; see ``Config.choice``."""
+def choice(key: str, text: str, kind: Type[_E]) -> _E:
+    """Parse a member of an Enum of texts; see ``Config.choice``."""
     for member in kind:
         if member.value == text.strip().lower():
             return member

@@ -7,15 +7,17 @@ empty part; COSBench crashed there.
 """
 
 from dataclasses import dataclass
+from typing import Optional, Tuple
 
 
-def part(size, parts, index):
+def part(size: int, parts: int, index: int) -> Tuple[int, int]:
     """
+    Return one of the disjoint parts that cover a whole.
+
     :param size: of the whole, at least 0
     :param parts: how many, at least 1
     :param index: which, from 0
-    :returns: (offset, length) of the part; the parts are disjoint and cover
-        the whole
+    :returns: (offset, length) of the part
     """
     base, extra = divmod(size, parts)
     return (base * index + min(index, extra), base + (index < extra))
@@ -29,33 +31,39 @@ class Share:
     index: int
     workers: int
 
-    def of(self, whole):
+    def of(self, whole: range) -> range:
         """
-        :param whole: a ``range``
-        :returns: the worker's part of it, which may be empty
+        Return the worker's part of a whole.
+
+        :param whole: all numbers
+        :returns: the part, which may be empty
         """
         offset, length = part(len(whole), self.workers, self.index)
         return whole[offset:offset + length]
 
-    def to_pick_from(self, whole):
+    def to_pick_from(self, whole: range) -> range:
         """
-        As ``of``, for a worker that must pick something: where there are
-        more workers than elements, several share one.
+        Return what a worker picks from, which is never empty.
 
-        :param whole: a ``range`` that is not empty
-        :returns: a ``range`` that is not empty
+        Where there are more workers than elements, several share one.
+
+        :param whole: all numbers, at least one
+        :returns: the worker's part, at least one number
         """
         workers = min(self.workers, len(whole))
         return Share(self.index % workers, workers).of(whole)
 
 
-def quota(total, workers, index):
+def quota(total: int, workers: int, index: int) -> Optional[int]:
     """
-    What a worker may use of a total. The quotas add up to the total, and a
-    quota of 0 is nothing, whereas COSBench rounded down and ran for ever on
-    0.
+    Return what a worker may use of a total.
+
+    The quotas add up to the total, and a quota of 0 is nothing, whereas
+    COSBench rounded down and ran for ever on 0.
 
     :param total: operations or bytes; 0: no limit
-    :returns: of the same unit; None: no limit
+    :param workers: how many
+    :param index: which, from 0
+    :returns: in the unit of the total; None: no limit
     """
     return part(total, workers, index)[1] if total else None

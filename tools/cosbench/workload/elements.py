@@ -2,15 +2,17 @@
 """Elements of a document, and what is found about them.
 
 Which elements and attributes there are is one table, which the builder reads
-and ``schema.xsd`` writes out. What is not in it is ignored, as COSBench did,
-with a warning.
+and ``document/schema.xsd`` writes out. What is not in it is ignored, as
+COSBench did, with a warning.
 """
 
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Dict, List
+from typing import Any, Dict, Iterable, Iterator, List
 
-from cosbench.errors import ConfigError, Problem, shown
+from cosbench.errors import ConfigError, Problem
+from cosbench.workload.config import Parser
+from swift_lightsync.common.text import shown
 
 #: Element: its attributes, its children.
 KNOWN = {
@@ -39,42 +41,56 @@ class Element:
     children: List['Element'] = field(default_factory=list)
 
 
+#: The known children of an element, by tag.
+Children = Dict[str, List[Element]]
+
+
 class Findings:
-    """What a document is refused for, and what is only worth a warning."""
+    """Collects the reasons to refuse a document, and its warnings."""
 
-    def __init__(self):
-        self.refusals = []
-        self.warnings = []
+    def __init__(self) -> None:
+        self.refusals: List[Problem] = []
+        self.warnings: List[Problem] = []
 
-    def refuse(self, element, reason):
+    def refuse(self, element: Element, reason: str) -> None:
         self.refusals.append(Problem(element.line, reason))
 
-    def warn(self, element, reason):
+    def warn(self, element: Element, reason: str) -> None:
         self.warnings.append(Problem(element.line, reason))
 
     @contextmanager
-    def of(self, element):
+    def of(self, element: Element) -> Iterator[None]:
         """Make a ``ConfigError`` of the block a refusal of the element."""
         try:
             yield
         except ConfigError as err:
             self.refuse(element, str(err))
 
-    def value(self, element, key, parse, default=None):
+    def value(self, element: Element, key: str, parse: Parser,
+              default: Any = None) -> Any:
         """
-        :param parse: takes the key and the text, raises ``ConfigError``
-        :returns: what it makes of an attribute; the default if the
-            attribute is absent or refused
+        Return the value of an attribute.
+
+        :param element: that may have the attribute
+        :param key: the name of the attribute
+        :param parse: makes the value of the name and the text
+        :param default: the value of an attribute that is absent or refused
+        :returns: what ``parse`` returns, or the default
         """
         if key in element.attributes:
             with self.of(element):
                 return parse(key, element.attributes[key])
         return default
 
-    def children(self, element):
+    def children(self, element: Element) -> Children:
         """
-        :returns: the known children by tag, each a list; a second one where
-            there may be one is refused, what is unknown is warned of
+        Return the known children of an element.
+
+        A second child of a kind that may be there once is refused; unknown
+        attributes and children get a warning.
+
+        :param element: of a known tag
+        :returns: a list for each tag that the element may have in it
         """
         known_attributes, known_children = (
             each.split() for each in KNOWN[element.tag])
@@ -82,7 +98,7 @@ class Findings:
             if key not in known_attributes:
                 self._ignored(element, 'attribute', key, element.tag,
                               known_attributes)
-        found = {tag: [] for tag in known_children}
+        found: Children = {tag: [] for tag in known_children}
         for child in element.children:
             if child.tag not in found:
                 self._ignored(child, 'element', child.tag, element.tag,
@@ -94,6 +110,7 @@ class Findings:
                 found[child.tag].append(child)
         return found
 
-    def _ignored(self, element, kind, name, tag, known):
+    def _ignored(self, element: Element, kind: str, name: str, tag: str,
+                 known: Iterable[str]) -> None:
         self.warn(element, 'the %s %s of %s is ignored; known: %s' % (
             kind, shown(name), tag, ', '.join(known) or 'none'))

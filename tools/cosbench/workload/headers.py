@@ -6,8 +6,10 @@ element wins.
 """
 
 import re
+from typing import Tuple
 
 from cosbench.errors import ConfigError
+from cosbench.workload.config import Config
 from cosbench.workload.names import printable
 
 #: As ``cprefix`` and ``csuffix``: of containers.
@@ -21,12 +23,14 @@ OWN = frozenset((
 _NAME = re.compile(r"[a-z0-9!#$%&'*+.^_`|~-]+")
 
 
-def of_containers(config):
+def of_containers(config: Config) -> Tuple[Tuple[str, str], ...]:
     """
+    Return the headers to create containers with.
+
     :param config: all that an operation inherits
     :returns: (name in lower case, value) pairs, sorted
     :raises ConfigError: for a name or a value that no header can have, or
-        one that is not a workload's to set
+        for a header that a workload may not set
     """
     found = []
     for key, value in sorted(config.items()):
@@ -35,7 +39,7 @@ def of_containers(config):
     return tuple(found)
 
 
-def _name(key, value):
+def _name(key: str, value: str) -> str:
     name = key[len(PREFIX):]
     if not _NAME.fullmatch(name):
         # Its name may have line breaks, too.

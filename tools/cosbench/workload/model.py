@@ -19,6 +19,7 @@ HASH_TRAILER = 40
 
 
 class WorkType(Enum):
+    """What a work is for."""
 
     NORMAL = 'normal'
     INIT = 'init'
@@ -57,6 +58,7 @@ class Division(Enum):
 
 
 class Content(Enum):
+    """The bytes of objects that are written."""
 
     RANDOM = 'random'
     ZERO = 'zero'
@@ -72,6 +74,7 @@ class FileSelection(Enum):
 
 @dataclass(frozen=True)
 class Auth:
+    """How the workers of a work log in."""
 
     type: str = 'none'
     config: Config = Config()
@@ -79,6 +82,7 @@ class Auth:
 
 @dataclass(frozen=True)
 class Storage:
+    """What the workers of a work talk to."""
 
     type: str = 'none'
     config: Config = Config()
@@ -92,7 +96,7 @@ class Trigger:
     script: str
     arguments: Tuple[str, ...]
 
-    def __str__(self):
+    def __str__(self) -> str:
         return '%s(%s)' % (self.script, ','.join(self.arguments))
 
 
@@ -104,12 +108,13 @@ class Names:
     selector: Selector
     suffix: str
 
-    def name(self, number):
+    def name(self, number: int) -> str:
         return '%s%d%s' % (self.prefix, number, self.suffix)
 
 
 @dataclass(frozen=True)
 class Operation:
+    """One kind of things that the workers of a work do."""
 
     type: OperationType
     #: Percent of the operations of its work, 1 to 100.
@@ -151,9 +156,10 @@ class Quota:
 @dataclass(frozen=True)
 class Work:
     """
-    One job: it ends with the first of its limits, of which one at least is
-    not 0. An operation of a special work is one pass over the worker's
-    part; each worker makes one.
+    One job, which ends with the first of its limits.
+
+    One limit at least is not 0. An operation of a special work is one pass
+    over the worker's part; each worker makes one.
     """
 
     name: str
@@ -178,10 +184,12 @@ class Work:
     storage: Storage
     operations: Tuple[Operation, ...]
 
-    def quota(self, worker):
+    def quota(self, worker: int) -> Quota:
         """
+        Return what a worker may use: all quotas add up to the totals.
+
         :param worker: which, from 0
-        :returns: its ``Quota``; those of all workers add up to the totals
+        :returns: its quota
         """
         return Quota(quota(self.total_ops, self.workers, worker),
                      quota(self.total_bytes, self.workers, worker))
@@ -189,6 +197,7 @@ class Work:
 
 @dataclass(frozen=True)
 class Workstage:
+    """Works that run at the same time."""
 
     name: str
     #: Seconds to wait after its works.
@@ -197,18 +206,21 @@ class Workstage:
     works: Tuple[Work, ...]
 
     @property
-    def workers(self):
+    def workers(self) -> int:
+        """How many there are in all of its works."""
         return sum(work.workers for work in self.works)
 
 
 @dataclass(frozen=True)
 class Workflow:
+    """Stages that run one after the other."""
 
     stages: Tuple[Workstage, ...]
 
 
 @dataclass(frozen=True)
 class Workload:
+    """What a document asks for."""
 
     name: str
     description: str
@@ -216,6 +228,7 @@ class Workload:
     workflow: Workflow
 
     @property
-    def works(self):
+    def works(self) -> Tuple[Work, ...]:
+        """The works of all stages, in order."""
         return tuple(work for stage in self.workflow.stages
                      for work in stage.works)

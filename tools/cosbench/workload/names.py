@@ -8,8 +8,10 @@ elsewhere.
 """
 
 import re
+from typing import Callable
 
 from cosbench.errors import ConfigError
+from cosbench.workload.config import Config
 from cosbench.workload.model import Names, Trigger
 from cosbench.workload.selectors import parse
 
@@ -21,22 +23,29 @@ _CONTROL = re.compile(r'[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]')
 _TRIGGER = re.compile(r'([\w.-]+)\s*(?:\((.*)\))?')
 
 
-def printable(key, text):
+def printable(key: str, text: str) -> str:
     """
+    Return a text that has no line breaks or other control characters.
+
+    :param key: the name of the setting, for the error
+    :param text: its value
     :returns: the text
-    :raises ConfigError: if it has line breaks or other control characters
+    :raises ConfigError: if it has some
     """
     if _CONTROL.search(text):
         raise ConfigError.of(key, text, 'without control characters')
     return text
 
 
-def label(key, text, forbidden='/\\'):
+def label(key: str, text: str, forbidden: str = '/\\') -> str:
     """
+    Return the name of a part of a workload, trimmed.
+
     :param key: what is named, for the error
-    :param text: the name of a part of a workload
+    :param text: the name
     :param forbidden: characters that it must not contain
-    :raises ConfigError: if it cannot be part of a file name
+    :returns: a name that can be part of a file name
+    :raises ConfigError: if the text cannot be one
     """
     text = printable(key, text.strip())
     if not text or len(text) > MAX_NAME:
@@ -47,22 +56,31 @@ def label(key, text, forbidden='/\\'):
     return text
 
 
-def containers(config):
+def containers(config: Config) -> Names:
     """
-    :returns: the ``Names`` that containers, cprefix and csuffix give
+    Return the names that containers, cprefix and csuffix give.
+
+    :param config: all that an operation inherits
+    :returns: the names of containers
+    :raises ConfigError: if one of them could not be a container's
     """
     return _names(config, 'containers', 'mycontainers', MAX_CONTAINER,
                   _no_slash)
 
 
-def objects(config):
+def objects(config: Config) -> Names:
     """
-    :returns: the ``Names`` that objects, oprefix and osuffix give
+    Return the names that objects, oprefix and osuffix give.
+
+    :param config: all that an operation inherits
+    :returns: the names of objects
+    :raises ConfigError: if one of them could not be an object's
     """
     return _names(config, 'objects', 'myobjects', MAX_OBJECT, _no_dots)
 
 
-def _names(config, key, prefix, most, check):
+def _names(config: Config, key: str, prefix: str, most: int,
+           check: Callable[[str, str], None]) -> Names:
     names = Names(config.text(key[0] + 'prefix', prefix),
                   config.parsed(key, parse),
                   config.text(key[0] + 'suffix', ''))
@@ -74,28 +92,38 @@ def _names(config, key, prefix, most, check):
     return names
 
 
-def _no_slash(key, text):
+def _no_slash(key: str, text: str) -> None:
     if '/' in text:
         raise ConfigError.of(key, text, 'a name without /')
 
 
-def _no_dots(key, text):
+def _no_dots(key: str, text: str) -> None:
     if any(part in ('.', '..') for part in text.split('/')):
         raise ConfigError.of(key, text, 'without . or .. between slashes')
 
 
-def directory(key, text):
-    """A directory on the drivers, which ``..`` must not lead out of."""
+def directory(key: str, text: str) -> str:
+    """
+    Return a directory on the drivers, which ``..`` must not lead out of.
+
+    :param key: the name of the setting, for the error
+    :param text: the directory
+    :returns: the text
+    :raises ConfigError: if it is empty, or leads elsewhere
+    """
     if not text:
         raise ConfigError.of(key, text, 'a directory')
     _no_dots(key, text[2:] if text.startswith('./') else text)
     return printable(key, text)
 
 
-def trigger(key, text):
+def trigger(key: str, text: str) -> Trigger:
     """
+    Return the trigger that a text means.
+
+    :param key: the name of the setting, for the error
     :param text: ``script.sh(argument,...)``, or the script only
-    :returns: a ``Trigger``
+    :returns: the script and its arguments
     :raises ConfigError: if the script is not a bare file name
     """
     match = _TRIGGER.fullmatch(printable(key, text.strip()))

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What each operation needs from its config."""
 
+from typing import Any, Callable, Dict
+
 from cosbench.errors import ConfigError
 from cosbench.workload import headers, names
+from cosbench.workload.config import Config
 from cosbench.workload.model import (
     HASH_TRAILER,
     Content,
@@ -24,22 +27,24 @@ SPECIAL = {
     WorkType.DISPOSE: (_T.DISPOSE, Division.CONTAINER),
     WorkType.DELAY: (_T.DELAY, Division.NONE),
 }
+#: Fields of ``Operation``, by name.
+Fields = Dict[str, Any]
 
 
-def _target(config):
+def _target(config: Config) -> Fields:
     return {'containers': names.containers(config),
             'objects': names.objects(config)}
 
 
-def _verified(config):
+def _verified(config: Config) -> Fields:
     return {'hash_check': config.flag('hashCheck', False)}
 
 
-def _read(config):
+def _read(config: Config) -> Fields:
     return {**_target(config), **_verified(config)}
 
 
-def _write(config):
+def _write(config: Config) -> Fields:
     fields = {**_read(config),
               'sizes': config.parsed('sizes', parse_sizes),
               'content': config.choice('content', Content, Content.RANDOM),
@@ -50,7 +55,7 @@ def _write(config):
     return fields
 
 
-def _file_write(config):
+def _file_write(config: Config) -> Fields:
     return {'containers': names.containers(config),
             'files': config.parsed('files', names.directory),
             'file_selection': config.parsed(
@@ -58,7 +63,7 @@ def _file_write(config):
             **_verified(config)}
 
 
-def _file_selection(key, text):
+def _file_selection(key: str, text: str) -> FileSelection:
     # COSBench took the first letter of any text.
     for member in FileSelection:
         if text[:1] == member.value:
@@ -66,7 +71,7 @@ def _file_selection(key, text):
     raise ConfigError.of(key, text, 'one of u, r, s')
 
 
-def _list(config):
+def _list(config: Config) -> Fields:
     if 'containers' not in config and 'objects' not in config:
         return {}
     if 'objects' not in config:
@@ -74,7 +79,7 @@ def _list(config):
     return _target(config)
 
 
-def _finite(fields):
+def _finite(fields: Fields) -> Fields:
     for each in ('containers', 'objects'):
         if each in fields and fields[each].selector.most >= OPEN_END:
             raise ConfigError('%s has no end, and a special work goes '
@@ -82,26 +87,26 @@ def _finite(fields):
     return fields
 
 
-def _dispose(config):
+def _dispose(config: Config) -> Fields:
     return _finite({'containers': names.containers(config)})
 
 
-def _init(config):
+def _init(config: Config) -> Fields:
     return {**_dispose(config), 'headers': headers.of_containers(config)}
 
 
-def _prepare(config):
+def _prepare(config: Config) -> Fields:
     return {**_finite(_write(config)),
             'with_containers': config.flag('createContainer', False),
             'headers': headers.of_containers(config)}
 
 
-def _cleanup(config):
+def _cleanup(config: Config) -> Fields:
     return {**_finite(_target(config)),
             'with_containers': config.flag('deleteContainer', False)}
 
 
-_FIELDS = {
+_FIELDS: Dict[OperationType, Callable[[Config], Fields]] = {
     _T.READ: _read, _T.WRITE: _write, _T.FILEWRITE: _file_write,
     _T.DELETE: _target, _T.LIST: _list,
     _T.INIT: _init, _T.PREPARE: _prepare, _T.CLEANUP: _cleanup,
@@ -109,11 +114,13 @@ _FIELDS = {
 }
 
 
-def fields(kind, config):
+def fields(kind: OperationType, config: Config) -> Fields:
     """
-    :param kind: an ``OperationType``
+    Return the fields of ``Operation`` that come from the config.
+
+    :param kind: what the operation does
     :param config: all that it inherits
-    :returns: the fields of ``Operation`` that come from the config
+    :returns: the fields, by name
     :raises ConfigError: if a key is missing or has a wrong value
     """
     return _FIELDS[kind](config)

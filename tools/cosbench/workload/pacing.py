@@ -14,13 +14,17 @@ draws the gaps of each worker from the exponential distribution.
 import math
 from dataclasses import dataclass
 from enum import Enum
+from typing import Iterator, Optional
 
 from cosbench.errors import ConfigError
+from cosbench.workload.config import Config
+from cosbench.workload.random_source import RandomSource
 
 MAX_RATE = 10 ** 6
 
 
 class Arrival(Enum):
+    """How the times at which operations begin follow one another."""
 
     CONSTANT = 'constant'
     POISSON = 'poisson'
@@ -28,19 +32,21 @@ class Arrival(Enum):
 
 @dataclass(frozen=True)
 class Pace:
-    """Of a whole work."""
+    """The rate of a whole work, and how its operations are spaced."""
 
     #: Operations a second of all workers.
     rate: float
     arrival: Arrival = Arrival.CONSTANT
 
-    def offsets(self, worker, workers, rng):
+    def offsets(self, worker: int, workers: int,
+                rng: RandomSource) -> Iterator[float]:
         """
+        Return the times at which a worker is meant to begin operations.
+
         :param worker: which, from 0
         :param workers: how many the work has
-        :param rng: the worker's ``random.Random``
-        :returns: endless ascending seconds since the start of the work, at
-            which the worker is meant to begin operations
+        :param rng: the worker's random generator
+        :returns: endless ascending seconds since the start of the work
         """
         gap = workers / self.rate
         if self.arrival is Arrival.CONSTANT:
@@ -48,7 +54,7 @@ class Pace:
         return _poisson(gap, rng)
 
 
-def _even(first, gap):
+def _even(first: float, gap: float) -> Iterator[float]:
     number = 0
     while True:
         # Not a running sum, which would drift.
@@ -56,17 +62,19 @@ def _even(first, gap):
         number += 1
 
 
-def _poisson(gap, rng):
+def _poisson(gap: float, rng: RandomSource) -> Iterator[float]:
     due = 0.0
     while True:
         due += rng.expovariate(1 / gap)
         yield due
 
 
-def pace(config):
+def pace(config: Config) -> Optional[Pace]:
     """
+    Return the pace that a config asks for.
+
     :param config: of a work
-    :returns: its ``Pace``; None: closed loop
+    :returns: the pace; None: closed loop
     :raises ConfigError: if rate or arrival has a wrong value
     """
     arrival = config.choice('arrival', Arrival, Arrival.CONSTANT)
@@ -78,7 +86,7 @@ def pace(config):
     return Pace(config.parsed('rate', _rate), arrival)
 
 
-def _rate(key, text):
+def _rate(key: str, text: str) -> float:
     try:
         value = float(text)
     except ValueError:

@@ -14,7 +14,7 @@
 Integers without blanks, a and lo at least 1. A size is a selector and a
 unit: B, KB, MB, GB decimal, KiB, MiB, GiB binary.
 
-A selector is immutable. ``drawer`` binds it to what changes: the worker's
+A selector is immutable. ``picker`` binds it to what changes: the worker's
 random generator, the mission's counter and the worker's share. The same
 seed and the same order of calls give the same numbers.
 """
@@ -24,8 +24,11 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import accumulate, count
+from typing import Callable, Iterator, Optional, Tuple
 
 from cosbench.errors import ConfigError
+from cosbench.workload.division import Share
+from cosbench.workload.random_source import RandomSource
 
 MAX_BUCKETS = 1000
 #: The upper end of a range that names none.
@@ -40,45 +43,53 @@ _DASHED = re.compile(r'(\d{1,15})-(\d{1,15})', re.ASCII)
 _BUCKET = re.compile(r'(\d{1,15})\|(\d{0,15})\|(\d{1,9})', re.ASCII)
 _SIZE = re.compile(r'(.*?[\d)])\s*([A-Za-z]+)', re.ASCII)
 
+#: Returns the next number of one worker.
+Picker = Callable[[], int]
+
 
 @dataclass(frozen=True)
 class Selector:
-    """What all have: the integers that can be drawn, and a drawer."""
+    """The integers that can be picked, and how a worker picks them."""
 
-    def spans(self):
-        """
-        :returns: the integers that can be drawn, as ``range`` objects
-        """
+    def spans(self) -> Tuple[range, ...]:
+        """Return the integers that can be picked."""
         raise NotImplementedError
 
-    def drawer(self, rng, shared, share=None):
+    def picker(self, rng: RandomSource, shared: Iterator[int],
+               share: Optional[Share] = None) -> Picker:
         """
-        :param rng: the worker's ``random.Random``
+        Return what picks for one worker.
+
+        :param rng: the worker's random generator
         :param shared: an iterator over 0, 1, 2, ... that all workers of the
             mission on this driver take from
-        :param share: the worker's ``Share`` under division, else None
+        :param share: the worker's share under division, else None
         :returns: a function that returns the next integer
         """
         raise NotImplementedError
 
     @property
-    def least(self):
+    def least(self) -> int:
+        """The lowest integer that can be picked."""
         return min(span.start for span in self.spans())
 
     @property
-    def most(self):
+    def most(self) -> int:
+        """The highest integer that can be picked."""
         return max(span.stop - 1 for span in self.spans())
 
 
 @dataclass(frozen=True)
 class Constant(Selector):
+    """``c(n)``"""
 
     value: int
 
-    def spans(self):
+    def spans(self) -> Tuple[range, ...]:
         return (range(self.value, self.value + 1),)
 
-    def drawer(self, rng, shared, share=None):
+    def picker(self, rng: RandomSource, shared: Iterator[int],
+               share: Optional[Share] = None) -> Picker:
         value = self.value
         return lambda: value
 
@@ -89,35 +100,46 @@ class _Ranged(Selector):
     lower: int
     upper: int
 
-    def spans(self):
-        return (range(self.lower, self.upper + 1),)
+    @property
+    def _span(self) -> range:
+        return range(self.lower, self.upper + 1)
+
+    def spans(self) -> Tuple[range, ...]:
+        return (self._span,)
 
 
 @dataclass(frozen=True)
 class Uniform(_Ranged):
+    """``u(a,b)``"""
 
-    def drawer(self, rng, shared, share=None):
-        span = _picked(self.spans()[0], share)
+    def picker(self, rng: RandomSource, shared: Iterator[int],
+               share: Optional[Share] = None) -> Picker:
+        span = _part_of(self._span, share)
         return lambda: rng.randrange(span.start, span.stop)
 
 
 @dataclass(frozen=True)
 class Sequential(_Ranged):
+    """``s(a,b)``"""
 
-    def drawer(self, rng, shared, share=None):
-        return _cycle(self.spans()[0], shared)
+    def picker(self, rng: RandomSource, shared: Iterator[int],
+               share: Optional[Share] = None) -> Picker:
+        return _cycle(self._span, shared)
 
 
 @dataclass(frozen=True)
 class Cyclic(_Ranged):
+    """``r(a,b)``"""
 
-    def drawer(self, rng, shared, share=None):
-        return _cycle(_picked(self.spans()[0], share),
+    def picker(self, rng: RandomSource, shared: Iterator[int],
+               share: Optional[Share] = None) -> Picker:
+        return _cycle(_part_of(self._span, share),
                       shared if share is None else count())
 
 
 @dataclass(frozen=True)
 class Bucket:
+    """A range of a histogram, and how often it is picked from."""
 
     lower: int
     upper: int
@@ -126,27 +148,29 @@ class Bucket:
 
 @dataclass(frozen=True)
 class Histogram(Selector):
+    """``h(lo|hi|w,...)``"""
 
-    buckets: tuple
+    buckets: Tuple[Bucket, ...]
 
-    def spans(self):
+    def spans(self) -> Tuple[range, ...]:
         return tuple(range(bucket.lower, bucket.upper + 1)
                      for bucket in self.buckets)
 
     @cached_property
-    def _bounds(self):
+    def _bounds(self) -> Tuple[int, ...]:
         return tuple(accumulate(bucket.weight for bucket in self.buckets))
 
-    def drawer(self, rng, shared, share=None):
+    def picker(self, rng: RandomSource, shared: Iterator[int],
+               share: Optional[Share] = None) -> Picker:
         # A bucket of weight 0 has the bound of the one before it: it is
         # never the first that is greater.
         bounds = self._bounds
-        spans = [_picked(span, share) for span in self.spans()]
+        spans = [_part_of(span, share) for span in self.spans()]
 
-        def draw():
+        def pick() -> int:
             span = spans[bisect_right(bounds, rng.randrange(bounds[-1]))]
             return rng.randrange(span.start, span.stop)
-        return draw
+        return pick
 
 
 @dataclass(frozen=True)
@@ -158,61 +182,31 @@ class Sizes:
     unit: int
 
     @property
-    def least(self):
-        """
-        :returns: bytes
-        """
+    def least(self) -> int:
+        """The smallest size that can be picked, in bytes."""
         return self.selector.least * self.unit
 
-    def drawer(self, rng, shared, share=None):
+    def picker(self, rng: RandomSource, shared: Iterator[int],
+               share: Optional[Share] = None) -> Picker:
         """
+        Return what picks sizes for one worker, as ``Selector.picker``.
+
         :returns: a function that returns the next size in bytes
         """
-        draw, unit = self.selector.drawer(rng, shared, share), self.unit
-        return lambda: draw() * unit
+        pick, unit = self.selector.picker(rng, shared, share), self.unit
+        return lambda: pick() * unit
 
 
-def _picked(span, share):
+def _part_of(span: range, share: Optional[Share]) -> range:
     return span if share is None else share.to_pick_from(span)
 
 
-def _cycle(span, counter):
+def _cycle(span: range, counter: Iterator[int]) -> Picker:
     start, size = span.start, len(span)
     return lambda: start + next(counter) % size
 
 
-def walk(selector, share):
-    """
-    For the works that go through all there is, each thing once.
-
-    :param selector: what it is chosen from
-    :param share: the worker's ``Share``
-    :returns: the worker's part, as disjoint ``range`` objects, ascending
-    """
-    done, place, parts = 0, 0, []
-    spans = disjoint(selector.spans())
-    mine = share.of(range(sum(len(span) for span in spans)))
-    for span in spans:
-        place, done = done, done + len(span)
-        found = span[max(0, mine.start - place):max(0, mine.stop - place)]
-        if found:
-            parts.append(found)
-    return tuple(parts)
-
-
-def disjoint(spans):
-    """The same integers, each in one span only, ascending."""
-    merged = []
-    for span in sorted(spans, key=lambda span: span.start):
-        if merged and span.start <= merged[-1].stop:
-            merged[-1] = range(merged[-1].start,
-                               max(merged[-1].stop, span.stop))
-        else:
-            merged.append(span)
-    return tuple(merged)
-
-
-def _histogram(inside):
+def _histogram(inside: str) -> Optional[Selector]:
     # Counted first: each operation may inherit a text of a megabyte.
     if inside.count(',') >= MAX_BUCKETS:
         return None
@@ -231,25 +225,28 @@ def _histogram(inside):
     return Histogram(tuple(buckets))
 
 
-def _ranged(kind, lower, upper):
+def _ranged(kind: str, lower: str,
+            upper: Optional[str]) -> Optional[Selector]:
     if kind == 'c':
         return Constant(int(lower)) if upper is None else None
     if upper is None and kind != 'u':
         return None
-    upper = OPEN_END if upper is None else int(upper)
-    if not 1 <= int(lower) <= upper:
+    end = OPEN_END if upper is None else int(upper)
+    if not 1 <= int(lower) <= end:
         return None
     return {'u': Uniform, 'r': Cyclic, 's': Sequential}[kind](
-        int(lower), upper)
+        int(lower), end)
 
 
 @lru_cache(maxsize=1000)
-def parse(key, text):
+def parse(key: str, text: str) -> Selector:
     """
+    Return the selector that a text means.
+
     :param key: the setting, for the error
     :param text: a selector
-    :returns: a ``Selector``
-    :raises ConfigError: if it is none
+    :returns: the selector
+    :raises ConfigError: if the text is none
     """
     stripped = text.strip()
     found = None
@@ -266,10 +263,14 @@ def parse(key, text):
 
 
 @lru_cache(maxsize=1000)
-def parse_sizes(key, text):
+def parse_sizes(key: str, text: str) -> Sizes:
     """
-    :returns: ``Sizes``
-    :raises ConfigError: if it is no selector with a unit
+    Return the sizes that a text means.
+
+    :param key: the setting, for the error
+    :param text: a selector with a unit
+    :returns: the sizes
+    :raises ConfigError: if the text is no selector with a unit
     """
     match = _SIZE.fullmatch(text.strip())
     if match is None or match.group(2) not in UNITS:

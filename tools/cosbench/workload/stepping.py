@@ -2,33 +2,38 @@
 """A workload whose main stage is repeated with ever more workers."""
 
 from dataclasses import replace
+from typing import List, Optional, Sequence, Tuple
 
 from cosbench.errors import ConfigError
+from cosbench.workload.elements import Element
 
 #: Between the name of the stage and the workers of a step.
 MARK = '-workers-'
 
 
-def _is_normal(work):
+def _is_normal(work: Element) -> bool:
     return work.attributes.get('type', 'normal').strip().lower() == 'normal'
 
 
-def _works(stage):
+def _works(stage: Element) -> List[Element]:
     return [each for each in stage.children if each.tag == 'work']
 
 
-def _name(stage):
+def _name(stage: Element) -> str:
     return stage.attributes.get('name', '').strip()
 
 
-def stepped(root, counts, stage=None):
+def stepped(root: Element, counts: Sequence[int],
+            stage: Optional[str] = None) -> Tuple[Element, List[str]]:
     """
-    :param root: the ``Element`` of a workload
+    Return a workload in which steps stand in the place of a stage.
+
+    :param root: of a workload; it stays as it is
     :param counts: of workers, one a step; each normal work has as many
     :param stage: the name of the stage to repeat; None: the only one that
         has a normal work
-    :returns: (a root ``Element``, the names of the steps, in order); other
-        stages are as they were
+    :returns: (the root of a workload whose other stages are the same, the
+        names of the steps, in order)
     :raises ConfigError: if it is not clear which stage is meant
     """
     stages = [each for flow in root.children if flow.tag == 'workflow'
@@ -45,7 +50,7 @@ def stepped(root, counts, stage=None):
     return _replaced(root, ramped[0], steps), [_name(each) for each in steps]
 
 
-def _step(stage, count):
+def _step(stage: Element, count: int) -> Element:
     children = [_with_workers(each, count) if each.tag == 'work'
                 and _is_normal(each) else each for each in stage.children]
     name = '%s%s%d' % (_name(stage), MARK, count)
@@ -53,13 +58,14 @@ def _step(stage, count):
                    children=children)
 
 
-def _with_workers(work, count):
+def _with_workers(work: Element, count: int) -> Element:
     return replace(work, attributes={**work.attributes,
                                      'workers': str(count)})
 
 
-def _replaced(element, old, new):
-    children = []
+def _replaced(element: Element, old: Element,
+              new: Sequence[Element]) -> Element:
+    children: List[Element] = []
     for child in element.children:
         children += new if child is old else [_replaced(child, old, new)]
     return replace(element, children=children)

@@ -3,11 +3,13 @@
 
 import asyncio
 import functools
-from contextlib import asynccontextmanager
+import unittest
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 
 import uvloop
 
+from cosbench.adaptors.core.operation_errors import OperationError
 from cosbench.adaptors.http1 import Client, parse_url
 
 LOOPS = (asyncio.new_event_loop, uvloop.new_event_loop)
@@ -15,11 +17,35 @@ LOOPS = (asyncio.new_event_loop, uvloop.new_event_loop)
 DEADLINE = 30
 
 
-def on_loops(test):
+class LoopsCase(unittest.TestCase):
     """
-    Run an async test on asyncio's loop and on uvloop. It fails, too, if
-    the loop was told of an exception that nobody handled.
+    Runs its async tests on asyncio's loop and on uvloop.
+
+    A test fails, too, if the loop was told of an exception that nobody
+    handled.
     """
+
+    def __init_subclass__(cls):
+        super().__init_subclass__()
+        for name, test in list(vars(cls).items()):
+            if name.startswith('test_') and \
+                    asyncio.iscoroutinefunction(test):
+                setattr(cls, name, _on_loops(test))
+
+    @contextmanager
+    def fails(self, kind, words=''):
+        """
+        Check that an operation of the block fails.
+
+        :param kind: of the ``OperationError``
+        :param words: a pattern of what it says
+        """
+        with self.assertRaisesRegex(OperationError, words) as raised:
+            yield
+        self.assertEqual(kind, raised.exception.kind)
+
+
+def _on_loops(test):
     @functools.wraps(test)
     def run(self):
         for new_loop in LOOPS:
@@ -187,6 +213,30 @@ async def client_of(port, timeout=10, **settings):
         yield client
     finally:
         await client.close()
+
+
+@asynccontextmanager
+async def served(respond=lambda request: answer(200), **settings):
+    """
+    :param respond: as of ``Recorder``
+    :param settings: of the client
+    :returns: an async context with a ``Recorder`` and a client of it
+    """
+    async with Recorder(respond).running() as server:
+        async with client_of(server.port, **settings) as client:
+            yield server, client
+
+
+@asynccontextmanager
+async def client_to(server, **settings):
+    """
+    :param server: of ``listening`` or ``saying``
+    :param settings: of the client
+    :returns: an async context with a client of the server
+    """
+    async with server as port:
+        async with client_of(port, **settings) as client:
+            yield client
 
 
 async def until(condition, what):

@@ -3,7 +3,6 @@
 
 import asyncio
 import inspect
-import unittest
 from importlib.metadata import EntryPoint
 from unittest import mock
 
@@ -13,13 +12,13 @@ from cosbench.adaptors.base import OperationError, clock
 from cosbench.adaptors.content import Body, Checker
 from cosbench.adaptors.http1 import parse_url
 from cosbench.errors import ConfigError
-from cosbench.workload import build
+from cosbench.workload import inheritance
 from cosbench.workload.config import Config
 from cosbench.workload.model import Auth, Storage
 from tests.unit.cosbench.adaptors.servers import (
+    LoopsCase,
     answer,
     listening,
-    on_loops,
     read_head,
 )
 
@@ -33,7 +32,7 @@ def storage(kind, text, auth='none', auth_text=''):
                                Storage(kind, Config.parse(text)))
 
 
-class TestInstalled(unittest.TestCase):
+class TestInstalled(LoopsCase):
 
     def with_theirs(self, name, value):
         points = {'cosbench.storage': [EntryPoint(
@@ -45,7 +44,7 @@ class TestInstalled(unittest.TestCase):
     def test_what_a_workload_may_name_without_others_is_what_is_built_in(
             self):
         with mock.patch.object(adaptors, 'entry_points', lambda group: []):
-            self.assertEqual(build.Adaptors(), adaptors.installed())
+            self.assertEqual(inheritance.Adaptors(), adaptors.installed())
 
     def test_the_built_in_ones_follow_the_interface(self):
         for kind, parent in (('auth', base.Auth), ('storage', base.Storage)):
@@ -82,7 +81,7 @@ class TestInstalled(unittest.TestCase):
             adaptors.load('storage', 'ampli')
 
 
-class TestWithoutANetwork(unittest.TestCase):
+class TestWithoutANetwork(LoopsCase):
 
     OPERATIONS = (
         lambda s: s.create_container('c'), lambda s: s.delete_container('c'),
@@ -90,7 +89,6 @@ class TestWithoutANetwork(unittest.TestCase):
         lambda s: s.delete('c', 'o'), lambda s: s.list(),
         lambda s: s.list('c', 'o'))
 
-    @on_loops
     async def test_none_moves_nothing(self):
         found = storage('none', '')
         await found.open()
@@ -101,7 +99,6 @@ class TestWithoutANetwork(unittest.TestCase):
             self.assertEqual(0, transfer.size)
         await found.close()
 
-    @on_loops
     async def test_mock_waits_and_has_objects_of_its_size(self):
         found = storage('mock', 'size=5000;delay=20', 'mock', 'delay=30')
         before = clock()
@@ -117,7 +114,6 @@ class TestWithoutANetwork(unittest.TestCase):
         self.assertEqual(7, (await found.put('c', 'o', Body(7))).size)
         await found.close()
 
-    @on_loops
     async def test_mock_fails_as_often_as_it_is_told_and_alike_each_time(
             self):
         runs = []
@@ -141,9 +137,8 @@ class TestWithoutANetwork(unittest.TestCase):
                 storage('mock', text)
 
 
-class TestResent(unittest.TestCase):
+class TestResent(LoopsCase):
 
-    @on_loops
     async def test_a_storage_counts_what_its_connections_sent_again(self):
         async def serve(reader, writer):
             # Closes without a word what is used for a second time.
@@ -166,7 +161,7 @@ class TestResent(unittest.TestCase):
         self.assertEqual(0, storage('none', '').resent)
 
 
-class TestUrl(unittest.TestCase):
+class TestUrl(LoopsCase):
 
     def test_what_is_written_is_what_is_meant(self):
         for text, scheme, host, port, path in (
@@ -196,7 +191,3 @@ class TestUrl(unittest.TestCase):
             with self.subTest(ascii(text)):
                 with self.assertRaisesRegex(ConfigError, r'url=.*must be'):
                     parse_url('url', text)
-
-
-if __name__ == '__main__':
-    unittest.main()

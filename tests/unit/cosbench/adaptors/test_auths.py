@@ -3,7 +3,6 @@
 
 import asyncio
 import json
-import unittest
 from unittest import mock
 
 from cosbench.adaptors import load
@@ -11,7 +10,7 @@ from cosbench.adaptors.base import Credentials
 from cosbench.adaptors.core.operation_errors import OperationError
 from cosbench.errors import ConfigError
 from cosbench.workload.config import Config
-from tests.unit.cosbench.adaptors.servers import Recorder, answer, on_loops
+from tests.unit.cosbench.adaptors.servers import LoopsCase, Recorder, answer
 
 USER = 'username=test:tester;password=te=sting;'
 KEYSTONE = 'username=u;password=p;'
@@ -29,13 +28,12 @@ def auth(kind, text):
     return load('auth', kind).from_config(Config.parse(text))
 
 
-class TestTempAuth(unittest.TestCase):
+class TestTempAuth(LoopsCase):
 
     async def login(self, server, path='/auth/v1.0', more='', key='auth_url'):
         return await auth('swauth', '%s%s=%s%s;%s' % (
             USER, key, server.url, path, more)).login()
 
-    @on_loops
     async def test_user_and_key_give_a_token_and_a_url(self):
         reply = answer(200, x_auth_token='t', x_storage_url='http://s/v1/a')
         async with Recorder(lambda request: reply).running() as server:
@@ -49,7 +47,6 @@ class TestTempAuth(unittest.TestCase):
                 request.headers['x-auth-user'],
                 request.headers['x-auth-key']))
 
-    @on_loops
     async def test_what_swauth_calls_a_storage_token_is_taken(self):
         reply = answer(
             200, x_storage_token='t', x_storage_url='http://s/v1/a')
@@ -57,7 +54,6 @@ class TestTempAuth(unittest.TestCase):
             self.assertEqual('t', (await self.login(server, '')).token)
             self.assertEqual('/', server.requests[0].target)
 
-    @on_loops
     async def test_a_refused_login_names_the_server_and_the_status(self):
         for reply, words in ((answer(401), 'http 401'),
                              (answer(302, location='/'), 'http 302'),
@@ -70,7 +66,6 @@ class TestTempAuth(unittest.TestCase):
             self.assertIn(server.url, str(raised.exception))
             self.assertNotIn('sting', str(raised.exception))
 
-    @on_loops
     async def test_a_login_does_not_wait_for_ever(self):
         async def never(request):
             await asyncio.Event().wait()
@@ -78,7 +73,6 @@ class TestTempAuth(unittest.TestCase):
             with self.assertRaisesRegex(OperationError, 'timeout'):
                 await self.login(server, more='timeout=100')
 
-    @on_loops
     async def test_an_endless_answer_is_refused(self):
         async with Recorder(lambda request: answer(
                 200, bytes(5 * 2 ** 20))).running() as server:
@@ -111,7 +105,7 @@ class TestTempAuth(unittest.TestCase):
                                 'username', 'x') % 'true').cache_key)
 
 
-class TestKeystone(unittest.TestCase):
+class TestKeystone(LoopsCase):
 
     def respond(self, request):
         return answer(201, json.dumps(
@@ -131,7 +125,6 @@ class TestKeystone(unittest.TestCase):
             request.method, request.headers['content-type']))
         return found, request.target, json.loads(request.body)['auth']
 
-    @on_loops
     async def test_the_keys_of_v2_make_a_request_of_v3(self):
         for key in ('tenant_name', 'tenname', 'project_name'):
             found, target, asked = await self.ask(
@@ -145,7 +138,6 @@ class TestKeystone(unittest.TestCase):
                 'scope': {'project': {
                     'name': 'ten', 'domain': {'id': 'default'}}}}, asked)
 
-    @on_loops
     async def test_the_url_of_either_version_leads_to_v3(self):
         for path, target in (
                 ('', '/v3/auth/tokens'), ('/', '/v3/auth/tokens'),
@@ -156,7 +148,6 @@ class TestKeystone(unittest.TestCase):
                 ('/identity', '/identity/v3/auth/tokens')):
             self.assertEqual(target, (await self.ask(KEYSTONE, path))[1])
 
-    @on_loops
     async def test_ids_domains_and_tokens(self):
         _, _, asked = await self.ask(
             KEYSTONE + 'tenant_id=9;tenant_name=ten;user_domain=d')
@@ -175,7 +166,6 @@ class TestKeystone(unittest.TestCase):
             self.assertIs(renewable, auth(
                 'keystone', 'url=http://h;' + text).renewable)
 
-    @on_loops
     async def test_the_endpoint_is_the_one_that_is_asked_for(self):
         for text, url in (('region=two', 'http://two/v1/a'),
                           ('interface=admin', 'http://admin/'),
@@ -184,19 +174,16 @@ class TestKeystone(unittest.TestCase):
             found, _, _ = await self.ask(KEYSTONE + text)
             self.assertEqual(url, found.storage_url)
 
-    @on_loops
     async def test_a_store_of_another_name_is_found_by_its_type(self):
         self.catalog = [{**CATALOG[1], 'name': 'store'}]
         found, _, _ = await self.ask(KEYSTONE)
         self.assertEqual('http://one/v1/a', found.storage_url)
 
-    @on_loops
     async def test_without_a_catalog_there_is_no_url(self):
         self.catalog = []
         found, _, _ = await self.ask(KEYSTONE)
         self.assertEqual(Credentials('t', None), found)
 
-    @on_loops
     async def test_what_it_cannot_use_is_a_clear_error(self):
         with self.assertRaisesRegex(
                 OperationError, "no endpoint .* region='three'"):
@@ -220,13 +207,11 @@ class TestKeystone(unittest.TestCase):
             auth('keystone', 'auth_url=http://h;tenant_name=t')
 
 
-class TestTheOthers(unittest.TestCase):
+class TestTheOthers(LoopsCase):
 
-    @on_loops
     async def test_none_gives_nothing(self):
         self.assertEqual(Credentials(), await auth('none', '').login())
 
-    @on_loops
     async def test_a_token_is_given_as_it_is(self):
         self.assertEqual(
             Credentials('t', 'http://h:81/v1/a'),
@@ -234,7 +219,3 @@ class TestTheOthers(unittest.TestCase):
                        ).login())
         with self.assertRaisesRegex(ConfigError, 'token is missing'):
             auth('token', '')
-
-
-if __name__ == '__main__':
-    unittest.main()

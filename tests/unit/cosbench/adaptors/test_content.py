@@ -3,7 +3,6 @@
 
 import hashlib
 import os
-import tempfile
 import unittest
 import zlib
 
@@ -12,6 +11,7 @@ from hypothesis import strategies as st
 
 from cosbench.adaptors.content import BLOCK, POOL, Body, Checker, FileBody
 from cosbench.workload.model import HASH_TRAILER, Content
+from tests.unit.cosbench.directory_case import new_directory
 
 #: SHA-256 of 10 ** 6 bytes with the seed 7.
 PINNED = (
@@ -93,9 +93,8 @@ class TestBody(unittest.TestCase):
 class TestFileBody(unittest.TestCase):
 
     def setUp(self):
-        directory = tempfile.TemporaryDirectory()
-        self.addCleanup(directory.cleanup)
-        self.path = os.path.join(directory.name, 'file')
+        directory = new_directory(self)
+        self.path = os.path.join(directory, 'file')
 
     def write(self, data):
         with open(self.path, 'wb') as output:
@@ -158,7 +157,3 @@ class TestChecker(unittest.TestCase):
         for block in Body(BLOCK * 2 + 77, hash_check=True):
             checker.feed(memoryview(block))
         self.assertTrue(checker.good)
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -2,14 +2,13 @@
 """login: one login for all, cancelled or not."""
 
 import asyncio
-import unittest
 from unittest import mock
 
 from cosbench.adaptors import login as login_module
 from cosbench.adaptors.base import Auth, Credentials
 from cosbench.adaptors.core.operation_errors import OperationError
 from cosbench.adaptors.login import Login
-from tests.unit.cosbench.adaptors.servers import on_loops
+from tests.unit.cosbench.adaptors.servers import LoopsCase
 
 
 class Counting(Auth):
@@ -31,9 +30,8 @@ class Counting(Auth):
         return Credentials('token%d' % self.logins)
 
 
-class TestLogin(unittest.TestCase):
+class TestLogin(LoopsCase):
 
-    @on_loops
     async def test_all_who_ask_share_one_login(self):
         auth = Counting()
         login = Login(auth)
@@ -42,7 +40,6 @@ class TestLogin(unittest.TestCase):
         self.assertEqual(({Credentials('token1')}, 1), (
             set(found), auth.logins))
 
-    @on_loops
     async def test_all_whose_token_expired_share_one_login(self):
         auth = Counting()
         login = Login(auth)
@@ -54,7 +51,6 @@ class TestLogin(unittest.TestCase):
         self.assertIs(found[0], await login.renewed(stale))
         self.assertEqual(2, auth.logins)
 
-    @on_loops
     async def test_one_who_is_cancelled_leaves_the_login_to_the_others(self):
         auth = Counting()
         auth.go_on.clear()
@@ -70,13 +66,11 @@ class TestLogin(unittest.TestCase):
         self.assertTrue(tasks[0].cancelled())
         self.assertEqual(1, auth.logins)
 
-    @on_loops
     async def test_a_login_is_tried_again_as_often_as_retry_says(self):
         auth = Counting(failures=2, retry=2)
         self.assertEqual(Credentials('token3'),
                          await Login(auth).credentials())
 
-    @on_loops
     async def test_and_no_more_often(self):
         for retry in (0, 1):
             auth = Counting(failures=2, retry=retry)
@@ -86,7 +80,6 @@ class TestLogin(unittest.TestCase):
             self.assertEqual(('auth', retry + 1), (
                 raised.exception.kind, auth.logins))
 
-    @on_loops
     async def test_a_failed_login_fails_all_who_wait_and_not_the_next(self):
         auth = Counting(failures=1)
         login = Login(auth)
@@ -95,7 +88,6 @@ class TestLogin(unittest.TestCase):
         self.assertEqual([OperationError] * 3, [type(e) for e in found])
         self.assertEqual(Credentials('token2'), await login.credentials())
 
-    @on_loops
     async def test_what_cannot_be_renewed_is_none(self):
         auth = Counting()
         auth.renewable = False
@@ -103,7 +95,6 @@ class TestLogin(unittest.TestCase):
         self.assertIsNone(await login.renewed(await login.credentials()))
         self.assertEqual(1, auth.logins)
 
-    @on_loops
     async def test_works_with_one_key_share_what_the_last_login_gave(self):
         with mock.patch.object(login_module, '_cached', {}):
             first = Login(Counting(key='k'))
@@ -116,7 +107,3 @@ class TestLogin(unittest.TestCase):
             self.assertEqual((0, True), (auth.logins, second.reused))
             await Login(other).credentials()
             self.assertEqual(1, other.logins)
-
-
-if __name__ == '__main__':
-    unittest.main()

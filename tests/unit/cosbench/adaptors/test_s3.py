@@ -2,7 +2,6 @@
 """s3: requests that a verifying server accepts."""
 
 import hmac
-import unittest
 from contextlib import asynccontextmanager
 from hashlib import sha256
 from unittest import mock
@@ -19,7 +18,7 @@ from cosbench.adaptors.core.operation_errors import OperationError
 from cosbench.errors import ConfigError
 from cosbench.workload.config import Config
 from cosbench.workload.model import Auth, Storage
-from tests.unit.cosbench.adaptors.servers import Recorder, answer, on_loops
+from tests.unit.cosbench.adaptors.servers import LoopsCase, Recorder, answer
 
 KEYS = 'accesskey=AK;secretkey=S=K;'
 
@@ -61,7 +60,7 @@ async def opened(server, text=''):
         await found.close()
 
 
-class TestRequests(unittest.TestCase):
+class TestRequests(LoopsCase):
 
     async def asked(self, operate, text='', status=200, body=b'',
                     more=()):
@@ -75,7 +74,6 @@ class TestRequests(unittest.TestCase):
             request.headers['authorization']))
         return request, transfer
 
-    @on_loops
     async def test_each_operation_is_one_request_with_a_good_signature(self):
         for operate, line in (
                 (lambda s: s.create_container('c'), 'PUT /c/'),
@@ -92,7 +90,6 @@ class TestRequests(unittest.TestCase):
             self.assertEqual(line, '%s %s' % (
                 request.method, request.target))
 
-    @on_loops
     async def test_a_path_of_the_endpoint_is_kept(self):
         async with Recorder().running() as server:
             found = storage(KEYS + 'endpoint=%s/s3/' % server.url)
@@ -100,7 +97,6 @@ class TestRequests(unittest.TestCase):
             await found.close()
         self.assertEqual('/s3/c/o', server.requests[0].target)
 
-    @on_loops
     async def test_a_body_is_signed_only_if_that_is_asked_for(self):
         body = Body(600000, seed=1)
         request, transfer = await self.asked(
@@ -113,14 +109,12 @@ class TestRequests(unittest.TestCase):
         self.assertEqual('UNSIGNED-PAYLOAD',
                          request.headers['x-amz-content-sha256'])
 
-    @on_loops
     async def test_a_chunked_body_goes_out_with_its_length(self):
         body = Body(600000, seed=1, chunked=True)
         request, _ = await self.asked(lambda s: s.put('c', 'o', body))
         self.assertEqual(('600000', b''.join(body)), (
             request.headers['content-length'], request.body))
 
-    @on_loops
     async def test_a_session_token_is_signed_too(self):
         request, _ = await self.asked(lambda s: s.get('c', 'o'),
                                       'sessiontoken=ST')
@@ -128,7 +122,6 @@ class TestRequests(unittest.TestCase):
                       request.headers['authorization'])
         self.assertEqual('ST', request.headers['x-amz-security-token'])
 
-    @on_loops
     async def test_a_bucket_outside_the_home_region_names_its_region(self):
         request, _ = await self.asked(
             lambda s: s.create_container('c'), 'region=eu-west-1')
@@ -137,7 +130,6 @@ class TestRequests(unittest.TestCase):
         request, _ = await self.asked(lambda s: s.create_container('c'))
         self.assertEqual(b'', request.body)
 
-    @on_loops
     async def test_a_bucket_is_created_with_the_headers_of_its_work(self):
         names = ('a-first', 'x-amz-bucket-object-lock-enabled', 'x-z')
         request, _ = await self.asked(lambda s: s.create_container(
@@ -146,13 +138,11 @@ class TestRequests(unittest.TestCase):
             self.assertEqual('a  b', request.headers[name].strip())
             self.assertIn(name, request.headers['authorization'])
 
-    @on_loops
     async def test_a_wrong_secret_would_be_noticed(self):
         request, _ = await self.asked(lambda s: s.get('c', 'o'))
         self.assertNotEqual(signed_by_botocore(request, 'wrong'),
                             request.headers['authorization'])
 
-    @on_loops
     async def test_a_proxy_gets_the_whole_url(self):
         async with Recorder().running() as server:
             found = storage(KEYS + 'endpoint=http://s3.example;'
@@ -164,7 +154,7 @@ class TestRequests(unittest.TestCase):
         self.assertEqual('s3.example', server.requests[0].headers['host'])
 
 
-class TestAnswers(unittest.TestCase):
+class TestAnswers(LoopsCase):
 
     async def asked(self, status, operate, body=b''):
         async with Recorder(
@@ -172,7 +162,6 @@ class TestAnswers(unittest.TestCase):
             async with opened(server) as found:
                 return await operate(found)
 
-    @on_loops
     async def test_what_is_there_already_or_gone_is_a_success(self):
         for code in (b'BucketAlreadyOwnedByYou', b'BucketAlreadyExists'):
             await self.asked(409, lambda s: s.create_container('c'),
@@ -180,7 +169,6 @@ class TestAnswers(unittest.TestCase):
         await self.asked(404, lambda s: s.delete_container('c'))
         await self.asked(404, lambda s: s.delete('c', 'o'))
 
-    @on_loops
     async def test_other_answers_are_failures_of_their_status(self):
         for status, operate in (
                 (409, lambda s: s.create_container('c')),
@@ -196,7 +184,6 @@ class TestAnswers(unittest.TestCase):
             self.assertEqual('http %d' % status, raised.exception.kind)
             self.assertNotIn('\n', str(raised.exception))
 
-    @on_loops
     async def test_the_size_is_that_of_the_object(self):
         got = bytearray()
         transfer = await self.asked(
@@ -204,7 +191,7 @@ class TestAnswers(unittest.TestCase):
         self.assertEqual((5, b'12345'), (transfer.size, got))
 
 
-class TestPlaces(unittest.TestCase):
+class TestPlaces(LoopsCase):
 
     def place(self, endpoint, bucket, more=''):
         found = storage(KEYS + 'endpoint=%s;%s' % (endpoint, more))
@@ -253,7 +240,3 @@ class TestPlaces(unittest.TestCase):
             with self.subTest(text):
                 with self.assertRaisesRegex(ConfigError, words):
                     storage(text)
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -119,7 +119,3 @@ class TestAgainstBotocore(unittest.TestCase):
             Scope('key', secret, 'eu-1'), method, path, text,
             [('host', 'h.example:81'), ('x-amz-content-sha256', payload),
              ('x-amz-date', stamp)], payload, stamp))
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -3,7 +3,6 @@
 
 import asyncio
 import re
-import tempfile
 import unittest
 
 from aiohttp import CookieJar, FormData, TCPConnector
@@ -16,6 +15,7 @@ from cosbench.console.sessions import Sessions
 from cosbench.controller.run_store import Archive
 from cosbench.controller.workload_queue import Controller
 from tests.unit.cosbench import results
+from tests.unit.cosbench.directory_case import new_directory
 from tests.unit.cosbench.documents import operation, work, wrapped
 
 TOKEN = b'a token of the tests'
@@ -42,9 +42,8 @@ class SiteCase(unittest.IsolatedAsyncioTestCase):
     tls, trust = None, True
 
     async def asyncSetUp(self):
-        place = tempfile.TemporaryDirectory()
-        self.addCleanup(place.cleanup)
-        self.directory = place.name + '/archive'
+        place = new_directory(self)
+        self.directory = place + '/archive'
         self.archive = Archive(self.directory)
         self.addCleanup(self.archive.close)
         self.clock = Clock()

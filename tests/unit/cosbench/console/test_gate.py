@@ -4,7 +4,6 @@
 import asyncio
 import gzip
 import os
-import tempfile
 import unittest
 from unittest import mock
 
@@ -18,6 +17,7 @@ from cosbench.driver.signed_server import BROKEN
 from tests.unit.cosbench import results
 from tests.unit.cosbench.adaptors import certificates
 from tests.unit.cosbench.console.sites import SHORT, TOKEN, SiteCase
+from tests.unit.cosbench.directory_case import new_directory
 
 PAGES = ('/', '/history', '/submit', '/compare', '/workloads/w1',
          '/workloads/w1/report')
@@ -119,10 +119,9 @@ class TestLogin(SiteCase):
 class TestTls(SiteCase):
 
     async def asyncSetUp(self):
-        place = tempfile.TemporaryDirectory()
-        self.addCleanup(place.cleanup)
-        certificate, _ = certificates.make(place.name)
-        self.tls = server_tls(certificate, place.name + '/key.pem')
+        place = new_directory(self)
+        certificate, _ = certificates.make(place)
+        self.tls = server_tls(certificate, place + '/key.pem')
         self.trust = client_tls(certificate)
         await super().asyncSetUp()
 
@@ -363,7 +362,3 @@ class TestSessions(unittest.TestCase):
         self.assertGreaterEqual(min(map(len, keys)), 43)
         for each in (None, '', 'x', '\udcff'):
             self.assertIsNone(self.sessions.find(each))
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -25,7 +25,8 @@ def schemes():
               for name in ('report.css', 'console.css')]
     light, dark = {}, {}
     for style in styles:
-        dark.update(_COLOUR.findall(_DARK.search(style).group(1)))
+        for found in _DARK.findall(style):
+            dark.update(_COLOUR.findall(found))
         light.update(_COLOUR.findall(_DARK.sub('', style)))
     return light, {**light, **dark}
 
@@ -58,7 +59,3 @@ class TestContrast(unittest.TestCase):
                 self.assertGreaterEqual(
                     contrast(colours[ink], colours[paper]), least,
                     '%s on %s of %s' % (ink, paper, colours['paper']))
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -5,8 +5,8 @@ from types import SimpleNamespace
 
 from cosbench.controller.core.plan import Address
 from cosbench.controller.core.workload_states import WorkloadState
+from cosbench.controller.driver_share import DriverShare
 from cosbench.controller.result_document import empty
-from cosbench.controller.share import Share
 from cosbench.controller.workload_run import Context, WorkloadRun
 from cosbench.document.reader import read
 from cosbench.engine.core.mission import Mission
@@ -72,8 +72,8 @@ def share(run, of, *reported, **more):
     :param reported: what ``report`` takes, as ``more``
     :returns: the ``Share``
     """
-    found = Share(of, Mission('m%d' % len(run.shares), '', 0, 0, 0, 1, 1),
-                  run.measured)
+    mission = Mission('m%d' % len(run.shares), '', 0, 0, 0, 1, 1)
+    found = DriverShare(of, mission, run.measured)
     news(found, report(*reported, **more))
     run.shares.append(found)
     return found

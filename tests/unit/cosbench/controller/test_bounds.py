@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What validate takes can be run, and what was run can be read."""
 
-import tempfile
+import os
 import unittest
 
 from cosbench.controller.result_document import empty, filled, terminated
@@ -12,6 +12,7 @@ from cosbench.measure.timeline import Timeline
 from cosbench.reports import write_archive
 from cosbench.workload.build import MAX_INT, MILLION
 from tests.unit.cosbench.controller import runs
+from tests.unit.cosbench.directory_case import new_directory
 from tests.unit.cosbench.documents import READ, refusals_of, work, wrapped
 
 #: The most of each number of a work.
@@ -40,15 +41,12 @@ class TestBounds(unittest.TestCase):
         result, = Result.from_json(document).stages[0].works
         self.assertEqual((MAX_INT,) * 4, (
             result.workers, result.rampup, result.runtime, result.rampdown))
-        with tempfile.TemporaryDirectory() as directory:
-            write_archive(directory, terminated(document, 10.0))
+        # Rows go into the directory above it.
+        write_archive(os.path.join(new_directory(self), 'w1-n'),
+                      terminated(document, 10.0))
 
     def test_one_more_is_refused_by_name(self):
         for key, most in MOSTS.items():
             refusal, = refusals_of(text(**{**MOSTS, key: most + 1}))
             self.assertRegex(refusal, "^4: %s='%d': must be .*%d" % (
                 key, most + 1, most))
-
-
-if __name__ == '__main__':
-    unittest.main()

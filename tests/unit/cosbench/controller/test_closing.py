@@ -3,7 +3,6 @@
 
 import asyncio
 import json
-import unittest
 from unittest import mock
 
 from cosbench.controller import workload_queue
@@ -76,7 +75,3 @@ class TestClosing(SiteCase):
             await asyncio.wait_for(worker, 60)
         self.assertEqual([], self.ran)
         self.assertEqual('queuing', self.archive.load('w1')['state'])
-
-
-if __name__ == '__main__':
-    unittest.main()

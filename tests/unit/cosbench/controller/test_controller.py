@@ -4,12 +4,12 @@
 import json
 import os
 import signal
-import tempfile
 import time
 import unittest
 
 from cosbench.document.reader import MAX_BYTES
 from tests.unit.cosbench.adaptors import certificates
+from tests.unit.cosbench.directory_case import new_directory
 from tests.unit.cosbench.documents import operation, work, wrapped
 from tests.unit.cosbench.processes import (
     BEARER,
@@ -45,9 +45,8 @@ class ControllerCase(unittest.TestCase):
     number = 2
 
     def setUp(self):
-        place = tempfile.TemporaryDirectory()
-        self.addCleanup(place.cleanup)
-        self.archive = os.path.join(place.name, 'archive')
+        place = new_directory(self)
+        self.archive = os.path.join(place, 'archive')
         self.drivers = [Listener(self, 'driver')
                         for _ in range(self.number)]
         arguments = ['controller', '--archive', self.archive,
@@ -206,12 +205,10 @@ class TestRest(ControllerCase):
 class TestTls(unittest.TestCase):
 
     def setUp(self):
-        place = tempfile.TemporaryDirectory()
-        self.addCleanup(place.cleanup)
-        self.directory = place.name
-        self.certificate, _ = certificates.make(place.name)
+        self.directory = new_directory(self)
+        self.certificate, _ = certificates.make(self.directory)
         self.tls = ('--tls-cert', self.certificate, '--tls-key',
-                    os.path.join(place.name, 'key.pem'))
+                    os.path.join(self.directory, 'key.pem'))
         self.driver = Listener(self, 'driver', *self.tls)
 
     def controller(self, *options):
@@ -379,7 +376,3 @@ class TestDeathOfTheController(ControllerCase):
             time.sleep(1)  # as above
             return sum(server.requests.values()) == before
         wait_for(quiet, 'the load ends', DEADLINE)
-
-
-if __name__ == '__main__':
-    unittest.main()

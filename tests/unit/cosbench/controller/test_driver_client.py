@@ -9,10 +9,15 @@ from unittest import mock
 
 from cosbench.controller import driver_client
 from cosbench.controller.core.plan import Address
-from cosbench.controller.driver_client import Denied, Driver, Gone, Lost
+from cosbench.controller.driver_client import (
+    Driver,
+    DriverLost,
+    NoAnswer,
+    RequestDenied,
+)
+from cosbench.controller.driver_share import DriverShare
 from cosbench.controller.local import session
 from cosbench.controller.measured import Measured
-from cosbench.controller.share import Share
 from cosbench.driver.signature import NONCE, SIGNATURE, answer_signature
 from cosbench.engine.core.mission import Mission
 from tests.unit.cosbench.processes import KEY
@@ -106,13 +111,13 @@ class TestAsk(unittest.TestCase):
                 lambda nonce: b'not HTTP at all\r\n\r\n',
                 lambda nonce: good(nonce)[:-1],
                 lambda nonce: b'', lambda nonce: None):
-            with self.assertRaises(Gone):
+            with self.assertRaises(NoAnswer):
                 asked(answer, status)
 
     def test_a_refusal_is_not_the_end_of_a_driver(self):
         def refuse(nonce):
             return response(b'{"error": "no"}', nonce, 409)
-        with self.assertRaisesRegex(Denied, 'no') as caught:
+        with self.assertRaisesRegex(RequestDenied, 'no') as caught:
             asked(refuse, status)
         self.assertEqual(409, caught.exception.status)
 
@@ -120,12 +125,12 @@ class TestAsk(unittest.TestCase):
         def redirect(nonce):
             return response(b'{"error": "there"}', nonce, 307,
                             more='Location: /v1/other\r\n')
-        with self.assertRaises(Denied):
+        with self.assertRaises(RequestDenied):
             asked(redirect, status)
 
     def test_an_answer_without_end_is_not_read_to_its_end(self):
         with mock.patch.object(driver_client, 'MAX_ANSWER', 1000), \
-                self.assertRaisesRegex(Gone, 'more than 1000 bytes'):
+                self.assertRaisesRegex(NoAnswer, 'more than 1000 bytes'):
             asked(lambda nonce: response(b' ' * 1001, nonce), status)
 
     def test_a_driver_is_lost_after_its_timeout_not_before(self):
@@ -133,7 +138,7 @@ class TestAsk(unittest.TestCase):
             begin = time.monotonic()
             try:
                 await driver.insist('GET', '/v1/status')
-            except Lost as err:
+            except DriverLost as err:
                 return time.monotonic() - begin, str(err)
         (seconds, reason), tries = asked(lambda nonce: b'', insist, 1.0)
         self.assertGreater(tries, 2)
@@ -149,8 +154,8 @@ class TestAsk(unittest.TestCase):
                     driver.insist('GET', '/v1/status'))
                 while not tries:
                     await asyncio.sleep(0.01)
-                driver.fate = 'its process 7 ended, killed by signal 9'
-                with self.assertRaises(Lost) as caught:
+                driver.end_reason = 'its process 7 ended, killed by signal 9'
+                with self.assertRaises(DriverLost) as caught:
                     await asked
             return str(caught.exception)
         tries = []
@@ -185,12 +190,17 @@ class TestOffset(unittest.TestCase):
 
     def test_a_driver_that_shows_no_time_is_lost(self):
         async def measure(driver):
-            with self.assertRaisesRegex(Lost, 'driver d: status.time'):
+            with self.assertRaisesRegex(DriverLost, 'driver d: status.time'):
                 await driver.measure()
         for time_shown in ({}, {'time': 'x'}, {'time': -1},
                            {'time': int('9' * 400)}):
             body = json.dumps(time_shown).encode()
             asked(lambda nonce: response(body, nonce), measure)
+
+
+def driver_share(driver):
+    mission = Mission('m', '', 0, 0, 0, 1, 1)
+    return DriverShare(driver, mission, Measured(5))
 
 
 class TestReports(unittest.TestCase):
@@ -199,10 +209,9 @@ class TestReports(unittest.TestCase):
         for wrong in {}, {'state': 'x', 'reason': ''}, {'state': []}:
             driver = mock.Mock(insist=mock.AsyncMock(return_value=wrong),
                                offset=None)
-            share = Share(driver, Mission('m', '', 0, 0, 0, 1, 1),
-                          Measured(5))
+            share = driver_share(driver)
             for act in (share.submit, lambda: share.start(0.0), share.news):
-                with self.assertRaisesRegex(Lost, 'no answer'):
+                with self.assertRaisesRegex(DriverLost, 'no answer'):
                     asyncio.run(act())
 
     def test_what_is_no_report_loses_the_driver(self):
@@ -215,8 +224,7 @@ class TestReports(unittest.TestCase):
                              'loop_lag_ms_p99': None}}
 
         def news(found, state='running'):
-            share = Share(mock.Mock(), Mission('m', '', 0, 0, 0, 1, 1),
-                          Measured(5))
+            share = driver_share(mock.Mock())
             share._understand({'state': state, 'reason': '',
                                'report': found}, share._take)
             return share.sequence
@@ -229,19 +237,15 @@ class TestReports(unittest.TestCase):
                        {'health': None},
                        {'health': {'cpu_percent_p95': 'x'}},
                        {'counted': -1}, {'resent': -1}, {'resent': None}):
-            with self.subTest(change), self.assertRaises(Lost):
+            with self.subTest(change), self.assertRaises(DriverLost):
                 news({**report, **change})
         for key in report:
             if key != 'elapsed':
                 less = {each: report[each] for each in report if each != key}
-                with self.subTest(key), self.assertRaises(Lost):
+                with self.subTest(key), self.assertRaises(DriverLost):
                     news(less)
         for found in ('x', [], 7):
-            with self.subTest(found), self.assertRaises(Lost):
+            with self.subTest(found), self.assertRaises(DriverLost):
                 news(found)
-        with self.assertRaises(Lost):
+        with self.assertRaises(DriverLost):
             news(None, 'no such state')
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -6,13 +6,12 @@ import contextlib
 import errno
 import json
 import os
-import unittest
 from unittest import mock
 
 from cosbench.controller import run_store as archives
 from cosbench.controller import runfile, workload_queue
 from cosbench.controller.core.workload_states import WorkloadState
-from cosbench.controller.run_store import RUN
+from cosbench.controller.run_store import REPORTED, RUN
 from cosbench.controller.runfile import Unwritten
 from tests.unit.cosbench.console.sites import SHORT, TOKEN, SiteCase
 from tests.unit.cosbench.controller.test_run_store import ArchiveCase
@@ -24,7 +23,7 @@ def full():
     """
     :returns: a context in which no file can be written
     """
-    return mock.patch.object(runfile.os, 'fsync', side_effect=OSError(
+    return mock.patch.object(os, 'fsync', side_effect=OSError(
         errno.ENOSPC, REASON))
 
 
@@ -70,7 +69,7 @@ class TestArchive(ArchiveCase):
 
     def test_a_report_that_goes_wrong_loses_no_result(self):
         document = self.saved(state='finished')
-        for error in (KeyError('x'), runfile.ResultError('not CSV')):
+        for error in (KeyError('x'), runfile.RecordError('not CSV')):
             with mock.patch.object(archives, 'write_archive',
                                    side_effect=error), \
                     self.assertLogs('cosbench.archive', 'ERROR'):
@@ -195,8 +194,8 @@ class TestController(SiteCase):
         with mock.patch.object(workload_queue, 'journal', side_effect=OSError(
                 errno.ENOSPC, REASON)), \
                 self.assertLogs('cosbench.controller', 'ERROR'):
-            await self.work_until(
-                lambda: self.controller.entry('w1').state.final)
+            await self.work_until(lambda: REPORTED in os.listdir(
+                self.archive.path('w1')))
         self.assertEqual('failed', await self.state('w1'))
         self.assertIn(REASON, self.archive.load('w1')['warnings'][-1])
 
@@ -221,7 +220,3 @@ class TestRecovery(SiteCase):
                          'it is refused: line .*gone')
         self.assertEqual(found, self.archive.load('w1'))
         self.assertIn('.reported', os.listdir(self.archive.path('w1')))
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -4,15 +4,15 @@
 import asyncio
 import json
 import os
-import tempfile
 import unittest
 from unittest import mock
 
 from cosbench.controller import live
 from cosbench.controller.measured import Measured
 from cosbench.controller.result_document import filled
-from cosbench.controller.run_store import Archive, ArchiveError
+from cosbench.controller.run_store import Archive
 from cosbench.controller.workload_queue import Controller, Entry
+from cosbench.errors import ArchiveError
 from cosbench.measure.histogram import Histogram
 from cosbench.measure.result import Result
 from cosbench.measure.summary import Metrics
@@ -20,6 +20,7 @@ from cosbench.measure.tally import Tally
 from cosbench.measure.timeline import Timeline
 from tests.unit.cosbench import results
 from tests.unit.cosbench.controller import runs
+from tests.unit.cosbench.directory_case import new_directory
 
 
 class Untouchable:
@@ -142,9 +143,8 @@ class TestMeasured(unittest.TestCase):
 class TestEnded(unittest.TestCase):
 
     def setUp(self):
-        place = tempfile.TemporaryDirectory()
-        self.addCleanup(place.cleanup)
-        self.archive = Archive(os.path.join(place.name, 'archive'))
+        place = new_directory(self)
+        self.archive = Archive(os.path.join(place, 'archive'))
         self.addCleanup(self.archive.close)
         self.ended = live.Ended(self.archive)
 
@@ -213,7 +213,3 @@ class TestEnded(unittest.TestCase):
                                            len(one['stages'])))
         self.assertEqual(('queuing', [], []), (
             other['state'], other['stages'], other['drivers']))
-
-
-if __name__ == '__main__':
-    unittest.main()

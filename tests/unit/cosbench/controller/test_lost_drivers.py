@@ -6,13 +6,17 @@ from unittest import mock
 
 from cosbench.controller import lost_drivers
 from cosbench.controller.core.workload_states import OnLoss, StageState
-from cosbench.controller.driver_client import Denied, Gone, Lost
-from cosbench.controller.lost_drivers import Recalls
+from cosbench.controller.driver_client import (
+    DriverLost,
+    NoAnswer,
+    RequestDenied,
+)
+from cosbench.controller.driver_share import DriverShare
+from cosbench.controller.lost_drivers import LostDrivers
 from cosbench.controller.measured import Measured
-from cosbench.controller.share import Share
 from cosbench.controller.work import WorkFailed
 from cosbench.engine.core.mission import Mission
-from cosbench.measure.stragglers import Late
+from cosbench.measure.stragglers import Stragglers
 from tests.unit.cosbench.controller import runs
 
 
@@ -20,86 +24,83 @@ def lost_share(*answers):
     """:returns: a ``Share`` whose driver gives these when it is asked"""
     driver = runs.driver('a')
     driver.ask = mock.AsyncMock(side_effect=answers)
-    return Share(driver, Mission('m', '', 0, 0, 0, 3, 1), Measured(5))
+    return DriverShare(driver, Mission('m', '', 0, 0, 0, 3, 1), Measured(5))
 
 
-class TestRecalls(unittest.TestCase):
+class TestLostDrivers(unittest.TestCase):
 
-    def recalled(self, share, until):
+    def warnings_of(self, share, until):
         warnings = []
 
         async def run():
-            found = Recalls(warnings)
-            found.begin(share)
+            found = LostDrivers(warnings)
+            found.end_mission_of(share)
             while not until(share):
                 await asyncio.sleep(0)
             await asyncio.sleep(0)
-            await found.end()
+            await found.close()
         with mock.patch.object(lost_drivers, 'PAUSE', 0):
             asyncio.run(run())
         return warnings
 
     def test_a_driver_that_comes_back_is_told_to_end_it(self):
-        share = lost_share(Gone('x'), Gone('x'), {'state': 'cancelled'})
-        warning, = self.recalled(share, lambda share: share.is_recalled)
+        share = lost_share(NoAnswer('x'), NoAnswer('x'),
+                           {'state': 'cancelled'})
+        warning, = self.warnings_of(share, lambda share: share.is_ended_late)
         self.assertEqual([mock.call('POST', '/v1/missions/m/cancel')] * 3,
                          share.driver.ask.call_args_list)
         self.assertRegex(warning, 'driver a, which was lost, answers again '
                          'after . s: until then its 3 workers')
 
     def test_one_that_knows_nothing_of_it_is_left_alone(self):
-        share = lost_share(Denied(404, 'no such mission'))
-        self.assertEqual([], self.recalled(
+        share = lost_share(RequestDenied(404, 'no such mission'))
+        self.assertEqual([], self.warnings_of(
             share, lambda share: share.driver.ask.call_count))
 
     def test_nobody_is_asked_after_the_end(self):
-        share = lost_share(*[Gone('x')] * 1000)
-        self.assertEqual([], self.recalled(
+        share = lost_share(*[NoAnswer('x')] * 1000)
+        self.assertEqual([], self.warnings_of(
             share, lambda share: share.driver.ask.call_count > 2))
         self.assertLess(share.driver.ask.call_count, 1000)
 
 
 class TestLosses(unittest.TestCase):
 
-    def test_each_lost_share_is_recalled(self):
+    def test_the_mission_of_each_lost_driver_is_ended(self):
         for policy in OnLoss:
             run = runs.started([runs.driver('a'), runs.driver('b')])
             run.context.on_loss = policy
             work, share = run.stages[0].works[0], lost_share()
-            with mock.patch.object(run.context, 'recalls') as found:
+            with mock.patch.object(run.context, 'lost_drivers') as found:
                 try:
-                    work._lose(share, Lost('gone'))
+                    work._lose(share, DriverLost('gone'))
                 except WorkFailed:
                     self.assertIs(OnLoss.FAIL, policy)
-                found.begin.assert_called_once_with(share)
+                found.end_mission_of.assert_called_once_with(share)
 
 
-class TestLate(unittest.TestCase):
+class TestStragglers(unittest.TestCase):
 
     def judged(self, late, done=1000):
         run = runs.started([runs.driver('a')])
         work = run.stages[0].works[0]
-        runs.share(work, runs.driver('a'), done).late = late
+        runs.share(work, runs.driver('a'), done).stragglers = late
         work._enter = mock.Mock()
         work._judge()
         return work._enter.call_args.args[0], ' '.join(work.warnings)
 
     def test_operations_that_hang_beyond_the_end_are_told_of(self):
-        state, text = self.judged(Late(4, 0, 30.0))
+        state, text = self.judged(Stragglers(4, 0, 30.0))
         self.assertIs(StageState.COMPLETED, state)
         self.assertIn('4 operations that began in its run time ended up to '
                       '30.0 s after it, 0 of them failed', text)
 
     def test_their_failures_are_failures(self):
-        state, text = self.judged(Late(400, 400, 0.1))
+        state, text = self.judged(Stragglers(400, 400, 0.1))
         self.assertIs(StageState.FAILED, state)
         self.assertIn('400 of them failed', text)
 
     def test_the_last_ones_of_a_good_run_are_not_worth_a_word(self):
-        state, text = self.judged(Late(2, 0, 0.1))
+        state, text = self.judged(Stragglers(2, 0, 0.1))
         self.assertIs(StageState.COMPLETED, state)
         self.assertNotIn('began in its run time', text)
-
-
-if __name__ == '__main__':
-    unittest.main()

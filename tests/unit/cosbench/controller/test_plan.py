@@ -129,7 +129,3 @@ class TestInherited(unittest.TestCase):
         whole = mission(4)
         self.assertEqual(replace(whole, attempt=1),
                          inherited(whole, found, Progress(2, 0), 3.0))
-
-
-if __name__ == '__main__':
-    unittest.main()

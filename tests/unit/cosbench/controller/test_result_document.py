@@ -120,7 +120,3 @@ class TestTerminated(DocumentCase):
         self.assertEqual('terminated', found.stages[0].works[0].state)
         self.assertEqual(30, found.stages[0].works[0].operations[
             0].tally.count)
-
-
-if __name__ == '__main__':
-    unittest.main()

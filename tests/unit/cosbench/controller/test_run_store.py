@@ -5,7 +5,6 @@ import json
 import os
 import re
 import stat
-import tempfile
 import unittest
 from unittest import mock
 
@@ -19,6 +18,7 @@ from cosbench.controller.run_store import (
     directory_name,
 )
 from cosbench.document.reader import read
+from tests.unit.cosbench.directory_case import new_directory
 from tests.unit.cosbench.documents import NORMAL, wrapped
 
 XML = wrapped(NORMAL)
@@ -28,9 +28,8 @@ WORKLOAD = read(XML.encode()).workload
 class ArchiveCase(unittest.TestCase):
 
     def setUp(self):
-        place = tempfile.TemporaryDirectory()
-        self.addCleanup(place.cleanup)
-        self.directory = os.path.join(place.name, 'archive')
+        place = new_directory(self)
+        self.directory = os.path.join(place, 'archive')
         self.archive = self.open()
 
     def open(self):
@@ -169,10 +168,10 @@ class TestArchive(ArchiveCase):
         del without['drivers']
         for text, reason in (
                 (dumps({**bad, 'id': good['id'], 'state': 'processing'}),
-                 "result.id='w1': must be w2"),
-                (dumps({**bad, 'id': 'w9'}), "result.id='w9': must be w2"),
+                 "result.id: 'w1' must be w2"),
+                (dumps({**bad, 'id': 'w9'}), "result.id: 'w9' must be w2"),
                 (dumps({**bad, 'state': 'odd'}),
-                 "result.state='odd': must be one of queuing, "),
+                 "result.state: 'odd' must be one of queuing, "),
                 (dumps(without), 'result.drivers is missing'),
                 # Terminated runs have their history told.
                 (dumps({**bad, 'state': 'processing', 'history': {}}),
@@ -211,7 +210,3 @@ class TestArchive(ArchiveCase):
         path = self.archive.path(document['id'])
         with open(os.path.join(path, 'result.json')) as stream:
             self.assertEqual('finished', json.load(stream)['state'])
-
-
-if __name__ == '__main__':
-    unittest.main()

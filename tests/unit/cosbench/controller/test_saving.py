@@ -43,7 +43,3 @@ class TestSaving(unittest.TestCase):
                 await controller.run(entry)
         asyncio.run(submit_and_run())
         self.assertEqual(['on the way', 'the end'], order)
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -2,7 +2,6 @@
 """Triggers of runs: when they run, on which drivers, and what is told."""
 
 import signal
-import unittest
 
 from cosbench.controller.trigger_calls import OFF
 from tests.unit.cosbench.controller import test_controller
@@ -137,7 +136,3 @@ class TestControllers(test_controller.ControllerCase):
         run_id = self.submit(('', SHORT))
         self.client.wait_until(run_id, 'finished')
         wait_for_end(*pids)
-
-
-if __name__ == '__main__':
-    unittest.main()

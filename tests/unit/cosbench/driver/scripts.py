@@ -2,8 +2,8 @@
 """Scripts of the tests, and what has become of them."""
 
 import os
-import tempfile
 
+from tests.unit.cosbench.directory_case import new_directory
 from tests.unit.cosbench.processes import DEADLINE
 from tests.waiting import is_running, wait_for
 
@@ -20,9 +20,8 @@ class Scripts:
     """
 
     def __init__(self, case):
-        place = tempfile.TemporaryDirectory()
-        case.addCleanup(place.cleanup)
-        self.root = os.path.realpath(place.name)
+        place = new_directory(case)
+        self.root = os.path.realpath(place)
 
     def path(self, name):
         return os.path.join(self.root, name)

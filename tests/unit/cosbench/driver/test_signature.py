@@ -5,9 +5,6 @@ import os
 import re
 import unittest
 
-from hypothesis import given
-from hypothesis import strategies as st
-
 from cosbench.driver import signature
 from cosbench.driver.signature import (
     DIGEST,
@@ -16,12 +13,11 @@ from cosbench.driver.signature import (
     TIME,
     Gate,
     Head,
-    Nonces,
-    Refused,
     answer_signature,
     check_answer,
     request_fields,
 )
+from swift_lightsync.common.signing import SignatureError
 
 SECRET, NOW = b'0123456789abcdef', 1700000000
 NONCES = '000102030405060708090a0b0c0d0e0f'
@@ -36,13 +32,13 @@ def head(method='GET', target='/v1/status', body=b'', secret=SECRET,
 class TestRequests(unittest.TestCase):
 
     def refused(self, sent, reason, now=NOW, gate=None):
-        with self.assertRaisesRegex(Refused, reason):
+        with self.assertRaisesRegex(SignatureError, reason):
             (gate or Gate(SECRET)).check_head(sent, now)
 
     def test_what_is_signed_passes_once(self):
         gate = Gate(SECRET)
         gate.check_head(head(), NOW)
-        self.refused(head(), 'was here before', gate=gate)
+        self.refused(head(), 'been sent before', gate=gate)
 
     def test_the_example_of_the_protocol_is_right(self):
         path = os.path.join(os.path.dirname(os.path.dirname(
@@ -86,13 +82,13 @@ class TestRequests(unittest.TestCase):
         for now in (NOW - 300, NOW + 300):
             Gate(SECRET).check_head(head(), now)
         for now in (NOW - 301, NOW + 301):
-            self.refused(head(), 'clocks differ', now)
+            self.refused(head(), 'was signed at', now)
 
     def test_the_body_must_be_the_one_that_was_signed(self):
         sent = head(body=b'one')
         Gate.check_body(sent, b'one')
         for body in (b'', b'One', b'one '):
-            with self.assertRaises(Refused):
+            with self.assertRaises(SignatureError):
                 Gate.check_body(sent, body)
 
     def test_a_nonce_is_kept_as_long_as_its_request_could_pass(self):
@@ -100,8 +96,8 @@ class TestRequests(unittest.TestCase):
         ahead = head(now=NOW + 10)
         gate.check_head(ahead, NOW)
         for later in range(0, 21):
-            self.refused(ahead, 'was here before', NOW + later, gate)
-        self.refused(ahead, 'clocks differ', NOW + 21, gate)
+            self.refused(ahead, 'been sent before', NOW + later, gate)
+        self.refused(ahead, 'was signed at', NOW + 21, gate)
 
     def test_one_without_the_secret_fills_no_memory(self):
         nonces = Gate(SECRET)
@@ -109,28 +105,6 @@ class TestRequests(unittest.TestCase):
             self.refused(head(secret=b'x' * 16, nonce='%032x' % number),
                          'signature', gate=nonces)
         self.assertEqual(0, len(nonces._nonces))
-
-
-class TestNonces(unittest.TestCase):
-
-    @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3))))
-    def test_none_is_taken_twice_while_it_could_pass(self, steps):
-        nonces, taken, now = Nonces(10), {}, 0
-        for nonce, pause in steps:
-            now += pause
-            fresh = nonces.take(nonce, now)
-            if nonce in taken and now <= taken[nonce] + 20:
-                self.assertFalse(fresh)
-            elif nonce not in taken:
-                self.assertTrue(fresh)
-            if fresh:
-                taken[nonce] = now
-
-    def test_old_ones_are_forgotten(self):
-        nonces = Nonces(10)
-        for number in range(1000):
-            nonces.take(number, number)
-        self.assertLess(len(nonces), 30)
 
 
 class TestAnswers(unittest.TestCase):
@@ -143,14 +117,10 @@ class TestAnswers(unittest.TestCase):
                      (SECRET, 200, NONCES, b'[]', good),
                      (b'x' * 16, 200, NONCES, b'{}', good),
                      (SECRET, 200, NONCES, b'{}', None)):
-            with self.assertRaises(Refused):
+            with self.assertRaises(SignatureError):
                 check_answer(*args)
 
     def test_a_request_is_no_answer(self):
         fields = head().fields
-        with self.assertRaises(Refused):
+        with self.assertRaises(SignatureError):
             check_answer(SECRET, 200, NONCES, b'', fields[SIGNATURE])
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -198,7 +198,3 @@ class TestOff(TriggerCase):
             done = cosbench('driver', '--port', 0, '--triggers', path)
             self.assertEqual(2, done.returncode)
             self.assertIn('--triggers=', done.stderr)
-
-
-if __name__ == '__main__':
-    unittest.main()

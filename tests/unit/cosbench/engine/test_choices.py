@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cosbench.engine.core.choices import (
+    Choices,
     Counters,
-    Draw,
     chooser,
     seed_of,
     targets,
@@ -60,8 +60,8 @@ class TestSelectors(unittest.TestCase):
         found = works_of(work(operation(
             config, 'read'), 'workers="4" runtime="1" division="%s"'
             % division))[0].operations[0]
-        draw = Draw(found, random.Random(3), Counters(), share)
-        return Counter(draw.object() for _ in range(number))
+        choices = Choices(found, random.Random(3), Counters(), share)
+        return Counter(choices.object() for _ in range(number))
 
     def test_uniform_objects_are_uniform(self):
         counts = self.drawn('containers=c(1);objects=u(1,10)')
@@ -87,7 +87,7 @@ class TestSelectors(unittest.TestCase):
         found = works_of(work(operation(
             'containers=c(1);objects=s(1,1000)', 'read')))[0].operations[0]
         counters = Counters()
-        draws = [Draw(found, random.Random(index), counters, None)
+        draws = [Choices(found, random.Random(index), counters, None)
                  for index in range(3)]
         got = [draws[turn % 3].object() for turn in range(1000)]
         self.assertEqual(['myobjects%d' % (number + 1)
@@ -122,7 +122,3 @@ class TestTargets(unittest.TestCase):
             ('mycontainers%d' % each, 'myobjects%d' % other)
             for each in range(1, containers + 1)
             for other in range(1, objects + 1)), seen)
-
-
-if __name__ == '__main__':
-    unittest.main()

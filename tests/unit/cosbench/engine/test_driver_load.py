@@ -16,14 +16,14 @@ class TestHealth(unittest.TestCase):
 
     def test_the_share_of_the_processor_is_of_the_time_that_passed(self):
         health = Health(lambda: 10.0, lambda: 3.0)
-        health.used(12.0, 4.5)
+        health.record_cpu(12.0, 4.5)
         self.assertAlmostEqual(75, health.to_json()['cpu_percent_p95'],
                                delta=1)
 
     def test_lateness_is_in_milliseconds(self):
         health = Health()
         for _ in range(100):
-            health.late(0.040)
+            health.record_lag(0.040)
         self.assertAlmostEqual(40, health.to_json()['loop_lag_ms_p99'],
                                delta=1)
 
@@ -37,7 +37,3 @@ class TestHealth(unittest.TestCase):
             watch.cancel()
             return health.to_json()['loop_lag_ms_p99']
         self.assertGreater(asyncio.run(run()), 200)
-
-
-if __name__ == '__main__':
-    unittest.main()

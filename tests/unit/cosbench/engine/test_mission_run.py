@@ -135,7 +135,7 @@ class TestChoices(unittest.TestCase):
             ('put', 'mycontainers2', 'myobjects2', 9),
             ('delete', 'mycontainers3', 'myobjects3', 0),
             ('list', 'mycontainers4', None, 0),
-            ('put', 'mycontainers5', 'test_run.py', size)},
+            ('put', 'mycontainers5', 'test_mission_run.py', size)},
             set(storage.asked))
 
 
@@ -386,7 +386,3 @@ class TestReports(unittest.TestCase):
         counts = [Tally.from_json(each['operations']['op1']).count
                   for each in seen]
         self.assertEqual(sorted(counts), counts)
-
-
-if __name__ == '__main__':
-    unittest.main()

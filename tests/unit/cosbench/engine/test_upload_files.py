@@ -3,22 +3,21 @@
 
 import os
 import random
-import tempfile
 import unittest
 from itertools import count
 
-from cosbench.engine.upload_files import drawer, find
+from cosbench.engine.upload_files import find, picker
 from cosbench.errors import ConfigError
+from tests.unit.cosbench.directory_case import new_directory
 from tests.unit.cosbench.documents import operation, work, works_of
 
 
 class TestFind(unittest.TestCase):
 
     def setUp(self):
-        place = tempfile.TemporaryDirectory()
-        self.addCleanup(place.cleanup)
-        self.root = os.path.realpath(os.path.join(place.name, 'root'))
-        self.outside = os.path.join(place.name, 'outside')
+        place = new_directory(self)
+        self.root = os.path.realpath(os.path.join(place, 'root'))
+        self.outside = os.path.join(place, 'outside')
         for path in (self.root, os.path.join(self.root, 'in'), self.outside):
             os.mkdir(path)
         for path in ('in/b', 'in/a', '../outside/secret'):
@@ -59,9 +58,5 @@ class TestFind(unittest.TestCase):
             found = works_of(work(operation(
                 'containers=c(1);files=x;fileselection=' + selection,
                 'filewrite')))[0].operations[0]
-            draw = drawer(paths, found, random.Random(1), count())
+            draw = picker(paths, found, random.Random(1), count())
             self.assertEqual(expected, ''.join(draw() for _ in range(6)))
-
-
-if __name__ == '__main__':
-    unittest.main()

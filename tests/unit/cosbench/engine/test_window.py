@@ -29,7 +29,7 @@ class TestWindow(unittest.TestCase):
         for started, ended, late in ((11, 14.5, 0.5), (14, 44, 30),
                                      (10.9, 14.5, 0), (14.1, 14.5, 0),
                                      (11, 14, 0)):
-            self.assertEqual(late, window.late(started, ended))
+            self.assertEqual(late, window.overrun(started, ended))
 
     def test_no_operation_starts_after_the_ramp_down(self):
         self.assertEqual(
@@ -44,7 +44,3 @@ class TestWindow(unittest.TestCase):
         found = window('rampup="10" runtime="30" rampdown="5"')
         self.assertEqual([0, 0, 12, 30, 30], [
             found.counted_until(now) for now in (100, 105, 122, 140, 150)])
-
-
-if __name__ == '__main__':
-    unittest.main()

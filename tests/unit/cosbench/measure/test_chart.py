@@ -8,8 +8,9 @@ from unittest import mock
 from hypothesis import given, strategies
 
 from cosbench.measure.chart import Chart
+from cosbench.measure.interval import Interval
 from cosbench.measure.sample import Sample
-from cosbench.measure.timeline import Interval, Timeline
+from cosbench.measure.timeline import Timeline
 from tests.unit.cosbench.measure import oracle
 
 #: Numbers of intervals, in the order in which reports bring them.
@@ -102,7 +103,3 @@ class TestChart(unittest.TestCase):
             made.add(place, interval)
         self.assertEqual(before, given.to_json())
         self.assertEqual([4], [each['count'] for each in points(made)])
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -9,9 +9,10 @@ import unittest
 import zlib
 
 from cosbench import measure
+from cosbench.measure.interval import slot_of
 from cosbench.measure.sample import Sample
 from cosbench.measure.tally import Tally
-from cosbench.measure.timeline import Timeline, slot_of
+from cosbench.measure.timeline import Timeline
 
 PATH = os.path.join(os.path.dirname(measure.__file__), 'RESULT.md')
 
@@ -59,7 +60,3 @@ def inflated(tally):
         raw = base64.b64decode(found[name]['hdr'])
         found[name]['hdr'] = zlib.decompress(raw[8:])
     return found
-
-
-if __name__ == '__main__':
-    unittest.main()

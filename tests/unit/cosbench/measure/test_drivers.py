@@ -30,7 +30,3 @@ class TestStrains(unittest.TestCase):
                           driver(50, 1, 'd4')])
         self.assertIn('driver d2 used 99% of its core, and 2 more like it',
                       found)
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -7,9 +7,9 @@ import unittest
 
 from hypothesis import given, strategies
 
-from cosbench.measure.document import ResultError
 from cosbench.measure.drivers import WorkDriver
 from cosbench.measure.result import Result
+from swift_lightsync.common.records import RecordError
 from tests.unit.cosbench import results
 from tests.unit.cosbench.measure import oracle
 
@@ -95,7 +95,7 @@ class TestResult(unittest.TestCase):
 
     def test_wrong_values_are_named(self):
         for path, value, words in (
-                (('version',), 2, "result.version='2': must be"),
+                (('version',), 2, 'result.version: 2 must be 1'),
                 (('state',), None, 'result.state'),
                 (('started',), -1, 'result.started'),
                 (('started',), float('nan'), 'result.started'),
@@ -103,7 +103,7 @@ class TestResult(unittest.TestCase):
                 (('stages', 1, 'works', 0, 'workers'), '2',
                  'result.stages[1].works[0].workers'),
                 (('stages', 1, 'works', 0, 'histogram'), 1,
-                 'histogram=\'1\': must be true or false'),
+                 'histogram: 1 must be true or false'),
                 (('stages', 1, 'works', 0, 'operations', 0, 'tally',
                   'bytes'), -1,
                  'result.stages[1].works[0].operations[0].tally.bytes'),
@@ -112,10 +112,11 @@ class TestResult(unittest.TestCase):
                 (('stages', 1, 'history', 0), ['x'],
                  'result.stages[1].history[0]'),
                 (('stages', 1, 'works', 0, 'drivers'), [{'resent': -1}],
-                 "works[0].drivers[0].resent='-1'"),
+                 'works[0].drivers[0].resent: -1'),
                 (('id',), 'x' * 201, 'result.id')):
-            with self.assertRaises(ResultError) as caught:
-                Result.from_json(changed(results.tiny(), path, value))
+            with self.assertRaises(RecordError) as caught:
+                Result.from_json(changed(results.tiny(), path, value),
+                                 'result')
             self.assertIn(words, str(caught.exception))
 
     @oracle.PATIENT
@@ -123,11 +124,7 @@ class TestResult(unittest.TestCase):
            ANYTHING)
     def test_whatever_is_anywhere_it_is_read_or_refused(self, path, value):
         try:
-            Result.from_json(changed(results.tiny(), path, value))
-        except ResultError as err:
+            Result.from_json(changed(results.tiny(), path, value), 'result')
+        except RecordError as err:
             self.assertTrue(str(err).startswith('result'))
             self.assertLess(len(str(err)), 1000)
-
-
-if __name__ == '__main__':
-    unittest.main()

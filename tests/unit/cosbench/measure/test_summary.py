@@ -80,7 +80,3 @@ class TestMetrics(unittest.TestCase):
         self.assertEqual((found.avg_res, found.p50, found.p100), (
             found.intended.average, found.intended.p50,
             found.intended.p100))
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -6,10 +6,11 @@ import unittest
 
 from hypothesis import given, strategies
 
-from cosbench.measure.document import ResultError
 from cosbench.measure.histogram import MOST
+from cosbench.measure.interval import MAX_SLOT, middle_of, slot_of
 from cosbench.measure.sample import Sample
-from cosbench.measure.timeline import MAX_SLOT, Timeline, middle_of, slot_of
+from cosbench.measure.timeline import Timeline
+from swift_lightsync.common.records import RecordError, read_value
 from tests.unit.cosbench.measure import oracle
 
 
@@ -170,8 +171,8 @@ class TestTimeline(unittest.TestCase):
 class TestHostileDocuments(unittest.TestCase):
 
     def refused(self, document, words):
-        with self.assertRaises(ResultError) as caught:
-            Timeline.from_json(document)
+        with self.assertRaises(RecordError) as caught:
+            read_value(Timeline, document, 'timeline')
         self.assertIn(words, str(caught.exception))
 
     def row(self, row, words):
@@ -184,8 +185,8 @@ class TestHostileDocuments(unittest.TestCase):
 
     def test_wrong_rows(self):
         for row, words in (
-                (None, "timeline.operations.'op1'[0]='None'"),
-                ([0, 1], 'a list of 7 to 7'),
+                (None, "timeline.operations['op1'][0]: None"),
+                ([0, 1], 'a list of 7 values'),
                 ([-1, 0, 0, 0, 0, 0, []], '[0][0]'),
                 ([10 ** 7, 0, 0, 0, 0, 0, []], 'to 1000000'),
                 ([0, 1, 0, 0, 9, 9, []], 'as many in all'),
@@ -204,14 +205,11 @@ class TestHostileDocuments(unittest.TestCase):
                 ({'interval': float('nan'), 'operations': {}}, 'nan'),
                 ({'interval': 5, 'operations': []}, 'operations'),
                 ({'interval': 5, 'operations': {
-                    str(n): [] for n in range(1001)}}, '1000 keys')):
+                    str(n): [] for n in range(1001)}},
+                 'an object of 0 to 1000')):
             self.refused(document, words)
 
     def test_an_interval_twice(self):
         row = [0, 0, 0, 1, 0, 0, []]
         self.refused({'interval': 5, 'operations': {'op1': [row, row]}},
-                     'once')
-
-
-if __name__ == '__main__':
-    unittest.main()
+                     '[1][0]: 0 is there twice')

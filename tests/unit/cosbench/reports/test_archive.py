@@ -5,22 +5,21 @@ import csv
 import json
 import os
 import stat
-import tempfile
 import unittest
 from datetime import timezone
 
-from cosbench.measure.document import ResultError
 from cosbench.reports import file_names, read_result, tables, write_archive
 from cosbench.reports.archive import MAX_RESULT
+from swift_lightsync.common.files import FRESH
+from swift_lightsync.common.records import RecordError
 from tests.unit.cosbench import results
+from tests.unit.cosbench.directory_case import new_directory
 
 
 class TestArchive(unittest.TestCase):
 
     def setUp(self):
-        above = tempfile.TemporaryDirectory()
-        self.addCleanup(above.cleanup)
-        self.above = above.name
+        self.above = new_directory(self)
         self.directory = os.path.join(self.above, 'w12-small')
 
     def write(self, document=None, name='w12-small'):
@@ -97,7 +96,7 @@ class TestArchive(unittest.TestCase):
                 .encode()), 255)
 
     def test_a_document_that_is_none_leaves_nothing(self):
-        with self.assertRaisesRegex(ResultError, 'result.stages is missing'):
+        with self.assertRaisesRegex(RecordError, 'result.stages is missing'):
             self.write({'version': 1, 'id': 'w1', 'name': 'n', 'state': 's'})
         self.assertEqual([], os.listdir(self.above))
 
@@ -106,7 +105,7 @@ class TestArchive(unittest.TestCase):
         path = os.path.join(self.directory, file_names.PAGE)
         with open(path) as source:
             before = source.read()
-        os.mkdir(path + '.part')
+        os.mkdir(path + FRESH)
         with self.assertRaises(OSError):
             self.write()
         with open(path) as source:
@@ -116,7 +115,7 @@ class TestArchive(unittest.TestCase):
         path = os.path.join(self.above, file_names.RUN_HISTORY)
         with open(path, 'wb') as out:
             out.write(b'\xff\xfe\xff')
-        with self.assertRaisesRegex(ResultError, path):
+        with self.assertRaisesRegex(RecordError, path):
             self.write()
         with open(path, 'rb') as source:
             self.assertEqual(b'\xff\xfe\xff', source.read())
@@ -127,7 +126,7 @@ class TestArchive(unittest.TestCase):
                      '1' * 5000, '\xff'):
             with open(path, 'w', encoding='latin-1') as out:
                 out.write(text)
-            with self.assertRaises(ResultError) as caught:
+            with self.assertRaises(RecordError) as caught:
                 read_result(path)
             self.assertTrue(str(caught.exception).startswith(path))
 
@@ -135,9 +134,5 @@ class TestArchive(unittest.TestCase):
         path = os.path.join(self.above, 'x.json')
         with open(path, 'wb') as out:
             out.truncate(MAX_RESULT + 1)
-        with self.assertRaisesRegex(ResultError, 'must be at most'):
+        with self.assertRaisesRegex(RecordError, 'must be at most'):
             read_result(path)
-
-
-if __name__ == '__main__':
-    unittest.main()

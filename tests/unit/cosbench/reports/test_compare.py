@@ -240,7 +240,3 @@ class TestViews(unittest.TestCase):
                         Result.from_json(document))
         self.assertNotIn('<script', as_page(found))
         self.assertNotIn('\x1b', as_text(found))
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -153,7 +153,3 @@ class TestViews(unittest.TestCase):
                                     operation['knee_workers']))
         self.assertEqual([20, 40, 80, 116, 120, 100], [
             each['throughput'] for each in operation['steps']])
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -154,7 +154,3 @@ class TestRunPage(unittest.TestCase):
             [], state='cancelled', submitted=None, started=None,
             stopped=None)))
         self.assertIn('cancelled', page.text_content())
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -160,7 +160,3 @@ class TestBins(unittest.TestCase):
             0].works[0].operations[0].tally.response])
         self.assertTrue(all(high <= 1.5 * low for low, high
                             in zip(edges, edges[1:])))
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -4,7 +4,7 @@
 import unittest
 
 from cosbench.document.reader import read
-from cosbench.workload.build import Adaptors
+from cosbench.workload.inheritance import Adaptors
 from cosbench.workload.model import (
     Content,
     Division,
@@ -350,7 +350,3 @@ class TestRefusals(unittest.TestCase):
                 work(operation('huh', 'list'),
                      'workers="1" runtime="1" totalops="3"'),
                 above='<note><work/></note>')))
-
-
-if __name__ == '__main__':
-    unittest.main()

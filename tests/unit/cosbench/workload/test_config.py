@@ -114,7 +114,3 @@ class TestGetters(unittest.TestCase):
             config.integer('n')
         self.assertNotIn('\n', str(raised.exception))
         self.assertLess(len(str(raised.exception)), 200)
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -60,7 +60,3 @@ class TestQuota(unittest.TestCase):
     def test_quotas_sum_to_the_total(self, total, workers):
         self.assertEqual(total, sum(
             quota(total, workers, index) for index in range(workers)))
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -54,7 +54,3 @@ class TestHeaders(unittest.TestCase):
             found, = refusals_of(wrapped(INIT % 'cheader.%s=x'
                                          % name.title()))
             self.assertIn('4: cheader.%s=' % name, found)
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -57,7 +57,3 @@ class TestPace(unittest.TestCase):
         text = wrapped(work(READ, 'workers="1" runtime="1" config="rate=x"'))
         self.assertEqual(['4: rate=\'x\': must be operations a second, more '
                           'than 0 and at most 1000000'], refusals_of(text))
-
-
-if __name__ == '__main__':
-    unittest.main()

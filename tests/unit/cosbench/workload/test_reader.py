@@ -181,7 +181,3 @@ class TestPlaceholders(unittest.TestCase):
         root = parse(b'<a\n b="<\n>">\n<c\n/></a>')
         self.assertEqual([1, 4], [root.line, root.children[0].line])
         self.assertEqual({'b': '< >'}, root.attributes)
-
-
-if __name__ == '__main__':
-    unittest.main()

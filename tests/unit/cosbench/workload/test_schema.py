@@ -4,7 +4,7 @@
 import re
 import unittest
 from glob import glob
-from os.path import dirname, join
+from os.path import join
 
 from lxml import etree
 
@@ -19,8 +19,9 @@ from tests.unit.cosbench.documents import (
     work,
     wrapped,
 )
+from tests.unit.cosbench.processes import ROOT
 
-ETC = join(dirname(SCHEMA), '..', '..', '..', 'etc', 'cosbench')
+ETC = join(ROOT, 'etc', 'cosbench')
 XS = '{http://www.w3.org/2001/XMLSchema}'
 TREE = etree.parse(SCHEMA)
 VALIDATOR = etree.XMLSchema(TREE)
@@ -120,7 +121,3 @@ class TestSchema(unittest.TestCase):
                 '//xs:simpleType[@name=$name]//xs:enumeration/@value',
                 namespaces={'xs': XS[1:-1]}, name=name)
             self.assertEqual({kind.value for kind in kinds}, set(found))
-
-
-if __name__ == '__main__':
-    unittest.main()

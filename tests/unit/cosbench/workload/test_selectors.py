@@ -20,11 +20,10 @@ from cosbench.workload.selectors import (
     Histogram,
     Sequential,
     Uniform,
-    disjoint,
     parse,
     parse_sizes,
-    walk,
 )
+from cosbench.workload.walking import disjoint, walk
 
 DRAWS = 20000
 
@@ -34,7 +33,7 @@ def selector(text):
 
 
 def drawn(text, number, seed=1, share=None, shared=None):
-    draw = selector(text).drawer(random.Random(seed),
+    draw = selector(text).picker(random.Random(seed),
                                  count() if shared is None else shared, share)
     return [draw() for _ in range(number)]
 
@@ -102,7 +101,7 @@ class TestSizes(unittest.TestCase):
                 ('c(64)B', 64), ('c(64)KB', 64000), ('c(64) MB', 64 * 10 ** 6),
                 ('c(5)GB', 5 * 10 ** 9), ('c(64)KiB', 65536),
                 ('c(1)MiB', 2 ** 20), ('c(1)GiB', 2 ** 30), ('c(0)B', 0)):
-            draw = parse_sizes('sizes', text).drawer(random.Random(), count())
+            draw = parse_sizes('sizes', text).picker(random.Random(), count())
             self.assertEqual(expected, draw(), text)
 
     def test_a_size_without_a_known_unit_is_refused(self):
@@ -214,7 +213,3 @@ class TestWalking(unittest.TestCase):
     def test_neighbours_merge(self):
         self.assertEqual((range(1, 9),), disjoint(
             [range(4, 9), range(1, 4), range(2, 3)]))
-
-
-if __name__ == '__main__':
-    unittest.main()

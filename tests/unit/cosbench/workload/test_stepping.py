@@ -6,8 +6,8 @@ import unittest
 from cosbench.document.reader import parse, portable, read
 from cosbench.document.writer import text
 from cosbench.errors import ConfigError
-from cosbench.workload.build import Adaptors
 from cosbench.workload.elements import Element
+from cosbench.workload.inheritance import Adaptors
 from cosbench.workload.stepping import stepped
 from tests.unit.cosbench.documents import (
     NORMAL,
@@ -81,7 +81,3 @@ class TestStepped(unittest.TestCase):
         stages, _ = self.stepped(wrapped(work(
             READ, 'type="normal" workers="1" runtime="1"')))
         self.assertEqual([5, 10], [each.workers for each in stages])
-
-
-if __name__ == '__main__':
-    unittest.main()

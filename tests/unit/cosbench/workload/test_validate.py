@@ -7,7 +7,6 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
 import unittest
 from glob import glob
 
@@ -15,7 +14,8 @@ import tools
 from cosbench.commands.cli import main
 from cosbench.document.reader import read_file
 from cosbench.errors import WorkloadError
-from cosbench.workload.build import Adaptors
+from cosbench.workload.inheritance import Adaptors
+from tests.unit.cosbench.directory_case import DirectoryCase
 from tests.unit.cosbench.documents import PUBLISHED, READ, work, wrapped
 
 SAMPLES = os.environ.get('COSBENCH_SAMPLES')
@@ -33,18 +33,7 @@ def run(*argv):
     return status, out.getvalue(), err.getvalue()
 
 
-class TestValidate(unittest.TestCase):
-
-    def setUp(self):
-        directory = tempfile.TemporaryDirectory()
-        self.addCleanup(directory.cleanup)
-        self.directory = directory.name
-
-    def put(self, name, text):
-        path = os.path.join(self.directory, name)
-        with open(path, 'w', encoding='utf8') as output:
-            output.write(text)
-        return path
+class TestValidate(DirectoryCase):
 
     def test_a_workload_is_summed_up(self):
         path = self.put('good.xml', PUBLISHED)
@@ -135,7 +124,3 @@ class TestPublishedFiles(unittest.TestCase):
         for path in self.paths():
             workload = read_file(path, theirs).workload
             self.assertTrue(workload.works, path)
-
-
-if __name__ == '__main__':
-    unittest.main()

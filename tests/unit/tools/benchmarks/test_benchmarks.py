@@ -249,7 +249,3 @@ class TestSmoke(unittest.TestCase):
         self.assertEqual(4, len(records))
         self.assertGreater(records[0]['figures']['per_cpu_second'], 100)
         self.assertIn('/aiohttp', out)
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -144,7 +144,3 @@ class TestDelay(InDirectory):
     def test_the_conf_names_the_file(self):
         found = filter_factory({}, delay_file='there')('app')
         self.assertEqual(('app', 'there'), (found.app, found.path))
-
-
-if __name__ == '__main__':
-    unittest.main()

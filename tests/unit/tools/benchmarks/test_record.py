@@ -110,7 +110,3 @@ class TestRun(unittest.TestCase):
         self.assertEqual({'contestant': 'stock', 'case': 'stable', 'run': 1,
                           'figures': {'seconds': 4.0, 'more': {}}},
                          found['records'][0])
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -211,7 +211,3 @@ class TestSummary(unittest.TestCase):
                 'pass_seconds', 'messages', 'bytes_sent', 'cpu_seconds')))
         self.assertEqual((2, 1), (found['rounds'], found['converged']))
         self.assertEqual(0, summary([first], 4, 2)['converged'])
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -107,7 +107,3 @@ class TestPaper(unittest.TestCase):
                        'rejoin-minority', Writes(0.1, 'all'))
         self.assertLessEqual(outcome.rounds, 2)
         self.assertGreater(outcome.first.accuracy, 0.95)
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -63,7 +63,3 @@ class TestEvents(unittest.TestCase):
     def test_waiting_moves_the_clock_though_nothing_happens(self):
         self.events.wait(7)
         self.assertEqual(7, self.events.now)
-
-
-if __name__ == '__main__':
-    unittest.main()

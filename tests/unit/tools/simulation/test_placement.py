@@ -94,7 +94,3 @@ class TestSample(unittest.TestCase):
             found, _ = Sample(16, 1).root_bytes(
                 message, with_list, self.size(message, with_list), slices)
             self.assertEqual(self.size(whole, with_list), found)
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -198,7 +198,3 @@ class TestDisks(unittest.TestCase):
         disks.write(0, 2, 5, [0])
         self.assertEqual([1, 0], [disks.replica(0, 0).hash()
                                   for _ in range(2)])
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -7,6 +7,7 @@ chunks, transfer codings other than chunked.
 """
 
 import re
+from typing import Callable, Dict, Iterable, Optional, Tuple, Union
 
 from cosbench.adaptors.core.operation_errors import OperationError
 
@@ -34,10 +35,16 @@ _CHUNK = re.compile(rb'([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\r\n]*)?')
 _VALUE = re.compile(r'[^\r\n\0]*')
 
 
-def header_lines(pairs):
+#: What an event loop or a parser hands on without copying it.
+Data = Union[bytes, memoryview]
+
+
+def header_lines(pairs: Iterable[Tuple[str, str]]) -> bytes:
     """
+    Write headers.
+
     :param pairs: (name, value) texts
-    :returns: bytes: the lines of a head
+    :returns: the lines of a head
     :raises ValueError: if a value could be more than one line
     """
     for name, value in pairs:
@@ -46,7 +53,7 @@ def header_lines(pairs):
     return ''.join('%s: %s\r\n' % pair for pair in pairs).encode('utf8')
 
 
-def _wrong(what, data=b''):
+def _wrong(what: str, data: Data = b'') -> OperationError:
     shown = ': %r' % bytes(data[:60]) if data else ''
     return OperationError('protocol', what + shown)
 
@@ -67,7 +74,8 @@ class Response:
                  '_head', '_buffer', '_left', '_mode', '_interim',
                  '_trailers')
 
-    def __init__(self, bodiless=False, sink=None):
+    def __init__(self, bodiless: bool = False,
+                 sink: Optional[Callable[[Data], object]] = None) -> None:
         self.status = 0
         self.size = 0
         self.complete = False
@@ -84,10 +92,13 @@ class Response:
         self._head = b''
         self._buffer = b''
         self._mode = _NONE
-        self._interim = 0
+        self._left = self._interim = 0
+        self._trailers = False
 
-    def feed(self, data):
+    def feed(self, data: bytes) -> None:
         """
+        Take what the server has sent.
+
         :param data: bytes, not empty
         :raises OperationError: if they cannot be a response
         """
@@ -102,9 +113,9 @@ class Response:
         elif data:
             self._body(data)
 
-    def eof(self):
+    def eof(self) -> None:
         """
-        The server closes.
+        Take notice that the server closes.
 
         :raises OperationError: if the response was not complete
         """
@@ -116,17 +127,17 @@ class Response:
                                  'connection %s' % self._place())
         self.complete = True
 
-    def said(self, most=200):
-        """:returns: what the body of a failure says: one line of text"""
+    def said(self, most: int = 200) -> str:
+        """Return what the body of a failure says, as one line of text."""
         return ' '.join(self.excerpt.decode('utf8', 'replace').split())[:most]
 
-    def _place(self):
+    def _place(self) -> str:
         if self.status:
             return 'after %d bytes of the body' % self.size
         return 'in the head' if self.started else 'before the response'
 
-    def _feed_head(self, data):
-        """:returns: the bytes after the final head, if that is there"""
+    def _feed_head(self, data: bytes) -> bytes:
+        """Return the bytes after the final head, if that is there."""
         while not self.status:
             if self._buffer:
                 data = self._buffer + data
@@ -142,9 +153,9 @@ class Response:
         return data
 
     @property
-    def headers(self):
-        """:returns: a new dict: name in lower case -> value, both bytes"""
-        found = {}
+    def headers(self) -> Dict[bytes, bytes]:
+        """All headers in a new dict, by names in lower case."""
+        found: Dict[bytes, bytes] = {}
         # Few responses are asked for them: they are not parsed before.
         for line in self._head.split(b'\r\n')[1:]:
             name, _, value = line.partition(b':')
@@ -153,15 +164,15 @@ class Response:
                 if name in found else value
         return found
 
-    def _parse(self, head):
+    def _parse(self, head: bytes) -> None:
         match = _HEAD.fullmatch(head)
         if match is None:
             line, _, rest = head.partition(b'\r\n')
             if _STATUS_LINE.fullmatch(line) is None:
                 raise _wrong('no status line', line)
             raise _wrong('a malformed header', rest)
-        version, status = match.groups()
-        status = int(status)
+        version, code = match.groups()
+        status = int(code)
         if status < 200:
             self._interim += 1
             if status == 101 or self._interim > MAX_INTERIM:
@@ -171,8 +182,8 @@ class Response:
         self._frame(status, version == b'1')
         self.status = status
 
-    def _frame(self, status, persistent):
-        """How long is the body, and may the connection be used again?"""
+    def _frame(self, status: int, persistent: bool) -> None:
+        """Find how the body ends, and whether the connection can go on."""
         framing = {b'connection': b''}
         for name, value in _FRAMING.findall(self._head):
             name, value = name.lower(), value.strip(b' \t').lower()
@@ -202,26 +213,28 @@ class Response:
         if status >= 300:
             self._sink = None
 
-    def _body(self, data):
+    def _body(self, data: bytes) -> None:
         if self._mode == _CHUNKED:
-            return self._chunks(data)
+            self._chunks(data)
+            return
+        block: Data = data
         if self._mode == _LENGTH:
             if len(data) > self._left:
-                data = memoryview(data)[:self._left]
+                block = memoryview(data)[:self._left]
                 self.reusable = False
-            self._left -= len(data)
+            self._left -= len(block)
             self.complete = not self._left
-        self._deliver(data)
+        self._deliver(block)
 
-    def _deliver(self, data):
+    def _deliver(self, data: Data) -> None:
         self.size += len(data)
         if self._sink is not None:
             self._sink(data)
         elif self.status >= 300 and len(self.excerpt) < MAX_EXCERPT:
             self.excerpt += data[:MAX_EXCERPT - len(self.excerpt)]
 
-    def _chunks(self, data):
-        """``_left``: what the chunk lacks, with the CR LF after it."""
+    def _chunks(self, data: bytes) -> None:
+        """Count in ``_left`` what a chunk lacks, with the CR LF after it."""
         if self._buffer:
             data, self._buffer = self._buffer + data, b''
         view, place, end = memoryview(data), 0, len(data)
@@ -248,7 +261,7 @@ class Response:
         if place < end:
             self.reusable = False
 
-    def _line(self, data, place):
+    def _line(self, data: bytes, place: int) -> int:
         """
         Take the line that begins a chunk, or all trailers.
 
@@ -270,7 +283,7 @@ class Response:
         self._left = size + 2 if size else 0
         return end + 2
 
-    def _end(self, data, place):
+    def _end(self, data: bytes, place: int) -> int:
         if data.startswith(b'\r\n', place):
             self.complete = True
             return place + 2

@@ -21,11 +21,12 @@ class OperationError(Exception):
     :param reason: one line for a log
     """
 
-    def __init__(self, kind, reason=''):
+    def __init__(self, kind: str, reason: str = '') -> None:
         super().__init__('%s: %s' % (kind, reason) if reason else kind)
         self.kind = kind
         self.reason = reason
 
     @classmethod
-    def of_status(cls, status, reason=''):
+    def of_status(cls, status: int, reason: str = '') -> 'OperationError':
+        """Return the error for an answer of HTTP that is no success."""
         return cls('http %d' % status, reason)

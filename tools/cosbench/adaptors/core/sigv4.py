@@ -7,7 +7,7 @@ As S3 has it: the path is quoted once, and not normalised.
 import hmac
 from functools import lru_cache
 from hashlib import sha256
-from typing import NamedTuple
+from typing import Iterable, NamedTuple, Sequence, Tuple
 from urllib.parse import quote
 
 ALGORITHM = 'AWS4-HMAC-SHA256'
@@ -25,32 +25,38 @@ class Scope(NamedTuple):
     service: str = 's3'
 
 
-def query_string(pairs):
+def query_string(pairs: Iterable[Tuple[str, str]]) -> str:
     """
+    Return a query in the one order and quoting that can be signed.
+
     :param pairs: (name, value) texts
-    :returns: a query in the one order and quoting that can be signed
+    :returns: the query, without a question mark
     """
     return '&'.join('%s=%s' % pair for pair in sorted(
         (quote(name, safe='-_.~'), quote(value, safe='-_.~'))
         for name, value in pairs))
 
 
-def _hmac(key, text):
+def _hmac(key: bytes, text: str) -> bytes:
     return hmac.digest(key, text.encode('utf8'), 'sha256')
 
 
 @lru_cache(maxsize=64)
-def _key(scope, day):
+def _key(scope: Scope, day: str) -> bytes:
     key = ('AWS4' + scope.secret_key).encode('utf8')
     for part in (day, scope.region, scope.service, 'aws4_request'):
         key = _hmac(key, part)
     return key
 
 
-def authorization(scope, method, path, query, headers, payload, stamp):
+def authorization(scope: Scope, method: str, path: str, query: str,
+                  headers: Sequence[Tuple[str, str]], payload: str,
+                  stamp: str) -> str:
     """
-    :param scope: a ``Scope``
-    :param method: text
+    Sign a request.
+
+    :param scope: who signs, and for what
+    :param method: such as ``GET``
     :param path: quoted, as in the request
     :param query: of ``query_string``
     :param headers: those that are signed: (name in lower case, value),

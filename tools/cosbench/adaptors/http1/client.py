@@ -14,6 +14,7 @@ response came goes out once more on a new one, and ``resent`` counts it.
 import asyncio
 import re
 import ssl
+from typing import Any
 
 from cosbench.adaptors.core.http_response import Response, header_lines
 from cosbench.adaptors.core.operation_errors import OperationError
@@ -54,11 +55,14 @@ class Client:
         self._idle = []
         self._connections = set()
         self._timer = None
-        self._loop = None
+        #: That the first request ran on.
+        self._loop: Any = None
 
     async def request(self, method, target, headers=b'', body=None,
                       sink=None):
         """
+        Send a request, and wait for its response.
+
         :param method: bytes
         :param target: bytes: path and query, quoted
         :param headers: of ``header_lines``, without Host and framing
@@ -99,7 +103,7 @@ class Client:
 
     @property
     def connections(self):
-        """:returns: how many are open"""
+        """How many are open."""
         return len(self._connections)
 
     def _head(self, method, target, headers, body):

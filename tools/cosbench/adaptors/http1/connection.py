@@ -7,6 +7,7 @@ is not sent, and the connection not used again.
 """
 
 import asyncio
+from typing import Any
 
 from cosbench.adaptors.core.operation_errors import OperationError
 from cosbench.adaptors.http1.clock import clock
@@ -16,7 +17,11 @@ _LAST_CHUNK = b'0\r\n\r\n'
 
 
 class Connection(asyncio.Protocol):
-    """:param on_close: called with this one when it is closed"""
+    """
+    A connection, as the event loop sees it.
+
+    :param on_close: called with this one when it is closed
+    """
 
     __slots__ = ('_transport', '_response', '_waiter', '_on_close',
                  '_writable', '_loop', 'closed', 'progress', 'unsent')
@@ -24,9 +29,11 @@ class Connection(asyncio.Protocol):
     def __init__(self, loop, on_close):
         self._loop = loop
         self._on_close = on_close
-        self._transport = None
-        self._response = None
-        self._waiter = None
+        #: From ``connection_made`` on.
+        self._transport: Any = None
+        #: Of the request that is under way.
+        self._response: Any = None
+        self._waiter: Any = None
         #: A future while the transport wants no more.
         self._writable = None
         self.closed = False
@@ -41,6 +48,8 @@ class Connection(asyncio.Protocol):
 
     async def exchange(self, head, body, response):
         """
+        Send a request, and feed the response until it is complete.
+
         :param head: bytes
         :param body: None, or blocks as ``Storage.put`` has them
         :param response: a ``Response``; complete on return
@@ -111,7 +120,7 @@ class Connection(asyncio.Protocol):
         self._transport.close()
 
     def waiting_bytes(self):
-        """:returns: bytes that the server, or the kernel, has not taken"""
+        """Return bytes that the server, or the kernel, has not taken."""
         return self._transport.get_write_buffer_size()
 
     def _gone(self):

@@ -8,6 +8,8 @@ from cosbench.errors import ConfigError
 
 def trust(scheme, authorities=None, verify=True):
     """
+    Return what checks the certificates of a server.
+
     :param scheme: of the server's URL
     :param authorities: a PEM file with certificates that are trusted, also
         a self-signed one of the server; None: those of the system

@@ -23,7 +23,7 @@ class Url(NamedTuple):
 
     @property
     def netloc(self):
-        """:returns: host and port as in a Host header"""
+        """Host and port as in a Host header."""
         host = '[%s]' % self.host if ':' in self.host else self.host
         if self.port == PORTS[self.scheme]:
             return host
@@ -35,6 +35,8 @@ class Url(NamedTuple):
 
 def parse_url(key, text):
     """
+    Parse the URL of a server.
+
     :param key: the setting, for the error
     :param text: a URL
     :returns: a ``Url``

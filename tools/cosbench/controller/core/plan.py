@@ -3,12 +3,22 @@
 
 import re
 from dataclasses import dataclass, replace
-from typing import Optional
+from typing import (
+    Callable,
+    Iterable,
+    List,
+    Match,
+    Optional,
+    Protocol,
+    Sequence,
+    Tuple,
+    TypeVar,
+)
 
-from cosbench.engine.core.mission import Step, remaining
+from cosbench.engine.core.mission import Mission, Step, remaining
 from cosbench.errors import ConfigError
 from cosbench.workload import division
-from cosbench.workload.model import WorkType
+from cosbench.workload.model import Work, WorkType
 
 _ADDRESS = re.compile(
     r'(?:(?P<name>[A-Za-z0-9_-]{1,64})=)?(?P<scheme>https?)://'
@@ -20,7 +30,7 @@ MAX_DRIVERS = 1024
 
 @dataclass(frozen=True)
 class Address:
-    """Of one driver process."""
+    """How one driver process is called, and where it is."""
 
     name: str
     #: All processes that were given as one have it; ``driver=`` may pin a
@@ -28,19 +38,33 @@ class Address:
     group: str
     url: str
 
-    def answers_to(self, name):
+    def answers_to(self, name: str) -> bool:
+        """Return whether ``driver=`` with this name means the process."""
         return name in (self.name, self.group)
 
 
-def addresses(texts):
+class _HasAddress(Protocol):
+
+    @property
+    def address(self) -> Address:
+        """Where it is."""
+
+
+_D = TypeVar('_D', bound=_HasAddress)
+_T = TypeVar('_T')
+
+
+def addresses(texts: Iterable[str]) -> Tuple[Address, ...]:
     """
+    Return the driver processes that a command line names.
+
     :param texts: of the form ``FORM``; without a name the nth is called
         ``drivern``
-    :returns: a tuple of ``Address``; a range of ports gives ``name-1``,
+    :returns: their addresses; a range of ports gives ``name-1``,
         ``name-2``, ...
     :raises ConfigError: for what is malformed, or named twice
     """
-    found = []
+    found: List[Address] = []
     for number, text in enumerate(texts, 1):
         match = _ADDRESS.fullmatch(text)
         if match is None:
@@ -54,7 +78,8 @@ def addresses(texts):
     return tuple(found)
 
 
-def _processes(text, match, group):
+def _processes(text: str, match: Match[str],
+               group: str) -> List[Address]:
     first = int(match['first'])
     last = int(match['last'] or first)
     if not 1 <= first <= last <= 65535 or last - first >= MAX_DRIVERS:
@@ -67,20 +92,26 @@ def _processes(text, match, group):
                     url + str(port)) for port in range(first, last + 1)]
 
 
-def eligible(work, drivers):
+def eligible(work: Work, drivers: Iterable[_D]) -> List[_D]:
     """
-    :param drivers: things with an ``address``
-    :returns: those that may have workers of the work
+    Return the drivers that may have workers of a work.
+
+    :param work: which may be pinned to a driver
+    :param drivers: all that answer
+    :returns: some of them, or all
     """
-    if work.driver is None:
-        return list(drivers)
+    pinned = work.driver
     return [each for each in drivers
-            if each.address.answers_to(work.driver)]
+            if pinned is None or each.address.answers_to(pinned)]
 
 
-def shares(first, count, drivers, turn=0):
+def shares(first: int, count: int, drivers: Sequence[_T],
+           turn: int = 0) -> List[Tuple[_T, int, int]]:
     """
-    :param first, count: which workers
+    Share workers out to drivers.
+
+    :param first: the first of the workers
+    :param count: how many workers
     :param drivers: at least one
     :param turn: which driver comes first, so that works of few workers do
         not all go to the same one
@@ -103,18 +134,20 @@ class Progress:
     volume: int = 0
 
 
-def inherited(mission, work, progress, elapsed):
+def inherited(mission: Mission, work: Work, progress: Progress,
+              elapsed: float) -> Optional[Mission]:
     """
-    What others must do of a mission whose driver was lost.
+    Return what others must do of a mission whose driver was lost.
 
     A special work's share is done anew, since which of it was done is not
     known and doing it twice does no harm. A normal work goes on for the
     time and with the quotas that are left.
 
-    :param mission: the ``Mission``
-    :param progress: its ``Progress``
+    :param mission: of the lost driver
+    :param work: that it is of
+    :param progress: what the driver had reported
     :param elapsed: seconds of the work's time that are over
-    :returns: a ``Mission`` to be shared; None: nothing is left
+    :returns: a mission to be shared; None: nothing is left
     """
     again = replace(mission, attempt=mission.attempt + 1)
     if work.type is not WorkType.NORMAL or mission.step is not Step.MAIN:
@@ -132,20 +165,26 @@ def inherited(mission, work, progress, elapsed):
                    volume=volume)
 
 
-def _left(own, total, work, mission, used):
+def _left(own: Optional[int], total: int, work: Work, mission: Mission,
+          used: int) -> Optional[int]:
     if own is not None:
         return max(0, own - used)
     return remaining(total, work.workers, mission.first, mission.count, used)
 
 
-def split(mission, drivers, turn, name):
+def split(mission: Mission, drivers: Sequence[_D], turn: int,
+          name: Callable[[_D], str]) -> List[Tuple[_D, Mission]]:
     """
-    :param mission: a ``Mission`` of which others do all
-    :param drivers: at least one, with an ``address``
-    :param name: a function that returns a new id for a driver
-    :returns: (driver, ``Mission``) of each
+    Split a mission over drivers.
+
+    :param mission: all of it is done by others
+    :param drivers: at least one
+    :param turn: as of ``shares``
+    :param name: a function that returns a new id for a driver's mission
+    :returns: each driver that gets workers, with its own mission
     """
-    parts, used = [], 0
+    parts: List[Tuple[_D, Mission]] = []
+    used = 0
     for driver, first, count in shares(
             mission.first, mission.count, drivers, turn):
         parts.append((driver, mission.share(
@@ -157,7 +196,8 @@ def split(mission, drivers, turn, name):
     return parts
 
 
-def _portion(total: Optional[int], workers, begin, count):
+def _portion(total: Optional[int], workers: int, begin: int,
+             count: int) -> Optional[int]:
     if total is None:
         return None
     return sum(division.part(total, workers, index)[1]

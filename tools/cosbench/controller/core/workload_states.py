@@ -5,6 +5,7 @@ from enum import Enum
 
 
 class WorkloadState(Enum):
+    """What the controller does with a workload."""
 
     QUEUING = 'queuing'
     PROCESSING = 'processing'
@@ -16,11 +17,13 @@ class WorkloadState(Enum):
     TERMINATED = 'terminated'
 
     @property
-    def final(self):
+    def final(self) -> bool:
+        """Whether no other state may follow."""
         return self not in (WorkloadState.QUEUING, WorkloadState.PROCESSING)
 
 
 class StageState(Enum):
+    """What the controller does with a stage, or a work of it."""
 
     WAITING = 'waiting'
     BOOTING = 'booting'
@@ -40,7 +43,8 @@ class StageState(Enum):
     SKIPPED = 'skipped'
 
     @property
-    def final(self):
+    def final(self) -> bool:
+        """Whether no other state may follow."""
         return self in _FINAL
 
 

@@ -10,19 +10,32 @@ order in which the workers come.
 
 import hashlib
 from itertools import count
+from typing import (
+    Callable,
+    Dict,
+    Iterator,
+    Optional,
+    Sequence,
+    Tuple,
+    Union,
+)
 
 from cosbench.workload.division import Share
-from cosbench.workload.model import Division, OperationType
-from cosbench.workload.selectors import walk
+from cosbench.workload.model import Division, Names, Operation, OperationType
+from cosbench.workload.random_source import RandomSource
+from cosbench.workload.selectors import Picker, Selector
+from cosbench.workload.walking import walk
 
 #: The special works whose operations go through containers only.
 WALKS_CONTAINERS = (OperationType.INIT, OperationType.DISPOSE)
 
 
-def seed_of(seed, *place):
+def seed_of(seed: int, *place: Union[int, str]) -> int:
     """
+    Return the seed of one of many random generators.
+
     :param seed: of the workload
-    :param place: integers and texts that tell one generator from another
+    :param place: what tells one generator from another
     :returns: an int for ``random.Random``
     """
     text = '/'.join(str(each) for each in (seed,) + place)
@@ -30,10 +43,13 @@ def seed_of(seed, *place):
                           'big')
 
 
-def chooser(operations, rng):
+def chooser(operations: Sequence[Operation], rng: RandomSource) -> Picker:
     """
+    Return what chooses among operations by their ratios.
+
     :param operations: their ratios sum to 100
-    :returns: a function that returns the index of the next one
+    :param rng: the worker's random generator
+    :returns: a function that returns the index of the next operation
     """
     table = [index for index, operation in enumerate(operations)
              for _ in range(operation.ratio)]
@@ -45,61 +61,82 @@ def chooser(operations, rng):
 class Counters:
     """The counters that the workers of a mission share."""
 
-    def __init__(self):
-        self._counters = {}
+    def __init__(self) -> None:
+        self._counters: Dict[Tuple[str, str], Iterator[int]] = {}
 
-    def get(self, operation, key):
+    def get(self, operation: Operation, key: str) -> Iterator[int]:
+        """
+        Return a counter, which is made when it is first asked for.
+
+        :param operation: whose counter it is
+        :param key: what is counted, such as ``sizes``
+        :returns: an iterator over 0, 1, 2, ...
+        """
         return self._counters.setdefault((operation.id, key), count())
 
 
-class Draw:
+class Choices:
     """
-    The drawers of one operation of one worker.
+    What one worker chooses for one of its operations.
 
-    ``container()``, ``object()`` are names, ``size()`` is bytes; each is
-    None where the operation has no such thing.
+    ``container()`` and ``object()`` return names, ``size()`` returns bytes;
+    each is None where the operation has no such thing.
+
+    :param operation: an operation of the worker's work
+    :param rng: the worker's random generator
+    :param counters: of the mission
+    :param share: the worker's share
     """
 
-    def __init__(self, operation, rng, counters, share):
+    def __init__(self, operation: Operation, rng: RandomSource,
+                 counters: Counters, share: Share) -> None:
         self._operation = operation
         self._rng = rng
         self._counters = counters
         self._share = share
-        self.container = self._names('containers', Division.CONTAINER)
-        self.object = self._names('objects', Division.OBJECT)
-        self.size = operation.sizes and operation.sizes.drawer(
+        self.container = self._names('containers', operation.containers,
+                                     Division.CONTAINER)
+        self.object = self._names('objects', operation.objects,
+                                  Division.OBJECT)
+        self.size = operation.sizes and operation.sizes.picker(
             rng, counters.get(operation, 'sizes'))
+        #: Returns the path of a file, for filewrite; set by who knows them.
+        self.path: Optional[Callable[[], str]] = None
 
-    def _names(self, key, division):
-        names = getattr(self._operation, key)
+    def _names(self, key: str, names: Optional[Names],
+               division: Division) -> Optional[Callable[[], str]]:
         if names is None:
             return None
-        share = self._share if self._operation.division is division else None
-        draw = names.selector.drawer(
-            self._rng, self._counters.get(self._operation, key), share)
-        return lambda: names.name(draw())
+        name = names.name
+        pick = names.selector.picker(
+            self._rng, self._counters.get(self._operation, key),
+            self._share if self._operation.division is division else None)
+        return lambda: name(pick())
 
 
-def targets(operation, share):
+def targets(operation: Operation,
+            share: Share) -> Iterator[Tuple[str, Optional[str]]]:
     """
-    What one worker of a special work goes through, each thing once.
+    Yield what one worker of a special work goes through, each thing once.
 
-    :param share: the worker's ``Share``
+    :param operation: of a special work
+    :param share: the worker's share
     :returns: (container, object) names; the object is None where the
         operation is one on containers
     """
-    containers = operation.containers
-    if operation.type in WALKS_CONTAINERS:
+    containers, objects = operation.containers, operation.objects
+    if containers is None:
+        return
+    if operation.type in WALKS_CONTAINERS or objects is None:
         for number in _numbers(containers.selector, share):
             yield containers.name(number), None
         return
-    objects = operation.objects
     for number in _numbers(containers.selector, Share(0, 1)):
         container = containers.name(number)
         for each in _numbers(objects.selector, share):
             yield container, objects.name(each)
 
 
-def _numbers(selector, share):
+def _numbers(selector: Selector, share: Share) -> Iterator[int]:
     for span in walk(selector, share):
         yield from span

@@ -2,9 +2,11 @@
 """The states of a mission on a driver, and which may follow which."""
 
 from enum import Enum
+from typing import Dict, Set
 
 
 class MissionState(Enum):
+    """What a driver does with a mission."""
 
     #: The storage is opened, which logs in.
     AUTHING = 'authing'
@@ -20,12 +22,14 @@ class MissionState(Enum):
     CANCELLED = 'cancelled'
 
     @property
-    def final(self):
+    def final(self) -> bool:
+        """Whether no other state may follow."""
         return not FOLLOWERS[self]
 
 
 _S = MissionState
-FOLLOWERS = {
+#: State -> those that may follow it.
+FOLLOWERS: Dict[MissionState, Set[MissionState]] = {
     _S.AUTHING: {_S.READY, _S.FAILED, _S.CANCELLED},
     _S.READY: {_S.LAUNCHING, _S.FAILED, _S.CANCELLED},
     _S.LAUNCHING: {_S.RUNNING, _S.FAILED, _S.CANCELLED},

@@ -4,10 +4,16 @@
 import math
 from dataclasses import dataclass
 
+from cosbench.workload.model import Work
+
 
 @dataclass(frozen=True)
 class Window:
-    """Times are on the driver's monotonic clock, in seconds."""
+    """
+    The times of a run that matter to what counts.
+
+    All are on the driver's monotonic clock, in seconds.
+    """
 
     #: When the work began.
     origin: float
@@ -19,10 +25,13 @@ class Window:
     close: float
 
     @classmethod
-    def of(cls, work, origin):
+    def of(cls, work: Work, origin: float) -> 'Window':
         """
-        :param work: a ``Work``; without a runtime everything counts
+        Return the window of a work.
+
+        :param work: without a run time, everything of it counts
         :param origin: when it began
+        :returns: its window
         """
         if not work.runtime:
             return cls(origin, origin, math.inf, math.inf)
@@ -30,23 +39,22 @@ class Window:
         end = begin + work.runtime
         return cls(origin, begin, end, end + work.rampdown)
 
-    def counts(self, started, ended):
-        """
-        :returns: whether a sample starts and ends inside the run time
-        """
+    def counts(self, started: float, ended: float) -> bool:
+        """Return whether a sample starts and ends inside the run time."""
         return self.begin <= started and ended <= self.end
 
-    def late(self, started, ended):
+    def overrun(self, started: float, ended: float) -> float:
         """
-        :returns: seconds after the run time at which a sample ends that
-            starts in it; 0 if it does not
+        Return how long after the run time a sample ends that starts in it.
+
+        :param started: when the sample starts
+        :param ended: when it ends
+        :returns: seconds; 0 if it does not start in it, or ends in it
         """
         if not self.begin <= started <= self.end:
             return 0.0
         return max(0.0, ended - self.end)
 
-    def counted_until(self, now):
-        """
-        :returns: seconds of the run time that are over
-        """
+    def counted_until(self, now: float) -> float:
+        """Return how many seconds of the run time are over."""
         return max(0.0, min(now, self.end) - self.begin)

@@ -2,9 +2,6 @@
 """client: requests to servers that behave, over real connections."""
 
 import asyncio
-import hashlib
-import tempfile
-import unittest
 from unittest import mock
 
 from cosbench.adaptors.base import clock
@@ -16,24 +13,25 @@ from cosbench.adaptors.http1.tls import trust
 from cosbench.errors import ConfigError
 from tests.unit.cosbench.adaptors import certificates
 from tests.unit.cosbench.adaptors.servers import (
+    LoopsCase,
     Recorder,
     answer,
     client_of,
+    client_to,
     listening,
-    on_loops,
     read_head,
+    served,
     until,
 )
+from tests.unit.cosbench.directory_case import DirectoryCase
 
 
-class TestRequests(unittest.TestCase):
+class TestRequests(LoopsCase):
 
-    @on_loops
     async def test_a_request_arrives_as_it_was_made(self):
-        async with Recorder().running() as server:
-            async with client_of(server.port) as client:
-                response = await client.request(
-                    b'GET', b'/a%20b?c=d', header_lines([('X-A', 'ü 1')]))
+        async with served() as (server, client):
+            response = await client.request(
+                b'GET', b'/a%20b?c=d', header_lines([('X-A', 'ü 1')]))
             request, = server.requests
         self.assertEqual(('GET', '/a%20b?c=d', b''), (
             request.method, request.target, request.body))
@@ -42,54 +40,42 @@ class TestRequests(unittest.TestCase):
             request.headers)
         self.assertEqual(200, response.status)
 
-    @on_loops
     async def test_a_body_arrives_with_its_length_or_in_chunks(self):
         for size in (0, 1, 2 ** 18, 2 ** 22 + 7):
             for chunked in (False, True):
-                async with Recorder().running() as server:
-                    async with client_of(server.port) as client:
-                        body = Body(size, seed=size, chunked=chunked)
-                        await client.request(b'PUT', b'/', body=body)
+                async with served() as (server, client):
+                    body = Body(size, seed=size, chunked=chunked)
+                    await client.request(b'PUT', b'/', body=body)
                     request, = server.requests
                 self.assertEqual(b''.join(body), request.body)
                 self.assertEqual(chunked, 'content-length'
                                  not in request.headers)
                 self.assertEqual(chunked and size > 0, bool(request.chunks))
 
-    @on_loops
     async def test_a_put_without_a_body_has_length_0(self):
-        async with Recorder().running() as server:
-            async with client_of(server.port) as client:
-                await client.request(b'PUT', b'/')
+        async with served() as (server, client):
+            await client.request(b'PUT', b'/')
         self.assertEqual('0', server.requests[0].headers['content-length'])
 
-    @on_loops
     async def test_a_body_comes_in_blocks_to_the_sink(self):
         content = b''.join(Body(3000000, seed=5))
-        async with Recorder(
-                lambda request: answer(200, content)).running() as server:
-            async with client_of(server.port) as client:
-                digest, blocks = hashlib.sha256(), []
-
-                def sink(data):
-                    digest.update(data)
-                    blocks.append(len(data))
-                response = await client.request(b'GET', b'/', sink=sink)
-        self.assertEqual(hashlib.sha256(content).digest(), digest.digest())
+        async with served(
+                lambda request: answer(200, content)) as (_, client):
+            blocks = []
+            response = await client.request(
+                b'GET', b'/', sink=lambda data: blocks.append(bytes(data)))
+        self.assertEqual(content, b''.join(blocks))
         self.assertEqual(len(content), response.size)
         self.assertGreater(len(blocks), 1)
 
-    @on_loops
     async def test_a_head_has_no_body(self):
         reply = b'HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n'
-        async with Recorder(lambda request: reply).running() as server:
-            async with client_of(server.port) as client:
-                for _ in range(2):
-                    response = await client.request(b'HEAD', b'/')
-                    self.assertEqual(0, response.size)
+        async with served(lambda request: reply) as (server, client):
+            for _ in range(2):
+                response = await client.request(b'HEAD', b'/')
+                self.assertEqual(0, response.size)
             self.assertEqual(1, server.connections)
 
-    @on_loops
     async def test_the_first_byte_is_the_head_not_the_body(self):
         go_on = asyncio.Event()
 
@@ -98,19 +84,17 @@ class TestRequests(unittest.TestCase):
             writer.write(b'HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n')
             await go_on.wait()
             writer.write(b'x')
-        async with listening(late) as port:
-            async with client_of(port) as client:
-                before = clock()
-                task = asyncio.ensure_future(client.request(b'GET', b'/'))
-                await until(lambda: any(
-                    each.busy and each._response.status
-                    for each in client._connections), 'a head')
-                between = clock()
-                go_on.set()
-                response = await task
+        async with client_to(listening(late)) as client:
+            before = clock()
+            task = asyncio.ensure_future(client.request(b'GET', b'/'))
+            await until(lambda: any(
+                each.busy and each._response.status
+                for each in client._connections), 'a head')
+            between = clock()
+            go_on.set()
+            response = await task
         self.assertTrue(before < response.first_byte <= between)
 
-    @on_loops
     async def test_what_is_not_quoted_is_refused(self):
         async with client_of(1) as client:
             for target in (b'/a b', b'/a\r\nX: y', '/ä'.encode(), b''):
@@ -118,48 +102,42 @@ class TestRequests(unittest.TestCase):
                     await client.request(b'GET', target)
 
 
-class TestReuse(unittest.TestCase):
+class TestReuse(LoopsCase):
 
-    @on_loops
     async def test_requests_one_after_the_other_share_a_connection(self):
-        async with Recorder().running() as server:
-            async with client_of(server.port) as client:
-                for body in (None, Body(9), Body(9, chunked=True),
-                             Body(900000), None):
-                    await client.request(b'PUT', b'/', body=body)
-                self.assertEqual(1, client.connections)
+        async with served() as (server, client):
+            for body in (None, Body(9), Body(9, chunked=True),
+                         Body(900000), None):
+                await client.request(b'PUT', b'/', body=body)
+            self.assertEqual(1, client.connections)
             self.assertEqual([0] * 5, [
                 each.connection for each in server.requests])
         self.assertEqual(0, client.connections)
 
-    @on_loops
     async def test_requests_at_the_same_time_do_not(self):
         met = asyncio.Barrier(5)
 
         async def respond(request):
             await met.wait()
             return answer(200, request.target.encode())
-        async with Recorder(respond).running() as server:
-            async with client_of(server.port) as client:
-                for _ in range(3):
-                    bodies = [bytearray() for _ in range(5)]
-                    await asyncio.gather(*(client.request(
-                        b'GET', b'/%d' % number, sink=body.extend)
-                        for number, body in enumerate(bodies)))
-                    self.assertEqual([b'/%d' % n for n in range(5)], bodies)
+        async with served(respond) as (server, client):
+            for _ in range(3):
+                bodies = [bytearray() for _ in range(5)]
+                await asyncio.gather(*(client.request(
+                    b'GET', b'/%d' % number, sink=body.extend)
+                    for number, body in enumerate(bodies)))
+                self.assertEqual([b'/%d' % n for n in range(5)], bodies)
             self.assertEqual(5, server.connections)
 
-    @on_loops
     async def test_a_server_that_says_close_gets_a_new_connection(self):
-        async with Recorder(lambda request: answer(
-                200, connection='close')).running() as server:
-            async with client_of(server.port) as client:
-                for _ in range(3):
-                    await client.request(b'GET', b'/')
-                self.assertEqual(0, client.connections)
+        def respond(request):
+            return answer(200, connection='close')
+        async with served(respond) as (server, client):
+            for _ in range(3):
+                await client.request(b'GET', b'/')
+            self.assertEqual(0, client.connections)
             self.assertEqual(3, server.connections)
 
-    @on_loops
     async def test_a_cancelled_request_takes_its_connection_with_it(self):
         never = asyncio.Event()
 
@@ -167,100 +145,85 @@ class TestReuse(unittest.TestCase):
             if request.target == '/never':
                 await never.wait()
             return answer(200)
-        async with Recorder(respond).running() as server:
-            async with client_of(server.port) as client:
-                await client.request(b'GET', b'/')
-                task = asyncio.ensure_future(
-                    client.request(b'GET', b'/never'))
-                await until(lambda: len(server.requests) == 2, 'a request')
-                task.cancel()
-                with self.assertRaises(asyncio.CancelledError):
-                    await task
-                self.assertEqual(0, client.connections)
-                await client.request(b'GET', b'/')
+        async with served(respond) as (server, client):
+            await client.request(b'GET', b'/')
+            task = asyncio.ensure_future(
+                client.request(b'GET', b'/never'))
+            await until(lambda: len(server.requests) == 2, 'a request')
+            task.cancel()
+            with self.assertRaises(asyncio.CancelledError):
+                await task
+            self.assertEqual(0, client.connections)
+            await client.request(b'GET', b'/')
             self.assertEqual([0, 0, 1], [
                 each.connection for each in server.requests])
 
-    @on_loops
     async def test_an_error_of_the_sink_comes_out_and_ends_the_request(self):
         def sink(data):
             raise KeyError('wrong')
-        async with Recorder(
-                lambda request: answer(200, b'x')).running() as server:
-            async with client_of(server.port) as client:
-                with self.assertRaises(KeyError):
-                    await client.request(b'GET', b'/', sink=sink)
-                self.assertEqual(0, client.connections)
-                await client.request(b'GET', b'/')
+        async with served(
+                lambda request: answer(200, b'x')) as (server, client):
+            with self.assertRaises(KeyError):
+                await client.request(b'GET', b'/', sink=sink)
+            self.assertEqual(0, client.connections)
+            await client.request(b'GET', b'/')
 
-    @on_loops
     async def test_a_body_of_another_size_than_it_says_is_an_error(self):
         class Liar(Body):
             def __iter__(self):
                 return iter([b'x' * (self.size - 1)])
-        async with Recorder().running() as server:
-            async with client_of(server.port) as client:
-                with self.assertRaisesRegex(ValueError, '9 bytes .* of 10'):
-                    await client.request(b'PUT', b'/', body=Liar(10))
-                self.assertEqual(0, client.connections)
+        async with served() as (server, client):
+            with self.assertRaisesRegex(ValueError, '9 bytes .* of 10'):
+                await client.request(b'PUT', b'/', body=Liar(10))
+            self.assertEqual(0, client.connections)
 
-    @on_loops
     async def test_close_fails_what_is_under_way(self):
         never = asyncio.Event()
 
         async def respond(request):
             await never.wait()
-        async with Recorder(respond).running() as server:
-            async with client_of(server.port) as client:
-                task = asyncio.ensure_future(client.request(b'GET', b'/'))
-                await until(lambda: server.requests, 'a request')
-                await client.close()
-                with self.assertRaises(OperationError) as raised:
-                    await task
-        self.assertEqual('closed', raised.exception.kind)
+        async with served(respond) as (server, client):
+            task = asyncio.ensure_future(client.request(b'GET', b'/'))
+            await until(lambda: server.requests, 'a request')
+            await client.close()
+            with self.fails('closed'):
+                await task
 
-    @on_loops
     async def test_a_connection_that_nobody_uses_is_closed(self):
-        async with Recorder().running() as server:
-            async with client_of(server.port, timeout=0.1) as client:
-                await client.request(b'GET', b'/')
-                with mock.patch.object(client_module, 'IDLE', 0.05):
-                    await until(lambda: not client.connections, 'its end')
-                await client.request(b'GET', b'/')
+        async with served(timeout=0.1) as (server, client):
+            await client.request(b'GET', b'/')
+            with mock.patch.object(client_module, 'IDLE', 0.05):
+                await until(lambda: not client.connections, 'its end')
+            await client.request(b'GET', b'/')
             self.assertEqual(2, server.connections)
             self.assertEqual(0, client.resent)
 
-    @on_loops
     async def test_one_that_is_used_now_and_then_outlives_the_time_out(self):
-        async with Recorder().running() as server:
-            async with client_of(server.port, timeout=0.05) as client:
-                await client.request(b'GET', b'/')
-                begin = clock()
-                await until(lambda: clock() - begin > 0.2, 'later')
-                await client.request(b'GET', b'/')
+        async with served(timeout=0.05) as (server, client):
+            await client.request(b'GET', b'/')
+            begin = clock()
+            await until(lambda: clock() - begin > 0.2, 'later')
+            await client.request(b'GET', b'/')
             self.assertEqual(1, server.connections)
 
-    @on_loops
     async def test_without_a_time_out_a_request_waits(self):
         go_on = asyncio.Event()
 
         async def respond(request):
             await go_on.wait()
             return answer(200)
-        async with Recorder(respond).running() as server:
-            async with client_of(server.port, timeout=0) as client:
-                with mock.patch.object(client_module, 'MAX_PERIOD', 0.01):
-                    task = asyncio.ensure_future(
-                        client.request(b'GET', b'/'))
-                    begin = clock()
-                    await until(lambda: clock() - begin > 0.1, 'later')
-                    go_on.set()
-                    self.assertEqual(200, (await task).status)
+        async with served(respond, timeout=0) as (server, client):
+            with mock.patch.object(client_module, 'MAX_PERIOD', 0.01):
+                task = asyncio.ensure_future(
+                    client.request(b'GET', b'/'))
+                begin = clock()
+                await until(lambda: clock() - begin > 0.1, 'later')
+                go_on.set()
+                self.assertEqual(200, (await task).status)
 
 
-class TestProxy(unittest.TestCase):
+class TestProxy(LoopsCase):
 
-    @on_loops
     async def test_a_proxy_gets_the_whole_url(self):
         async with Recorder().running() as server:
             async with client_of(
@@ -271,14 +234,12 @@ class TestProxy(unittest.TestCase):
         self.assertEqual('127.0.0.1:81', request.headers['host'])
 
 
-class TestTLS(unittest.TestCase):
+class TestTLS(LoopsCase, DirectoryCase):
 
     def setUp(self):
-        directory = tempfile.TemporaryDirectory()
-        self.addCleanup(directory.cleanup)
-        self.directory = directory.name
+        super().setUp()
         self.certificate, self.server_side = certificates.make(
-            directory.name)
+            self.directory)
 
     async def ask(self, context, body=None):
         async with Recorder(lambda request: answer(
@@ -294,35 +255,26 @@ class TestTLS(unittest.TestCase):
                 await client.close()
             return got
 
-    @on_loops
     async def test_a_self_signed_server_is_trusted_if_it_is_named(self):
         body = Body(1000000, seed=3)
         got = await self.ask(trust('https', self.certificate), body)
         self.assertEqual(b''.join(body), got)
 
-    @on_loops
     async def test_any_server_is_trusted_if_that_is_asked_for(self):
         await self.ask(trust('https', verify=False))
 
-    @on_loops
     async def test_a_self_signed_server_is_not_trusted_otherwise(self):
         with self.assertRaisesRegex(OperationError, 'certificate') as raised:
             await self.ask(trust('https'))
         self.assertEqual('tls', raised.exception.kind)
 
-    @on_loops
     async def test_a_certificate_of_another_host_is_not_trusted(self):
         path, self.server_side = certificates.make(
             self.directory, '127.0.0.2')
-        with self.assertRaises(OperationError) as raised:
+        with self.fails('tls'):
             await self.ask(trust('https', path))
-        self.assertEqual('tls', raised.exception.kind)
 
     def test_a_file_without_certificates_is_refused(self):
         for path in ('/nowhere', __file__):
             with self.assertRaisesRegex(ConfigError, 'cacert=.*PEM file'):
                 trust('https', path)
-
-
-if __name__ == '__main__':
-    unittest.main()

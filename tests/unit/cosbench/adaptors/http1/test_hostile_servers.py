@@ -4,16 +4,16 @@
 import asyncio
 import socket
 import struct
-import unittest
 
 from cosbench.adaptors.base import clock
 from cosbench.adaptors.content import Body
 from cosbench.adaptors.core.operation_errors import OperationError
 from tests.unit.cosbench.adaptors.servers import (
+    LoopsCase,
     answer,
     client_of,
+    client_to,
     listening,
-    on_loops,
     read_head,
     saying,
     until,
@@ -22,7 +22,7 @@ from tests.unit.cosbench.adaptors.servers import (
 OK = b'HTTP/1.1 200 OK\r\n'
 
 
-class TestHostileServers(unittest.TestCase):
+class TestHostileServers(LoopsCase):
 
     async def fails(self, kind, port, timeout=10, body=None, sink=None):
         """:returns: the seconds that it took"""
@@ -36,7 +36,6 @@ class TestHostileServers(unittest.TestCase):
             self.assertEqual(0, client.connections)
         return clock() - begin
 
-    @on_loops
     async def test_what_is_no_http_is_a_protocol_error(self):
         for pieces in (
                 [b'220 mail.example ESMTP\r\n\r\n'],
@@ -53,7 +52,6 @@ class TestHostileServers(unittest.TestCase):
             async with saying(*pieces, then_close=False) as port:
                 await self.fails('protocol', port)
 
-    @on_loops
     async def test_an_early_close_is_a_failure_of_its_own_class(self):
         for pieces in (
                 [], [b'HTT'], [OK], [OK + b'Content-Length: 5\r\n\r\nabc'],
@@ -61,16 +59,13 @@ class TestHostileServers(unittest.TestCase):
             async with saying(*pieces) as port:
                 await self.fails('closed', port)
 
-    @on_loops
     async def test_a_body_without_a_length_ends_with_the_connection(self):
         got = bytearray()
-        async with saying(OK + b'\r\n', b'abc', b'def') as port:
-            async with client_of(port) as client:
-                response = await client.request(
-                    b'GET', b'/', sink=got.extend)
+        async with client_to(saying(OK + b'\r\n', b'abc', b'def')) as client:
+            response = await client.request(
+                b'GET', b'/', sink=got.extend)
         self.assertEqual((b'abcdef', 6), (got, response.size))
 
-    @on_loops
     async def test_a_reset_is_a_failure_not_an_exception_of_the_loop(self):
         async def reset(reader, writer):
             await read_head(reader)
@@ -80,7 +75,6 @@ class TestHostileServers(unittest.TestCase):
         async with listening(reset) as port:
             await self.fails('closed', port)
 
-    @on_loops
     async def test_a_reset_in_the_middle_of_a_body_that_is_sent(self):
         async def reset(reader, writer):
             await reader.read(100000)
@@ -92,7 +86,6 @@ class TestHostileServers(unittest.TestCase):
                 await self.fails('closed', port,
                                  body=Body(2 ** 26, chunked=chunked))
 
-    @on_loops
     async def test_silence_ends_after_the_time_out(self):
         for pieces in ([], [OK], [OK + b'Content-Length: 5\r\n\r\nabc']):
             async with saying(*pieces, then_close=False) as port:
@@ -100,7 +93,6 @@ class TestHostileServers(unittest.TestCase):
                 self.assertGreaterEqual(took, 0.1)
                 self.assertLess(took, 5)
 
-    @on_loops
     async def test_a_server_that_does_not_read_ends_after_the_time_out(self):
         async def deaf(reader, writer):
             writer.transport.pause_reading()
@@ -108,27 +100,23 @@ class TestHostileServers(unittest.TestCase):
         async with listening(deaf) as port:
             await self.fails('timeout', port, 0.2, Body(2 ** 26))
 
-    @on_loops
     async def test_what_comes_slowly_but_comes_does_not_time_out(self):
         async def slow(reader, writer):
             await read_head(reader)
             for byte in OK + b'Content-Length: 3\r\n\r\nabc':
                 await asyncio.sleep(0.02)
                 writer.write(bytes([byte]))
-        async with listening(slow) as port:
-            async with client_of(port, timeout=0.3) as client:
-                begin = clock()
-                response = await client.request(b'GET', b'/')
+        async with client_to(listening(slow), timeout=0.3) as client:
+            begin = clock()
+            response = await client.request(b'GET', b'/')
         self.assertEqual(3, response.size)
         self.assertGreater(clock() - begin, 0.3)
 
-    @on_loops
     async def test_no_connection_is_a_failure_of_its_own_class(self):
         with socket.socket() as listener:
             listener.bind(('127.0.0.1', 0))
             await self.fails('connect', listener.getsockname()[1])
 
-    @on_loops
     async def test_a_connection_that_is_not_taken_ends_after_the_time_out(
             self):
         with socket.socket() as listener:
@@ -146,7 +134,6 @@ class TestHostileServers(unittest.TestCase):
                 for filler in fillers:
                     filler.close()
 
-    @on_loops
     async def test_an_early_answer_counts_and_ends_the_connection(self):
         async def impatient(reader, writer):
             await read_head(reader)
@@ -164,20 +151,17 @@ class TestHostileServers(unittest.TestCase):
                     self.assertEqual(0, client.connections)
             done.set()
 
-    @on_loops
     async def test_an_answer_nobody_asked_for_is_not_the_next_ones(self):
         async def eager(reader, writer):
             while await read_head(reader):
                 writer.write(answer(200, b'good') + answer(200, b'evil'))
-        async with listening(eager) as port:
-            async with client_of(port) as client:
-                for _ in range(3):
-                    got = bytearray()
-                    await client.request(b'GET', b'/', sink=got.extend)
-                    self.assertEqual(b'good', got)
-                    self.assertEqual(0, client.connections)
+        async with client_to(listening(eager)) as client:
+            for _ in range(3):
+                got = bytearray()
+                await client.request(b'GET', b'/', sink=got.extend)
+                self.assertEqual(b'good', got)
+                self.assertEqual(0, client.connections)
 
-    @on_loops
     async def test_an_answer_that_comes_before_the_request_is_refused(self):
         async def eager(reader, writer):
             await read_head(reader)
@@ -186,15 +170,14 @@ class TestHostileServers(unittest.TestCase):
             writer.write(answer(200, b'evil'))
             await reader.read()
         go_on = asyncio.Event()
-        async with listening(eager) as port:
-            async with client_of(port) as client:
-                await client.request(b'GET', b'/')
-                self.assertEqual(1, client.connections)
-                go_on.set()
-                await until(lambda: not client.connections, 'no connection')
+        async with client_to(listening(eager)) as client:
+            await client.request(b'GET', b'/')
+            self.assertEqual(1, client.connections)
+            go_on.set()
+            await until(lambda: not client.connections, 'no connection')
 
 
-class TestAConnectionThatTheServerFoundIdle(unittest.TestCase):
+class TestAConnectionThatTheServerFoundIdle(LoopsCase):
 
     async def request_after_close(self, method, per_connection=1):
         """
@@ -212,32 +195,25 @@ class TestAConnectionThatTheServerFoundIdle(unittest.TestCase):
                     return
                 writer.write(answer(200))
             heads.append(await read_head(reader))
-        async with listening(serve) as port:
-            async with client_of(port) as client:
-                await client.request(b'GET', b'/first')
-                response = await client.request(method, b'/second')
-                return client, response.status, heads
+        async with client_to(listening(serve)) as client:
+            await client.request(b'GET', b'/first')
+            response = await client.request(method, b'/second')
+            return client, response.status, heads
 
-    @on_loops
     async def test_gets_the_request_once_more_on_a_new_one(self):
         client, status, heads = await self.request_after_close(b'GET')
         self.assertEqual((200, 1), (status, client.resent))
         self.assertEqual(['/first', '/second', '/second'], [
             head[1] for head in heads if head])
 
-    @on_loops
     async def test_does_not_get_a_post_again(self):
-        with self.assertRaises(OperationError) as raised:
+        with self.fails('closed'):
             await self.request_after_close(b'POST')
-        self.assertEqual('closed', raised.exception.kind)
 
-    @on_loops
     async def test_nothing_goes_out_a_third_time(self):
-        with self.assertRaises(OperationError) as raised:
+        with self.fails('closed'):
             await self.request_after_close(b'GET', per_connection=0)
-        self.assertEqual('closed', raised.exception.kind)
 
-    @on_loops
     async def test_a_response_that_has_begun_is_not_asked_for_again(self):
         async def serve(reader, writer):
             await read_head(reader)
@@ -246,26 +222,19 @@ class TestAConnectionThatTheServerFoundIdle(unittest.TestCase):
             requests.append(1)
             writer.write(OK)
         requests = []
-        async with listening(serve) as port:
-            async with client_of(port) as client:
+        async with client_to(listening(serve)) as client:
+            await client.request(b'GET', b'/')
+            with self.assertRaises(OperationError):
                 await client.request(b'GET', b'/')
-                with self.assertRaises(OperationError):
-                    await client.request(b'GET', b'/')
-                self.assertEqual(0, client.resent)
+            self.assertEqual(0, client.resent)
         self.assertEqual([1], requests)
 
-    @on_loops
     async def test_that_it_closed_before_is_noticed(self):
         async def serve(reader, writer):
             await read_head(reader)
             writer.write(answer(200))
-        async with listening(serve) as port:
-            async with client_of(port) as client:
-                for _ in range(3):
-                    await client.request(b'GET', b'/')
-                    await until(lambda: not client.connections, 'its end')
-                self.assertEqual(0, client.resent)
-
-
-if __name__ == '__main__':
-    unittest.main()
+        async with client_to(listening(serve)) as client:
+            for _ in range(3):
+                await client.request(b'GET', b'/')
+                await until(lambda: not client.connections, 'its end')
+            self.assertEqual(0, client.resent)

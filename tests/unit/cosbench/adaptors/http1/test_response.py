@@ -243,7 +243,3 @@ class TestHeaderLines(unittest.TestCase):
     def test_the_module_does_no_io(self):
         names = set(vars(response_module))
         self.assertFalse(names & {'asyncio', 'socket', 'time', 'os'})
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -3,25 +3,71 @@
 
 import asyncio
 import time
+from dataclasses import dataclass
+from typing import Annotated, Dict, Optional
 
 from cosbench.controller.core.plan import Progress
-from cosbench.controller.driver_client import Denied, Gone, Lost
+from cosbench.controller.driver_client import (
+    DriverLost,
+    NoAnswer,
+    RequestDenied,
+)
 from cosbench.engine.core.mission_states import MissionState
-from cosbench.measure.document import Node, ResultError
 from cosbench.measure.drivers import WorkDriver
-from cosbench.measure.stragglers import Late
+from cosbench.measure.limits import MAX_OPERATIONS, Count
+from cosbench.measure.stragglers import Stragglers
 from cosbench.measure.tally import Tally
 from cosbench.measure.timeline import Timeline
+from swift_lightsync.common.records import (
+    Between,
+    Length,
+    Record,
+)
 
 #: Seconds that a driver may wait before it says that nothing is new.
 HEARTBEAT = 1.0
-#: Of one work, at most.
-MAX_OPERATIONS = 1000
-#: What a report says of the driver itself.
-HEALTH = ('cpu_percent_p95', 'loop_lag_ms_p99')
+_Figure = Annotated[float, Between(0, 1e12)]
 
 
-class Share:
+@dataclass(frozen=True)
+class Health(Record):
+    """What a report says of the driver itself; None: not known yet."""
+
+    cpu_percent_p95: Optional[_Figure]
+    loop_lag_ms_p99: Optional[_Figure]
+
+
+@dataclass(frozen=True)
+class _Used(Record):
+    operations: Count
+    volume: Count
+
+
+@dataclass(frozen=True)
+class _Report(Record):
+    """A report of a mission: PROTOCOL.md, part 1."""
+
+    sequence: Count
+    counted: Optional[_Figure]
+    operations: Annotated[Dict[Annotated[str, Length(200)], Tally],
+                          Length(MAX_OPERATIONS)]
+    timeline: Timeline
+    used: _Used
+    aborted: Count
+    late: Stragglers
+    health: Health
+    resent: Count = 0
+
+
+@dataclass(frozen=True)
+class _State(Record):
+    """What each answer about a mission has."""
+
+    state: MissionState
+    reason: str
+
+
+class DriverShare:
     """
     What a driver does of a work, and what it has reported.
 
@@ -36,11 +82,11 @@ class Share:
         self.state = MissionState.AUTHING
         self.reason = ''
         #: Whether the driver was lost, and has been told to end it since.
-        self.lost = self.is_recalled = False
+        self.lost = self.is_ended_late = False
         self.progress = Progress()
-        self.health = {}
+        self.health = Health(None, None)
         self.aborted = 0
-        self.late = Late()
+        self.stragglers = Stragglers()
         #: Requests that went out once more on a new connection.
         self.resent = 0
         #: Seconds of the run time that samples counted for.
@@ -53,16 +99,17 @@ class Share:
 
     @property
     def summary(self):
-        """
-        :returns: a ``WorkDriver`` of what it has reported
-        """
+        """What the driver has reported of itself, as a ``WorkDriver``."""
         return WorkDriver(
             self.driver.address.name, self.mission.count,
-            *(self.health.get(key) for key in HEALTH), self.resent)
+            self.health.cpu_percent_p95, self.health.loop_lag_ms_p99,
+            self.resent)
 
     async def submit(self):
         """
-        :raises Lost, Denied:
+        Give the mission to the driver.
+
+        :raises DriverLost, RequestDenied:
         """
         answer = await self.driver.insist('POST', '/v1/missions',
                                           self.mission.to_json())
@@ -71,8 +118,10 @@ class Share:
 
     async def until_ready(self):
         """
+        Wait until the driver has logged in.
+
         :returns: whether it is ready; else it has ended
-        :raises Lost, Denied:
+        :raises DriverLost, RequestDenied:
         """
         while self.state is MissionState.AUTHING:
             await self.news()
@@ -80,6 +129,8 @@ class Share:
 
     async def start(self, begin):
         """
+        Tell the driver when to start.
+
         :param begin: when to, on this process's monotonic clock; the way
             there, half the round trip, is taken off
         """
@@ -92,31 +143,34 @@ class Share:
         """
         Take its reports until it has ended, then have it forgotten.
 
-        :raises Lost, Denied:
+        :raises DriverLost, RequestDenied:
         """
         while not self.state.final:
             await self.news()
         try:
             await self.driver.ask('DELETE', self._path)
-        except (Gone, Denied):
+        except (NoAnswer, RequestDenied):
             # It forgets by itself when its lease is over.
             pass
 
     async def news(self):
         """
-        :raises Lost: also if the process is another one than before
+        Wait for a report or another state, and take it.
+
+        :raises DriverLost: also if the process is another one than before
         """
         try:
             answer = await self.driver.insist(
                 'GET', '%s/news?after=%d&state=%s&wait=%g' % (
                     self._path, self.sequence, self.state.value, HEARTBEAT),
                 wait=HEARTBEAT)
-        except Denied as err:
+        except RequestDenied as err:
             if err.status != 404:
                 raise
-            raise Lost('driver %s does not know mission %s any more: it was '
-                       'started again' % (self.driver.address.name,
-                                          self.mission.id)) from err
+            raise DriverLost(
+                'driver %s does not know mission %s any more: it was started '
+                'again' % (self.driver.address.name,
+                           self.mission.id)) from err
         self._understand(answer, self._take)
 
     async def cancel(self):
@@ -125,63 +179,50 @@ class Share:
             return
         try:
             await self.driver.insist('POST', self._path + '/cancel')
-        except (Lost, Denied):
+        except (DriverLost, RequestDenied):
             # ``follow`` finds the same.
             await asyncio.sleep(0)
 
-    async def recall(self):
+    async def end_lost(self):
         """
         Ask a lost driver to end it, once.
 
-        :raises Gone, Denied:
+        :raises NoAnswer, RequestDenied:
         """
         await self.driver.ask('POST', self._path + '/cancel')
-        self.is_recalled = True
+        self.is_ended_late = True
 
     def _see(self, answer):
-        self.state = MissionState(answer['state'])
-        self.reason = str(answer['reason'])
+        found = _State.from_json(answer)
+        self.state, self.reason = found.state, found.reason
 
     def _take(self, answer):
         report = answer.get('report')
-        if report is not None and report['sequence'] > self.sequence:
-            self._add(report)
+        if report is not None:
+            self._add(_Report.from_json(report, 'report'))
         self._see(answer)
 
     def _understand(self, answer, take):
         """
+        Take an answer.
+
         :param take: a function of the answer
-        :raises Lost: if the answer is none to what was asked
+        :raises DriverLost: if the answer is none to what was asked
         """
         try:
             take(answer)
-        except (ResultError, KeyError, TypeError, ValueError) as err:
-            raise Lost('driver %s answers what is no answer: %s: %s' % (
+        except ValueError as err:
+            raise DriverLost('driver %s answers what is no answer: %s: %s' % (
                 self.driver.address.name, type(err).__name__, err)) from err
 
     def _add(self, report):
-        """Take all of a report, or nothing if something in it is wrong."""
-        node = Node(report, 'report')
-        tallies = {
-            key: Tally.from_json(tally.value, tally.place) for key, tally
-            in node.member('operations').items(MAX_OPERATIONS)}
-        used = node.member('used')
-        progress = Progress(used.member('operations').integer(),
-                            used.member('volume').integer())
-        health = {key: _number(node.member('health').member(key))
-                  for key in HEALTH}
-        aborted = node.member('aborted').integer()
-        late = Late.from_json(node.member('late'))
-        counted = _number(node.member('counted'))
-        resent = node.optional('resent', 0).integer()
-        sequence = node.member('sequence').integer()
-        self._measured.take(self.mission.id, tallies,
-                            Timeline.from_json(report['timeline']))
-        self.progress, self.health, self.resent = progress, health, resent
-        self.aborted, self.late = aborted, late
-        self.counted = counted or 0.0
-        self.sequence = sequence
-
-
-def _number(node):
-    return None if node.value is None else node.number(0, 1e12)
+        """Take all of a report that is new, or nothing if it is wrong."""
+        if report.sequence <= self.sequence:
+            return
+        self._measured.take(self.mission.id, report.operations,
+                            report.timeline)
+        self.progress = Progress(report.used.operations, report.used.volume)
+        self.health, self.resent = report.health, report.resent
+        self.aborted, self.stragglers = report.aborted, report.late
+        self.counted = report.counted or 0.0
+        self.sequence = report.sequence

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-What is looked at before space is given back: that nobody has it.
+Checks that no file has a range of a volume before its space is given back.
 
 An entry of the index is believed if it points to a record of that length
 which no file has, or to nothing but zeros: an interrupted round has been
@@ -11,16 +11,18 @@ valid record.
 import logging
 
 from swift_losf.format.header import FormatError, aligned
-from swift_losf.format.keys import SECTOR
 from swift_losf.format.ranges import Ranges
+from swift_losf.format.values import SECTOR
 from swift_losf.volumes.space import is_zero
 from swift_losf.volumes.volume import find_header, iter_records, location_of
 
 logger = logging.getLogger(__name__)
 
 
-class Dead:
+class ReclaimCheck:
     """
+    Checks ranges of one volume that the index has queued.
+
     :param index: the Index
     :param fd: of a volume
     :param volume_header: its VolumeHeader
@@ -33,6 +35,8 @@ class Dead:
 
     def select(self, entries):
         """
+        Choose the ranges whose space may be given back; log the others.
+
         :param entries: a list of (offset, length)
         :returns: those whose space may be given back; the others are logged
         """
@@ -53,7 +57,7 @@ class Dead:
         except FormatError:
             return False
         location = location_of(self._header.number, offset, header)
-        return location.length == length and not self._index.is_entered(
+        return location.length == length and not self._index.reader.is_entered(
             header.partition, header.hash, location)
 
     def _is_gone(self, offset, length):
@@ -65,7 +69,7 @@ class Dead:
         ranges = Ranges()
         for offset, length in entries:
             ranges.add(offset, self._end(offset, length))
-        self._index.cut_claimed({self._header.number: ranges})
+        self._index.reader.subtract_entries({self._header.number: ranges})
         return {each for each in entries if ranges.has(
             each[0], self._end(*each))}
 

@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-What is in the index: the calls of index.proto that only list.
+Lists what is in an index, for the calls of index.proto and for upkeep.
 
-Each sees the index as it was when it began. Suffixes and partitions are found
-by seeking from one to the next, whatever is in them.
+Each call sees the index as it was when the call began. Suffixes and
+partitions are found by seeking from one to the next, so their number of files
+does not matter.
 """
 
 from itertools import groupby
+from typing import List, Tuple
 
 from swift_losf.format import keys
 from swift_losf.format.header import HASH_LENGTH, aligned
-from swift_losf.format.keys import Location
+from swift_losf.format.values import MAX_NUMBER, SECTOR, Location, unpack_spot
 from swift_losf.index.call_arguments import (
     check,
     check_hash,
@@ -18,25 +20,29 @@ from swift_losf.index.call_arguments import (
     check_suffix,
 )
 
-#: most hashes or files of one answer, so that its size is bounded
+#: the most hashes or files that one answer has, so that its size is bounded
 PAGE = 4096
-#: files that are looked at for one answer of list_files: few of them may be
-#: wanted
+#: the files that list_files looks at for one answer: few of them may be in
+#: the range that is asked for
 SEARCHED = 2048
 
 
 def _leader_first(files):
     """
+    Put the file that says where a hash stands before its other files.
+
     :param files: of a hash: a list of (name, value), by key
-    :returns: the newest data file, or else the first one; then the others
+    :returns: the newest data file, or else the first file; then the others
     """
     data = [each for each in files if each[0].endswith('.data')]
     leader = max(data or files[:1])
     return [leader] + [each for each in files if each is not leader]
 
 
-class Listings:
+class EntryReader:
     """
+    Lists the files, hashes, suffixes and partitions of an index.
+
     :param db: a Database
     """
 
@@ -44,20 +50,37 @@ class Listings:
         self.db = db
 
     def files(self, partition, hash_):
-        """:returns: the files of a hash: a dict of name to Location"""
+        """Return the files of a hash: a dict of name to Location."""
         return {keys.split_file_key(key)[2]: Location.unpack(value)
                 for key, value in self.db.scan(
                     *keys.hash_range(partition, hash_))}
 
+    def is_entered(self, partition, hash_, location, files=None):
+        """
+        Return whether a record has an entry.
+
+        The entry may be in quarantine, or have another name.
+
+        :param location: the Location of the record
+        :param files: of the hash, if the caller has read them already
+        """
+        if files is None:
+            files = self.files(partition, hash_)
+        entered = list(files.values())
+        if self.db.quarantined:
+            entered += [Location.unpack(value) for _, value in self.db.scan(
+                *keys.hash_range(partition, hash_, keys.QUARANTINED))]
+        return any(each.spot == location.spot for each in entered)
+
     def list_hash(self, partition, hash_):
-        """:returns: the files of a hash: a list of (name, Location)"""
+        """Return the files of a hash: a list of (name, Location), by name."""
         check_hash(partition, hash_)
         return sorted(self.files(partition, hash_).items())
 
     def list_suffix(self, partition, suffix, after=b'', limit=0,
                     last_suffix=0):
         """
-        The hashes of a suffix, or of some in a row, page by page.
+        List the hashes of a suffix, or of some in a row, page by page.
 
         :param after: the last hash of the page before
         :param limit: most hashes wanted; 0: as many as a page has
@@ -76,7 +99,7 @@ class Listings:
                 suffix, last), suffix <= keys.suffix_of(after) <= last)
             start = keys.hash_range(partition, after)[1]
         limit = min(limit or PAGE, PAGE)
-        page = []
+        page: List[Tuple[bytes, List[str]]] = []
         for key, _ in self.db.scan(start, stop):
             _, hash_, name = keys.split_file_key(key)
             if not page or page[-1][0] != hash_:
@@ -87,14 +110,14 @@ class Listings:
         return page, False
 
     def list_partition(self, partition):
-        """:returns: the suffixes of a partition that have files"""
+        """Return the suffixes, numbers, of a partition that have files."""
         check_range('partition', partition, 0, keys.MAX_PARTITION)
         return [suffix for _, suffix in self._skim(
             keys.partition_range(partition),
             lambda place: keys.suffix_range(*place))]
 
     def list_partitions(self):
-        """:returns: the partitions that have files"""
+        """Return the partitions, numbers, that have files."""
         return [partition for partition, _ in self._skim(
             keys.prefix_range(keys.FILE),
             lambda place: keys.partition_range(place[0]))]
@@ -109,22 +132,24 @@ class Listings:
 
     def list_files(self, first, end, after=b''):
         """
-        The files of the hashes that stand in a range of places, page by
-        page. A hash stands where its newest data file does, or, if it has
-        none, its first file; that one comes first among its files.
+        List the files of the hashes that stand in a range, page by page.
 
-        :param first: (volume, offset)
-        :param end: the same, behind the last
+        A hash stands where its newest data file does, or, if it has none,
+        its first file; that one comes first among its files.
+
+        :param first: where the range begins: (volume, offset)
+        :param end: the same of what comes behind the range
         :param after: the second value of the page before
         :returns: as list_quarantine; all files of a hash on one page
         """
         for place in (first, end):
-            check_range('volume', place[0], 0, keys.MAX_NUMBER)
-            check_range('offset', place[1], 0, keys.MAX_NUMBER)
+            check_range('volume', place[0], 0, MAX_NUMBER)
+            check_range('offset', place[1], 0, MAX_NUMBER)
         check('after', after.hex(), 'empty or what came with a page',
               after[:1] in (b'', keys.FILE))
         start, stop = keys.prefix_range(keys.FILE)
-        page, searched = [], 0
+        page: List[Tuple[int, bytes, str, Location]] = []
+        searched = 0
         for _, entries in groupby(
                 self.db.scan(after or start, stop),
                 lambda entry: keys.hash_prefix(entry[0])):
@@ -133,7 +158,7 @@ class Listings:
                 return page, key
             others = list(entries)
             searched += 1 + len(others)
-            if others or first <= keys.unpack_spot(value) < end:
+            if others or first <= unpack_spot(value) < end:
                 page += self._standing([(key, value)] + others, first, end)
         return page, b''
 
@@ -143,14 +168,14 @@ class Listings:
         partition, hash_, _ = keys.split_file_key(entries[0][0])
         files = _leader_first([(keys.split_file_key(key)[2], value)
                                for key, value in entries])
-        if not first <= keys.unpack_spot(files[0][1]) < end:
+        if not first <= unpack_spot(files[0][1]) < end:
             return []
         return [(partition, hash_, name, Location.unpack(value))
                 for name, value in files]
 
     def list_quarantine(self, after=b''):
         """
-        The files in quarantine, page by page.
+        List the files in quarantine, page by page.
 
         :param after: the second value of the page before
         :returns: (a list of (partition, hash, name, Location), what to give
@@ -167,16 +192,11 @@ class Listings:
                 return page, key
         return page, b''
 
-    def list_dead(self, number):
-        """:returns: the space of a volume that is to be given back: an
-        iterator of (offset, length)"""
-        for key, value in self.db.scan(*keys.dead_range(number)):
-            yield (keys.split_dead_key(key)[1],
-                   keys.unpack_varints(value, 1, 'length')[0])
-
-    def cut_claimed(self, ranges):
+    def subtract_entries(self, ranges):
         """
-        Leave what no file, in quarantine or not, has. Reads all entries.
+        Take out of some ranges all that a file has, in quarantine or not.
+
+        This reads all entries.
 
         :param ranges: a dict of numbers of volumes to Ranges, which are cut
         """
@@ -185,4 +205,4 @@ class Listings:
                 location = Location.unpack(value)
                 if location.volume in ranges:
                     ranges[location.volume].cut(location.offset, aligned(
-                        location.offset + location.length, keys.SECTOR))
+                        location.offset + location.length, SECTOR))

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""leash: nothing of a command outlives standard input."""
+"""until_eof: nothing of a command outlives standard input."""
 
 import subprocess
 import sys
 import unittest
 
-from cosbench.driver import leash
+from cosbench.driver import until_eof
 from tests.unit.cosbench.driver.scripts import HOLD, Scripts, wait_for_end
 from tests.unit.cosbench.processes import DEADLINE
 from tests.waiting import is_running
@@ -18,7 +18,7 @@ class TestLeash(unittest.TestCase):
 
     def command(self, text, seconds=DEADLINE, **written):
         self.scripts.write('go', text, **written)
-        return [sys.executable, '-I', leash.__file__, str(seconds),
+        return [sys.executable, '-I', until_eof.__file__, str(seconds),
                 self.scripts.path('go')]
 
     def start(self, command):
@@ -83,9 +83,5 @@ class TestLeash(unittest.TestCase):
 
     def test_a_command_that_cannot_be_run_says_why(self):
         process = self.start(self.command('', mode=0o644))
-        self.assertEqual(leash.CANNOT_RUN, process.wait(DEADLINE))
+        self.assertEqual(until_eof.CANNOT_RUN, process.wait(DEADLINE))
         self.assertIn(b'Permission denied', process.stderr.read())
-
-
-if __name__ == '__main__':
-    unittest.main()

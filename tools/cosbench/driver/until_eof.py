@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs a command that does not outlive standard input.
 
-    leash.py SECONDS COMMAND ARGUMENT...
+    until_eof.py SECONDS COMMAND ARGUMENT...
 
 The command leads a process group of its own. When standard input ends, since
 its writer has closed it or has died, however that was, the group gets
@@ -27,6 +27,8 @@ PAUSE = 0.02
 
 def main(seconds, *command):
     """
+    Run a command until standard input ends.
+
     :param seconds: a text
     :returns: exit status
     """
@@ -56,7 +58,7 @@ def _end(process, seconds):
 
 
 def _signal(process, number):
-    """:returns: whether there was one to get the signal"""
+    """Send a signal; return whether there was a process to get it."""
     try:
         os.killpg(process.pid, number)
         return True

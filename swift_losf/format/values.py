@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+The values of the index. FORMAT.md, "The index".
+
+They are rows of varints. What does not decode raises FormatError.
+"""
+
+from dataclasses import dataclass
+from typing import Iterable, List, Tuple
+
+from swift_losf.format.header import (
+    HEADER_LENGTH,
+    FormatError,
+    record_length,
+)
+
+#: offsets in volumes are counted in sectors of so many bytes
+SECTOR = 512
+MAX_NUMBER = 2 ** 63 - 1
+
+#: where a field is called bytes
+_Bytes = bytes
+
+
+@dataclass(frozen=True)
+class Location:
+    """
+    Where a record is, and the lengths of its parts in bytes.
+
+    :param volume: the number of the volume
+    :param offset: of the record in it, a multiple of SECTOR
+    """
+    __slots__ = ('volume', 'offset', 'data_length', 'metadata_length',
+                 'name_length')
+
+    volume: int
+    offset: int
+    data_length: int
+    metadata_length: int
+    name_length: int
+
+    @property
+    def data_offset(self) -> int:
+        """Where in the volume the data begins."""
+        return self.offset + HEADER_LENGTH
+
+    @property
+    def footer_offset(self) -> int:
+        """Where in the volume the footer begins."""
+        return self.data_offset + self.data_length
+
+    @property
+    def length(self) -> int:
+        """The length of the whole record: header, data, footer."""
+        return record_length(self.data_length, self.metadata_length,
+                             self.name_length)
+
+    @property
+    def spot(self) -> Tuple[int, int]:
+        """The volume and offset, which no other record shares."""
+        return self.volume, self.offset
+
+    def pack(self) -> bytes:
+        """Return the value of an `o` or `q` entry."""
+        return pack_varints((
+            self.volume, self.offset // SECTOR, self.data_length,
+            self.metadata_length, self.name_length))
+
+    @classmethod
+    def unpack(cls, value: bytes) -> 'Location':
+        """
+        Read the value of an `o` or `q` entry.
+
+        :raises FormatError: if it is no location
+        """
+        volume, sectors, data, metadata, name = unpack_varints(
+            value, 5, 'location')
+        return cls(volume, sectors * SECTOR, data, metadata, name)
+
+
+@dataclass(frozen=True)
+class VolumeState:
+    """
+    The index's state of one volume.
+
+    :param type: a VolumeType
+    :param watermark: the offset below which every acknowledged record has
+        been registered
+    :param checkpoint: the watermark as of the last sync: recovery scans the
+        volume from there
+    :param files: the number of entries that point to it, without those in
+        quarantine
+    :param bytes: the sum of the lengths of their records
+    :param dead_bytes: the bytes that are to be given back
+    """
+    type: int
+    watermark: int
+    checkpoint: int
+    files: int = 0
+    bytes: int = 0
+    dead_bytes: int = 0
+
+    def pack(self) -> _Bytes:
+        """Return the value of a `v` entry."""
+        return pack_varints((self.type, self.watermark, self.checkpoint,
+                             self.files, self.bytes, self.dead_bytes))
+
+    @classmethod
+    def unpack(cls, value: _Bytes) -> 'VolumeState':
+        """
+        Read the value of a `v` entry.
+
+        :raises FormatError: if it is no volume's state
+        """
+        return cls(*unpack_varints(value, 6, 'volume'))
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """
+    Counts of what is in an index, and of what was done since it was opened.
+
+    :param files: the number of files that exist
+    :param bytes: the sum of the lengths of their records
+    :param dead_bytes: the bytes that are still to be given back
+    :param quarantined: the number of files in quarantine
+    :param volumes: the number of volumes
+    :param recovered: the number of files that recovery has entered
+    :param punched_bytes: the bytes that have been given back
+    """
+    files: int
+    bytes: int
+    dead_bytes: int
+    quarantined: int
+    volumes: int
+    recovered: int
+    punched_bytes: int
+
+
+def pack_varints(numbers: Iterable[int]) -> bytes:
+    """
+    Return the LEB128 codes of some numbers, one after the other.
+
+    :raises FormatError: if a number is negative
+    """
+    out = bytearray()
+    for number in numbers:
+        if number < 0:
+            raise FormatError('varint %d: must not be negative' % number)
+        while number > 0x7f:
+            out.append(number & 0x7f | 0x80)
+            number >>= 7
+        out.append(number)
+    return bytes(out)
+
+
+def unpack_varints(value: bytes, count: int, what: str) -> List[int]:
+    """
+    Read LEB128 codes.
+
+    :param value: the codes
+    :param count: how many numbers there must be
+    :param what: the name of the value, for errors
+    :raises FormatError: if there are fewer or more, or if one is above 63
+        bits
+    """
+    numbers: List[int] = []
+    number = shift = 0
+    for byte in value:
+        number |= (byte & 0x7f) << shift
+        shift += 7
+        if byte < 0x80:
+            numbers.append(number)
+            number = shift = 0
+    if len(numbers) != count or shift or max(numbers) > MAX_NUMBER:
+        raise FormatError('%s %s: must be %d varints of at most 63 bits' % (
+            what, value.hex(), count))
+    return numbers
+
+
+def unpack_spot(value: bytes) -> Tuple[int, int]:
+    """
+    Read only volume and offset of a location, which takes less time.
+
+    :param value: a location, packed
+    :returns: (volume, offset)
+    :raises FormatError: if it does not begin with them
+    """
+    volume = number = shift = 0
+    for byte in value:
+        number |= (byte & 0x7f) << shift
+        shift += 7
+        if byte < 0x80:
+            if volume:
+                return volume, number * SECTOR
+            volume, number, shift = number, 0, 0
+    raise FormatError('location %s: must begin with two varints, the first '
+                      'not 0' % value.hex())

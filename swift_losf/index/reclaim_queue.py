@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+The space of volumes that is to be given back: the `d` entries of an index.
+
+The sweeper works them off. FORMAT.md, "Removing a file".
+"""
+
+from swift_losf.format import keys
+from swift_losf.format.values import unpack_varints
+
+
+class ReclaimQueue:
+    """
+    Names ranges of volumes that are given back some time.
+
+    :param db: a Database
+    """
+
+    def __init__(self, db):
+        self._db = db
+        #: bytes given back since the index was opened
+        self.punched_bytes = 0
+        #: is set whenever something has been queued
+        self.pending = db.reclaim_pending
+
+    def has(self, location):
+        """Return whether the space of a record is to be given back."""
+        return self._db.get(keys.dead_key(*location.spot)) is not None
+
+    def of_volume(self, number):
+        """Return an iterator of (offset, length) of a volume's ranges."""
+        return self._unpacked(self._db.scan(*keys.dead_range(number)))
+
+    def of_snapshot(self, snapshot, number):
+        """
+        Return what of_volume does, as of an earlier moment.
+
+        :param snapshot: of the Database
+        :param number: of the volume
+        """
+        start, stop = keys.dead_range(number)
+        return self._unpacked(snapshot.iterator(
+            start=start, stop=stop, verify_checksums=True))
+
+    @staticmethod
+    def _unpacked(entries):
+        return ((keys.split_dead_key(key)[1],
+                 unpack_varints(value, 1, 'length')[0])
+                for key, value in entries)
+
+    def add_ranges(self, volumes):
+        """
+        Queue ranges that no record has.
+
+        :param volumes: a dict of numbers of volumes to Ranges
+        """
+        with self._db.change() as change:
+            for number, ranges in volumes.items():
+                for start, end in ranges:
+                    change.reclaim_range(number, start, end - start)
+
+    def add_records(self, locations):
+        """Queue the space of records that were never registered."""
+        with self._db.change() as change:
+            for location in locations:
+                change.reclaim(location)
+
+    def given_back(self, number, ranges, punched):
+        """
+        Take out what is given back, durably, or need not be.
+
+        :param number: of the volume
+        :param ranges: (offset, length) each
+        :param punched: the bytes that were given back
+        """
+        with self._db.change() as change:
+            for offset, length in ranges:
+                change.reclaimed(number, offset, length)
+        self.punched_bytes += punched

@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The sums of one operation in one interval of a work.
+
+Response times are kept in slots that are at most 1/64 wide, so that
+percentiles of intervals merge too; they are within 1%.
+"""
+
+from array import array
+from dataclasses import dataclass
+from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
+
+from cosbench.measure.buckets import bounds_of, bucket_of, rank
+from cosbench.measure.hdr_format import MOST
+from cosbench.measure.histogram import microseconds
+from cosbench.measure.sample import Sample
+from swift_lightsync.common.record_limits import refusal
+
+_HALF = 6
+
+
+def slot_of(value: int) -> int:
+    """Return the number of a time's slot, from 1; times in microseconds."""
+    return bucket_of(value, _HALF)
+
+
+def limits_of(slot: int) -> Tuple[int, int]:
+    """Return the shortest and longest time of a slot, in microseconds."""
+    return bounds_of(slot, _HALF)
+
+
+def middle_of(slot: int) -> float:
+    """Return the microseconds that the times of a slot are taken for."""
+    return sum(limits_of(slot)) / 2
+
+
+MAX_SLOT = slot_of(MOST)
+
+
+@dataclass(frozen=True)
+class Point:
+    """One operation in one interval; times in milliseconds."""
+
+    #: Seconds from the origin to its begin.
+    start: float
+    seconds: float
+    #: Successes.
+    count: int
+    bytes: int
+    failed: int
+    #: None without successes, as p99.
+    mean: Optional[float]
+    mean_processing: Optional[float]
+    p99: Optional[float]
+
+    @property
+    def throughput(self) -> float:
+        """Operations a second."""
+        return self.count / self.seconds
+
+    @property
+    def bandwidth(self) -> float:
+        """Bytes a second."""
+        return self.bytes / self.seconds
+
+
+class Interval:
+    """The sums of one operation in one interval. Mutable."""
+
+    __slots__ = ('count', 'bytes', 'failed', 'total', 'processing', '_slots')
+    #: Those that add up.
+    SUMS = ('count', 'bytes', 'failed', 'total', 'processing')
+
+    def __init__(self) -> None:
+        self.count = self.bytes = self.failed = 0
+        #: Microseconds of response, and of processing time.
+        self.total = self.processing = 0
+        #: slot -> how many response times; or packed.
+        self._slots: Union[Dict[int, int], 'array[int]'] = {}
+
+    @property
+    def slots(self) -> Dict[int, int]:
+        """How many response times each slot has; to read only."""
+        if isinstance(self._slots, dict):
+            return self._slots
+        return dict(zip(self._slots[::2], self._slots[1::2]))
+
+    def pack(self) -> None:
+        """Take a tenth of the memory until something is added."""
+        flat = self._flat()
+        if max(flat, default=0) < 2 ** 32:
+            self._slots = array('I', flat)
+
+    def _flat(self) -> List[int]:
+        return [each for pair in sorted(self.slots.items()) for each in pair]
+
+    def add(self, sample: Sample) -> None:
+        """Count a sample."""
+        if sample.error is not None:
+            self.failed += 1
+            return
+        self.count += 1
+        self.bytes += sample.size
+        value = microseconds(sample.ended - sample.started)
+        self.total += value
+        self.processing += microseconds(sample.first_byte - sample.started)
+        self._add_to(slot_of(value), 1)
+
+    def _add_to(self, slot: int, count: int) -> None:
+        slots = self._slots
+        if not isinstance(slots, dict):
+            slots = self._slots = self.slots
+        slots[slot] = slots.get(slot, 0) + count
+
+    def merge(self, other: 'Interval') -> None:
+        """Count all samples of another, which stays as it is."""
+        for name in self.SUMS:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        for slot, count in other.slots.items():
+            self._add_to(slot, count)
+
+    def percentile(self, percent: float) -> Optional[float]:
+        """
+        Return the response time that so many percent are not above.
+
+        :param percent: 0 < percent <= 100
+        :returns: microseconds; None without successes
+        """
+        if not self.count:
+            return None
+        seen, wanted = 0, rank(percent, self.count)
+        for slot, count in sorted(self.slots.items()):
+            seen += count
+            if seen >= wanted:
+                return middle_of(slot)
+        raise AssertionError('the slots hold fewer than count says')
+
+    def point(self, start: float, seconds: float) -> Point:
+        """
+        Return what a plot shows of the interval.
+
+        :param start: seconds from the origin to its begin
+        :param seconds: how long it is
+        :returns: a point
+        """
+        count, p99 = self.count, self.percentile(99)
+        return Point(
+            start, seconds, count, self.bytes, self.failed,
+            self.total / count / 1000 if count else None,
+            self.processing / count / 1000 if count else None,
+            None if p99 is None else p99 / 1000)
+
+    def to_json(self) -> List[Any]:
+        """Return the row of the interval without its number."""
+        return [getattr(self, name) for name in self.SUMS] + [self._flat()]
+
+    @classmethod
+    def of(cls, sums: Sequence[int], flat: Sequence[int]) -> 'Interval':
+        """
+        Make an interval of a row.
+
+        :param sums: the values of ``SUMS``
+        :param flat: slot, how many, slot, ...
+        :returns: the interval
+        :raises RecordError: if the slots cannot be those of the sums
+        """
+        made = cls()
+        for name, value in zip(cls.SUMS, sums):
+            setattr(made, name, value)
+        slots = made._slots = dict(zip(flat[::2], flat[1::2]))
+        for place, slot in enumerate(flat[::2]):
+            if slot > MAX_SLOT:
+                raise refusal(slot, 'an integer from 1 to %d' % MAX_SLOT
+                              ).within('[%d]' % (2 * place))
+        if 2 * len(slots) != len(flat) or \
+                sum(slots.values()) != made.count:
+            raise refusal(flat, 'a list of slot, count, ... each slot once, '
+                          'as many in all as there are successes')
+        return made

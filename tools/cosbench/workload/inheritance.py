@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an element of a document hands on to those in it.
+
+Auth and storage come whole from the nearest element that has one; configs
+are laid over each other, workload first, operation last.
+"""
+
+from dataclasses import dataclass
+from typing import Tuple, Type, TypeVar
+
+from cosbench.errors import ConfigError
+from cosbench.workload.config import Config
+from cosbench.workload.elements import Children, Element, Findings
+from cosbench.workload.model import Auth, Storage
+
+#: Of one config.
+MAX_KEYS = 200
+_A = TypeVar('_A', Auth, Storage)
+
+
+@dataclass(frozen=True)
+class Adaptors:
+    """The types that have an adaptor."""
+
+    auth: Tuple[str, ...] = ('none', 'mock', 'swauth', 'tempauth',
+                             'keystone', 'token')
+    storage: Tuple[str, ...] = ('none', 'mock', 'swift', 's3')
+
+
+@dataclass(frozen=True)
+class Inherited:
+    """What an element hands on to those in it."""
+
+    config: Config = Config()
+    auth: Auth = Auth()
+    storage: Storage = Storage()
+
+
+class Inheritance:
+    """
+    Reads what elements hand on.
+
+    :param adaptors: what is installed
+    :param findings: get what is wrong
+    """
+
+    def __init__(self, adaptors: Adaptors, findings: Findings) -> None:
+        self._adaptors = adaptors
+        self._findings = findings
+
+    def handed_on(self, element: Element, children: Children,
+                  above: Inherited) -> Inherited:
+        """
+        Return what an element hands on.
+
+        :param element: of any tag
+        :param children: of the element
+        :param above: what it was handed itself
+        :returns: what those in it inherit
+        """
+        return Inherited(
+            self.config(element).over(above.config),
+            self._adaptor(children, 'auth', Auth, above.auth),
+            self._adaptor(children, 'storage', Storage, above.storage))
+
+    def _adaptor(self, children: Children, tag: str, make: Type[_A],
+                 above: _A) -> _A:
+        for element in children.get(tag, ()):
+            self._findings.children(element)
+            kind = element.attributes.get('type', '').strip()
+            allowed = getattr(self._adaptors, tag)
+            with self._findings.of(element):
+                if kind.lower() not in allowed:
+                    raise ConfigError.of(
+                        tag + ' type', kind, 'one of %s; no adaptor for '
+                        'another is installed' % ', '.join(allowed))
+            above = make(kind.lower(), self.config(element))
+        return above
+
+    def config(self, element: Element) -> Config:
+        """Return an element's own config; empty, if that is refused."""
+        config = Config.parse(element.attributes.get('config'))
+        if len(config) > MAX_KEYS:
+            self._findings.refuse(element, 'config has %d keys: at most '
+                                  '%d are allowed' % (len(config), MAX_KEYS))
+            config = Config()
+        for entry in config.ignored:
+            self._findings.warn(element, 'config: %r is ignored: it has no '
+                                'key and =' % entry[:80])
+        return config
