@@ -19,13 +19,9 @@ from swift.common.storage_policy import (
 from swift.common.utils import set_swift_dir
 
 from swift_lightsync.common.address import parse_host
-from swift_lightsync.common.command import UsageError, add_json, argument, run
+from swift_lightsync.common.command import UsageError, add_json, argument
 from swift_lightsync.common.options import positive_seconds
 
-__all__ = ['UsageError', 'add_cluster', 'load_ring', 'policies', 'run',
-           'seconds']
-
-seconds = argument(positive_seconds)
 #: What Swift raises when it reads a ring that is damaged or missing.
 RING_ERRORS = (OSError, EOFError, LookupError, ValueError, struct.error,
                zlib.error, RingLoadError)
@@ -39,9 +35,10 @@ def add_cluster(parser: argparse.ArgumentParser) -> None:
                         '$SWIFT_DIR or /etc/swift)')
     parser.add_argument('--policy', '-p', metavar='P',
                         help='only this one, by name or index')
-    parser.add_argument('--timeout', '-t', type=seconds, default=5,
-                        metavar='S', help='seconds that a node has to '
-                        'answer (%(default)s)')
+    parser.add_argument('--timeout', '-t', type=argument(positive_seconds),
+                        default=5, metavar='S',
+                        help='seconds that a node has to answer '
+                        '(%(default)s)')
     add_json(parser)
     parser.add_argument('hosts', nargs='*', type=argument(parse_host),
                         metavar='IP:port',

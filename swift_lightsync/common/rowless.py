@@ -30,7 +30,8 @@ class RowlessUpdates:
 @lru_cache(maxsize=None)
 def rowless(controller):
     """
-    :param controller: a class of object controllers
-    :returns: a subclass that heeds ``ROWLESS``
+    Return a subclass of object controllers that heeds ``ROWLESS``.
+
+    :param controller: their class
     """
     return type(controller.__name__, (RowlessUpdates, controller), {})

@@ -176,7 +176,7 @@ class ExchangeBatch:
         """Call a method of the client about the partitions of a batch."""
         policy, neighbours = batch[0].policy, self.daemon.neighbours
         return neighbours.call(
-            neighbours.own_endpoint(policy, batch[0].job['device']), node,
+            neighbours.local.endpoint(policy, batch[0].job['device']), node,
             getattr(neighbours.client, method), node, policy, *args)
 
     def _differing(self, batch: list['PartitionRound'],

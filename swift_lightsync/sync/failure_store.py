@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from logging import Logger
-from typing import Annotated, Any, Literal, Optional, TypeVar
+from typing import Annotated, Any, Final, Literal, Optional, TypeVar
 
 from swift.common.exceptions import LockTimeout
 from swift.common.recon import DEFAULT_RECON_CACHE_PATH
@@ -31,6 +31,7 @@ from swift_lightsync.sync.core.failure_table import (
 )
 from swift_lightsync.sync.names import FAILURES_FILE
 
+VERSION: Final = 1
 #: Longest file that is read, bytes; a full table has about a tenth.
 MAX_BYTES = 4 << 20
 #: Seconds; anything later is no time at all.
@@ -69,7 +70,7 @@ class _State(Record):
 
 def _to_json(table: FailureTable) -> bytes:
     return json.dumps(_State(
-        1,
+        VERSION,
         tuple((key, row.n_exception, row.t_exception, row.waited)
               for key, row in table.rows.items()),
         tuple(table.hints.items()), tuple(table.rejoined.items()),

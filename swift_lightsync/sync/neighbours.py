@@ -16,9 +16,8 @@ from swift.common.concurrency import (
     green_http_client,
     socket,
 )
-from swift.common.ring.utils import is_local_device
 from swift.common.storage_policy import StoragePolicy
-from swift.common.utils import node_to_string, whataremyips
+from swift.common.utils import node_to_string
 
 from swift_lightsync.common.address import (
     DeviceTuple,
@@ -27,11 +26,11 @@ from swift_lightsync.common.address import (
 )
 from swift_lightsync.sync.activity import Activity, Idleness
 from swift_lightsync.sync.connections import ConnectFailure
-from swift_lightsync.sync.core import replica_ring
 from swift_lightsync.sync.core.replica_ring import RingDevice
 from swift_lightsync.sync.core.sync_round import Answer
 from swift_lightsync.sync.failure_store import FailureStore
 from swift_lightsync.sync.keys import Job, device_key, endpoint
+from swift_lightsync.sync.local_devices import LocalDevices
 from swift_lightsync.sync.sync_client import Refusal, SyncClient
 from swift_lightsync.sync.wire.notice import Notice
 from swift_lightsync.sync.wire.sync_message import SyncMessageError
@@ -60,6 +59,7 @@ class Neighbours:
         self.logger = daemon.logger
         self.failures = FailureStore(conf, daemon.logger)
         self.client = SyncClient(daemon.conn_timeout, daemon.http_timeout)
+        self.local = LocalDevices(daemon.ring_ip, daemon.port)
         self.idleness = Idleness(Activity(conf, daemon.logger))
         #: Nodes that answered like stock Swift in this pass.
         self.without_verb: set[NodeTuple] = set()
@@ -67,10 +67,6 @@ class Neighbours:
         self.sharing: dict[DeviceTuple, RingDevice] = {}
         #: Keys that this pass has already sent a notice about.
         self._notified: set[PlaceTuple] = set()
-        #: Local devices by policy and name, as far as they were looked up;
-        #: None for one that the ring does not name.
-        self._own: dict[tuple[StoragePolicy, str],
-                        Optional[RingDevice]] = {}
         #: When keys came back, as this was last looked up.
         self._rejoined: dict[PlaceTuple, float] = {}
 
@@ -84,7 +80,7 @@ class Neighbours:
         self.idleness.begin_pass(partial)
         self.without_verb.clear()
         self._notified.clear()
-        self._own.clear()
+        self.local.forget()
         self.sharing = {device_key(node): node
                         for job in jobs for node in job['nodes']}
         self._knock()
@@ -163,44 +159,6 @@ class Neighbours:
         else:
             self.failures.contact(endpoint(node))
 
-    def own_device(self, policy: StoragePolicy,
-                   device: str) -> Optional[RingDevice]:
-        """
-        Return a local device as the ring described it when the pass began.
-
-        :param policy: the StoragePolicy
-        :param device: name of the device
-        :returns: the device, or None if the ring did not name it
-        """
-        if (policy, device) not in self._own:
-            ips = whataremyips(self.daemon.ring_ip)
-            self._own[policy, device] = next(
-                (dev for dev in policy.object_ring.devs
-                 if dev and dev['device'] == device and is_local_device(
-                     ips, self.daemon.port, dev['replication_ip'],
-                     dev['replication_port'])), None)
-        return self._own[policy, device]
-
-    def clockwise(self, job: Job) -> Optional[list[RingDevice]]:
-        """
-        Return the other devices of a job's replica ring, nearest first.
-
-        :param job: a job
-        :returns: the devices, or None if the object ring has changed while
-            the job was made
-        """
-        own = self.own_device(job['policy'], job['device'])
-        if own is None or own['id'] in [node['id'] for node in job['nodes']]:
-            return None
-        return replica_ring.clockwise(job['nodes'] + [own],
-                                      int(job['partition']), own['id'])
-
-    def own_endpoint(self, policy: StoragePolicy,
-                     device: str) -> Optional[NodeTuple]:
-        """Return the key of this node, or None as :meth:`own_device`."""
-        own = self.own_device(policy, device)
-        return endpoint(own) if own else None
-
     def ask(self, device: str, node: RingDevice, policy: StoragePolicy,
             roots: Mapping[int, str]) -> tuple[Answer, set[int]]:
         """
@@ -228,7 +186,7 @@ class Neighbours:
              roots: Mapping[int, str]) -> tuple[Answer, set[int]]:
         if not self.has_verb(node):
             return Answer.UNSUPPORTED, set()
-        own = self.own_device(policy, device)
+        own = self.local.find(policy, device)
         try:
             answer, differing, idle = self.call(
                 endpoint(own) if own else None, node, self.client.ask,

@@ -102,7 +102,7 @@ class PartitionRound:
         if full_exchange_due(self.partition, fingerprint.exchanged,
                              self.begin, self.daemon.full_exchange_interval):
             return self._full_exchange()
-        clockwise = self.daemon.neighbours.clockwise(self.job)
+        clockwise = self.daemon.neighbours.local.clockwise(self.job)
         if clockwise is None:
             return self._exchange_with_all()
         return sync_round(

@@ -157,7 +157,7 @@ class PassRecorder:
         :param partitions: the partitions it was about
         :param found: the answer, and the partitions that differ
         """
-        own = self.daemon.neighbours.own_endpoint(policy, device)
+        own = self.daemon.neighbours.local.endpoint(policy, device)
         if self._devices is None or own is None:
             return
         now = time.time()
@@ -219,7 +219,7 @@ class PassRecorder:
                                    for partition in each.asked)
         for device in devices:
             own = next(filter(None, (
-                self.daemon.neighbours.own_endpoint(policy, device)
+                self.daemon.neighbours.local.endpoint(policy, device)
                 for policy in self.daemon.policies)), None)
             if own:
                 record = PassRecord(

@@ -191,7 +191,7 @@ class LightSyncReplicator(replicator.ObjectReplicator):
 
     def _clockwise_neighbour(self, job: Job) -> Optional[DeviceTuple]:
         """Return the neighbour in the whole ring, even if it has failed."""
-        others = self.neighbours.clockwise(job)
+        others = self.neighbours.local.clockwise(job)
         return device_key(others[0]) if others else None
 
     def fingerprints(self, policy: StoragePolicy) -> Fingerprints:

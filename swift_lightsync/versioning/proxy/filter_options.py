@@ -49,11 +49,12 @@ class FilterOptions(Options):
     latest_cache_time: int = option(0, integer(0, 3600))
 
     @classmethod
-    def from_conf(cls, conf):
+    def from_conf(cls, conf, **others):
         """
         Read the options of the filter and of its site.
 
         :param conf: a dict of the section's options
         :raises OptionError: if a value is not allowed
         """
-        return super().from_conf(conf, sites=SiteOptions.from_conf(conf))
+        return super().from_conf(
+            conf, sites=SiteOptions.from_conf(conf), **others)

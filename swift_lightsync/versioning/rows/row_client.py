@@ -8,6 +8,7 @@ import json
 import os
 from http.client import HTTPException
 from random import sample
+from typing import List
 from urllib.parse import unquote, urlencode
 
 from swift.common.bufferedhttp import http_connect
@@ -156,7 +157,9 @@ class RowClient:
         needed = majority(len(nodes))
         # Who failed often of late is asked last.
         rest = sorted(sample(nodes, len(nodes)), key=self.limited)
-        queue, good, failed, pending, slow = Queue(), [], [], 0, 0
+        good: List[Answer] = []
+        failed: List[Answer] = []
+        queue, pending, slow = Queue(), 0, 0
         while len(good) < needed:
             while rest and pending < needed - len(good) + slow:
                 spawn_n(self._put_answer, queue, rest.pop(0), part, place,

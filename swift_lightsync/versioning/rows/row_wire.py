@@ -9,7 +9,7 @@ timestamp: therefore each row that is written carries its stamp.
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
-from typing import Optional, Tuple
+from typing import Dict, Optional, Tuple
 
 from swift.common.swob import str_to_wsgi
 
@@ -140,7 +140,7 @@ def newest(rows):
     :returns: a dict, of each name the row with the newest stamp; of equal
         stamps one that does not depend on their order
     """
-    found = {}
+    found: Dict[str, Row] = {}
     for row in rows:
         known = found.get(row.name)
         if known is None or (known.stamp, known.etag) < (row.stamp, row.etag):

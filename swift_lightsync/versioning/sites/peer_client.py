@@ -10,11 +10,11 @@ from urllib.parse import quote
 from swift.common.concurrency import green_http_client as client
 from swift.common.concurrency import socket
 
+from swift_lightsync.common.signing import SignatureError
 from swift_lightsync.versioning.core import shipping
 from swift_lightsync.versioning.core.signature import (
     ANSWER_HEADER,
     TRAILER,
-    SignatureError,
     Signed,
     check_answer,
     trailer,

@@ -3,10 +3,10 @@
 
 from hashlib import sha256
 
+from swift_lightsync.common.signing import SignatureError
 from swift_lightsync.versioning.core.shipping import MAX_HEAD
 from swift_lightsync.versioning.core.signature import (
     TRAILER,
-    SignatureError,
     check_trailer,
 )
 

@@ -16,7 +16,7 @@ from swift.common.memcached import MemcacheConnectionError
 from swift.common.swob import HTTPException, Response, wsgi_to_str
 from swift.common.utils import cache_from_env
 
-from swift_lightsync.common.signing import Nonces
+from swift_lightsync.common.signing import Nonces, SignatureError
 from swift_lightsync.versioning.core import shipping
 from swift_lightsync.versioning.core.clock import ClockAhead
 from swift_lightsync.versioning.core.row_data import Kind
@@ -27,7 +27,6 @@ from swift_lightsync.versioning.core.signature import (
     MAX_NONCES,
     WINDOW,
     Claim,
-    SignatureError,
     Signed,
     answer_mac,
 )

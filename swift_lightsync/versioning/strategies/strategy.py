@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby, islice
 from operator import itemgetter
-from typing import Optional, Tuple
+from typing import Any, Optional, Tuple
 
 from swift.common.constraints import CONTAINER_LISTING_LIMIT
 
@@ -118,7 +118,7 @@ class Strategy:
     """
 
     #: of the names of rows
-    keys = None
+    keys: Any = None
 
     def __init__(self, rows, clock, site, sites, now=time.time,
                  lookup='full'):

@@ -9,7 +9,7 @@ from unittest import mock
 
 from swift.common.concurrency import Timeout, sleep
 
-from swift_lightsync.sync import failure_store, neighbours
+from swift_lightsync.sync import failure_store, local_devices, neighbours
 from swift_lightsync.sync.connections import ConnectFailure
 from swift_lightsync.sync.core.sync_round import Answer
 from swift_lightsync.sync.keys import endpoint
@@ -104,7 +104,7 @@ class Bench:
         self.ring = SimpleNamespace(devs=[node(0, HERE[1])] + nodes)
         for target, name, value in (
                 (failure_store, 'time', self.clock),
-                (neighbours, 'whataremyips', lambda ip: [HERE[0]]),
+                (local_devices, 'whataremyips', lambda ip: [HERE[0]]),
                 (neighbours.socket, 'create_connection',
                  self.client.connect)):
             self.stack.enter_context(mock.patch.object(target, name, value))

@@ -7,7 +7,7 @@ from unittest import mock
 
 from swift.common.concurrency import sleep
 
-from swift_lightsync.sync import neighbours
+from swift_lightsync.sync import local_devices, neighbours
 from swift_lightsync.sync.core import replica_ring
 from swift_lightsync.sync.core.sync_round import Answer
 from swift_lightsync.sync.keys import device_key, endpoint
@@ -181,7 +181,7 @@ class TestIdle(NeighboursTestCase):
 class TestClockwise(NeighboursTestCase):
 
     def clockwise(self, bench, **job):
-        return bench.subject.clockwise(dict({
+        return bench.subject.local.clockwise(dict({
             'policy': Hashable(bench.policy), 'device': 'sda',
             'partition': '5', 'nodes': bench.nodes}, **job))
 
@@ -200,7 +200,7 @@ class TestClockwise(NeighboursTestCase):
 class TestOwnEndpoint(NeighboursTestCase):
 
     def own(self, bench, device='sda'):
-        return bench.subject.own_endpoint(Hashable(bench.policy), device)
+        return bench.subject.local.endpoint(Hashable(bench.policy), device)
 
     def test_it_is_the_one_that_the_ring_has_of_the_device(self):
         bench = self.bench()
@@ -218,7 +218,7 @@ class TestOwnEndpoint(NeighboursTestCase):
 
     def test_it_is_looked_up_once_a_pass(self):
         bench = self.bench()
-        with mock.patch.object(neighbours, 'whataremyips',
+        with mock.patch.object(local_devices, 'whataremyips',
                                return_value=[HERE[0]]) as looking:
             for _ in range(5):
                 self.own(bench)

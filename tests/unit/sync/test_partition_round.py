@@ -149,7 +149,7 @@ class TestRing(ClusterTestCase):
         self.start(3, rows=[0, 1, 2])
         self.put_everywhere()
         job = self.job()
-        with mock.patch.object(self.daemons[0].neighbours, 'own_device',
+        with mock.patch.object(self.daemons[0].neighbours.local, 'find',
                                return_value=None):
             self.daemons[0].update(job)
         self.assertEqual([[], ['suffixes'], ['suffixes']], self.asked())

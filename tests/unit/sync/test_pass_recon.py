@@ -288,8 +288,8 @@ class RecorderTestCase(SwiftTestCase):
         return PassRecorder(self.conf, SimpleNamespace(
             logger=CapturingLogger(), policies=[self.policy],
             get_local_devices=lambda: {here['device']},
-            neighbours=SimpleNamespace(
-                own_endpoint=lambda policy, device: endpoint(here))))
+            neighbours=SimpleNamespace(local=SimpleNamespace(
+                endpoint=lambda policy, device: endpoint(here)))))
 
     def note(self, recorder, partitions, answer, differing=()):
         recorder.note_answer(self.policy, 'sda', self.ring_nodes[2],

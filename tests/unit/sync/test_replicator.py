@@ -159,7 +159,8 @@ class TestManyPartitions(ClusterTestCase):
     def silent_node_costs(self, expected, batch):
         daemon = self.fresh_replicator(batch)
         asked = []
-        genuine = daemon.neighbours.client.connections._connect
+        connections = daemon.neighbours.client.connections
+        genuine = connections._connect
 
         def connect(peer):
             if peer['replication_ip'] == self.nodes[1].ip:
@@ -167,7 +168,7 @@ class TestManyPartitions(ClusterTestCase):
                 raise ConnectFailure(Answer.TIMEOUT, 'silent')
             return genuine(peer)
 
-        with mock.patch.object(daemon.neighbours.client, '_connect', connect):
+        with mock.patch.object(connections, '_connect', connect):
             stats = self.run_pass(0, daemon)
         self.assertEqual(expected, len(asked))
         self.assertEqual(
