@@ -4,14 +4,16 @@
 import os
 import time
 from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from itertools import product
 from math import sqrt
 from statistics import pstdev
-from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Tuple
+from typing import Any, NamedTuple
 
 from tools.benchmarks import record, request_log, workload
-from tools.benchmarks.bench import Bench, add_common
+from tools.benchmarks.bench import Bench
 from tools.benchmarks.measure import Device, cpu_of
-from tools.benchmarks.record import Metric, Record, in_turn, percentile
+from tools.benchmarks.record import Metric, Record, percentile
 from tools.benchmarks.settings import (
     GIB,
     MIB,
@@ -38,7 +40,7 @@ SITES = {
 #: The options of what is compared; those of PROAR are what OPERATING.md
 #: advises, for no client waits for converger and replication server.
 _NICE = {'nice_priority': 10, 'disk_chunk_size': 262144}
-OPTIONS: Dict[str, Dict[str, Any]] = {
+OPTIONS: dict[str, dict[str, Any]] = {
     'stock': {},
     'proar': {
         'proxy-server': {'proxy-server:policy:1': {'min_sync_copies': 2}},
@@ -66,31 +68,7 @@ MODES = {
 }
 
 
-def add_arguments(parser: Any) -> None:
-    """Add the options of this benchmark."""
-    add = parser.add_argument
-    add('--sizes', type=sizes, default='4K,4M,8M,16M,32M,64M',
-        metavar='SIZE,…', help='of the objects')
-    add('--modes', type=names(MODES), default=','.join(MODES),
-        metavar='NAME,…', help='what is compared')
-    add('--requests', type=number(1), default=1800,
-        help='of each half of a measurement, at most')
-    add('--budget', type=number(1, 4096), default=256, metavar='MIB',
-        help='that each half writes, at most, but four objects')
-    add('--seconds', type=number(1), default=10,
-        help='after which each half of a measurement has enough requests')
-    add('--rate', type=number(0.01, kind=float), default=2.0,
-        help='writes a second of the paced half, fewer of more than 8 MiB')
-    add('--clients', type=number(1, 64), default=4,
-        help='requests at the same time, in the half that loads')
-    add('--slow-iops', type=number(10), default=30, metavar='LIMIT',
-        help='reads, and writes, a second of the slow disk')
-    add('--patience', type=number(1, kind=float), default=120.0,
-        metavar='SECONDS', help='that convergence may take')
-    add_common(parser)
-
-
-def arrivals(directories: Iterable[str]) -> Dict[str, List[float]]:
+def arrivals(directories: Iterable[str]) -> dict[str, list[float]]:
     """
     Tell when the replicas of objects, each written once, came to be.
 
@@ -100,7 +78,7 @@ def arrivals(directories: Iterable[str]) -> Dict[str, List[float]]:
     :param directories: of the objects of each device
     :returns: an object's hash -> Unix times, one a replica
     """
-    found: Dict[str, List[float]] = defaultdict(list)
+    found: dict[str, list[float]] = defaultdict(list)
     for top in directories:
         for path, _, files in os.walk(top):
             for each in files:
@@ -110,7 +88,7 @@ def arrivals(directories: Iterable[str]) -> Dict[str, List[float]]:
     return found
 
 
-def lags(found: Dict[str, List[float]]) -> Tuple[List[float], int]:
+def lags(found: dict[str, list[float]]) -> tuple[list[float], int]:
     """
     Return how long objects took from their first replica to their last.
 
@@ -160,7 +138,7 @@ class Trio(Site):
         self._throttle.limit(self._slow.number,
                              self._args.slow_iops if is_slow else 0)
 
-    def converged(self, policy: int) -> Tuple[List[float], int]:
+    def converged(self, policy: int) -> tuple[list[float], int]:
         """Wait for all replicas; return their lags, and what lacks some."""
         deadline = time.monotonic() + self._args.patience
         while True:
@@ -174,6 +152,24 @@ class Proar(Bench):
     """All measurements of one invocation."""
 
     name = 'proar'
+    options = {
+        'sizes': (sizes, '4K,4M,8M,16M,32M,64M', 'SIZE,…', 'of the objects'),
+        'modes': (names(MODES), ','.join(MODES), 'NAME,…',
+                  'what is compared'),
+        'requests': (number(1), 1800, None,
+                     'of each half of a measurement, at most'),
+        'budget': (number(1, 4096), 256, 'MIB',
+                   'that each half writes, at most, but four objects'),
+        'seconds': (number(1), 10, None, 'after which each half of a '
+                    'measurement has enough requests'),
+        'rate': (number(0.01, kind=float), 2.0, None, 'writes a second of '
+                 'the paced half, fewer of more than 8 MiB'),
+        'clients': (number(1, 64), 4, None,
+                    'requests at the same time, in the half that loads'),
+        'slow-iops': (number(10), 30, 'LIMIT',
+                      'reads, and writes, a second of the slow disk'),
+        'patience': (number(1, kind=float), 120.0, 'SECONDS',
+                     'that convergence may take')}
     references = ('stock',)
     metrics = (*workload.METRICS, Metric('lag_p50_s', 'lag p50, s', 2),
                Metric('lag_p99_s', 'lag p99, s', 2),
@@ -181,30 +177,24 @@ class Proar(Bench):
 
     def measure(self, stack: Any) -> None:
         commands.need_root('bench proar')
-        args, trios = self.args, {}
-        throttle = Throttle.find()
+        args, throttle = self.args, Throttle.find()
         stack.callback(throttle.close)
-        for name in dict.fromkeys(MODES[each].site for each in args.modes):
-            self.say('starting the cluster of %s' % name)
-            trios[name] = stack.enter_context(Trio(
-                args, self.root, name, throttle))
+        trios = self.start(
+            stack, (MODES[each].site for each in args.modes),
+            lambda name: Trio(args, self.root, name, throttle))
+        for name, trio in trios.items():
             for policy in SITES[name]:
                 self.client.run(workload.document(
-                    trios[name].auth, 'warm-' + policy.name, [Stage(
+                    trio.auth, 'warm-' + policy.name, [Stage(
                         'warm', 'write', (1, 60), total=60)], policy.name),
                     'warm-up')
-            trios[name].forget()
-        for run in range(1, args.runs + 1):
-            for size in args.sizes:
-                for half in ('paced', 'loaded'):
-                    for name in in_turn(args.modes, run):
-                        mode = MODES[name]
-                        case = '%s %s%s' % (size_text(size), half,
-                                            SLOW * mode.is_slow)
-                        self.attempt(
-                            mode.contestant, case, run, lambda: self._measure(
-                                trios[mode.site], mode, self._stage(
-                                    case, size, half), run))
+            trio.forget()
+        for run, (size, half), name in self.turns(
+                product(args.sizes, ('paced', 'loaded')), args.modes):
+            mode = MODES[name]
+            case = '%s %s%s' % (size_text(size), half, SLOW * mode.is_slow)
+            self.attempt(mode.contestant, case, run, lambda: self._measure(
+                trios[mode.site], mode, self._stage(case, size, half), run))
 
     def _stage(self, case: str, size: int, half: str) -> Stage:
         args = self.args
@@ -221,7 +211,7 @@ class Proar(Bench):
                      args.clients, rate=rate, **least)
 
     def _measure(self, trio: Trio, mode: Mode, stage: Stage,
-                 run: int) -> Dict[str, Any]:
+                 run: int) -> dict[str, Any]:
         """Return the figures of writes, of their convergence included."""
         begins = [request_log.position(log) for log in trio.logs]
         before = cpu_of(trio.cluster)
@@ -259,7 +249,7 @@ class Proar(Bench):
 
 
 def balance(requests: int,
-            counts: Iterable[int]) -> Tuple[float, float, float]:
+            counts: Iterable[int]) -> tuple[float, float, float]:
     """
     Tell how even the writes were on the devices (Figure 7).
 
@@ -277,7 +267,7 @@ def balance(requests: int,
 
 def balance_table(records: Iterable[Record]) -> str:
     """Return the requests of each device, of all cases together."""
-    counts: Dict[str, Counter] = defaultdict(Counter)
+    counts: dict[str, Counter] = defaultdict(Counter)
     writes: Counter = Counter()
     for each in records:
         name = each.contestant + SLOW * each.case.endswith(SLOW)

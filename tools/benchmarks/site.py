@@ -5,9 +5,10 @@ import http.client
 import os
 import shutil
 import time
+from collections.abc import Iterable
 from contextlib import closing
 from glob import glob
-from typing import Any, Dict, Iterable, List
+from typing import Any
 from urllib.parse import urlsplit
 
 from tools.benchmarks.settings import BenchError
@@ -17,7 +18,7 @@ from tools.cluster import Cluster, ClusterSpec
 PATIENCE = 120
 
 
-def apart(root: str) -> Dict[str, Any]:
+def apart(root: str) -> dict[str, Any]:
     """Return options that keep databases off the disks of the objects."""
     path = {'DEFAULT': {'devices': os.path.join(root, 'databases'),
                         'mount_check': False}}
@@ -25,7 +26,7 @@ def apart(root: str) -> Dict[str, Any]:
 
 
 def ask(address: str, method: str, paths: Iterable[str],
-        headers: Dict[str, str]) -> List[float]:
+        headers: dict[str, str]) -> list[float]:
     """
     Make requests one after the other, on one connection.
 
@@ -97,7 +98,7 @@ class Site:
         self.token = headers['X-Auth-Token']
 
     def request(self, method: str, paths: Iterable[str],
-                **headers: str) -> List[float]:
+                **headers: str) -> list[float]:
         """Make requests to the account, as ``ask`` does."""
         return ask(self.address, method, [
             '%s/%s' % (self.path, each) for each in paths], {
@@ -105,7 +106,7 @@ class Site:
                     name.replace('_', '-'): value
                     for name, value in headers.items()}})
 
-    def object_dirs(self, index: int = 0) -> List[str]:
+    def object_dirs(self, index: int = 0) -> list[str]:
         """Return the directories of a policy's objects, one a device."""
         name = 'objects-%d' % index if index else 'objects'
         return [os.path.join(self.cluster.device_path(node, device), name)

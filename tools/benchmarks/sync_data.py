@@ -14,11 +14,12 @@ import os
 import random
 import shutil
 from collections import defaultdict
+from collections.abc import Callable, Iterable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from hashlib import md5
 from multiprocessing import get_context
-from typing import Any, Callable, Dict, Iterable, List, Optional, Tuple
+from typing import Any, Optional
 
 from swift.common import utils
 
@@ -55,7 +56,7 @@ class Version:
 
 
 #: A version, and the names of the devices that it reaches.
-Write = Tuple[Version, Tuple[str, ...]]
+Write = tuple[Version, tuple[str, ...]]
 
 
 class DataSet:
@@ -66,20 +67,20 @@ class DataSet:
     :param epoch: timestamp of the oldest object
     """
 
-    def __init__(self, seed: int, count: int, sizes: Tuple[int, int],
+    def __init__(self, seed: int, count: int, sizes: tuple[int, int],
                  epoch: float) -> None:
         self.seed, self.sizes, self.epoch = seed, sizes, epoch
         self.objects = self._versions('object', count, epoch)
 
     def _versions(self, prefix: str, count: int,
-                  begin: float) -> List[Version]:
+                  begin: float) -> list[Version]:
         rng = random.Random('%s/%s' % (self.seed, prefix))
         return [Version('%s-%07d' % (prefix, i), begin + i * STEP,
                         rng.randint(*self.sizes)) for i in range(count)]
 
     def changes(self, kind: str, seed: str,
-                devices_of: Callable[[str], Tuple[str, ...]],
-                live: Iterable[str]) -> List[Write]:
+                devices_of: Callable[[str], tuple[str, ...]],
+                live: Iterable[str]) -> list[Write]:
         """
         Choose what a scenario writes, to 10 % of the objects.
 
@@ -94,7 +95,7 @@ class DataSet:
         count = max(1, round(len(self.objects) * CHANGED_SHARE))
         begin = self.epoch + CHANGES
 
-        def quorum(name: str) -> Tuple[str, ...]:
+        def quorum(name: str) -> tuple[str, ...]:
             devices = sorted(devices_of(name))
             return tuple(rng.sample(devices, utils.quorum_size(
                 len(devices))))
@@ -115,7 +116,7 @@ class DataSet:
 
 
 def _write_device(swift_dir: str, devices_dir: str, device: str, seed: int,
-                  writes: List[Tuple[Version, int]], rehash: bool) -> None:
+                  writes: list[tuple[Version, int]], rehash: bool) -> None:
     """Write versions, each with its partition; then hash the partitions."""
     utils.set_swift_dir(swift_dir)
     # Their modules read swift.conf.
@@ -178,9 +179,9 @@ class Storage:
 
     def __init__(self, swift_dir: str, ring: Any, seed: int) -> None:
         self._swift_dir, self._ring, self._seed = swift_dir, ring, seed
-        self._places: Dict[str, Tuple[int, Tuple[str, ...], str]] = {}
+        self._places: dict[str, tuple[int, tuple[str, ...], str]] = {}
 
-    def place(self, name: str) -> Tuple[int, Tuple[str, ...], str]:
+    def place(self, name: str) -> tuple[int, tuple[str, ...], str]:
         """Return an object's partition, devices, and directory in them."""
         if name not in self._places:
             part, nodes = self._ring.get_nodes(ACCOUNT, CONTAINER, name)
@@ -190,7 +191,7 @@ class Storage:
                         ACCOUNT, CONTAINER, name))
         return self._places[name]
 
-    def devices_of(self, name: str) -> Tuple[str, ...]:
+    def devices_of(self, name: str) -> tuple[str, ...]:
         return self.place(name)[1]
 
     def write(self, writes: Iterable[Write],

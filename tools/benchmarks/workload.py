@@ -12,8 +12,9 @@ import os
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Dict, Sequence, Tuple
+from typing import Any
 
 from cosbench.measure.result import Result
 from cosbench.reports.compare import TIMES, compare
@@ -133,7 +134,7 @@ class Client:
             return Result.from_json(json.load(found))
 
 
-def figures(result: Result, stage: str) -> Dict[str, Any]:
+def figures(result: Result, stage: str) -> dict[str, Any]:
     """
     Return the figures of a stage.
 
@@ -153,7 +154,7 @@ def figures(result: Result, stage: str) -> Dict[str, Any]:
 
 
 def intervals(first: Result, second: Result,
-              path: str) -> Dict[Tuple[str, str], Spread]:
+              path: str) -> dict[tuple[str, str], Spread]:
     """
     Compare two results, and write the comparison down.
 
