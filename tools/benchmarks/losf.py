@@ -11,12 +11,7 @@ from swift_losf.format.layout import Layout
 from swift_losf.index.index_client import IndexClient
 from tools.benchmarks import request_log, workload
 from tools.benchmarks.bench import Bench
-from tools.benchmarks.measure import (
-    Device,
-    cpu_seconds,
-    drop_caches,
-    rss_mib,
-)
+from tools.benchmarks.measure import cpu_seconds, drop_caches, rss_mib
 from tools.benchmarks.record import Metric, percentile
 from tools.benchmarks.settings import GIB, KIB, BenchError, names, number
 from tools.benchmarks.site import Site, apart, ask
@@ -72,26 +67,13 @@ class Node(Site):
 
     def __init__(self, args: Any, root: str, backend: str,
                  throttle: Optional[Throttle]) -> None:
-        super().__init__(backend, _spec(root, backend, args.objects))
-        self._iops, self._throttle = args.iops, throttle
+        super().__init__(backend, _spec(root, backend, args.objects),
+                         throttle)
 
     def begin(self) -> None:
-        self.device_name, = self.cluster.devices(NODE)
-        self.device = Device(self.cluster.device_path(NODE, self.device_name))
         self.layout = Layout(self.device.path, 0)
         self.direct_io = self.device.be_a_disk()
-        self.log = request_log.path(self.cluster.layout.cache_dir(NODE))
         self._empty_bytes = self.device.used_bytes()
-
-    def __exit__(self, *exc_info: Any) -> None:
-        self.limit(False)
-        super().__exit__(*exc_info)
-
-    def limit(self, on: bool) -> None:
-        """Hold the device to ``--iops``, or let it do what it can."""
-        if self._throttle:
-            self._throttle.add(self.pids())
-            self._throttle.limit(self.device.number, self._iops if on else 0)
 
     def pids(self) -> list:
         """Return the pids of the servers whose resources are measured."""
@@ -149,7 +131,8 @@ class Node(Site):
         return ask('%s:%d' % (
             self.cluster.node_ip(NODE),
             self.cluster.spec.port('object-server', NODE)), 'REPLICATE', [
-                '/%s/%d' % (self.device_name, each) for each in found], {})
+                '/%s/%d' % (os.path.basename(self.device.path), each)
+                for each in found], {})
 
     def index_bytes(self) -> float:
         """
@@ -224,8 +207,9 @@ class Losf(Bench):
             node.settle()
         else:
             node.chill()
-        node.limit(True)
-        pids, log = node.pids(), request_log.position(node.log)
+        node.limit(self.args.iops or 0)
+        log, = node.logs
+        pids, begin = node.pids(), request_log.position(log)
         cpu, stats = cpu_seconds(pids), node.device.stats()
         try:
             found = self._play(node, op, run)
@@ -233,7 +217,7 @@ class Losf(Bench):
             cpu = cpu_seconds(pids) - cpu
         finally:
             # As fast as it can: only the I/Os are counted from here on.
-            node.limit(False)
+            node.limit(0)
         rss = rss_mib(pids)
         node.settle()
         late, count = node.device.stats() - stats, found['operations']
@@ -241,7 +225,7 @@ class Losf(Bench):
                 'writes': late.writes / count,
                 'flushes': done.flushes / count,
                 'sectors': (done.sectors_read + late.sectors_written) / count,
-                'rpcs': request_log.since(node.log, log)['RPC'] / count,
+                'rpcs': request_log.since(log, begin)['RPC'] / count,
                 'cpu_ms': (cpu + found.pop('cpu_seconds', 0)) * 1000 / count,
                 'rss_mib': rss}
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from tools.benchmarks import record, request_log, workload
 from tools.benchmarks.bench import Bench
-from tools.benchmarks.measure import Device, cpu_of
+from tools.benchmarks.measure import cpu_of
 from tools.benchmarks.record import Metric, Record, percentile
 from tools.benchmarks.settings import (
     GIB,
@@ -28,8 +28,6 @@ from tools.benchmarks.workload import Stage
 from tools.cluster import ClusterSpec, Policy, commands, free_base_port
 
 NODES = REPLICAS = 3
-#: The disk of this node is the slow one.
-SLOW_NODE = 1
 SLOW = ' slow disk'
 #: site -> the policies of its cluster
 SITES = {
@@ -119,28 +117,12 @@ class Trio(Site):
         super().__init__(name, ClusterSpec(
             root=root, nodes=NODES, base_port=free_base_port(NODES),
             policies=SITES[name], replicator='stock', disks='xfs',
-            disk_size=8 * GIB, options=options))
-        self._args, self._throttle = args, throttle
-
-    def begin(self) -> None:
-        device, = self.cluster.devices(SLOW_NODE)
-        self._slow = Device(self.cluster.device_path(SLOW_NODE, device))
-        self._throttle.add(each.pid for each in self.cluster.daemons.all())
-        self.logs = [request_log.path(self.cluster.layout.cache_dir(node))
-                     for node in self.nodes]
-
-    def __exit__(self, *exc_info: Any) -> None:
-        self.slow_down(False)
-        super().__exit__(*exc_info)
-
-    def slow_down(self, is_slow: bool) -> None:
-        """Have the slow disk be slow from now on, or like the others."""
-        self._throttle.limit(self._slow.number,
-                             self._args.slow_iops if is_slow else 0)
+            disk_size=8 * GIB, options=options), throttle)
+        self._patience = args.patience
 
     def converged(self, policy: int) -> tuple[list[float], int]:
         """Wait for all replicas; return their lags, and what lacks some."""
-        deadline = time.monotonic() + self._args.patience
+        deadline = time.monotonic() + self._patience
         while True:
             found = lags(arrivals(self.object_dirs(policy)))
             if not found[1] or time.monotonic() > deadline:
@@ -215,7 +197,7 @@ class Proar(Bench):
         """Return the figures of writes, of their convergence included."""
         begins = [request_log.position(log) for log in trio.logs]
         before = cpu_of(trio.cluster)
-        trio.slow_down(mode.is_slow)
+        trio.limit(self.args.slow_iops * mode.is_slow)
         try:
             result = self.play(
                 mode.contestant, stage.name, run, workload.document(
@@ -224,7 +206,7 @@ class Proar(Bench):
                     SITES[mode.site][mode.policy].name))
             found, lacking = trio.converged(mode.policy)
         finally:
-            trio.slow_down(False)
+            trio.limit(0)
         cpu = {name: used - before.get(name, 0)
                for name, used in cpu_of(trio.cluster).items()}
         figures = workload.figures(result, stage.name)

@@ -102,7 +102,7 @@ class Sync(Bench):
         self._storage = Storage(cluster.layout.etc, cluster.ring(POLICY),
                                 args.seed)
         self._master = os.path.join(self.root, 'master')
-        for device in contestant.devices(contestant.nodes):
+        for device in cluster.device_paths():
             os.makedirs(os.path.join(self._master, device))
         objects = self._data_set.objects
         suffixes = {os.path.dirname(self._storage.place(each.name)[2])

@@ -54,11 +54,6 @@ class Contestant:
             finally:
                 self.probes.stop()
 
-    def devices(self, nodes: list[int]) -> dict[str, str]:
-        """Return the devices of nodes: name -> path."""
-        return {device: self.cluster.device_path(node, device)
-                for node in nodes for device in self.cluster.devices(node)}
-
     def replicate(self, nodes: list[int]) -> dict[str, Any]:
         """
         Have the live nodes, whose probes run, make a pass together.
@@ -120,7 +115,7 @@ class Trial:
         :raises BenchError: if a pass took too long, or the cluster is not
             what it should be
         """
-        for device, path in self._contestant.devices(self._live).items():
+        for device, path in self._paths().items():
             restore(os.path.join(master, device), path)
         try:
             self._contestant.probes.start(self._live)
@@ -140,9 +135,11 @@ class Trial:
             self._heal()
 
     def _stale(self) -> int:
-        return self._storage.stale(
-            self._versions.values(),
-            self._contestant.devices(self._live).get)
+        return self._storage.stale(self._versions.values(),
+                                   self._paths().get)
+
+    def _paths(self) -> dict[str, str]:
+        return self._contestant.cluster.device_paths(*self._live)
 
     def _replicate(self) -> dict[str, Any]:
         return self._contestant.replicate(self._live)
@@ -163,7 +160,7 @@ class Trial:
             self._replicate()
         else:
             # Of scenarios that lose no node, all nodes are live.
-            paths = self._contestant.devices(self._live)
+            paths = self._paths()
             writes = self._data_set.changes(
                 step, self._seed, self._storage.devices_of, paths)
             self._storage.write(

@@ -193,6 +193,12 @@ class Cluster:
         self._check_up(node)
         self.network.heal(node)
 
+    def device_paths(self, *nodes: int) -> dict[str, str]:
+        """Return the devices of nodes, or of all: name -> path."""
+        return {device: self.device_path(node, device)
+                for node in nodes or self.spec.node_numbers()
+                for device in self.devices(node)}
+
     def mount(self, node: int, device: str) -> None:
         """Give a node its device back."""
         self.disks.mount(node, device)

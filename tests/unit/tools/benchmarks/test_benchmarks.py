@@ -203,7 +203,7 @@ class TestSmoke(unittest.TestCase):
             'losf', '--ops', 'get,put,head', '--runs', '2',
             losf__Node=self.site(**{
                 'direct_io': True, 'pids.return_value': [os.getpid()],
-                'log': '/none', 'request.return_value': [0.1, 0.2],
+                'logs': ['/none'], 'request.return_value': [0.1, 0.2],
                 'index_bytes.return_value': 50}),
             losf__commands=mock.Mock())
         self.assertEqual(2 + 2 * 3 * 2, len(records))
