@@ -128,26 +128,28 @@ def _write_device(swift_dir: str, devices_dir: str, device: str, seed: int,
         {'devices': devices_dir, 'mount_check': 'false'},
         logging.getLogger(__name__))
     for version, partition in writes:
-        _write_version(manager.get_diskfile(
+        disk_file = manager.get_diskfile(
             device, partition, ACCOUNT, CONTAINER, version.name,
-            policy=POLICIES[0]), version, seed)
+            policy=POLICIES[0])
+        timestamp = utils.Timestamp(version.timestamp)
+        if version.is_deleted:
+            disk_file.delete(timestamp)
+        else:
+            write_object(disk_file, random.Random('%s/%s/%r' % (
+                seed, version.name, version.timestamp)).randbytes(
+                    version.size), timestamp)
     if rehash:
         for partition in {partition for _, partition in writes}:
             manager._get_hashes(device, str(partition), POLICIES[0])
 
 
-def _write_version(disk_file: Any, version: Version, seed: int) -> None:
-    timestamp = utils.Timestamp(version.timestamp)
-    if version.is_deleted:
-        disk_file.delete(timestamp)
-        return
-    body = random.Random('%s/%s/%r' % (
-        seed, version.name, version.timestamp)).randbytes(version.size)
+def write_object(disk_file: Any, body: bytes, timestamp: utils.Timestamp,
+                 kind: str = 'application/octet-stream') -> None:
+    """Put an object on a device as an object-server does."""
     with disk_file.create(size=len(body)) as writer:
         writer.write(body)
         writer.put({
-            'X-Timestamp': timestamp.internal,
-            'Content-Type': 'application/octet-stream',
+            'X-Timestamp': timestamp.internal, 'Content-Type': kind,
             'Content-Length': str(len(body)),
             'ETag': md5(body, usedforsecurity=False).hexdigest()})
         writer.commit(timestamp)
