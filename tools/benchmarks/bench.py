@@ -99,7 +99,7 @@ class Bench:
                            self._intervals())
 
     def run(self) -> int:
-        """:returns: the exit status: 1 if something was not measured"""
+        """Return the exit status: 1 if something was not measured."""
         if self.args.json:
             require('--json', self.args.json,
                     'a file in a directory that exists',

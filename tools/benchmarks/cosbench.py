@@ -24,7 +24,7 @@ SCENARIOS = {'get-1k': Scenario('GET', KIB),
 
 @contextmanager
 def _server() -> Iterator[int]:
-    """Serve in a process; :returns: a context with the port"""
+    """Serve in a process; the context gives the port."""
     mine, its = _SPAWN.Pipe()
     process = _SPAWN.Process(target=http_clients.serve, args=(its,),
                              daemon=True)

@@ -33,6 +33,8 @@ def set_delay(path: str, seconds: float) -> None:
 
 class Delay:
     """
+    A server whose requests wait.
+
     :param app: the server
     :param path: of the file with the seconds
     :param wait: lets a request wait for seconds

@@ -113,7 +113,7 @@ def _cpu() -> float:
 
 async def _load(make: Any, port: int, scenario: Scenario, workers: int,
                 seconds: float) -> tuple[int, int, float, float]:
-    """:returns: (operations, failures, CPU seconds, seconds)"""
+    """Return operations, failures, CPU seconds, and seconds."""
     counts = {True: 0, False: 0}
     going = True
 
@@ -137,7 +137,7 @@ async def _load(make: Any, port: int, scenario: Scenario, workers: int,
 
 def ask(name: str, port: int, scenario: Scenario, workers: int,
         seconds: float) -> tuple[int, int, float, float]:
-    """Load the server in this process; :returns: as ``_load``"""
+    """Load the server in this process; return what ``_load`` does."""
     make, new_loop = CONTESTANTS[name]
     with asyncio.Runner(loop_factory=new_loop) as runner:
         return runner.run(_load(make, port, scenario, workers, seconds))

@@ -70,6 +70,8 @@ def per_device(log: str, begin: int, method: str) -> Counter:
 
 class RequestLog:
     """
+    A server whose requests are logged.
+
     :param app: the server
     :param log: path of the file to append to
     """

@@ -61,6 +61,8 @@ Write = tuple[Version, tuple[str, ...]]
 
 class DataSet:
     """
+    The objects of both contestants.
+
     :param seed: all choices follow from it
     :param count: how many objects there are
     :param sizes: (least, greatest) size of an object, bytes

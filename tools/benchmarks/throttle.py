@@ -41,6 +41,8 @@ def _write(text: str, *path: str) -> None:
 
 class Throttle:
     """
+    A limit of this machine's devices.
+
     :param v1: the path of cgroup v1's blkio, or None
     :param v2: the path of cgroup v2
     :raises BenchError: if neither can limit a device

@@ -246,8 +246,8 @@ class Cluster:
         return ('object-lightsync' if self.spec.replicator == 'lightsync'
                 else 'object-replicator')
 
-    def replicate_once(self, *nodes: int, args: tuple[str, ...] = (),
-                       check: bool = True) -> list['CompletedProcess[str]']:
+    def replicate_once(self, *nodes: int, args: tuple[str, ...] = ()
+                       ) -> list['CompletedProcess[str]']:
         """
         Run one pass of the object replicator on nodes (none named: on all).
 
@@ -258,8 +258,7 @@ class Cluster:
         return [self.run_on(node, [
             self.layout.launcher('swift-' + self.replicator_daemon),
             self.conf_path('object-server', node), '--once', '--verbose',
-            *args], check=check) for node in nodes or
-            self.spec.node_numbers()]
+            *args]) for node in nodes or self.spec.node_numbers()]
 
     def ring(self, which: Union[Policy, str, int]) -> Ring:
         """

@@ -94,12 +94,10 @@ class ConfRenderer:
         if 'proxy' in spec.services:
             files.update({conf(name): self._text(name, self._proxy(
                 name, pipeline)) for name, pipeline in self._pipelines()})
-        for server, service in NODE_SERVERS.items():
-            if service in spec.services and (
-                    server != 'replication-server' or spec.replication_ports):
-                files.update({conf(server, node): self._text(
-                    server, self._node_server(server, node))
-                    for node in spec.node_numbers()})
+        for server in spec.servers():
+            files.update({conf(server, node): self._text(
+                server, self._node_server(server, node))
+                for node in spec.node_numbers()})
         return files
 
     def _text(self, conf: str, sections: Sections) -> str:

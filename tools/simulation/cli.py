@@ -109,6 +109,8 @@ def _simulate(args):
 
 def main(argv=None):
     """
+    Simulate what the arguments say.
+
     :param argv: the arguments; default: the process's
     :returns: exit status: 0, 1 if a scenario did not converge, 2 for bad
         arguments

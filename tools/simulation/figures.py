@@ -43,7 +43,7 @@ class Case:
     ring: str = 'dealt'
 
     def run(self) -> Any:
-        """:returns: an Outcome"""
+        """Return the Outcome of playing it."""
         shape = paper.shape(self.nodes, self.replicas, self.objects)
         return play(Settings(
             nodes=self.nodes, replicas=self.replicas,

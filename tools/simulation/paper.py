@@ -40,6 +40,8 @@ NUMBERS = {
 @dataclass(frozen=True)
 class Shape:
     """
+    How objects are spread over partitions.
+
     :param partitions: that hold objects, p
     :param objects: of each, h
     """

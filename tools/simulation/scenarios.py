@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-What happens to a cluster before, while and after its rounds are measured.
-"""
+"""What befalls a cluster before, while and after its rounds are measured."""
 
 import math
 from dataclasses import asdict, dataclass
@@ -27,6 +25,8 @@ COPIES = {'all': lambda replicas: replicas,
 @dataclass(frozen=True)
 class Writes:
     """
+    How much users write.
+
     :param fraction: of the objects, that is created, deleted or modified
     :param copies: a key of COPIES
     """
@@ -155,6 +155,8 @@ def _nothing(world, *_):
 @dataclass(frozen=True)
 class Scenario:
     """
+    What befalls a cluster.
+
     :param begin: a function of the world and the Writes
     :param trouble: rounds until the trouble ends
     :param end: a function of the world that ends it
@@ -188,6 +190,8 @@ SCENARIOS = {
 @dataclass(frozen=True)
 class Outcome:
     """
+    What came of a scenario.
+
     :param rounds: rounds until all live replicas were equal, or None if
         they did not become so
     :param results: a RoundResult for each round, one at least

@@ -23,7 +23,7 @@ FIGURES = {'operations': 10, 'failed': 0, 'ops_per_second': 5.0,
 
 
 def bench(*argv):
-    """:returns: (exit status, stdout, stderr)"""
+    """Run the command; return exit status, stdout and stderr."""
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         try:
@@ -140,7 +140,7 @@ class TestArithmetic(unittest.TestCase):
         self.assertTrue(rows[3].startswith('proar slow disk'))
 
     def count(self, waits, cycles=1):
-        """:param waits: a function of the delay"""
+        """Count the round trips of requests that wait ``waits(delay)``."""
         self.delays = []
         return versioning.count_rounds(
             self.delays.append, lambda: waits(self.delays[-1]), cycles)
@@ -188,7 +188,7 @@ class TestSmoke(unittest.TestCase):
                 return out, json.load(text)['records']
 
     def site(self, **values):
-        """:returns: a class whose instances are contexts with values"""
+        """Return a class whose instances are contexts with values."""
         def make(*args):
             found = mock.MagicMock(**values)
             found.__enter__.return_value = found
