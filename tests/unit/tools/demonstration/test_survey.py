@@ -213,9 +213,8 @@ class TestCopies(TestCase):
                 (3, '3.00000.ts', {'n3d1'})):
             self.hold(node, name)
             self.assertEqual(holders, self.copies.holders(self.where))
-
-    def test_each_policy_has_its_directory(self):
+        # Each policy has a directory of its own.
         stock = ObjectName('stock', 'o')
         self.hold(1, '1.00000.data', stock)
         self.assertEqual({'n1d1'}, self.copies.holders(stock))
-        self.assertEqual(set(), self.copies.holders(self.where))
+        self.assertEqual({'n3d1'}, self.copies.holders(self.where))
