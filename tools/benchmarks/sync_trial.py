@@ -170,8 +170,8 @@ class Trial:
     def _heal(self) -> Any:
         if self._lost is None:
             return None
-        (find, node), self._lost = self._lost, None
-        find(node)
+        (bring_back, node), self._lost = self._lost, None
+        bring_back(node)
         return node
 
 

@@ -97,6 +97,7 @@ def document(site_auth: str, container: str, stages: Sequence[Stage],
     return ET.tostring(root, encoding='UTF-8', xml_declaration=True)
 
 
+@dataclass(frozen=True)
 class Client:
     """
     Runs workloads, each in a process of its own.
@@ -105,9 +106,8 @@ class Client:
     :param seed: of all random choices
     """
 
-    def __init__(self, directory: str, seed: int) -> None:
-        self.directory = directory
-        self.seed = seed
+    directory: str
+    seed: int
 
     def run(self, text: bytes, name: str) -> Result:
         """

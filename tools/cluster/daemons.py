@@ -6,6 +6,7 @@ import re
 import signal
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from subprocess import CompletedProcess
 from typing import Optional
 
@@ -26,6 +27,7 @@ MEMCACHED = 'memcached'
 RSYNC = 'rsync'
 
 
+@dataclass(frozen=True)
 class Daemons:
     """
     The daemons of one cluster.
@@ -36,12 +38,10 @@ class Daemons:
     :param environment: the environment they start in
     """
 
-    def __init__(self, spec: ClusterSpec, layout: Layout, network: Network,
-                 environment: dict[str, str]) -> None:
-        self.spec = spec
-        self.layout = layout
-        self.network = network
-        self.environment = environment
+    spec: ClusterSpec
+    layout: Layout
+    network: Network
+    environment: dict[str, str]
 
     # Which there are
 

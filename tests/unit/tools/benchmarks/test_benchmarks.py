@@ -35,14 +35,6 @@ def bench(*argv):
 
 class TestCommand(unittest.TestCase):
 
-    def test_help_names_the_systems_and_their_options(self):
-        status, out, _ = bench('--help')
-        self.assertEqual(0, status)
-        for system in cli.SYSTEMS:
-            self.assertIn(system, out)
-            for option in ('--runs', '--json FILE', '--output DIR', '--keep'):
-                self.assertIn(option, bench(system, '--help')[1])
-
     def test_what_is_not_allowed_is_named(self):
         for argv, said in (
                 ('losf --ops fly', "'fly'; allowed: .*list of get, get-warm"),
