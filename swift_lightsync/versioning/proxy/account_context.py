@@ -5,6 +5,7 @@ are versions of. The hidden containers have names that clients do not see.
 """
 
 import json
+from typing import Any, Dict
 
 from swift.common.constraints import ACCOUNT_LISTING_LIMIT
 from swift.common.http import is_success
@@ -37,6 +38,10 @@ def hidden_params(params):
     return dict(found, format='json')
 
 
+def _listed_name(item: Dict[str, Any]) -> str:
+    return item['subdir'] if 'subdir' in item else item['name']
+
+
 def merged(listing, hidden, reverse, limit):
     """
     :param listing: of containers, a list of dicts
@@ -54,8 +59,7 @@ def merged(listing, hidden, reverse, limit):
                      if beside else item)
     found += [dict(item, name=name, count=0)
               for name, item in versions.items()]
-    found.sort(key=lambda item: item.get('subdir', item.get('name')),
-               reverse=reverse)
+    found.sort(key=_listed_name, reverse=reverse)
     return found[:limit]
 
 

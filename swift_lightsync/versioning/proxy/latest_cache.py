@@ -71,15 +71,15 @@ class LatestCache:
         """
         if self.memcache is None:
             return NO_HINT
-        generation, held = self._held(obj)
-        found = self._known(obj, generation, held)
+        generation, stored = self._stored(self.memcache, obj)
+        found = self._hint_of(obj, generation, stored)
         if generation is None and self.sure_seconds:
-            generation = self._new_generation(obj)
+            generation = self._new_generation(self.memcache, obj)
         return replace(found, generation=generation)
 
-    def _known(self, obj, generation, held):
+    def _hint_of(self, obj, generation, stored):
         try:
-            before, packed = held
+            before, packed = stored
             entry = _entry(obj, packed)
         except (TypeError, ValueError):
             return NO_HINT
@@ -106,22 +106,22 @@ class LatestCache:
         write, before it is acknowledged.
         """
         if self.memcache is not None and self.sure_seconds:
-            self._new_generation(obj)
+            self._new_generation(self.memcache, obj)
 
-    def _held(self, obj):
-        """Return (the generation or None, what is held or None)."""
+    def _stored(self, memcache, obj):
+        """Return (the generation or None, the stored value or None)."""
         keys = [self._value_key(obj)]
         if self.sure_seconds:
             keys.append(self._generation_key(obj))
-        held, *generation = self.memcache.get_multi(
+        stored, *generation = memcache.get_multi(
             keys, self._generation_key(obj)) or [None]
-        return next((int(each) for each in generation if each), None), held
+        return next((int(each) for each in generation if each), None), stored
 
-    def _new_generation(self, obj):
+    def _new_generation(self, memcache, obj):
         """Return one that never was, or None if memcache is not there."""
         try:
-            # Where none is held, the step is the first: hence the time.
-            return self.memcache.incr(
+            # If memcache has none, the step becomes the value: hence the time.
+            return memcache.incr(
                 self._generation_key(obj), int(time.time() * 1e6),
                 time=self.sure_seconds)
         except MemcacheConnectionError:

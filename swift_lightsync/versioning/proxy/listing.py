@@ -6,11 +6,11 @@ with prefix, delimiter, markers, limit and in reverse.
 
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import Optional
+from typing import Dict, List, Optional, Union
 
 from swift.common.utils import Timestamp, override_bytes_from_content_type
 
-from swift_lightsync.versioning.core.row_data import parameters_of
+from swift_lightsync.versioning.core.row_data import Entry, parameters_of
 from swift_lightsync.versioning.core.stamp import Stamp
 from swift_lightsync.versioning.strategies.strategy import latest_entry
 
@@ -40,8 +40,10 @@ class Page:
         """
         :param params: of a request, text, without the version_marker
         """
-        page = cls(limit, *(params.get(name, '') for name in (
-            'prefix', 'delimiter', 'marker')),
+        page = cls(
+            limit, prefix=params.get('prefix', ''),
+            delimiter=params.get('delimiter', ''),
+            marker=params.get('marker', ''),
             end_marker=params.get('end_marker', ''),
             reverse=params.get('reverse', '').lower() in (
                 'true', '1', 'yes', 'on', 't', 'y'))
@@ -82,7 +84,8 @@ def listed(page, fetch, hides=is_hidden):
     :returns: a list of ``Entry`` and of subdirs, which are text; one more
         than the limit where there are more
     """
-    items, rest = [], replace(page, limit=page.limit + 1)
+    items: List[Union[Entry, str]] = []
+    rest = replace(page, limit=page.limit + 1)
     while rest.limit > 0:
         entries = fetch(rest)
         for entry in entries:
@@ -113,7 +116,8 @@ def latest_ids(page, items, ask, hidden=()):
     :returns: a set of ids
     """
     entries = [item for item in items if not isinstance(item, str)]
-    whole, left_out = {}, {}
+    whole: Dict[str, Optional[Entry]] = {}
+    left_out: Dict[str, List[Entry]] = {}
     for entry in hidden:
         left_out.setdefault(entry.object, []).append(entry)
     for name, group in groupby(entries, key=lambda entry: entry.object):

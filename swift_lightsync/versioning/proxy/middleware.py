@@ -178,7 +178,7 @@ class Versioning:
             environ, self.app, swift_source=SOURCE)['status']
         if is_server_error(status):
             raise HTTPServiceUnavailable(request=Request(environ))
-        versioned = VersionedContainer(
+        versioned: VersionedContainer = VersionedContainer(
             self.app, account, container, info,
             lambda: self.strategy(environ, versioned),
             LatestCache(cache_from_env(environ, True), account, container,

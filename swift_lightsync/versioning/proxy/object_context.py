@@ -69,6 +69,10 @@ class ObjectContext:
     :param proxy: the app at the end of the pipeline
     """
 
+    #: Which method answers a request, by the request's method.
+    VERBS = {'GET': 'get', 'HEAD': 'get', 'PUT': 'put', 'POST': 'post',
+             'DELETE': 'delete'}
+
     def __init__(self, versioned, obj, clock, now, proxy):
         self.versioned = versioned
         self.obj = obj
@@ -104,7 +108,8 @@ class ObjectContext:
         :raises HTTPException: if it cannot be done
         :raises RowsUnavailable: if the rows cannot be had
         """
-        return self.VERBS[req.method](self, req)
+        answer = getattr(self, self.VERBS[req.method])
+        return answer(req)
 
     def authorize(self, req, acl='write_acl'):
         authorize(req, self.versioned.info.get(acl))
@@ -281,6 +286,3 @@ class ObjectContext:
         self._commit(basis, marker)
         delete_data(self.versioned, req, self.plain_path, marker.version.id)
         return HTTPNoContent(request=req)
-
-    VERBS = {'GET': get, 'HEAD': get, 'PUT': put, 'POST': post,
-             'DELETE': delete}

@@ -178,6 +178,3 @@ class VersionContext(ObjectContext):
     def post(self, req):
         raise HTTPBadRequest('POST to a specific version is not allowed',
                              request=req)
-
-    VERBS = {'GET': get, 'HEAD': get, 'PUT': put, 'POST': post,
-             'DELETE': delete}

@@ -5,10 +5,12 @@ the container is sharded from its shards.
 """
 
 from dataclasses import dataclass, replace
+from typing import List
 
 from swift.common.concurrency import spawn_n
 from swift.common.constraints import CONTAINER_LISTING_LIMIT
 
+from swift_lightsync.versioning.core.row_data import Row
 from swift_lightsync.versioning.rows.row_client import majority, unavailable
 from swift_lightsync.versioning.rows.row_wire import (
     Page,
@@ -70,7 +72,8 @@ class RowReader:
         :returns: (a list of ``Row``, the rounds that it took)
         :raises RowsUnavailable: if too few answered
         """
-        found, rounds, marker = [], 0, query.marker
+        found: List[Row] = []
+        rounds, marker = 0, query.marker
         while True:
             limit = CONTAINER_LISTING_LIMIT
             if query.limit is not None:

@@ -5,6 +5,8 @@ versions get their rows, purge markers that have served are removed. What a
 task has, ``Follower`` in sync_point tells.
 """
 
+from typing import Callable, Optional
+
 from swift.common.concurrency import Timeout
 from swift.common.direct_client import (
     direct_delete_container_object,
@@ -17,6 +19,7 @@ from swift_lightsync.versioning.core.keys import WriteRepairKeys
 from swift_lightsync.versioning.core.row_data import PURGE_MARKER, Kind
 from swift_lightsync.versioning.core.stamp import Stamp
 from swift_lightsync.versioning.rows.rows import RowsUnavailable
+from swift_lightsync.versioning.sites.database_rows import Item
 from swift_lightsync.versioning.sites.databases import BROKER_ERRORS
 
 #: The container servers take names with null characters only with it.
@@ -26,7 +29,7 @@ RESERVED_NAMES = {'X-Backend-Allow-Reserved-Names': 'true'}
 class _Upkeep:
 
     delay = 0
-    wants = None
+    wants: Optional[Callable[[Item], bool]] = None
     by_object = False
     #: nothing fails for long: it is always ready
     backoff = Backoff(0, 0)
@@ -53,7 +56,7 @@ class RepairTask(_Upkeep):
         self._local = local
         self._logger = logger
 
-    def wants(self, item):
+    def wants(self, item: Item) -> bool:
         return item.keys is WriteRepairKeys
 
     def run(self, database, items):
@@ -144,7 +147,7 @@ class PurgeTask(_Upkeep):
         self._peers = peers
         self._logger = logger
 
-    def wants(self, item):
+    def wants(self, item: Item) -> bool:
         return item.entry.kind is Kind.PURGE
 
     def run(self, database, items):
