@@ -12,7 +12,7 @@ from swift.common.utils import Timestamp, override_bytes_from_content_type
 
 from swift_lightsync.versioning.core.row_data import Entry, parameters_of
 from swift_lightsync.versioning.core.stamp import Stamp
-from swift_lightsync.versioning.strategies.strategy import latest_entry
+from swift_lightsync.versioning.strategies.basis import latest_entry
 
 #: Sorts after all that a name may go on with.
 _LAST = '\U0010ffff'

@@ -9,12 +9,12 @@ from dataclasses import replace
 from swift_lightsync.versioning.core.keys import ReadRepairKeys
 from swift_lightsync.versioning.core.row_data import Row, null_of, row_of
 from swift_lightsync.versioning.rows.row_wire import Query
-from swift_lightsync.versioning.strategies.strategy import (
+from swift_lightsync.versioning.strategies.basis import (
     Basis,
-    Strategy,
     latest_entry,
     present,
 )
+from swift_lightsync.versioning.strategies.strategy import Strategy
 
 
 class ReadRepair(Strategy):

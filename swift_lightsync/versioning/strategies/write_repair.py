@@ -18,12 +18,12 @@ from swift_lightsync.versioning.core.row_data import (
     row_of,
 )
 from swift_lightsync.versioning.rows.row_wire import Query
-from swift_lightsync.versioning.strategies.strategy import (
+from swift_lightsync.versioning.strategies.basis import (
     Basis,
-    Strategy,
     latest_entry,
     present,
 )
+from swift_lightsync.versioning.strategies.strategy import Strategy
 
 #: Times that ``repair`` looks whether others have moved a pointer.
 REPAIRS = 5
