@@ -21,6 +21,7 @@ LOSF = [
 COSBENCH = [
     'aiohttp>=3.9,<4',
     'hdrhistogram>=0.10.3,<1',
+    'rich>=13',
     'uvloop>=0.19',
 ]
 
@@ -71,13 +72,13 @@ setup(
             'coverage>=7',
             'mypy>=1.8',
             'ruff>=0.4',
-            'rich>=13',
             'hypothesis>=6.90',
             'lxml>=4.9',
             'pytest>=7.4',
             'pytest-cov>=4.1',
             'pytest-timeout>=2.2',
             'pytest-xdist>=3.5',
+            'tox>=4',
             'python-swiftclient>=4.4',
             'keystonemiddleware>=9',
             'python-keystoneclient>=5',
