@@ -24,7 +24,11 @@ SCENARIOS = {'get-1k': Scenario('GET', KIB),
 
 @contextmanager
 def _server() -> Iterator[int]:
-    """Serve in a process; the context gives the port."""
+    """
+    Serve in a process of its own.
+
+    :returns: a context with the port
+    """
     mine, its = _SPAWN.Pipe()
     process = _SPAWN.Process(target=http_clients.serve, args=(its,),
                              daemon=True)
@@ -64,7 +68,7 @@ class Cosbench(Bench):
 
     def _measure(self, name: str, scenario: Scenario,
                  port: int) -> dict[str, Any]:
-        """Return figures, of which CPU is of the client's process only."""
+        """Return figures; CPU is counted for the client's process only."""
         args = self.args
         with ProcessPoolExecutor(1, mp_context=_SPAWN) as pool:
             done, failed, cpu, seconds = pool.submit(

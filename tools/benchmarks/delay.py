@@ -33,7 +33,7 @@ def set_delay(path: str, seconds: float) -> None:
 
 class Delay:
     """
-    A server whose requests wait.
+    The filter: delays each request to a server.
 
     :param app: the server
     :param path: of the file with the seconds
@@ -59,5 +59,5 @@ class Delay:
 
 
 def filter_factory(global_conf: dict[str, str], **local_conf: str) -> Any:
-    """paste.deploy filter factory"""
+    """Make the filter, as paste.deploy asks for it."""
     return lambda app: Delay(app, local_conf['delay_file'])

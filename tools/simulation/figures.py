@@ -31,7 +31,7 @@ WRITES = Writes(0.1, 'all')
 
 @dataclass(frozen=True)
 class Case:
-    """One run: what is simulated for one point of a figure."""
+    """One run, which gives one point of a figure."""
 
     nodes: int
     replicas: int
@@ -43,7 +43,11 @@ class Case:
     ring: str = 'dealt'
 
     def run(self) -> Any:
-        """Return the Outcome of playing it."""
+        """
+        Simulate the case.
+
+        :returns: an Outcome
+        """
         shape = paper.shape(self.nodes, self.replicas, self.objects)
         return play(Settings(
             nodes=self.nodes, replicas=self.replicas,
@@ -96,7 +100,9 @@ def _largest(found: Found, nodes: int, ring: str = 'dealt') -> dict[
 
 
 def topology_rows(found: Found) -> Iterator[tuple[str, ...]]:
-    """Yield the topologies: of the slowest node, and beside the ring."""
+    """
+    Yield a table of topologies: of the slowest node, and compared to the ring.
+    """
     outcomes = _largest(found, paper.LAB_NODES, 'built')
     for (scenario, protocol), outcome in outcomes.items():
         ring, first = outcomes[scenario, TOPOLOGIES[0]].first, outcome.first

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pages with plots of what was simulated."""
+"""Pages with plots of simulations."""
 
 import os
 from collections.abc import Iterable, Iterator
@@ -73,9 +73,9 @@ def curves(title: str, scenario: str,
 
 def lines(title: str, label: str, series: dict[str, list[float]]) -> str:
     """
-    Draw something over the rounds.
+    Draw a value over the rounds.
 
-    :param label: what it is, with the unit
+    :param label: names the value, with its unit
     :param series: name -> the value of each round
     """
     most = max(map(len, series.values()))
@@ -86,7 +86,7 @@ def lines(title: str, label: str, series: dict[str, list[float]]) -> str:
 
 
 def rounds(directory: str, outcomes: list[Any]) -> None:
-    """Write a page with what each round of some outcomes took."""
+    """Write a page with the rounds of some outcomes."""
     parts = []
     for scenario in dict.fromkeys(each.scenario for each in outcomes):
         parts.append(heading(scenario))

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What befalls a cluster before, while and after its rounds are measured."""
+"""
+Scenarios: the events in a cluster before, while and after its rounds are
+measured.
+"""
 
 import math
 from dataclasses import asdict, dataclass
@@ -25,9 +28,9 @@ COPIES = {'all': lambda replicas: replicas,
 @dataclass(frozen=True)
 class Writes:
     """
-    How much users write.
+    The writes of a scenario.
 
-    :param fraction: of the objects, that is created, deleted or modified
+    :param fraction: of the objects that is created, deleted or modified
     :param copies: a key of COPIES
     """
     fraction: float = 0.1
@@ -37,10 +40,10 @@ class Writes:
         """
         Write to each partition.
 
-        :param new: objects that did not exist; else, some that did
+        :param new: whether the objects did not exist before
         :param delete: whether they are deleted
-        :param reached: a function of a partition's nodes: those that writes
-            can reach
+        :param reached: a function of a partition's nodes that returns those
+            that writes can reach
         """
         objects = world.settings.objects
         version = 1 + int(world.events.now)
@@ -155,7 +158,7 @@ def _nothing(world, *_):
 @dataclass(frozen=True)
 class Scenario:
     """
-    What befalls a cluster.
+    A change of a cluster, and perhaps trouble that ends later.
 
     :param begin: a function of the world and the Writes
     :param trouble: rounds until the trouble ends
@@ -190,10 +193,10 @@ SCENARIOS = {
 @dataclass(frozen=True)
 class Outcome:
     """
-    What came of a scenario.
+    The result of a scenario.
 
-    :param rounds: rounds until all live replicas were equal, or None if
-        they did not become so
+    :param rounds: rounds until all live replicas were equal, or None if they
+        did not become so
     :param results: a RoundResult for each round, one at least
     """
     scenario: str
