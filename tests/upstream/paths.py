@@ -205,7 +205,7 @@ class PathShim:
             self._unlink_tree(os.path.join(path, name))
 
     def write(self, real, file, data):
-        """Append to a file of the content that is open, or write to another."""
+        """Append to an open file of the content, or write to another."""
         path = getattr(file, 'content_path', None)
         if not self._is_file(path):
             return real(file, data)

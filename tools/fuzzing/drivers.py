@@ -8,7 +8,6 @@ properly, except where the signature is what is fuzzed.
 """
 
 import asyncio
-import functools
 import io
 import json
 import time
@@ -39,11 +38,6 @@ LONGEST = 1 << 16
 
 class Refusal(Exception):
     """An answer that says what is wrong."""
-
-
-@functools.lru_cache(maxsize=None)
-def _loop():
-    return asyncio.new_event_loop()
 
 
 # Signatures
@@ -141,7 +135,7 @@ def decode_mission(data):
 
     :raises Refusal: if the driver refuses it, and says why
     """
-    status, found = _loop().run_until_complete(_post(data))
+    status, found = asyncio.run(_post(data))
     if status >= 400:
         raise Refusal('%d %s' % (status, found['error']))
     mission = Mission.from_json(json.loads(data))
@@ -201,7 +195,7 @@ def _asked(ask):
         share = DriverShare(
             driver, Mission('w1', '<workload/>', 0, 0, 0, 1, 7), measured)
         try:
-            _loop().run_until_complete(ask(driver, share))
+            asyncio.run(ask(driver, share))
         except driver_client.DriverLost:
             assert share.sequence or not (
                 measured.count or measured.timeline.operations), \
