@@ -98,9 +98,9 @@ setup(
             'swift-object-converger = '
             'swift_lightsync.proar.converger.daemon:main',
             'swift-object-lightsync = swift_lightsync.sync.replicator:main',
-            'swift-losf-fsck = swift_losf.fsck.cli:main',
-            'swift-losf-status = swift_losf.daemon.status:main',
-            'swift-object-losf = swift_losf.daemon.manager:main',
+            'swift-losf-fsck = swift_losf.commands:fsck',
+            'swift-losf-status = swift_losf.commands:status',
+            'swift-object-losf = swift_losf.commands:manager',
             'swift-proar-lag = swift_lightsync.proar.lag_report:main',
             'swift-version-sync-report = '
             'swift_lightsync.versioning.sites.sync_report:main',

@@ -59,17 +59,21 @@ def run(parser: argparse.ArgumentParser,
     :param bad_input: errors besides UsageError that end with status 2
     :returns: the exit status; any other OSError is 1
     """
+    _replace_closed_streams()
     args = parser.parse_args(argv)
     refused: Tuple[Type[Exception], ...] = (UsageError,) + bad_input
     with until_unread():
         try:
-            return work(args)
+            status = work(args)
+            _flush(sys.stdout)
+            return status
         except BrokenPipeError:
             raise
         except refused as err:
             return _failed(parser, err, Exit.USAGE)
         except OSError as err:
             # A port that is taken, a full disk: the message has it all.
+            _flush_or_silence(sys.stdout)
             return _failed(parser, err, Exit.NOT_WELL)
 
 
@@ -128,11 +132,18 @@ def require_extra(prog: str, extra: str, *modules: str) -> None:
     :param modules: that the extra brings
     :raises SystemExit: with status 1 if one of them is not installed
     """
-    missing = [each for each in modules
-               if importlib.util.find_spec(each) is None]
+    missing = [each for each in modules if not _is_installed(each)]
     if missing:
         _end("%s: %s is not installed: pip install 'swift-lightsync[%s]'" % (
             prog, ', '.join(missing), extra))
+
+
+def _is_installed(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:
+        # The package that it is in is missing.
+        return False
 
 
 def _end(line: str) -> NoReturn:
@@ -173,6 +184,23 @@ def silence(stream: TextIO) -> None:
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, stream.fileno())
     os.close(nowhere)
+
+
+def _replace_closed_streams() -> None:
+    """Open /dev/null where a standard stream was closed from the start."""
+    for name, mode in (('stdin', 'r'), ('stdout', 'w'), ('stderr', 'w')):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode))
+
+
+def _flush_or_silence(stream: TextIO) -> None:
+    """Write what is left, or nothing: the disk it goes to may be full."""
+    try:
+        _flush(stream)
+    except BrokenPipeError:
+        raise
+    except OSError:
+        silence(stream)
 
 
 def _flush(stream: Optional[TextIO]) -> None:

@@ -4,7 +4,7 @@ Files that are replaced as a whole, and files that one process has alone.
 
 A reader of a replaced file sees the old content or the new one, never a part
 of it. A writer that is killed leaves the old content, and perhaps a temporary
-file, which the next one overwrites.
+file, which the next one removes, whosever it is.
 """
 
 import fcntl
@@ -40,7 +40,10 @@ def replace_file(path: str, data: bytes, *, mode: int = 0o666,
     fresh = path + FRESH if temporary_in is None else os.path.join(
         temporary_in, '%s.%s.tmp' % (os.path.basename(path),
                                      secrets.token_hex(8)))
-    fd = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC,
+    # What a killed caller left may be another user's, or a link.
+    with suppress(FileNotFoundError):
+        os.unlink(fresh)
+    fd = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC,
                  mode)
     try:
         with open(fd, 'wb') as stream:

@@ -212,11 +212,21 @@ def _tuple(args: Any, limits: Any) -> Codec:
 
         def read(value: Any) -> Any:
             _check_length(value, list, 'a list', length)
-            return tuple(inside('[%d]' % number, inner.read, item)
-                         for number, item in enumerate(value))
+            return _all_of(inner.read, value)
         return Codec(read, lambda value: [inner.write(each)
                                           for each in value])
     return _fixed([codec(each) for each in args])
+
+
+def _all_of(read: Function, values: Any) -> Any:
+    """Read all values of a list; only a refusal costs a place's name."""
+    found: List[Any] = []
+    try:
+        for each in values:
+            found.append(read(each))
+    except RecordError as err:
+        raise err.within('[%d]' % len(found)) from None
+    return tuple(found)
 
 
 def _fixed(inners: Sequence[Codec]) -> Codec:
@@ -245,10 +255,12 @@ def _dict(args: Any, limits: Any) -> Codec:
     def read(value: Any) -> Any:
         _check_length(value, dict, 'an object', length)
         found: Dict[Any, Any] = {}
-        for key, item in value.items():
-            place = '[%s]' % shown(key)
-            found[inside(place, read_key, key)] = inside(
-                place, inner.read, item)
+        key = None
+        try:
+            for key, item in value.items():
+                found[read_key(key)] = inner.read(item)
+        except RecordError as err:
+            raise err.within('[%s]' % shown(key)) from None
         return found
     return Codec(read, lambda value: {
         write_key(key): inner.write(item) for key, item in value.items()})

@@ -145,7 +145,10 @@ def read_value(kind: Any, value: Any, place: str = '') -> Any:
     :returns: the value as the annotation says
     :raises RecordError: if it is not accepted
     """
-    return inside(place, codec(kind).read, value)
+    try:
+        return inside(place, codec(kind).read, value)
+    except RecursionError:
+        raise RecordError('is nested too deeply', place) from None
 
 
 def _refuse_constant(name: str) -> None:

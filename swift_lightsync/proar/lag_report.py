@@ -20,6 +20,7 @@ from swift_lightsync.common.node_arguments import (
 )
 from swift_lightsync.common.nodes import Outcome, Question, ask_all
 from swift_lightsync.common.options import positive_seconds
+from swift_lightsync.common.text import printable
 from swift_lightsync.proar.lag import PATH, DeviceLag, decode
 
 PROAR = Question(PATH, decode)
@@ -86,9 +87,9 @@ def assess(replies, indexes, max_seconds):
 
 def _problem(reply):
     if reply.outcome is Outcome.WITHOUT:
-        return 'does not answer %s: %s' % (PATH, reply.problem)
+        return 'does not answer %s: %s' % (PATH, printable(reply.problem))
     if not reply.answer:
-        return '%s: %s' % (reply.outcome.value, reply.problem)
+        return '%s: %s' % (reply.outcome.value, printable(reply.problem))
     silent = reply.answer.time - reply.answer.updated
     if not reply.answer.updated:
         return 'its converger has never reported'

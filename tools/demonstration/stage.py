@@ -88,6 +88,9 @@ class Stage:
             remove(self.directory) if names else None
             os.makedirs(self.directory, exist_ok=True)
             self.lock = open_locked(marker)
+            if self.lock is None:
+                raise DemoError('another demonstration has just begun in %s; '
+                                'choose another --dir' % self.directory)
             os.setxattr(marker, 'user.swift.metadata', b'x')
         except OSError as err:
             raise DemoError(

@@ -84,7 +84,9 @@ _Etag = Annotated[str, Parsed(_etag, Annotated[str, Utf8(MAX_ETAG), Matches(
 _Site = Annotated[str, Parsed(check_site)]
 _Id = Annotated[Stamp, Parsed(_tick)]
 _Stamp = Annotated[Stamp, Parsed(Stamp.parse)]
-_Vector = Annotated[Vector, Parsed(Vector.parse)]
+#: A longer one fits into no row.
+_Vector = Annotated[Vector, Parsed(Vector.parse, Annotated[
+    str, Utf8(MAX_ETAG)])]
 _Size = Annotated[int, Between(0, MAX_SIZE)]
 
 

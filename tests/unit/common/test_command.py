@@ -124,10 +124,38 @@ class TestUnread(unittest.TestCase):
         self.assertEqual((0, b''), (done.returncode, done.stderr))
 
 
+    def test_a_disk_that_is_full_at_the_last_line_is_one_line(self):
+        environment = {name: value for name, value in os.environ.items()
+                       if name != 'PYTHONUNBUFFERED'}
+        with open('/dev/full', 'w') as full:
+            done = subprocess.run(
+                [sys.executable, '-c', PRINTING, '1'], stdout=full,
+                stderr=subprocess.PIPE, text=True, env=environment)
+        self.assertEqual(1, done.returncode)
+        self.assertIn('No space left on device', done.stderr)
+        self.assertEqual(1, done.stderr.count('\n'), done.stderr)
+
+    def test_with_streams_that_were_closed_it_works(self):
+        code = PRINTING.replace(
+            'def work(args):',
+            'from swift_lightsync.common.progress import Progress\n'
+            'def work(args):\n    Progress().say("here")')
+        done = subprocess.run(
+            ['sh', '-c', 'exec "$@" >&- 2>&-', 'sh', sys.executable, '-c',
+             code, '1'])
+        self.assertEqual(0, done.returncode)
+
+
 class TestExtra(unittest.TestCase):
 
     def test_what_is_there_is_no_problem(self):
         require_extra('prog', 'losf', 'json', 'argparse')
+
+    def test_a_part_of_a_package_that_is_missing_is_missing(self):
+        with contextlib.redirect_stderr(io.StringIO()) as said, \
+                self.assertRaises(SystemExit):
+            require_extra('prog', 'losf', 'no_such_package.part')
+        self.assertIn('no_such_package.part is not', said.getvalue())
 
     def test_what_is_missing_is_named_with_what_installs_it(self):
         said = io.StringIO()

@@ -51,6 +51,16 @@ class TestReplace(FilesTestCase):
         self.assertEqual(b'data', self.content())
         self.assertEqual(['file'], os.listdir(self.root))
 
+    def test_a_link_that_somebody_left_is_not_followed(self):
+        victim = os.path.join(self.root, 'victim')
+        replace_file(victim, b'its own')
+        os.symlink(victim, self.path + '.new')
+        replace_file(self.path, b'ours', mode=0o600)
+        with open(victim, 'rb') as stream:
+            self.assertEqual(b'its own', stream.read())
+        self.assertFalse(os.path.islink(self.path))
+        self.assertEqual(0o600, os.stat(self.path).st_mode & 0o777)
+
     def test_an_error_leaves_what_was_there_and_nothing_else(self):
         replace_file(self.path, b'old')
         for name in ('fsync', 'replace', 'fstat'):

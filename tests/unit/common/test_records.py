@@ -4,6 +4,7 @@
 import json
 import math
 import re
+import sys
 import unittest
 from dataclasses import dataclass, field
 from enum import Enum
@@ -266,6 +267,16 @@ class TestText(unittest.TestCase):
     def test_a_number_without_end_is_refused_by_its_field(self):
         with self.assertRaisesRegex(RecordError, 'share: inf must be'):
             Peer.parse('{"name": "a", "state": "up", "share": 1e999}', 99)
+
+    def test_what_a_reader_cannot_follow_is_refused(self):
+        def follow(value):
+            return value and follow(value[0])
+
+        deep = []
+        for _ in range(sys.getrecursionlimit()):
+            deep = [deep]
+        with self.assertRaisesRegex(RecordError, 'nested too deeply'):
+            read_value(Annotated[Any, Parsed(follow, Any)], deep, 'it')
 
     def test_what_is_too_long_is_not_parsed(self):
         self.assertEqual([], load_json(b'[]', 2))

@@ -14,6 +14,7 @@ from swift.common import utils
 from swift.common.swob import Request
 from swift.common.utils import dump_recon_cache
 
+from swift_lightsync.common.nodes import Outcome, Reply
 from swift_lightsync.common.records import RecordError
 from swift_lightsync.proar import lag_report
 from swift_lightsync.proar.lag import (
@@ -189,6 +190,13 @@ class TestCommand(SwiftTestCase):
             status, text = self.run_command('127.0.0.1:%d' % port)
             self.assertEqual(1, status)
             self.assertIn('! 127.0.0.1:%d: %s\n' % (port, problem), text)
+
+    def test_what_a_node_says_cannot_steer_a_terminal(self):
+        said = Reply(('127.0.0.1', 1), Outcome.INVALID, 'status 500: \x1b[2J')
+        with mock.patch.object(lag_report, 'ask_all', return_value=[said]):
+            status, text = self.run_command()
+        self.assertEqual(1, status)
+        self.assertIn('status 500: ?[2J', text)
 
     def test_servers_of_one_host_count_once(self):
         self.tell(0, devices=(LAG,))
