@@ -52,10 +52,8 @@ class Trouble:
                     stats = self.run_pass(0)
                     self.assertEqual(1, met.calls)
                     self.assert_converged(files=PARTS)
-                    self.assertEqual(
-                        (PARTS, PARTS, 0, PARTS),
-                        (stats.attempted, stats.success, stats.failure,
-                         stats.suffix_count))
+                    self.assert_stats(stats, attempted=PARTS, success=PARTS,
+                                      failure=0, suffix_count=PARTS)
 
     def test_a_peer_that_hangs_costs_one_time_out_until_it_is_back(self):
         self.put_all()
@@ -75,14 +73,12 @@ class Trouble:
                 stats = self.run_pass(0)
             self.assertEqual(1, met.calls)
             self.assertNotIn('REPLICATE', self.requests()[1])
-            self.assertEqual((PARTS, 0, PARTS), (
-                stats.attempted, stats.success, stats.failure))
+            self.assert_stats(stats, attempted=PARTS, success=0, failure=PARTS)
             for key in (endpoint, device_key):
                 neighbours.failures.contact(key(self.ring_nodes[1]))
             stats = self.run_pass(0)
             self.assert_converged(files=PARTS)
-            self.assertEqual((PARTS, PARTS, 0), (
-                stats.attempted, stats.success, stats.failure))
+            self.assert_stats(stats, attempted=PARTS, success=PARTS, failure=0)
 
     def test_a_peer_that_dies_before_the_exchange_costs_one_time_out(self):
         self.put_all()
@@ -136,9 +132,8 @@ class Trouble:
 
     def test_a_partition_that_is_locked_is_left_to_itself(self):
         self.put_all()
-        patcher = mock.patch('swift.common.utils.DEFAULT_LOCK_TIMEOUT', 0.3)
-        patcher.start()
-        self.addCleanup(patcher.stop)
+        self.enterContext(mock.patch(
+            'swift.common.utils.DEFAULT_LOCK_TIMEOUT', 0.3))
         original = ExchangeBatch._exchange
         for stamp, number in ((2, 1), (3, 0)):
             self.put_all('o', stamp, [0])
@@ -150,8 +145,7 @@ class Trouble:
             with mock.patch.object(ExchangeBatch, '_exchange', locked):
                 stats = self.run_pass(0)
             self.assert_converged(files=PARTS)
-            self.assertEqual((PARTS, PARTS, 0), (
-                stats.attempted, stats.success, stats.failure))
+            self.assert_stats(stats, attempted=PARTS, success=PARTS, failure=0)
             self.assertEqual(1, self.requests()[1].get('REPLICATE', 0) // 2
                              if self.method == 'rsync' else 1)
 
@@ -297,8 +291,7 @@ class TestSsync(Trouble, SsyncTestCase):
         stats = self.run_pass(0)
         self.assertEqual(1, len(failed))
         self.assert_converged(files=PARTS)
-        self.assertEqual((PARTS, PARTS, 0), (
-            stats.attempted, stats.success, stats.failure))
+        self.assert_stats(stats, attempted=PARTS, success=PARTS, failure=0)
         self.assertEqual(1, self.requests()[1]['REPLICATE'])
 
 

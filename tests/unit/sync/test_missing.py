@@ -79,7 +79,7 @@ class TestWhatIsObsolete(MissingTestCase):
             os.path.join(self.path(1, 0), '5a5'))
         self.assertEqual(sorted(self.path_of(0, names[number])
                                 for number in (0, 1, 2, 4)), self.pushed())
-        self.assertEqual((1, 1), (self.stats.rsync, self.stats.suffix_sync))
+        self.assert_stats(self.stats, rsync=1, suffix_sync=1)
         self.run_pass(1)
         self.assert_converged([0], files=7)
 
@@ -242,8 +242,8 @@ class TestPeers(MissingTestCase):
                 stats = self.run_pass(0)
                 self.assertEqual(1, met.calls)
                 self.assert_converged(files=PARTS)
-                self.assertEqual((PARTS, PARTS, 0), (
-                    stats.attempted, stats.success, stats.failure))
+                self.assert_stats(stats, attempted=PARTS, success=PARTS,
+                                  failure=0)
 
     def test_an_object_that_the_peer_cannot_look_up_leaves_out_its_partition(
             self):

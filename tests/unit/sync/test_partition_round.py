@@ -22,9 +22,8 @@ class TestPass(ClusterTestCase):
         self.put_everywhere()
         for number in range(3):
             stats = self.run_pass(number)
-            self.assertEqual(
-                (1, 1, 1, 0, 0), (stats.attempted, stats.hashmatch,
-                                  stats.success, stats.failure, stats.rsync))
+            self.assert_stats(stats, attempted=1, hashmatch=1, success=1,
+                              failure=0, rsync=0)
             self.assertEqual(1, stats.suffix_count)
         self.assertEqual([{'LIGHTSYNC': 1}] * 3, self.requests())
         counters = self.daemons[0].logger.counters
@@ -44,9 +43,8 @@ class TestPass(ClusterTestCase):
         self.put_everywhere()
         self.nodes[0].put('new')
         stats = self.run_pass(0)
-        self.assertEqual((1, 0, 1, 0, 1),
-                         (stats.attempted, stats.hashmatch, stats.success,
-                          stats.failure, stats.rsync))
+        self.assert_stats(stats, attempted=1, hashmatch=0, success=1,
+                          failure=0, rsync=1)
         asked = self.requests()
         self.assertEqual({}, asked[2])
         self.assertEqual(1, asked[1]['LIGHTSYNC'])
@@ -74,9 +72,7 @@ class TestPass(ClusterTestCase):
         for _ in range(2):
             for number in range(3):
                 self.run_pass(number)
-        self.assertEqual(1, len({frozenset(each.objects())
-                                 for each in self.nodes}))
-        self.assertEqual(4, len(self.nodes[0].objects()))
+        self.assert_same_objects(4)
 
     def test_a_partition_that_one_does_not_have_is_made_there(self):
         self.start(3)
@@ -89,15 +85,15 @@ class TestPass(ClusterTestCase):
         self.start(1)
         self.put_everywhere()
         stats = self.run_pass(0)
-        self.assertEqual((1, 0, 0, 0), (stats.attempted, stats.hashmatch,
-                                        stats.success, stats.failure))
+        self.assert_stats(stats, attempted=1, hashmatch=0, success=0,
+                          failure=0)
         self.assertEqual([{}], self.requests())
 
     def test_more_replicas_than_nodes(self):
         self.start(2, rows=[0, 1, 0])
         self.nodes[0].put('o')
         stats = self.run_pass(0)
-        self.assertEqual((1, 0), (stats.attempted, stats.failure))
+        self.assert_stats(stats, attempted=1, failure=0)
         self.run_pass(1)
         self.assertEqual(self.nodes[0].objects(), self.nodes[1].objects())
         self.requests()
@@ -114,7 +110,7 @@ class TestPass(ClusterTestCase):
         self.start(4, rows=[0, 1, 2])
         self.nodes[3].put('o')
         stats = self.run_pass(3)
-        self.assertEqual((1, 1), (stats.attempted, stats.remove))
+        self.assert_stats(stats, attempted=1, remove=1)
         self.assertNotIn('LIGHTSYNC', str(self.requests()))
         for each in self.nodes[:3]:
             self.assertEqual(1, len(each.objects()))
@@ -274,9 +270,7 @@ class TestFallBack(ClusterTestCase):
                 self.run_pass(number)
         for number in (0, 1, 2) * 2:
             self.run_pass(number)
-        self.assertEqual(1, len({frozenset(each.objects())
-                                 for each in self.nodes}))
-        self.assertEqual(5, len(self.nodes[0].objects()))
+        self.assert_same_objects(5)
 
     def test_a_damaged_fingerprint_costs_a_warning(self):
         self.start(2)

@@ -176,20 +176,14 @@ class TestPasses(PassTestCase):
             sum(each.exchanges for each in self.passes().values())))
 
     def test_a_pass_of_some_partitions_only_is_not_recorded(self):
-        with mock.patch('swift.obj.replicator.whataremyips',
-                        return_value=[self.nodes[0].ip]):
-            for override in ({'override_partitions': [0, 3]},
-                             {'override_policies': [0]}):
-                self.daemon._zero_stats()
-                self.daemon.replicate(**override)
-                self.assertEqual(({}, {}), self.recorded())
+        for override in ({'override_partitions': [0, 3]},
+                         {'override_policies': [0]}):
+            self.run_pass(0, **override)
+            self.assertEqual(({}, {}), self.recorded())
 
     def test_a_worker_records_its_devices_beside_those_of_others(self):
         for device, seen in (('sdb', {'sdb'}), ('sda', {'sda', 'sdb'})):
-            with mock.patch('swift.obj.replicator.whataremyips',
-                            return_value=[self.nodes[0].ip]):
-                self.daemon._zero_stats()
-                self.daemon.replicate(override_devices=[device])
+            self.run_pass(0, override_devices=[device])
             self.assertEqual(seen, set(self.passes()))
             self.assertEqual(seen, {pair.device[2] for pair
                                     in self.recorded()[0].values()})
@@ -213,14 +207,11 @@ class TestPasses(PassTestCase):
             self.assertIn('devices', dumps[-1])
 
     def test_a_damaged_file_is_replaced(self):
-        for damage in (b'garbage', b'[1]', b'[' * 100000, b'{"version": 9}',
-                       b'\xff', b'{"version": 1, "pairs": {"x": 1}}'):
-            with open(self.file, 'wb') as damaged:
-                damaged.write(damage)
-            self.one_pass()
-            self.assertEqual(self.pairs(), set(self.found()))
-            self.assertIn(self.file, str(self.daemon.logger.at('WARNING')))
-            self.daemon.logger.lines.clear()
+        with open(self.file, 'wb') as damaged:
+            damaged.write(b'{"version": 1, "pairs": {"x": 1}}')
+        self.one_pass()
+        self.assertEqual(self.pairs(), set(self.found()))
+        self.assertIn(self.file, str(self.daemon.logger.at('WARNING')))
 
     def test_a_directory_in_its_place_stops_no_pass(self):
         os.mkdir(self.file)

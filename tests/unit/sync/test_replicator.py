@@ -113,10 +113,8 @@ class TestManyPartitions(ClusterTestCase):
         # Any number of partitions, all on the same devices.
         ring = self.policy.object_ring
         genuine = ring.get_part_nodes
-        patcher = mock.patch.object(ring, 'get_part_nodes',
-                                    lambda partition: genuine(PARTITION))
-        patcher.start()
-        self.addCleanup(patcher.stop)
+        self.enterContext(mock.patch.object(
+            ring, 'get_part_nodes', lambda partition: genuine(PARTITION)))
 
     def neighbour_of(self, count):
         """Of how many partitions node 1 is the clockwise neighbour of 0."""
@@ -171,9 +169,8 @@ class TestManyPartitions(ClusterTestCase):
         with mock.patch.object(connections, '_connect', connect):
             stats = self.run_pass(0, daemon)
         self.assertEqual(expected, len(asked))
-        self.assertEqual(
-            (24, 24, self.neighbour_of(24)),
-            (stats.attempted, stats.success, stats.failure))
+        self.assert_stats(stats, attempted=24, success=24,
+                          failure=self.neighbour_of(24))
 
     def test_a_hanging_device_costs_one_time_out_and_no_more(self):
         self.put_partitions(12, [0, 2])
@@ -195,9 +192,8 @@ class TestManyPartitions(ClusterTestCase):
         with mock.patch.object(daemon.neighbours.client, 'ask', ask):
             stats = self.run_pass(0, daemon)
         self.assertEqual(1, len(asked))
-        self.assertEqual(
-            (12, 12, self.neighbour_of(12)),
-            (stats.attempted, stats.success, stats.failure))
+        self.assert_stats(stats, attempted=12, success=12,
+                          failure=self.neighbour_of(12))
 
 
 class TestMixed(ClusterTestCase):
@@ -209,8 +205,7 @@ class TestMixed(ClusterTestCase):
         for _ in range(2):
             for number in (0, 1, 2):
                 self.assertEqual(0, self.run_pass(number).failure)
-        self.assertEqual(1, len({frozenset(each.objects())
-                                 for each in self.nodes}))
+        self.assert_same_objects()
 
     def test_a_stock_peer_is_asked_once_a_pass(self):
         self.start(2, stock=(1,))
@@ -244,7 +239,7 @@ class TestMixed(ClusterTestCase):
                 self.nodes[1].broken['LIGHTSYNC'] = status
                 self.nodes[0].put('o', stamp)
                 stats = self.run_pass(0)
-                self.assertEqual((1, 0), (stats.attempted, stats.failure))
+                self.assert_stats(stats, attempted=1, failure=0)
                 self.assertEqual(self.nodes[0].objects(),
                                  self.nodes[1].objects())
                 daemon = self.daemons[0]
@@ -271,8 +266,7 @@ class TestFailures(ClusterTestCase):
         self.nodes[0].put('new')
         self.stop(1)
         stats = self.run_pass(0)
-        self.assertEqual((1, 1, 1), (stats.attempted, stats.success,
-                                     stats.failure))
+        self.assert_stats(stats, attempted=1, success=1, failure=1)
         self.assertEqual({'127.0.0.3': {'sda': 1}},
                          {ip: dict(failed) for ip, failed
                           in stats.failure_nodes.items()})
@@ -294,8 +288,7 @@ class TestFailures(ClusterTestCase):
         logged = len(daemon.logger.at('ERROR'))
         stats = self.run_pass(0)
         self.assertEqual(logged, len(daemon.logger.at('ERROR')))
-        self.assertEqual((1, 1, 1), (stats.attempted, stats.success,
-                                     stats.failure))
+        self.assert_stats(stats, attempted=1, success=1, failure=1)
 
     def test_after_the_suppression_it_is_asked_again(self):
         self.start(2)
@@ -347,8 +340,7 @@ class TestFailures(ClusterTestCase):
         self.put_everywhere()
         self.nodes[1].app = garbage
         stats = self.run_pass(0)
-        self.assertEqual((1, 1, 1), (stats.attempted, stats.success,
-                                     stats.failure))
+        self.assert_stats(stats, attempted=1, success=1, failure=1)
         key = (self.nodes[1].ip, self.ring_nodes[1]['replication_port'],
                'sda')
         self.assertEqual(1, self.exceptions(self.daemons[0], key))
@@ -360,7 +352,7 @@ class TestFailures(ClusterTestCase):
         self.put_everywhere(numbers=[0, 2])
         shutil.rmtree(os.path.join(self.nodes[1].devices_dir, 'sda'))
         stats = self.run_pass(0)
-        self.assertEqual((1, 1), (stats.attempted, stats.failure))
+        self.assert_stats(stats, attempted=1, failure=1)
         self.assertEqual(self.nodes[0].objects(), self.nodes[3].objects())
         self.assertEqual(1, self.daemons[0].logger.counters[
             'partition.check.unmounted.sda'])
@@ -383,7 +375,7 @@ class TestFailures(ClusterTestCase):
         self.nodes[0].put('new')
         self.nodes[1].broken['SSYNC'] = 507
         stats = self.run_pass(0)
-        self.assertEqual((1, 1), (stats.attempted, stats.failure))
+        self.assert_stats(stats, attempted=1, failure=1)
         self.assertEqual(self.nodes[0].objects(), self.nodes[2].objects())
 
     def test_if_all_others_are_dead_the_pass_ends(self):
@@ -393,5 +385,4 @@ class TestFailures(ClusterTestCase):
         self.stop(2)
         for _ in range(12):
             stats = self.run_pass(0)
-            self.assertEqual((1, 0, 2), (stats.attempted, stats.success,
-                                         stats.failure))
+            self.assert_stats(stats, attempted=1, success=0, failure=2)

@@ -30,22 +30,17 @@ class BatchTestCase(ClusterTestCase):
     names = ('sda', 'sdb')
     hosts = 3
     replicas = 3
+    # A partition's turn for a full exchange would come at random.
+    daemon_options = {'full_exchange_interval': '1e9'}
 
     def setUp(self):
         super().setUp()
         self.policies = [self.policy, StoragePolicy(1, 'one')]
-        patcher = mock.patch.object(
+        self.enterContext(mock.patch.object(
             storage_policy, '_POLICIES',
-            StoragePolicyCollection(self.policies))
-        patcher.start()
-        self.addCleanup(patcher.stop)
+            StoragePolicyCollection(self.policies)))
         self.start(self.hosts)
         self.spread()
-
-    def replicator(self, number, **conf):
-        # A partition's turn for a full exchange would come at random.
-        return super().replicator(number, **{
-            'full_exchange_interval': '1e9', **conf})
 
     def spread(self):
         """Devices and partitions, evenly; device i is on node i mod 3."""
@@ -251,8 +246,7 @@ class TestDifferences(BatchTestCase):
             self.put_one('new', part, self.row_of(part))
         stats = self.one_pass()
         self.assertEqual(self.held(), stats['attempted'])
-        self.assertEqual((len(changed), 0),
-                         (stats['rsync'], stats['failure']))
+        self.assert_stats(stats, rsync=len(changed), failure=0)
         exchanged = self.requests()
         self.assertEqual(len(changed), sum(
             counts.get('SSYNC', 0) for counts in exchanged))
@@ -311,8 +305,7 @@ class TestTrouble(BatchTestCase):
         with mock.patch.object(changed_file, 'load', vanish):
             stats = self.one_pass()
         self.assertEqual([], self.errors())
-        self.assertEqual((self.held(), 0),
-                         (stats['attempted'], stats['failure']))
+        self.assert_stats(stats, attempted=self.held(), failure=0)
 
     def test_a_device_that_is_unmounted_meanwhile_fails_alone(self):
         daemon = self.daemons[0]
@@ -325,8 +318,7 @@ class TestTrouble(BatchTestCase):
         self.assertIn('Unable to take fingerprints on sdb', self.errors()[0])
         sda = daemon.stats_for_dev['sda']
         held = sum(0 in part for part in self.parts)
-        self.assertEqual((held, held, 0), (sda.attempted, sda.hashmatch,
-                                           sda.failure))
+        self.assert_stats(sda, attempted=held, hashmatch=held, failure=0)
         self.assertEqual(self.held() - held,
                          daemon.stats_for_dev['sdb'].attempted)
 
@@ -347,8 +339,7 @@ class TestTrouble(BatchTestCase):
             self.one_pass(number)
         self.servers[1].close()
         stats = self.one_pass()
-        self.assertEqual((self.held(), 0), (stats['attempted'],
-                                            stats['rsync']))
+        self.assert_stats(stats, attempted=self.held(), rsync=0)
         # Each partition is settled by its one neighbour that is alive.
         self.assertEqual(self.held(), stats['hashmatch'])
         self.assertEqual(sum(first % self.hosts == 1
@@ -371,14 +362,14 @@ class TestTrouble(BatchTestCase):
         self.servers[1].close()
         self.servers[2].close()
         stats = self.one_pass()
-        self.assertEqual((self.held(), 0, 2 * self.held()), (
-            stats['attempted'], stats['success'], stats['failure']))
+        self.assert_stats(stats, attempted=self.held(), success=0,
+                          failure=2 * self.held())
 
     def test_a_neighbour_without_the_verb_is_exchanged_with(self):
         self.nodes[1].broken['LIGHTSYNC'] = 405
         stats = self.one_pass()
-        self.assertEqual((self.held(), self.held(), 0), (
-            stats['attempted'], stats['hashmatch'], stats['failure']))
+        self.assert_stats(stats, attempted=self.held(), hashmatch=self.held(),
+                          failure=0)
         firsts = [first for first in self.first_neighbours()
                   if first % self.hosts == 1]
         requests = self.requests()[1]
@@ -389,8 +380,8 @@ class TestTrouble(BatchTestCase):
         self.nodes[1].broken['LIGHTSYNC'] = 503
         self.nodes[2].broken['LIGHTSYNC'] = 503
         stats = self.one_pass()
-        self.assertEqual((self.held(), self.held(), 0), (
-            stats['attempted'], stats['hashmatch'], stats['failure']))
+        self.assert_stats(stats, attempted=self.held(), hashmatch=self.held(),
+                          failure=0)
         self.assertEqual(self.held(), self.sent('REPLICATE'))
 
     def test_while_there_are_hand_offs_handoffs_first_asks_nobody(self):
@@ -419,11 +410,8 @@ class TestTrouble(BatchTestCase):
 
     def test_overrides_are_those_of_stock_swift(self):
         daemon = self.daemons[0]
-        daemon._zero_stats()
-        with mock.patch('swift.obj.replicator.whataremyips',
-                        return_value=[self.nodes[0].ip]):
-            daemon.replicate(override_devices=['sda'],
-                             override_partitions=[0, 4, 5])
+        self.run_pass(0, override_devices=['sda'],
+                      override_partitions=[0, 4, 5])
         self.assertEqual({'sda'}, {
             device for device, stats in daemon.stats_for_dev.items()
             if stats.attempted})
