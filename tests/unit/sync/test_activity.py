@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+"""activity: when rounds were played, and whose neighbour is idle."""
 
 import os
 import re

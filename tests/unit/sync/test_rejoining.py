@@ -144,10 +144,3 @@ class TestNoticed(RejoiningTestCase):
         self.assertFalse(self.has_failed(self.peer))
         self.restart(self.peer)
         self.assert_next_pass_reaches_the_peer()
-
-    def test_but_a_time_out_does(self):
-        key = endpoint(self.ring_nodes[self.peer])
-        self.nodes[self.sender].app._failures.report(
-            endpoint(self.ring_nodes[self.third]), key)
-        self.daemon.neighbours.failures.record(key, 2)
-        self.assertTrue(self.has_failed(self.peer))
