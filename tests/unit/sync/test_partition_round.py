@@ -71,13 +71,6 @@ class TestPass(ClusterTestCase):
                 self.run_pass(number)
         self.assert_same_objects(4)
 
-    def test_a_partition_that_one_does_not_have_is_made_there(self):
-        self.start(3)
-        self.put_everywhere(numbers=[0, 1])
-        for number in range(2):
-            self.run_pass(number)
-        self.assertEqual(self.nodes[0].objects(), self.nodes[2].objects())
-
     def test_a_node_alone_sends_nothing(self):
         self.start(1)
         self.put_everywhere()

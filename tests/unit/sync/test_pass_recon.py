@@ -297,35 +297,27 @@ class RecorderTestCase(SwiftTestCase):
 
 class TestRecorder(RecorderTestCase):
 
-    def test_a_partition_that_is_asked_about_again_counts_once(self):
-        recorder = self.recorder()
-        recorder.begin_pass(None, False)
-        self.note(recorder, range(8), Answer.DIFFER, [1, 2])
-        self.note(recorder, [1, 2, 3], Answer.DIFFER, [2])
-        pair = self.told(recorder)
-        self.assertEqual((8, 1, 1, None), (
-            pair.partitions, pair.differed, pair.differing, pair.agreed))
-
-    def test_one_message_that_matches_does_not_hide_another_that_differs(
-            self):
-        recorder = self.recorder()
-        recorder.begin_pass(None, False)
-        self.note(recorder, range(8), Answer.DIFFER, [1])
-        self.note(recorder, range(8, 16), Answer.MATCH)
-        pair = self.told(recorder)
-        self.assertEqual((16, 1, Answer.DIFFER, None), (
-            pair.partitions, pair.differing, pair.answer, pair.agreed))
-
-    def test_a_message_without_an_answer_leaves_nothing_agreed(self):
-        for answer in (Answer.REFUSED, Answer.TIMEOUT, Answer.UNMOUNTED,
-                       Answer.INVALID, Answer.UNSUPPORTED):
+    def test_messages_of_a_pass_add_up(self):
+        differ, match = Answer.DIFFER, Answer.MATCH
+        for messages, expected in (
+                # A partition that is asked about again counts once.
+                (((range(8), differ, [1, 2]), ([1, 2, 3], differ, [2])),
+                 (8, 1, 1, differ)),
+                # One that matches does not hide another that differs.
+                (((range(8), differ, [1]), (range(8, 16), match)),
+                 (16, 1, 1, differ)),
+                *((((range(8), match), (range(8, 16), answer)),
+                   (16, 0, 0, answer)) for answer in (
+                      Answer.REFUSED, Answer.TIMEOUT, Answer.UNMOUNTED,
+                      Answer.INVALID, Answer.UNSUPPORTED))):
             recorder = self.recorder()
             recorder.begin_pass(None, False)
-            self.note(recorder, range(8), Answer.MATCH)
-            self.note(recorder, range(8, 16), answer)
+            for message in messages:
+                self.note(recorder, *message)
             pair = self.told(recorder)
-            self.assertEqual((answer, 0, None), (
-                pair.answer, pair.differing, pair.agreed))
+            self.assertEqual((*expected, None), (
+                pair.partitions, pair.differed, pair.differing, pair.answer,
+                pair.agreed))
 
     def test_it_agrees_when_the_last_that_differs_is_exchanged(self):
         recorder = self.recorder()
