@@ -21,18 +21,19 @@ class Swift:
 
     tree: Path
 
-    def run(self, scenario, *args, path=()):
-        """Run a script, which also imports from the directories of path."""
+    def run(self, scenario, *args, imports=()):
+        """Run a script, which may import from more directories."""
         env = dict(os.environ, PYTHONDONTWRITEBYTECODE='1',
                    PYTHONPATH=os.pathsep.join(map(str, [
-                       self.tree, *path, os.environ.get('PYTHONPATH', '')])))
+                       self.tree, *imports,
+                       os.environ.get('PYTHONPATH', '')])))
         return subprocess.run(
             [sys.executable, SCENARIOS / scenario, *map(str, args)], env=env,
             text=True, capture_output=True, timeout=600)
 
-    def result(self, scenario, *args, path=()):
+    def result(self, *args, **kwargs):
         """Return the JSON that a script prints last."""
-        done = self.run(scenario, *args, path=path)
+        done = self.run(*args, **kwargs)
         assert done.returncode == 0, done.stderr
         result = json.loads(done.stdout.splitlines()[-1])
         assert result.pop('swift') == str(self.tree / 'swift/__init__.py')

@@ -2,9 +2,6 @@
 """0001: [object-replicator] replicator_class chooses the class."""
 
 import pytest
-from swift.common import utils
-
-from tests.unit.sync.fixtures import node, ring_of
 
 STOCK = 'swift.obj.replicator:ObjectReplicator'
 OTHER = 'egg:other#other'
@@ -49,9 +46,9 @@ def conf(tmp_path):
     return write
 
 
-def failure(swift, *args, **kwargs):
+def failure(swift, path, *args, **kwargs):
     """Return the errors of a replicator that exits with 1."""
-    done = swift.run(*args, **kwargs)
+    done = swift.run('replicator_class.py', path, *args, **kwargs)
     assert (done.returncode, done.stdout) == (1, '')
     assert 'Traceback' not in done.stderr
     return done.stderr
@@ -70,7 +67,7 @@ def test_the_named_class_runs_with_section_and_options(
     path = conf(line)
     for each in swifts(swift):
         result = each.result('replicator_class.py', path, '--once',
-                             '--devices=sda', path=[other])
+                             '--devices=sda', imports=[other])
         # Stock Swift derives the section from the name of the class.
         section = '' if each == swifts('stock')[0] else 'object-replicator'
         assert result == {
@@ -92,8 +89,8 @@ def test_the_named_class_runs_with_section_and_options(
 def test_unusable_class_exits_1_and_says_what_is_allowed(
         patched, conf, other, uri, reason):
     path = conf('replicator_class = ' + uri)
-    prefix, rest = failure(patched, 'replicator_class.py', path, '--once',
-                           path=[other]).split(uri, 1)
+    prefix, rest = failure(
+        patched, path, '--once', imports=[other]).split(uri, 1)
     assert prefix == ('Error: %s: [object-replicator] replicator_class = ' %
                       path)
     found, _, allowed = rest.partition('Allowed: ')
@@ -104,22 +101,4 @@ def test_unusable_class_exits_1_and_says_what_is_allowed(
 def test_missing_section_exits_1_without_traceback(patched, tmp_path):
     path = tmp_path / 'object-server.conf'
     path.write_text('[DEFAULT]\n')
-    assert 'object-replicator' in failure(
-        patched, 'replicator_class.py', path)
-
-
-@pytest.mark.parametrize('option, value', [
-    ('sync_batch_partitions', '0'),
-    ('full_exchange_interval', 'soon'),
-    ('error_suppression_limit', '-1'),
-])
-def test_a_bad_option_of_lightsync_is_one_line_and_exits_1(
-        patched, conf, tmp_path, monkeypatch, option, value):
-    monkeypatch.setattr(utils, 'HASH_PATH_SUFFIX', b'suffix')
-    ring_of(tmp_path, [node(0, 6200)])
-    path = conf('replicator_class = egg:swift-lightsync#lightsync',
-                'swift_dir = %s' % tmp_path, '%s = %s' % (option, value))
-    line, = [line for line in failure(
-        patched, 'replicator_main.py', path, '--once').splitlines()
-        if 'Deprecat' not in line]
-    assert line.startswith('Error: %s: %s = %s: ' % (path, option, value))
+    assert 'object-replicator' in failure(patched, path)

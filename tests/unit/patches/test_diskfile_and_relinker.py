@@ -17,6 +17,14 @@ def reverted(suffix=None, deleted=(), left=()):
             'deleted': list(deleted), 'left': list(left)}
 
 
+def rooted(directory, swifts):
+    """Give each copy of Swift a directory of its own."""
+    for number, each in enumerate(swifts):
+        root = directory / str(number)
+        root.mkdir()
+        yield root, each
+
+
 @pytest.mark.parametrize('swift, case, wanted', [
     # Stock Swift drops a packed partition without sending it.
     ('stock', 'packed rsync', reverted()),
@@ -34,9 +42,7 @@ def reverted(suffix=None, deleted=(), left=()):
 ])
 def test_0002_a_handoff_is_reverted_through_the_manager(
         swifts, tmp_path, swift, case, wanted):
-    for number, each in enumerate(swifts(swift)):
-        root = tmp_path / str(number)
-        root.mkdir()
+    for root, each in rooted(tmp_path, swifts(swift)):
         assert each.result('revert.py', case, root) == wanted
 
 
@@ -45,9 +51,7 @@ def test_0002_a_handoff_is_reverted_through_the_manager(
     ('either', 'unknown', False), ('either', 'hashes.pkl', True)])
 def test_0003_changed_pkl_keeps_no_old_partition_from_its_cleanup(
         swifts, tmp_path, swift, extra, is_removed):
-    for number, each in enumerate(swifts(swift)):
-        root = tmp_path / str(number)
-        root.mkdir()
+    for root, each in rooted(tmp_path, swifts(swift)):
         assert each.result('relink.py', extra, root) == {
             'before': ['3', '7'], 'after': ['7'] if is_removed else ['3', '7']}
 

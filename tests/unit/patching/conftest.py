@@ -18,14 +18,21 @@ def tree(whole, tmp_path):
 
 
 @pytest.fixture
+def bare(whole, tmp_path):
+    """A tree with nothing that tells its version."""
+    return make_tree(whole, tmp_path / 'tree', None)
+
+
+@pytest.fixture
 def patches(tmp_path):
-    """Writes a directory of patches: one.patch and a series."""
+    """Writes a directory of patches: one.patch and a series, or none."""
     directory = tmp_path / 'patches'
     directory.mkdir()
 
-    def write(text=DIFF, names='one.patch\n'):
+    def write(text=DIFF, series=b'one.patch\n'):
         (directory / 'one.patch').write_text(text)
-        (directory / 'series').write_text(names)
+        if series is not None:
+            (directory / 'series').write_bytes(series)
         return directory
     return write
 

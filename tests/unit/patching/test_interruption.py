@@ -19,7 +19,6 @@ from tests.unit.patching.trees import (
     run,
 )
 
-COMMAND = [sys.executable, '-m', 'swift_lightsync.patcher']
 KILLED = """
 import os, signal, sys
 from swift_lightsync import patcher
@@ -36,6 +35,13 @@ def counted(real, last=int(sys.argv[2])):
 setattr(os, sys.argv[1], counted(getattr(os, sys.argv[1])))
 patcher.main(sys.argv[3:])
 """
+
+
+def command(action, tree, prefix=(), **kwargs):
+    """Run the command in a process of its own."""
+    return subprocess.run(
+        [*prefix, sys.executable, '-m', 'swift_lightsync.patcher', action,
+         '--target', tree], text=True, stderr=subprocess.PIPE, **kwargs)
 
 
 @pytest.mark.parametrize('then', ['apply', 'revert'])
@@ -73,22 +79,20 @@ def test_read_only_tree_is_refused_unless_nothing_is_to_do(
         tree, action, again):
     run(again, tree)
     before = contents(tree)
+    prefix = []
     if os.geteuid() == 0:
-        command = [
+        prefix = [
             'unshare', '--mount', 'sh', '-ec',
             'mount --bind "$0" "$0"; mount -o remount,bind,ro "$0"; exec "$@"',
-            tree, *COMMAND]
+            tree]
     else:
-        command = COMMAND
         for path in [tree, *tree.rglob('*')]:
             path.chmod(0o555 if path.is_dir() else 0o444)
-    done = subprocess.run(command + [action, '--target', tree], text=True,
-                          stderr=subprocess.PIPE)
+    done = command(action, tree, prefix)
     assert done.returncode == 2
     assert 'cannot be written' in done.stderr
     assert contents(tree) == before
-    done = subprocess.run(command + [again, '--target', tree], text=True,
-                          stderr=subprocess.PIPE)
+    done = command(again, tree, prefix)
     assert (done.returncode, done.stderr) == (0, '')
 
 
@@ -99,8 +103,7 @@ def test_write_that_fails_leaves_nothing(tree):
     def limit():
         resource.setrlimit(resource.RLIMIT_FSIZE, (largest, largest))
 
-    done = subprocess.run(COMMAND + ['apply', '--target', tree], text=True,
-                          stderr=subprocess.PIPE, preexec_fn=limit)
+    done = command('apply', tree, preexec_fn=limit)
     assert done.returncode == 2
     assert 'cannot be written' in done.stderr
     assert 'Traceback' not in done.stderr

@@ -15,27 +15,20 @@ from tests.unit.patching.trees import DIFF, NAMES, REPLICATOR, SERIES
 ALLOWED = 'allowed is a/swift/PATH'
 
 
-@pytest.mark.parametrize('names, words', [
-    ('', ['lists no patch']),
-    ('# nothing\n\n', ['lists no patch']),
-    ('absent.patch\n', ['absent.patch', 'cannot be read']),
-    ('one.patch\none.patch\n', ['one.patch twice']),
-    ('../one.patch\n', ["'../one.patch'", 'allowed']),
-    ('/etc/one.patch\n', ["'/etc/one.patch'", 'allowed']),
-    ('series\n', ["'series'", '*.patch']),
+@pytest.mark.parametrize('series, words', [
+    (b'', ['lists no patch']),
+    (b'# nothing\n\n', ['lists no patch']),
+    (b'absent.patch\n', ['absent.patch', 'cannot be read']),
+    (b'one.patch\none.patch\n', ['one.patch twice']),
+    (b'../one.patch\n', ["'../one.patch'", 'allowed']),
+    (b'/etc/one.patch\n', ["'/etc/one.patch'", 'allowed']),
+    (b'series\n', ["'series'", '*.patch']),
+    (None, ['/series', 'cannot be read']),
+    (b'\xff\xfe', ['/series', 'cannot be read']),
 ])
 def test_unusable_series_is_refused(
-        tree, patches, assert_refused, names, words):
-    assert_refused(words, 'apply', tree, '--patches', patches(names=names))
-
-
-@pytest.mark.parametrize('content', [None, b'\xff\xfe'])
-def test_series_that_cannot_be_read_is_refused(
-        tree, tmp_path, assert_refused, content):
-    if content:
-        (tmp_path / 'series').write_bytes(content)
-    assert_refused([tmp_path / 'series', 'cannot be read'],
-                   'apply', tree, '--patches', tmp_path)
+        tree, patches, assert_refused, series, words):
+    assert_refused(words, 'apply', tree, '--patches', patches(series=series))
 
 
 @pytest.mark.parametrize('old, new, words', [
@@ -73,21 +66,19 @@ def test_each_patch_names_the_test_that_holds_it():
         assert (SERIES.parent / held_by[1]).is_file()
 
 
-def test_patches_are_found_where_they_are_installed(tmp_path, monkeypatch):
+def test_patches_are_found_where_they_are_installed_or_that_is_said(
+        tmp_path, monkeypatch):
     monkeypatch.setattr(patch_series, 'BESIDE', tmp_path / 'absent')
     monkeypatch.setattr(sys, 'prefix', str(tmp_path))
-    installed = tmp_path / 'share' / 'swift-lightsync' / 'patches'
-    shutil.copytree(SERIES, installed)
-    assert patch_series.default_directory() == installed
-
-
-def test_absence_of_the_patches_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(patch_series, 'BESIDE', tmp_path / 'absent')
-    monkeypatch.setattr(patch_series, 'SHARED', tmp_path / 'absent too')
-    with pytest.raises(PatchingError) as caught:
+    with monkeypatch.context() as patch, \
+            pytest.raises(PatchingError) as caught:
+        patch.setattr(patch_series, 'SHARED', tmp_path / 'absent too')
         patch_series.default_directory()
     assert '--patches' in str(caught.value)
     assert str(tmp_path / 'absent') in str(caught.value)
+    installed = tmp_path / 'share' / 'swift-lightsync' / 'patches'
+    shutil.copytree(SERIES, installed)
+    assert patch_series.default_directory() == installed
 
 
 @pytest.mark.parametrize('text, changes, words', [

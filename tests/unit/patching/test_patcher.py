@@ -81,27 +81,21 @@ def test_a_prefix_of_the_series_is_completed_or_reverted(
         assert contents(tree) == before
 
 
-def test_edit_away_from_the_hunks_is_kept(tree):
+def test_edit_away_from_the_hunks_mode_and_owner_are_kept(tree):
     path = tree / REPLICATOR
     path.write_text('# vendor\n' + path.read_text())
-    before = contents(tree)
-    assert run('apply', tree) == 0
-    assert path.read_text().startswith('# vendor\n')
-    assert run('revert', tree) == 0
-    assert contents(tree) == before
-
-
-def test_mode_and_owner_are_kept(tree):
-    path = tree / REPLICATOR
     path.chmod(0o640)
     if os.geteuid() == 0:
         os.chown(path, 12345, 12346)
-    before = path.stat()
-    run('apply', tree)
-    after = path.stat()
-    assert after.st_ino != before.st_ino
-    assert (after.st_mode, after.st_uid, after.st_gid) == (
-        before.st_mode, before.st_uid, before.st_gid)
+    before, stat = contents(tree), path.stat()
+    assert run('apply', tree) == 0
+    assert path.read_text().startswith('# vendor\n')
+    found = path.stat()
+    assert found.st_ino != stat.st_ino
+    assert (found.st_mode, found.st_uid, found.st_gid) == (
+        stat.st_mode, stat.st_uid, stat.st_gid)
+    assert run('revert', tree) == 0
+    assert contents(tree) == before
 
 
 def test_the_importable_swift_is_the_default_and_is_not_imported(tree):
@@ -132,25 +126,20 @@ def test_edit_inside_a_hunk_is_refused_by_its_place(
     ], action, tree)
 
 
-def test_edit_of_a_patched_file_names_the_edited_line(tree, assert_refused):
-    run('apply', tree)
-    edit(tree / 'swift/obj/diskfile.py',
-         'tpool.execute(shutil.rmtree, path)\n', 'shutil.rmtree(path)\n')
-    assert_refused(['diskfile.py: 0002-',
-                    "but is '        shutil.rmtree(path)'"], 'revert', tree)
-
-
-def test_hunk_whose_lines_stand_twice_is_refused(tree, assert_refused):
-    path = tree / 'swift/cli/relinker.py'
-    path.write_text(path.read_text() * 2)
-    assert_refused(['relinker.py: 0003-', 'stand there 2 times'],
-                   'apply', tree)
-
-
-def test_missing_file_is_refused(tree, assert_refused):
-    path = tree / 'swift/cli/relinker.py'
-    path.unlink()
-    assert_refused([path], 'apply', tree)
+@pytest.mark.parametrize('name, change, words', [
+    ('swift/obj/diskfile.py', lambda path: edit(
+        path, 'tpool.execute(shutil.rmtree, path)\n', 'shutil.rmtree(path)\n'),
+     ['diskfile.py: 0002-', "but is '        shutil.rmtree(path)'"]),
+    ('swift/cli/relinker.py', lambda path: path.write_text(
+        path.read_text() * 2),
+     ['relinker.py: 0003-', 'stand there 2 times']),
+    ('swift/cli/relinker.py', lambda path: path.unlink(), ['relinker.py'])])
+def test_changed_file_is_refused_by_its_line(
+        tree, assert_refused, name, change, words):
+    if 'diskfile' in name:
+        run('apply', tree)
+    change(tree / name)
+    assert_refused(words, 'revert' if 'diskfile' in name else 'apply', tree)
 
 
 @pytest.mark.parametrize('name', PATHS)
@@ -164,21 +153,17 @@ def test_file_that_is_a_link_out_of_the_tree_is_refused(
 @pytest.mark.parametrize('version', ['2.37.4', '2.39.0', '2.3.8', '2.380.1'])
 @ALL_ACTIONS
 def test_other_release_of_swift_is_refused(
-        whole, tmp_path, assert_refused, action, version):
-    tree = make_tree(whole, tmp_path / 'tree', None)
-    (tree / 'PKG-INFO').write_text('Name: swift\nVersion: %s\n' % version)
-    assert_refused(['is Swift ' + version, '2.38.x'], action, tree)
+        bare, assert_refused, action, version):
+    (bare / 'PKG-INFO').write_text('Name: swift\nVersion: %s\n' % version)
+    assert_refused(['is Swift ' + version, '2.38.x'], action, bare)
 
 
-@pytest.mark.parametrize('info', [
-    None, 'Name: swiftly\nVersion: 2.38.3\n'])
-def test_unknown_version_is_refused_with_a_remedy(
-        whole, tmp_path, assert_refused, info):
-    tree = make_tree(whole, tmp_path / 'tree', None)
+@pytest.mark.parametrize('info', ['', 'Name: swiftly\nVersion: 2.38.3\n'])
+def test_unknown_version_is_refused_with_a_remedy(bare, assert_refused, info):
     if info:
-        (tree / 'PKG-INFO').write_text(info)
-    assert_refused(['cannot be determined', 'pip install -e %s' % tree,
-                    'PBR_VERSION'], 'apply', tree)
+        (bare / 'PKG-INFO').write_text(info)
+    assert_refused(['cannot be determined', 'pip install -e %s' % bare,
+                    'PBR_VERSION'], 'apply', bare)
 
 
 def test_metadata_of_two_versions_is_refused(tree, assert_refused):

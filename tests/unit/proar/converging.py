@@ -41,7 +41,7 @@ FAST = {'retry_delay': '0.01', 'max_retry_delay': '0.05', 'log_idle': '0',
 
 
 def hash_of(name):
-    """:returns: the path hash of an object, 16 bytes"""
+    """Return the path hash of an object, 16 bytes"""
     return bytes.fromhex(hash_path('a', 'c', name))
 
 
@@ -149,7 +149,7 @@ class ConvergerTestCase(ServerTestCase):
         return converger
 
     def running(self, **options):
-        """:returns: a converger that runs until the test ends"""
+        """Return a converger that runs until the test ends"""
         converger = self.converger(**options)
         thread = spawn(converger.run_forever)
 
@@ -165,7 +165,7 @@ class ConvergerTestCase(ServerTestCase):
         return converger
 
     def intend(self, name, op=Op.MODIFY):
-        """:returns: an Intent of the next timestamp"""
+        """Return an Intent of the next timestamp"""
         self.stamp += 1
         return self.oplog.append(op, 0, hash_of(name),
                                  Timestamp(EPOCH + self.stamp), time.time())

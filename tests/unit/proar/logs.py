@@ -29,7 +29,7 @@ class LogTestCase(unittest.TestCase):
         self.oplog = self.other()
 
     def other(self):
-        """:returns: an Oplog of the same log, as another process has one"""
+        """Return an Oplog of the same log, as another process has one"""
         return Oplog(self.path, os.path.join(self.directory, '3.cursors'),
                      self.logger)
 

@@ -51,7 +51,7 @@ class ObjectServer:
         return (self._app if answer is None else answer)(env, start_response)
 
     def direct(self, method, name, body=None, headers=None):
-        """:returns: the sound server's Response, unrecorded"""
+        """Return the sound server's Response, unrecorded"""
         return Request.blank(
             '/sda/0/a/c/' + name, method=method, body=body, headers=dict({
                 'X-Backend-Storage-Policy-Index': '0'}, **headers or {})
@@ -156,7 +156,7 @@ class ProxyCase(SwiftTestCase):
             node(number, port, 'sd%d' % number) for number in range(3)])
 
     def proxy(self, **options):
-        """:param options: of the policy"""
+        """Return a proxy with options of the policy."""
         ring = self.container_ring()
         app = Application(dict(
             self.conf, conn_timeout='60', node_timeout='60',
@@ -167,7 +167,7 @@ class ProxyCase(SwiftTestCase):
         return app
 
     def named(self, slot):
-        """:returns: the name of an object of partition 0 with a slot"""
+        """Return the name of an object of partition 0 with a slot"""
         unit = 0xffffffff // self.primaries
         for number in itertools.count():
             name = 'o%d' % number
@@ -177,7 +177,7 @@ class ProxyCase(SwiftTestCase):
                 return name
 
     def request(self, method, body=None, headers=None, **environ):
-        """:returns: the Response; each request is a second later"""
+        """Return the Response; each request is a second later"""
         self.clock += 1
         if method == 'PUT' and 'wsgi.input' not in environ:
             body = body or b''
@@ -195,7 +195,7 @@ class ProxyCase(SwiftTestCase):
         return self.request(method, *args, **kwargs).status_int
 
     def paint(self):
-        """:returns: the status of a POST, which colour() finds"""
+        """Return the status of a POST, which colour() finds"""
         return self.status('POST', headers={'X-Object-Meta-Colour': 'red'})
 
     def colour(self, method='HEAD'):
@@ -224,6 +224,6 @@ class ProxyCase(SwiftTestCase):
         assert status < 500, status
 
     def on(self, server):
-        """:returns: (status, body) of the object on one server"""
+        """Return (status, body) of the object on one server"""
         resp = server.direct('GET', self.name)
         return resp.status_int, resp.body

@@ -181,16 +181,14 @@ class TestBackup(ProxyCase):
         self.assertEqual((200, b'one'), self.on(self.role[1]))
         self.assertEqual(b'one', self.request('GET').body)
 
-    def test_without_the_next_it_is_503(self):
-        for server in self.role[:2]:
-            server.stop()
+    def test_without_the_next_it_is_503_as_a_post_that_it_has_nothing_of(self):
+        self.role[0].stop()
+        self.assertEqual(503, self.status('POST'))
+        self.asked()
+        self.role[1].stop()
         for method in ('PUT', 'POST', 'DELETE'):
             self.assertEqual(503, self.status(method))
         self.assertEqual([0, 0, 0, 0], self.asked())
-
-    def test_a_post_that_it_answers_with_404_is_503(self):
-        self.role[0].stop()
-        self.assertEqual(503, self.status('POST'))
 
 
 class TestBackupOfTwo(ProxyCase):
@@ -236,15 +234,22 @@ class TestMarkers(ProxyCase):
     def test_it_stands_for_so_many_seconds(self):
         self.role[0].stop()
         self.put()
-        self.assertEqual({failover_marker_key(0, 0, self.slot): 77},
-                         self.cache.times)
+        self.assertEqual({'proar/0/0/1': 77}, self.cache.times)
 
     def test_without_memcache_the_write_goes_on_and_says_so(self):
         self.role[0].stop()
-        self.cache.error = MemcacheConnectionError('gone')
+        self.cache.error = MemcacheConnectionError('all are gone')
         self.assertEqual(201, self.put())
         self.cache = None
         self.assertEqual(201, self.put())
         self.assertEqual(2, self.logger.counters['proar.marker.errors'])
-        self.assertEqual(2, sum(failover_marker_key(0, 0, self.slot) in line
-                                for line in self.logger.at('WARNING')))
+        lines = [line for line in self.logger.at('WARNING')
+                 if 'proar/0/0/1' in line]
+        self.assertIn('proar/0/0/1: all are gone', lines[0])
+        self.assertIn('no memcache in the pipeline', lines[1])
+        self.role[0].start()
+        self.app.error_limiter.stats.clear()
+        self.hold(self.role[0])
+        self.asked()
+        self.assertEqual(200, self.status('GET'))
+        self.assertEqual([1, 0, 0, 0], self.asked())

@@ -86,8 +86,9 @@ class TestReads(ReadCase):
 class TestNotFound(ReadCase):
 
     def test_what_nobody_has_is_404(self):
-        self.assertEqual(404, self.status('GET'))
-        self.assertEqual(404, self.status('HEAD'))
+        for method in ('GET', 'HEAD', 'POST', 'DELETE'):
+            self.assertEqual(404, self.status(method))
+        self.assertEqual([], self.cache.markers())
 
     def test_a_primary_role_that_is_new_at_its_place_hides_nothing(self):
         for server in self.role[1:]:
@@ -121,11 +122,6 @@ class TestNotFound(ReadCase):
         for server in self.role[1:] + [self.handoff]:
             server.answer(503)
         self.assertEqual(404, self.status('GET'))
-
-    def test_post_and_delete_of_what_nobody_has_are_404(self):
-        for method in ('POST', 'DELETE'):
-            self.assertEqual(404, self.status(method))
-        self.assertEqual([], self.cache.markers())
 
     def test_after_a_post_to_the_others_reads_ask_all(self):
         for server in self.role[1:]:

@@ -52,95 +52,76 @@ class HistoryCase(unittest.TestCase):
         self.assertIsNone(find_violation(operations))
 
     def assertBreaks(self, bad, *operations):
-        """:param bad: the operation that nothing explains"""
-        found = find_violation(operations + (bad,))
+        """Check that nothing explains one operation."""
+        found = find_violation([*operations, bad])
         self.assertIs(bad, found and found.operation)
 
 
 class TestLinearizable(HistoryCase):
 
-    def test_nothing(self):
-        self.assertHolds()
+    def test_what_an_order_explains(self):
+        for what, *operations in (
+                ('nothing',),
+                ('reads of what was written last', read(ABSENT, 0, 1),
+                 write('a', 2, 3), read('a', 4, 5), write('b', 6, 7),
+                 read('b', 8, 9), write(ABSENT, 10, 11),
+                 read(ABSENT, 12, 13)),
+                ('concurrent writes in one order', write('a', 0, 3),
+                 write('b', 1, 2), read('a', 4, 5)),
+                ('and in the other', write('a', 0, 3), write('b', 1, 2),
+                 read('b', 4, 5)),
+                ('readers of a write under way', write('a', 0, 9),
+                 read(ABSENT, 1, 2), read('a', 3, 4), read('a', 5, 6)),
+                ('an answer at the moment of an invocation',
+                 write('a', 0, 1), read(ABSENT, 1, 2)),
+                ('a superseded write', write('a', 0, 1),
+                 write('late', 2, 5), write('b', 3, 4), read('b', 6, 7)),
+                ('present is any value', write('a', 0, 1),
+                 read(PRESENT, 2, 3)),
+                ('an unknown outcome that never takes effect',
+                 write('a', 0, 1), write('b', 2), read('a', 10, 11),
+                 read('a', 20, 21)),
+                ('or at any later time', write('a', 0, 1), write('b', 2),
+                 read('a', 10, 11), write('c', 12, 13), read('c', 14, 15),
+                 read('b', 16, 17))):
+            with self.subTest(what):
+                self.assertHolds(*operations)
 
-    def test_reads_of_what_was_written_last(self):
-        self.assertHolds(read(ABSENT, 0, 1), write('a', 2, 3),
-                         read('a', 4, 5), write('b', 6, 7), read('b', 8, 9),
-                         write(ABSENT, 10, 11), read(ABSENT, 12, 13))
-
-    def test_a_read_of_the_past(self):
-        self.assertBreaks(read('a', 4, 5), write('a', 0, 1),
-                          write('b', 2, 3))
-
-    def test_a_read_that_misses_the_first_write(self):
-        self.assertBreaks(read(ABSENT, 2, 3), write('a', 0, 1))
-
-    def test_a_read_of_what_nobody_wrote(self):
-        self.assertBreaks(read('c', 2, 3), write('a', 0, 1))
+    def test_what_none_explains(self):
+        for what, bad, *operations in (
+                ('a read of the past', read('a', 4, 5), write('a', 0, 1),
+                 write('b', 2, 3)),
+                ('a read that misses the first write', read(ABSENT, 2, 3),
+                 write('a', 0, 1)),
+                ('a read of what nobody wrote', read('c', 2, 3),
+                 write('a', 0, 1)),
+                ('a deleted value that comes back', read('a', 6, 7),
+                 write('a', 0, 1), write(ABSENT, 2, 3), read(ABSENT, 4, 5)),
+                ('a lost write', read('a', 6, 7), write('a', 0, 1),
+                 write('b', 2, 3), read('b', 4, 5)),
+                ('concurrent writes in both orders', read('b', 6, 7),
+                 write('a', 0, 3), write('b', 1, 2), read('a', 4, 5)),
+                ('readers of a write under way that disagree',
+                 read(ABSENT, 5, 6), write('a', 0, 9), read('a', 3, 4)),
+                ('a superseded write that nothing superseded',
+                 read('a', 6, 7), write('a', 0, 1), write('late', 2, 5)),
+                ('absent is not present', read(PRESENT, 4, 5),
+                 write('a', 0, 1), write(ABSENT, 2, 3)),
+                ('an unknown outcome that takes effect twice',
+                 read('b', 9, 10), write('b', 2), read('b', 4, 5),
+                 write('c', 5.5, 6), read('c', 7, 8)),
+                ('or before it was invoked', read('b', 2, 3),
+                 write('a', 0, 1), write('b', 4))):
+            with self.subTest(what):
+                self.assertBreaks(bad, *operations)
 
     def test_a_read_of_the_future(self):
         found = find_violation([read('a', 0, 1), write('a', 2, 3)])
         self.assertEqual('a', found.operation.value)
         self.assertFalse(found.operation.is_write)
 
-    def test_a_deleted_value_that_comes_back(self):
-        self.assertBreaks(read('a', 6, 7), write('a', 0, 1),
-                          write(ABSENT, 2, 3), read(ABSENT, 4, 5))
-
-    def test_a_lost_write(self):
-        self.assertBreaks(read('a', 6, 7), write('a', 0, 1),
-                          write('b', 2, 3), read('b', 4, 5))
-
-    def test_concurrent_writes_have_either_order(self):
-        for last in 'ab':
-            self.assertHolds(write('a', 0, 3), write('b', 1, 2),
-                             read(last, 4, 5))
-
-    def test_they_have_the_same_order_for_all(self):
-        self.assertBreaks(read('b', 6, 7), write('a', 0, 3),
-                          write('b', 1, 2), read('a', 4, 5))
-
-    def test_readers_of_a_write_that_is_under_way_agree_with_the_next(self):
-        self.assertHolds(write('a', 0, 9), read(ABSENT, 1, 2),
-                         read('a', 3, 4), read('a', 5, 6))
-        self.assertBreaks(read(ABSENT, 5, 6), write('a', 0, 9),
-                          read('a', 3, 4))
-
-    def test_an_answer_at_the_moment_of_an_invocation_is_concurrent(self):
-        self.assertHolds(write('a', 0, 1), read(ABSENT, 1, 2))
-
-    def test_a_superseded_write_has_to_be_superseded(self):
-        self.assertHolds(write('a', 0, 1), write('late', 2, 5),
-                         write('b', 3, 4), read('b', 6, 7))
-        self.assertBreaks(read('a', 6, 7), write('a', 0, 1),
-                          write('late', 2, 5))
-
-    def test_present_is_any_value_but_absent(self):
-        self.assertHolds(write('a', 0, 1), read(PRESENT, 2, 3))
-        self.assertBreaks(read(PRESENT, 4, 5), write('a', 0, 1),
-                          write(ABSENT, 2, 3))
-
     def test_another_first_value(self):
         self.assertIsNone(find_violation([read('z', 0, 1)], 'z'))
-
-
-class TestUnknownOutcomes(HistoryCase):
-
-    def test_it_may_never_take_effect(self):
-        self.assertHolds(write('a', 0, 1), write('b', 2),
-                         read('a', 10, 11), read('a', 20, 21))
-
-    def test_it_may_take_effect_at_any_later_time(self):
-        self.assertHolds(write('a', 0, 1), write('b', 2), read('a', 10, 11),
-                         write('c', 12, 13), read('c', 14, 15),
-                         read('b', 16, 17))
-
-    def test_it_takes_effect_once(self):
-        self.assertBreaks(
-            read('b', 9, 10), write('b', 2), read('b', 4, 5),
-            write('c', 5.5, 6), read('c', 7, 8))
-
-    def test_it_does_not_before_it_was_invoked(self):
-        self.assertBreaks(read('b', 2, 3), write('a', 0, 1), write('b', 4))
 
     def test_so_many_deletions_are_so_many_effects(self):
         def history(unknown, rounds):
@@ -185,7 +166,7 @@ class TestOutages(unittest.TestCase):
     outages = [Outage(10, 11, 20, 22)]
 
     def judged(self, *operations):
-        """:returns: how many reads are stale, and how many violations"""
+        """Return how many reads are stale, and how many violations"""
         verdict = judge(operations, self.outages)
         return len(verdict.stale), len(verdict.violations)
 

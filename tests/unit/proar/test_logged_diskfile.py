@@ -76,10 +76,6 @@ class TestLoggedDiskFile(SwiftTestCase):
             Entry(Op.DELETE, 2, 1, HASH, 400000, 5, entry.logged,
                   State.COMMITTED), entry)
 
-    def test_it_is_timed(self):
-        self.write()
-        self.assertEqual(['proar.intent.timing'], self.logger.timings)
-
     def test_the_intent_is_there_and_locked_while_it_becomes_durable(self):
         seen = []
         link = diskfile.link_fd_to_path

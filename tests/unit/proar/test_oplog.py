@@ -37,7 +37,7 @@ ENTRY = Entry(Op.DELETE, 2, 3, bytes(range(16)), 5, 6, 7, State.COMMITTED)
 
 
 def documented(table):
-    """:returns: (offset, size) of each row of a table of PROTOCOL.md"""
+    """Return (offset, size) of each row of a table of PROTOCOL.md"""
     with open(os.path.join(os.path.dirname(swift_lightsync.proar.__file__),
                            'PROTOCOL.md'), encoding='utf8') as text:
         rows = text.read().partition('| offset | size | %s |' % table)[2]

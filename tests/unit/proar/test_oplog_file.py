@@ -30,14 +30,6 @@ class TestAppending(LogTestCase):
         self.assertEqual(wanted, intent.entry)
         self.assertEqual(LogView(1, 1, [wanted], []), self.other().read())
 
-    def test_the_outcome_is_read_whatever_it_is(self):
-        intents = [self.append() for _ in range(4)]
-        intents[0].committed()
-        intents[1].aborted()
-        intents[2].undecided()
-        self.assertEqual([(1, 'COMMITTED'), (2, 'ABORTED'), (3, 'INTENT'),
-                          (4, 'INTENT')], self.states())
-
     def test_eversions_go_on_past_each_chunk_and_each_process(self):
         count = 3 * CHUNK // RECORD
         others = [self.oplog, self.other()]
@@ -121,6 +113,7 @@ class TestReading(LogTestCase):
     def test_what_is_not_there_has_no_entries(self):
         self.assertEqual(LogView(1, 0, [], []), self.oplog.read())
         self.assertFalse(self.oplog.in_progress(1))
+        self.assertEqual(Exposure(), self.oplog.exposure())
 
     def test_a_log_that_is_being_made_has_none_either(self):
         os.mkdir(self.directory)
@@ -254,6 +247,3 @@ class TestCursors(LogTestCase):
         self.assertEqual(Exposure(), self.oplog.exposure())
         self.oplog.append(Op.MODIFY, 2, HASH, Timestamp(1), NOW + 9)
         self.assertEqual(NOW + 9, self.oplog.exposure().since)
-
-    def test_without_a_log_nothing_is_exposed(self):
-        self.assertEqual(Exposure(), self.oplog.exposure())

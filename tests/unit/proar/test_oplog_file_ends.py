@@ -69,6 +69,8 @@ class TestIntent(LogTestCase):
                 file.seek(place_of(eversion, 1) + STATE_OFFSET)
                 self.assertEqual(bytes([state]), file.read(1))
             self.assertFalse(self.oplog.in_progress(eversion))
+        self.assertEqual([(1, 'COMMITTED'), (2, 'ABORTED'), (3, 'INTENT')],
+                         self.states())
 
     def test_the_state_is_written_before_the_lock_is_let_go_of(self):
         intent = self.append()

@@ -61,14 +61,12 @@ class TestPrimaryRolePolicies(unittest.TestCase):
             StoragePolicy(2, 'silver')]
         for policy in self.policies:
             policy.object_ring = mock.Mock(replica_count=3)
-        patcher = mock.patch.object(
+        self.enterContext(mock.patch.object(
             storage_policy, '_POLICIES',
-            StoragePolicyCollection(self.policies))
-        patcher.start()
-        self.addCleanup(patcher.stop)
+            StoragePolicyCollection(self.policies)))
 
     def load(self, override=NO_AFFINITY, conf=(), **sections):
-        """:param sections: p0 to p2, options of a policy"""
+        """Load sections p0 to p2, the options of the policies."""
         return primary_role_policies(dict(conf, policy_config={
             name[1:]: section for name, section in sections.items()}),
             lambda policy: override)

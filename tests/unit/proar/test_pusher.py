@@ -70,7 +70,7 @@ class PusherTestCase(ServerTestCase):
         return pusher
 
     def push(self, name='o', pusher=None):
-        """:returns: the Result of a push to the server"""
+        """Return the Result of a push to the server"""
         if pusher:
             return pusher.push(self.source, PARTITION, hash_of(name))
         with self.served() as port:

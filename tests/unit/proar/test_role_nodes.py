@@ -38,7 +38,7 @@ class RingCase(SwiftTestCase):
 class TestRoles(RingCase):
 
     def by_slot(self, ring, partition):
-        """:returns: dict of slot -> ids of the devices of its objects"""
+        """Return dict of slot -> ids of the devices of its objects"""
         found = {}
         for number in range(200):
             roles = Roles.of(ring, 'a', 'c', 'o%d' % number)

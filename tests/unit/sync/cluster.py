@@ -96,7 +96,10 @@ class Node:
 class ClusterTestCase(SwiftTestCase):
     """Nodes with one partition in common."""
 
-    def start(self, count, rows=None, stock=(), regions=None, spare=()):
+    #: Options of the replicators.
+    daemon_options = {}
+
+    def start(self, count, rows=None, stock=(), regions=None):
         """
         Start the nodes, and make their ring and replicators.
 
@@ -105,13 +108,10 @@ class ClusterTestCase(SwiftTestCase):
         :param stock: nodes that run stock object-servers
         :param regions: the region of each node
         """
-        self.stack = contextlib.ExitStack()
-        self.addCleanup(self.stack.close)
         self.nodes = [Node(self, number, number in stock)
                       for number in range(count)]
-        self.servers = [contextlib.ExitStack() for _ in self.nodes]
-        for stack in self.servers:
-            self.stack.enter_context(stack)
+        self.servers = [self.enterContext(contextlib.ExitStack())
+                        for _ in self.nodes]
         self.ring_nodes = []
         for each, stack in zip(self.nodes, self.servers):
             port = stack.enter_context(served(each, ip=each.ip))
@@ -125,27 +125,43 @@ class ClusterTestCase(SwiftTestCase):
         self.policy.object_ring = ring_of(self.root, self.ring_nodes, rows)
 
     def replicator(self, number, **conf):
-        daemon = LightSyncReplicator(dict(
-            self.nodes[number].conf, sync_method='ssync',
-            ring_ip=self.nodes[number].ip,
-            bind_port=str(self.ring_nodes[number]['replication_port']),
-            conn_timeout='60', http_timeout='60', node_timeout='60',
-            rsync_module='x', **conf), logger=CapturingLogger())
+        daemon = LightSyncReplicator({
+            **self.nodes[number].conf, 'sync_method': 'ssync',
+            'ring_ip': self.nodes[number].ip, 'rsync_module': 'x',
+            'bind_port': str(self.ring_nodes[number]['replication_port']),
+            'conn_timeout': '60', 'http_timeout': '60', 'node_timeout': '60',
+            **self.daemon_options, **conf}, logger=CapturingLogger())
         daemon._zero_stats()
         return daemon
 
-    def run_pass(self, number, daemon=None):
+    def at_home(self, number):
+        """Have a replicator take a node's address for its own."""
+        return mock.patch('swift.obj.replicator.whataremyips',
+                          return_value=[self.nodes[number].ip])
+
+    def run_pass(self, number, daemon=None, **overrides):
         """
-        One pass of a node's replicator.
+        Run a pass of a node's replicator.
 
         :returns: its statistics
         """
         daemon = daemon or self.daemons[number]
         daemon._zero_stats()
-        with mock.patch('swift.obj.replicator.whataremyips',
-                        return_value=[self.nodes[number].ip]):
-            daemon.replicate()
+        with self.at_home(number):
+            daemon.replicate(**overrides)
         return daemon.stats_for_dev['sda']
+
+    def assert_stats(self, stats, **expected):
+        """Check some of the statistics of a pass."""
+        found = stats if isinstance(stats, dict) else vars(stats)
+        self.assertEqual(expected, {name: found[name] for name in expected})
+
+    def assert_same_objects(self, count=None):
+        """Check that all nodes have the same objects, so many."""
+        first, *others = [each.objects() for each in self.nodes]
+        self.assertEqual([first] * len(others), others)
+        if count is not None:
+            self.assertEqual(count, len(first))
 
     def requests(self):
         """What each node was asked since the last call, verb to count."""
@@ -167,11 +183,14 @@ class ClusterTestCase(SwiftTestCase):
         for number in numbers or range(len(self.nodes)):
             self.nodes[number].put(name, stamp)
 
-    def job(self, number=0):
-        """The job that stock Swift makes of the partition on a node."""
-        daemon = self.daemons[number]
+    def jobs(self, number=0, daemon=None):
+        """Return the jobs that stock Swift makes on a node."""
+        daemon = daemon or self.daemons[number]
         daemon.all_devs_info = set()
-        with mock.patch('swift.obj.replicator.whataremyips',
-                        return_value=[self.nodes[number].ip]):
-            job, = ObjectReplicator.collect_jobs(daemon)
+        with self.at_home(number):
+            return ObjectReplicator.collect_jobs(daemon)
+
+    def job(self):
+        """Return the job of the partition on the first node."""
+        job, = self.jobs()
         return job

@@ -115,25 +115,20 @@ class ExchangeTestCase(ClusterTestCase):
     """Partitions that two nodes have in common; the first one replicates."""
 
     hosts = 2
+    # A partition's turn for a full exchange would come at random.
+    daemon_options = {'full_exchange_interval': '1e9'}
 
     def setUp(self):
         super().setUp()
         # No power fails here, and most of the time would go to it.
         for name in ('os.fsync', 'os.fdatasync'):
-            patcher = mock.patch(name)
-            patcher.start()
-            self.addCleanup(patcher.stop)
+            self.enterContext(mock.patch(name))
         self.start(self.hosts)
 
     def set_ring(self, rows=None):
         rows = rows or list(range(self.hosts))
         self.policy.object_ring = ring_of_parts(
             self.root, self.ring_nodes, [rows] * PARTS)
-
-    def replicator(self, number, **conf):
-        # A partition's turn for a full exchange would come at random.
-        return super().replicator(number, **{
-            'full_exchange_interval': '1e9', **conf})
 
     def put_one(self, number, part, name='o', stamp=1, body=b'x'):
         """Return the suffix."""

@@ -4,7 +4,6 @@
 import contextlib
 import logging
 import os
-import shutil
 import tempfile
 import unittest
 from array import array
@@ -66,8 +65,8 @@ class SwiftTestCase(unittest.TestCase):
     devices = ('sda',)
 
     def setUp(self):
-        self.root = tempfile.mkdtemp()
-        self.addCleanup(shutil.rmtree, self.root, ignore_errors=True)
+        self.root = self.enterContext(tempfile.TemporaryDirectory(
+            ignore_cleanup_errors=True))
         self.devices_dir = os.path.join(self.root, 'node')
         for device in self.devices:
             os.makedirs(os.path.join(self.devices_dir, device))
@@ -77,9 +76,7 @@ class SwiftTestCase(unittest.TestCase):
                 (utils, 'HASH_PATH_SUFFIX', b'sync'),
                 (storage_policy, '_POLICIES',
                  StoragePolicyCollection([self.policy]))):
-            patcher = mock.patch.object(target, name, value)
-            patcher.start()
-            self.addCleanup(patcher.stop)
+            self.enterContext(mock.patch.object(target, name, value))
         self.logger = CapturingLogger()
         self.conf = {'devices': self.devices_dir, 'mount_check': 'false',
                      'disable_fallocate': 'true', 'swift_dir': self.root,
@@ -159,9 +156,7 @@ def ring_of(directory, nodes, rows=None):
     ids = [node['id'] for node in nodes]
     rows = ids if rows is None else rows
     spare = (ids[::-1] * len(rows))[:len(rows)]
-    RingData([array('H', pair) for pair in zip(rows, spare)], nodes,
-             31).save(os.path.join(directory, 'object.ring.gz'))
-    return Ring(directory, ring_name='object', reload_time=15)
+    return ring_of_parts(directory, nodes, [rows, spare])
 
 
 def ring_of_parts(directory, nodes, parts):

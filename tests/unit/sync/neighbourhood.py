@@ -2,7 +2,6 @@
 """What the tests of neighbours share: a node whose peers do as told."""
 
 import contextlib
-import shutil
 import tempfile
 from types import SimpleNamespace
 from unittest import mock
@@ -94,8 +93,7 @@ class Bench:
 
     def __init__(self, nodes, **conf):
         self.stack = contextlib.ExitStack()
-        self.root = tempfile.mkdtemp()
-        self.stack.callback(shutil.rmtree, self.root)
+        self.root = self.stack.enter_context(tempfile.TemporaryDirectory())
         self.clock = Clock()
         self.client = FakeClient()
         self.logger = CapturingLogger()

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
+"""activity: when rounds were played, and whose neighbour is idle."""
 
 import os
 import re
-import shutil
 import tempfile
 import time
 import unittest
@@ -28,8 +28,7 @@ def age(directory, device, seconds):
 class ActivityTestCase(unittest.TestCase):
 
     def setUp(self):
-        self.root = tempfile.mkdtemp()
-        self.addCleanup(shutil.rmtree, self.root, ignore_errors=True)
+        self.root = self.enterContext(tempfile.TemporaryDirectory())
         self.logger = CapturingLogger()
         self.subject = self.activity()
 
@@ -141,8 +140,7 @@ class TestStoppedReplicator(ClusterTestCase):
         for _ in range(rounds):
             for number in running:
                 self.run_pass(number, daemons[number])
-        self.assertEqual(1, len({frozenset(each.objects())
-                                 for each in self.nodes}))
+        self.assert_same_objects()
 
     def test_the_others_and_itself_get_all(self):
         for batch in ('1', '100'):

@@ -89,8 +89,7 @@ class Exchanges:
         self.nodes[1].broken['LIGHTSYNC'] = 405
         stats = self.run_pass(0)
         self.assert_converged(files=PARTS)
-        self.assertEqual((PARTS, PARTS, 0), (
-            stats.attempted, stats.success, stats.failure))
+        self.assert_stats(stats, attempted=PARTS, success=PARTS, failure=0)
         self.assertEqual([], self.errors())
         self.assertEqual([], self.others())
 
@@ -229,8 +228,7 @@ class TestManyNeighbours(RsyncTestCase):
             with mock.patch.object(ExchangeBatch, '_exchange', exchange):
                 stats = self.run_pass(0)
             self.assertEqual(expected, max(most))
-            self.assertEqual((PARTS, PARTS, 0), (
-                stats.attempted, stats.success, stats.failure))
+            self.assert_stats(stats, attempted=PARTS, success=PARTS, failure=0)
             self.assert_neighbours_converged()
 
     def test_one_neighbour_that_fails_does_not_stop_the_others(self):
@@ -238,8 +236,7 @@ class TestManyNeighbours(RsyncTestCase):
         self.put_all('o', 2, [0])
         with Meddler(self.nodes[2], 'suffixes', reply=500):
             stats = self.run_pass(0)
-        self.assertEqual((PARTS, PARTS, 0), (
-            stats.attempted, stats.success, stats.failure))
+        self.assert_stats(stats, attempted=PARTS, success=PARTS, failure=0)
         found = self.requests()
         self.assertEqual([False, False, True, False],
                          ['REPLICATE' in each for each in found])

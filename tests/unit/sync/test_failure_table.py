@@ -23,31 +23,12 @@ class TestFailureTable(unittest.TestCase):
         self.assertFalse(table.has_failed('a', 0))
         self.assertFalse(table.contact('a', 0))
 
-    def test_an_exception_counts_by_its_weight(self):
-        table = FailureTable(limit=10)
-        self.assertFalse(table.record('a', 0, weight=5))
-        self.assertFalse(table.has_failed('a', 0))
-        self.assertTrue(table.record('a', 0, weight=5))
-        self.assertTrue(table.has_failed('a', 0))
-
-    def test_a_weight_may_pass_the_limit_at_once(self):
-        table = FailureTable(limit=3)
-        self.assertTrue(table.record('a', 0, weight=5))
-        self.assertTrue(table.has_failed('a', 0))
-
     def test_failing_is_reported_once_a_suppression(self):
         table = FailureTable(limit=2, interval=10)
         reports = [table.record('a', now) for now in (0, 1, 2, 3)]
         self.assertEqual([False, True, False, False], reports)
         reports = [table.record('a', now) for now in (13, 14, 15)]
         self.assertEqual([False, True, False], reports)
-
-    def test_suppression_runs_from_the_last_exception(self):
-        table = FailureTable(limit=1, interval=10)
-        table.record('a', 0)
-        table.record('a', 9)
-        self.assertTrue(table.has_failed('a', 18.9))
-        self.assertFalse(table.has_failed('a', 19))
 
     def test_a_row_that_is_over_is_gone(self):
         table = FailureTable(limit=1, interval=10)
@@ -56,12 +37,6 @@ class TestFailureTable(unittest.TestCase):
         self.assertEqual(NO_EXCEPTION, table.row('a', 10))
         table.forget(10)
         self.assertFalse(table.contact('a', 10))
-
-    def test_a_contact_ends_the_suppression(self):
-        table = FailureTable(limit=1)
-        table.record('a', 0)
-        self.assertTrue(table.contact('a', 0))
-        self.assertFalse(table.has_failed('a', 0))
 
     def test_keys_are_independent(self):
         table = FailureTable(limit=1)

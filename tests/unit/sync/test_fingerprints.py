@@ -64,6 +64,8 @@ class TestGet(FingerprintTestCase):
                     method('sda', PARTITION)
         with self.assertRaises(DiskFileDeviceUnavailable):
             self.fingerprints.get('sdz', PARTITION)
+        with self.assertRaises(DiskFileDeviceUnavailable):
+            self.fingerprints.get_many('sdz', [PARTITION])
 
     def test_damage_is_logged_and_made_good(self):
         self.put_object()
@@ -180,10 +182,6 @@ class TestMany(FingerprintTestCase):
                 _, found = self.other_process().get_many('sda', range(3))
             self.assertEqual({0, 2}, set(found))
             self.assertIn('partition 1 on sda', self.logger.at('ERROR')[-1])
-
-    def test_of_an_unmounted_device_is_an_error(self):
-        with self.assertRaises(DiskFileDeviceUnavailable):
-            self.fingerprints.get_many('sdz', [0])
 
     def test_a_write_is_seen_over_what_is_remembered(self):
         self.put_object()

@@ -29,8 +29,8 @@ class TestFullExchange(FullExchangeTestCase):
         daemon = self.replicator(0, full_exchange_interval='0')
         for _ in range(2):
             stats = self.run_pass(0, daemon)
-            self.assertEqual((1, 2, 2, 0), (stats.attempted, stats.hashmatch,
-                                            stats.success, stats.failure))
+            self.assert_stats(stats, attempted=1, hashmatch=2, success=2,
+                              failure=0)
             self.assertEqual([[], ['suffixes'], ['suffixes']],
                              self.asked())
 
@@ -71,8 +71,7 @@ class TestFullExchange(FullExchangeTestCase):
             time.time(), 10)
         stats = self.run_pass(0)
         self.assertEqual([[], [], ['suffixes']], self.asked())
-        self.assertEqual((1, 1, 1), (stats.attempted, stats.success,
-                                     stats.failure))
+        self.assert_stats(stats, attempted=1, success=1, failure=1)
 
     def test_a_disk_without_room_has_its_exchange_once(self):
         self.start(2)
@@ -81,7 +80,7 @@ class TestFullExchange(FullExchangeTestCase):
         with mock.patch.object(changed_file, 'replace_file',
                                side_effect=OSError(errno.ENOSPC, 'full')):
             stats = self.run_pass(0)
-        self.assertEqual((1, 1), (stats.attempted, stats.hashmatch))
+        self.assert_stats(stats, attempted=1, hashmatch=1)
         self.assertEqual([[], ['suffixes']], self.asked())
 
     def test_a_replica_that_is_not_mounted_has_a_hand_off_each(self):
@@ -95,8 +94,7 @@ class TestFullExchange(FullExchangeTestCase):
         for number in (3, 4):
             self.assertEqual(self.nodes[0].objects(),
                              self.nodes[number].objects())
-        self.assertEqual((1, 2, 2), (stats.attempted, stats.failure,
-                                     stats.success))
+        self.assert_stats(stats, attempted=1, failure=2, success=2)
 
     def test_a_replica_without_the_verb_is_exchanged_with_by_stock_swift(
             self):
@@ -104,8 +102,7 @@ class TestFullExchange(FullExchangeTestCase):
         self.nodes[0].put('new')
         self.make_due()
         stats = self.run_pass(0)
-        self.assertEqual((1, 2, 2, 0), (stats.attempted, stats.rsync,
-                                        stats.success, stats.failure))
+        self.assert_stats(stats, attempted=1, rsync=2, success=2, failure=0)
         self.assertFalse(self.daemons[0].neighbours.has_verb(
             self.ring_nodes[1]))
         for each in self.nodes[1:]:
@@ -122,8 +119,7 @@ class TestFullExchange(FullExchangeTestCase):
         self.assertEqual([0, 1], sorted(
             len(each.objects()) for each in self.nodes[2:]))
         # As stock Swift counts it: the other is not known to have failed.
-        self.assertEqual((1, 2, 3, 0), (stats.attempted, stats.rsync,
-                                        stats.success, stats.failure))
+        self.assert_stats(stats, attempted=1, rsync=2, success=3, failure=0)
 
     def test_of_another_region_all_are_compared_if_none_lacks_anything(self):
         self.start(4, regions=[1, 1, 2, 2])
@@ -131,8 +127,7 @@ class TestFullExchange(FullExchangeTestCase):
         self.make_due()
         stats = self.run_pass(0)
         self.assertEqual([[]] + [['suffixes']] * 3, self.asked())
-        self.assertEqual((1, 3, 3), (stats.attempted, stats.hashmatch,
-                                     stats.success))
+        self.assert_stats(stats, attempted=1, hashmatch=3, success=3)
 
     def test_a_partition_that_cannot_be_listed_harms_no_pass(self):
         self.start(2)
@@ -141,8 +136,7 @@ class TestFullExchange(FullExchangeTestCase):
         with mock.patch.object(Fingerprints, 'relist',
                                side_effect=OSError(5, 'EIO')):
             stats = self.run_pass(0)
-        self.assertEqual((1, 1, 0), (stats.attempted, stats.hashmatch,
-                                     stats.failure))
+        self.assert_stats(stats, attempted=1, hashmatch=1, failure=0)
         self.assertEqual({'REPLICATE': 1}, self.requests()[1])
         self.assertEqual(1.0, self.nodes[0].exchanged())
 
@@ -162,9 +156,7 @@ class TestFullExchange(FullExchangeTestCase):
 
 class TestManyPartitions(ExchangeTestCase):
 
-    def replicator(self, number, **conf):
-        return super().replicator(number, **{
-            'full_exchange_interval': '0', **conf})
+    daemon_options = {'full_exchange_interval': '0'}
 
     def test_they_are_exchanged_in_batches(self):
         self.put_all('o', 1)

@@ -79,7 +79,7 @@ class TestWhatIsObsolete(MissingTestCase):
             os.path.join(self.path(1, 0), '5a5'))
         self.assertEqual(sorted(self.path_of(0, names[number])
                                 for number in (0, 1, 2, 4)), self.pushed())
-        self.assertEqual((1, 1), (self.stats.rsync, self.stats.suffix_sync))
+        self.assert_stats(self.stats, rsync=1, suffix_sync=1)
         self.run_pass(1)
         self.assert_converged([0], files=7)
 
@@ -222,28 +222,6 @@ class TestPeers(MissingTestCase):
                 self.assertEqual(1, met.calls)
                 self.assertEqual([], self.errors())
                 self.assert_converged(files=PARTS)
-
-    def test_whatever_else_it_answers_all_is_exchanged_one_by_one(self):
-        wanted = missing_message.encode_wanted
-        replies = {
-            '500': 500, '503': 503, 'nothing': lambda env: b'',
-            'garbage': lambda env: b'LSYN' * 99,
-            'no progress': lambda env: wanted(dict.fromkeys(
-                range(PARTS), (0, []))),
-            'no partition': lambda env: wanted({}),
-            'others': lambda env: wanted({1000: (0, [])}),
-            'more than offered': lambda env: wanted({1: (9, [8])}),
-            'its own question': lambda env: env['wsgi.input'].read()}
-        for stamp, (name, reply) in enumerate(replies.items(), 1):
-            self.put_all('o', 2 * stamp)
-            self.put_all('o', 2 * stamp + 1, [0])
-            with self.subTest(name), \
-                    Meddler(self.nodes[1], 'missing', reply=reply) as met:
-                stats = self.run_pass(0)
-                self.assertEqual(1, met.calls)
-                self.assert_converged(files=PARTS)
-                self.assertEqual((PARTS, PARTS, 0), (
-                    stats.attempted, stats.success, stats.failure))
 
     def test_an_object_that_the_peer_cannot_look_up_leaves_out_its_partition(
             self):

@@ -176,20 +176,14 @@ class TestPasses(PassTestCase):
             sum(each.exchanges for each in self.passes().values())))
 
     def test_a_pass_of_some_partitions_only_is_not_recorded(self):
-        with mock.patch('swift.obj.replicator.whataremyips',
-                        return_value=[self.nodes[0].ip]):
-            for override in ({'override_partitions': [0, 3]},
-                             {'override_policies': [0]}):
-                self.daemon._zero_stats()
-                self.daemon.replicate(**override)
-                self.assertEqual(({}, {}), self.recorded())
+        for override in ({'override_partitions': [0, 3]},
+                         {'override_policies': [0]}):
+            self.run_pass(0, **override)
+            self.assertEqual(({}, {}), self.recorded())
 
     def test_a_worker_records_its_devices_beside_those_of_others(self):
         for device, seen in (('sdb', {'sdb'}), ('sda', {'sda', 'sdb'})):
-            with mock.patch('swift.obj.replicator.whataremyips',
-                            return_value=[self.nodes[0].ip]):
-                self.daemon._zero_stats()
-                self.daemon.replicate(override_devices=[device])
+            self.run_pass(0, override_devices=[device])
             self.assertEqual(seen, set(self.passes()))
             self.assertEqual(seen, {pair.device[2] for pair
                                     in self.recorded()[0].values()})
@@ -213,14 +207,11 @@ class TestPasses(PassTestCase):
             self.assertIn('devices', dumps[-1])
 
     def test_a_damaged_file_is_replaced(self):
-        for damage in (b'garbage', b'[1]', b'[' * 100000, b'{"version": 9}',
-                       b'\xff', b'{"version": 1, "pairs": {"x": 1}}'):
-            with open(self.file, 'wb') as damaged:
-                damaged.write(damage)
-            self.one_pass()
-            self.assertEqual(self.pairs(), set(self.found()))
-            self.assertIn(self.file, str(self.daemon.logger.at('WARNING')))
-            self.daemon.logger.lines.clear()
+        with open(self.file, 'wb') as damaged:
+            damaged.write(b'{"version": 1, "pairs": {"x": 1}}')
+        self.one_pass()
+        self.assertEqual(self.pairs(), set(self.found()))
+        self.assertIn(self.file, str(self.daemon.logger.at('WARNING')))
 
     def test_a_directory_in_its_place_stops_no_pass(self):
         os.mkdir(self.file)
@@ -306,35 +297,27 @@ class RecorderTestCase(SwiftTestCase):
 
 class TestRecorder(RecorderTestCase):
 
-    def test_a_partition_that_is_asked_about_again_counts_once(self):
-        recorder = self.recorder()
-        recorder.begin_pass(None, False)
-        self.note(recorder, range(8), Answer.DIFFER, [1, 2])
-        self.note(recorder, [1, 2, 3], Answer.DIFFER, [2])
-        pair = self.told(recorder)
-        self.assertEqual((8, 1, 1, None), (
-            pair.partitions, pair.differed, pair.differing, pair.agreed))
-
-    def test_one_message_that_matches_does_not_hide_another_that_differs(
-            self):
-        recorder = self.recorder()
-        recorder.begin_pass(None, False)
-        self.note(recorder, range(8), Answer.DIFFER, [1])
-        self.note(recorder, range(8, 16), Answer.MATCH)
-        pair = self.told(recorder)
-        self.assertEqual((16, 1, Answer.DIFFER, None), (
-            pair.partitions, pair.differing, pair.answer, pair.agreed))
-
-    def test_a_message_without_an_answer_leaves_nothing_agreed(self):
-        for answer in (Answer.REFUSED, Answer.TIMEOUT, Answer.UNMOUNTED,
-                       Answer.INVALID, Answer.UNSUPPORTED):
+    def test_messages_of_a_pass_add_up(self):
+        differ, match = Answer.DIFFER, Answer.MATCH
+        for messages, expected in (
+                # A partition that is asked about again counts once.
+                (((range(8), differ, [1, 2]), ([1, 2, 3], differ, [2])),
+                 (8, 1, 1, differ)),
+                # One that matches does not hide another that differs.
+                (((range(8), differ, [1]), (range(8, 16), match)),
+                 (16, 1, 1, differ)),
+                *((((range(8), match), (range(8, 16), answer)),
+                   (16, 0, 0, answer)) for answer in (
+                      Answer.REFUSED, Answer.TIMEOUT, Answer.UNMOUNTED,
+                      Answer.INVALID, Answer.UNSUPPORTED))):
             recorder = self.recorder()
             recorder.begin_pass(None, False)
-            self.note(recorder, range(8), Answer.MATCH)
-            self.note(recorder, range(8, 16), answer)
+            for message in messages:
+                self.note(recorder, *message)
             pair = self.told(recorder)
-            self.assertEqual((answer, 0, None), (
-                pair.answer, pair.differing, pair.agreed))
+            self.assertEqual((*expected, None), (
+                pair.partitions, pair.differed, pair.differing, pair.answer,
+                pair.agreed))
 
     def test_it_agrees_when_the_last_that_differs_is_exchanged(self):
         recorder = self.recorder()

@@ -2,10 +2,8 @@
 """records: what is read is what was written, or is refused."""
 
 import json
-import math
 import os
 import re
-import shutil
 import tempfile
 import unittest
 from dataclasses import fields, replace
@@ -30,8 +28,7 @@ def state(**values):
 class TestRead(unittest.TestCase):
 
     def setUp(self):
-        self.root = tempfile.mkdtemp()
-        self.addCleanup(shutil.rmtree, self.root)
+        self.root = self.enterContext(tempfile.TemporaryDirectory())
         self.path = os.path.join(self.root, 'lightsync.recon')
 
     def write(self, data):
@@ -42,8 +39,8 @@ class TestRead(unittest.TestCase):
         self.write(data)
         with self.assertRaises(RecordError) as caught:
             read(self.path)
-        self.assertIn(self.path, str(caught.exception))
-        self.assertRegex(str(caught.exception), reason)
+        self.assertRegex(str(caught.exception),
+                         re.escape(self.path) + '.*' + reason)
 
     def test_what_was_written_is_read(self):
         never = replace(PAIR, policy=1, agreed=None, answer=Answer.REFUSED)
@@ -64,20 +61,12 @@ class TestRead(unittest.TestCase):
         self.assertEqual({PASS.name: PASS}, read(self.path)[1])
 
     def test_what_is_no_such_file_is_refused(self):
-        for data in (b'garbage', b'{', b'\xff\xfe', b'[' * 100000, b'[]',
-                     b'null', b'1', b'"x"', b'{}', b'{"version": 2}',
-                     b'{"version": "1"}', b'9' * 10000):
+        for data in (b'garbage', b'[]', b'{}', b'{"version": 2}'):
             self.assert_refused(data)
         for name in ('pairs', 'devices'):
-            for value in (None, [], 1, 'x', {'x': 1}, {'x': []}, {'x': {}}):
+            for value in (None, [], {'x': 1}):
                 self.assert_refused(json.dumps(
                     state(**{name: value})).encode())
-
-    def test_numbers_that_are_none_are_refused(self):
-        for value in (math.nan, math.inf):
-            self.assert_refused(json.dumps(state(pairs={
-                'x': dict(PAIR.to_json(), checked=value)})).encode(),
-                'is no number')
 
     def test_a_file_that_is_too_long_is_not_parsed(self):
         with open(self.path, 'wb') as recon:
@@ -86,19 +75,15 @@ class TestRead(unittest.TestCase):
             read(self.path)
 
     def test_each_bad_field_is_refused_by_its_name(self):
-        places = [None, 1, 'x', [], ['a', 1], ['a', 1, 2], ['a', '1', 'x'],
-                  [1, 1, 'x'], ['a', 1, ''], ['a', 0, 'x'], ['a', 70000, 'x'],
-                  ['a', 1, 'x', 'y'], ['a', True, 'x'], ['a', 1, 'x' * 300],
-                  {'a': 1}]
-        numbers = [-1, 'x', [], {}, True, 10 ** 400]
-        counts = numbers + [None, 1.5]
+        places, numbers = [None, ['a', 1]], [-1, 'x', 10 ** 400]
+        counts = [-1, 'x', None, 1.5]
         bad = {'device': places, 'neighbour': places, 'policy': counts,
                'since': numbers + [None], 'checked': numbers + [None],
                'agreed': numbers, 'partitions': counts, 'differed': counts,
                'differing': counts, 'ended': numbers + [None],
                'duration': numbers + [None], 'exchanges': counts,
                'full_exchanges': counts,
-               'answer': [None, 1, '', 'x', 'MATCH', [], {}]}
+               'answer': [None, 'x', 'MATCH']}
         for key, record in (('pairs', PAIR), ('devices', PASS)):
             for name, good in record.to_json().items():
                 for value in bad[name]:

@@ -14,21 +14,16 @@ from tests.unit.sync.fixtures import PARTITION, served
 class RejoiningTestCase(ClusterTestCase):
     """One partition on three nodes; ``sender`` asks ``peer`` first."""
 
+    # A partition's turn for a full exchange would come at random.
+    daemon_options = {'full_exchange_interval': '1e9'}
     def setUp(self):
         super().setUp()
-        patcher = mock.patch.object(failure_store, 'REFRESH', 0)
-        patcher.start()
-        self.addCleanup(patcher.stop)
+        self.enterContext(mock.patch.object(failure_store, 'REFRESH', 0))
         self.start(3)
         ring = replica_ring.replica_ring(self.ring_nodes, PARTITION)
         self.sender, self.peer, self.third = (each['id'] for each in ring)
         self.daemon = self.daemons[self.sender]
         self.put_everywhere()
-
-    def replicator(self, number, **conf):
-        # A partition's turn for a full exchange would come at random.
-        return super().replicator(number, **{
-            'full_exchange_interval': '1e9', **conf})
 
     def stop(self, number):
         self.servers[number].close()
@@ -149,10 +144,3 @@ class TestNoticed(RejoiningTestCase):
         self.assertFalse(self.has_failed(self.peer))
         self.restart(self.peer)
         self.assert_next_pass_reaches_the_peer()
-
-    def test_but_a_time_out_does(self):
-        key = endpoint(self.ring_nodes[self.peer])
-        self.nodes[self.sender].app._failures.report(
-            endpoint(self.ring_nodes[self.third]), key)
-        self.daemon.neighbours.failures.record(key, 2)
-        self.assertTrue(self.has_failed(self.peer))

@@ -30,22 +30,17 @@ class BatchTestCase(ClusterTestCase):
     names = ('sda', 'sdb')
     hosts = 3
     replicas = 3
+    # A partition's turn for a full exchange would come at random.
+    daemon_options = {'full_exchange_interval': '1e9'}
 
     def setUp(self):
         super().setUp()
         self.policies = [self.policy, StoragePolicy(1, 'one')]
-        patcher = mock.patch.object(
+        self.enterContext(mock.patch.object(
             storage_policy, '_POLICIES',
-            StoragePolicyCollection(self.policies))
-        patcher.start()
-        self.addCleanup(patcher.stop)
+            StoragePolicyCollection(self.policies)))
         self.start(self.hosts)
         self.spread()
-
-    def replicator(self, number, **conf):
-        # A partition's turn for a full exchange would come at random.
-        return super().replicator(number, **{
-            'full_exchange_interval': '1e9', **conf})
 
     def spread(self):
         """Devices and partitions, evenly; device i is on node i mod 3."""
@@ -98,14 +93,7 @@ class BatchTestCase(ClusterTestCase):
 
     def pairs(self, host=0, parts=range(PARTS)):
         """The pairs of a device of a node and its clockwise neighbours."""
-        found = set()
-        for part in parts:
-            rows = [self.disks[number] for number in self.parts[part]]
-            for here in self.parts[part]:
-                if here % self.hosts == host:
-                    found.add((here, replica_ring.clockwise(
-                        rows, part, here)[0]['id']))
-        return found
+        return set(self.first_neighbours(host, parts))
 
     def held(self, host=0):
         """How many partitions of a policy a node has."""
@@ -127,6 +115,15 @@ class BatchTestCase(ClusterTestCase):
 
     def sent(self, verb='LIGHTSYNC'):
         return sum(counts.get(verb, 0) for counts in self.requests())
+
+    def first_neighbours(self, host=0, parts=range(PARTS)):
+        """Give each device of a node with its clockwise neighbours."""
+        for part in parts:
+            rows = [self.disks[number] for number in self.parts[part]]
+            for here in self.parts[part]:
+                if here % self.hosts == host:
+                    yield here, replica_ring.clockwise(
+                        rows, part, here)[0]['id']
 
 
 class TestStable(BatchTestCase):
@@ -164,7 +161,7 @@ class TestStable(BatchTestCase):
              in self.daemons[0].logger.counters.items() if count
              and not name.startswith('suffix')})
 
-    def test_the_limit_of_a_message_is_kept(self):
+    def test_the_limit_is_kept_and_no_partition_asked_about_twice(self):
         self.fill(policies=[self.policy])
         for limit in (1, 2, 5, PARTS):
             daemon = self.replicator(0, sync_batch_partitions=str(limit))
@@ -172,21 +169,14 @@ class TestStable(BatchTestCase):
             with self.asking(daemon) as ask:
                 stats = self.one_pass(0, daemon)
             sizes = [len(call.args[-1]) for call in ask.call_args_list]
-            self.assertEqual(self.held(), sum(sizes))
+            asked = {(call.args[0], call.args[2], part)
+                     for call in ask.call_args_list for part in call.args[3]}
+            self.assertEqual((self.held(), self.held()),
+                             (sum(sizes), len(asked)))
             self.assertLessEqual(max(sizes), limit)
             if limit == PARTS:
                 self.assertEqual(len(self.pairs()), len(sizes))
             self.assertEqual(self.held(), stats['hashmatch'])
-
-    def test_no_partition_is_asked_about_twice(self):
-        self.fill(policies=[self.policy])
-        daemon = self.daemons[0]
-        with self.asking(daemon) as ask:
-            self.one_pass()
-        asked = [(call.args[0], call.args[2], part)
-                 for call in ask.call_args_list for part in call.args[3]]
-        self.assertEqual(self.held(), len(asked))
-        self.assertEqual(len(asked), len(set(asked)))
 
     def test_nothing_of_a_pass_is_left_for_the_next(self):
         self.fill(policies=[self.policy])
@@ -251,8 +241,7 @@ class TestDifferences(BatchTestCase):
             self.put_one('new', part, self.row_of(part))
         stats = self.one_pass()
         self.assertEqual(self.held(), stats['attempted'])
-        self.assertEqual((len(changed), 0),
-                         (stats['rsync'], stats['failure']))
+        self.assert_stats(stats, rsync=len(changed), failure=0)
         exchanged = self.requests()
         self.assertEqual(len(changed), sum(
             counts.get('SSYNC', 0) for counts in exchanged))
@@ -290,6 +279,10 @@ class TestTrouble(BatchTestCase):
     def errors(self):
         return self.daemons[0].logger.at('ERROR')
 
+    def asked_first_of_node_1(self):
+        return sum(peer % self.hosts == 1
+                   for _, peer in self.first_neighbours())
+
     def test_a_partition_that_is_a_file_is_removed_as_by_stock_swift(self):
         path = self.path(0)
         shutil.rmtree(path)
@@ -311,8 +304,7 @@ class TestTrouble(BatchTestCase):
         with mock.patch.object(changed_file, 'load', vanish):
             stats = self.one_pass()
         self.assertEqual([], self.errors())
-        self.assertEqual((self.held(), 0),
-                         (stats['attempted'], stats['failure']))
+        self.assert_stats(stats, attempted=self.held(), failure=0)
 
     def test_a_device_that_is_unmounted_meanwhile_fails_alone(self):
         daemon = self.daemons[0]
@@ -325,8 +317,7 @@ class TestTrouble(BatchTestCase):
         self.assertIn('Unable to take fingerprints on sdb', self.errors()[0])
         sda = daemon.stats_for_dev['sda']
         held = sum(0 in part for part in self.parts)
-        self.assertEqual((held, held, 0), (sda.attempted, sda.hashmatch,
-                                           sda.failure))
+        self.assert_stats(sda, attempted=held, hashmatch=held, failure=0)
         self.assertEqual(self.held() - held,
                          daemon.stats_for_dev['sdb'].attempted)
 
@@ -347,50 +338,31 @@ class TestTrouble(BatchTestCase):
             self.one_pass(number)
         self.servers[1].close()
         stats = self.one_pass()
-        self.assertEqual((self.held(), 0), (stats['attempted'],
-                                            stats['rsync']))
+        self.assert_stats(stats, attempted=self.held(), rsync=0)
         # Each partition is settled by its one neighbour that is alive.
         self.assertEqual(self.held(), stats['hashmatch'])
-        self.assertEqual(sum(first % self.hosts == 1
-                             for first in self.first_neighbours()),
-                         stats['failure'])
+        self.assertEqual(self.asked_first_of_node_1(), stats['failure'])
         requests = self.requests()[2]
         self.assertEqual({'LIGHTSYNC'}, set(requests))
         # Twice as many pairs, and each of their messages at most thrice
         # as long as its set is not known.
         self.assertLessEqual(requests['LIGHTSYNC'], 3 * len(self.pairs()))
 
-    def first_neighbours(self, host=0):
-        for part in range(PARTS):
-            rows = [self.disks[number] for number in self.parts[part]]
-            for here in self.parts[part]:
-                if here % self.hosts == host:
-                    yield replica_ring.clockwise(rows, part, here)[0]['id']
-
-    def test_all_others_dead_ends_the_pass(self):
-        self.servers[1].close()
-        self.servers[2].close()
-        stats = self.one_pass()
-        self.assertEqual((self.held(), 0, 2 * self.held()), (
-            stats['attempted'], stats['success'], stats['failure']))
-
     def test_a_neighbour_without_the_verb_is_exchanged_with(self):
         self.nodes[1].broken['LIGHTSYNC'] = 405
         stats = self.one_pass()
-        self.assertEqual((self.held(), self.held(), 0), (
-            stats['attempted'], stats['hashmatch'], stats['failure']))
-        firsts = [first for first in self.first_neighbours()
-                  if first % self.hosts == 1]
+        self.assert_stats(stats, attempted=self.held(), hashmatch=self.held(),
+                          failure=0)
         requests = self.requests()[1]
-        self.assertEqual(len(firsts), requests['REPLICATE'])
+        self.assertEqual(self.asked_first_of_node_1(), requests['REPLICATE'])
         self.assertLessEqual(requests['LIGHTSYNC'], len(self.pairs()))
 
     def test_an_answer_that_is_unusable_leads_to_exchanges(self):
         self.nodes[1].broken['LIGHTSYNC'] = 503
         self.nodes[2].broken['LIGHTSYNC'] = 503
         stats = self.one_pass()
-        self.assertEqual((self.held(), self.held(), 0), (
-            stats['attempted'], stats['hashmatch'], stats['failure']))
+        self.assert_stats(stats, attempted=self.held(), hashmatch=self.held(),
+                          failure=0)
         self.assertEqual(self.held(), self.sent('REPLICATE'))
 
     def test_while_there_are_hand_offs_handoffs_first_asks_nobody(self):
@@ -419,11 +391,8 @@ class TestTrouble(BatchTestCase):
 
     def test_overrides_are_those_of_stock_swift(self):
         daemon = self.daemons[0]
-        daemon._zero_stats()
-        with mock.patch('swift.obj.replicator.whataremyips',
-                        return_value=[self.nodes[0].ip]):
-            daemon.replicate(override_devices=['sda'],
-                             override_partitions=[0, 4, 5])
+        self.run_pass(0, override_devices=['sda'],
+                      override_partitions=[0, 4, 5])
         self.assertEqual({'sda'}, {
             device for device, stats in daemon.stats_for_dev.items()
             if stats.attempted})

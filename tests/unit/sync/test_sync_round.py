@@ -11,7 +11,6 @@ from swift_lightsync.sync.core.sync_round import (
     NEXT,
     Answer,
     Check,
-    Exchange,
     Next,
     full_exchange_due,
     sync_round,
@@ -108,22 +107,6 @@ class TestSyncRound(unittest.TestCase):
                            3: Answer.MATCH, 12: Answer.DIFFER}, {12: True},
                  lambda device: device['id'] == 11, hand_offs=HAND_OFFS))
 
-    def test_each_device_that_is_missing_is_replaced_by_one(self):
-        self.assertEqual(
-            [('check', 1), ('check', 2), ('check', 3), ('check', 11),
-             ('check', 12)],
-            play(DEVICES, {1: Answer.UNMOUNTED, 2: Answer.UNMOUNTED,
-                           3: Answer.MATCH, 11: Answer.MATCH,
-                           12: Answer.MATCH}, {}, hand_offs=HAND_OFFS))
-
-    def test_those_that_are_missing_need_not_be_neighbours(self):
-        self.assertEqual(
-            [('check', 1), ('check', 2), ('check', 3), ('check', 11),
-             ('check', 12)],
-            play(DEVICES, {1: Answer.UNMOUNTED, 2: Answer.MATCH,
-                           3: Answer.UNMOUNTED, 11: Answer.MATCH,
-                           12: Answer.MATCH}, {}, hand_offs=HAND_OFFS))
-
     def test_hand_offs_are_looked_for_only_if_one_is_needed(self):
         def none():
             raise AssertionError('hand-offs were looked for')
@@ -182,12 +165,6 @@ class TestSyncRound(unittest.TestCase):
             if kind == 'exchange':
                 self.assertFalse(failed.intersection(what))
                 self.assertTrue(what)
-
-    def test_an_exchange_is_with_the_device_that_differs(self):
-        actions = sync_round(DEVICES, nobody)
-        next(actions)
-        self.assertEqual(Exchange((DEVICES[0],)),
-                         actions.send(Answer.DIFFER))
 
 
 class TestFullExchangeDue(unittest.TestCase):

@@ -2,47 +2,26 @@
 """verb: LIGHTSYNC, asked of the real object-server."""
 
 import os
-import shutil
 import struct
-import time
 from unittest import mock
 from zlib import crc32
 
-from swift.common import storage_policy
-from swift.common.concurrency import sleep, spawn
-from swift.common.exceptions import LockTimeout
-from swift.common.storage_policy import StoragePolicy, StoragePolicyCollection
-from swift.common.utils import lock_path
-from swift.obj.diskfile import invalidate_hash
-
-from swift_lightsync.sync import changed_file, fingerprints, verb
-from swift_lightsync.sync.core.comparison import compare
+from swift_lightsync.sync import fingerprints, verb
 from swift_lightsync.sync.fingerprints import Fingerprints
-from swift_lightsync.sync.wire import sync_message
-from swift_lightsync.sync.wire.sync_message import Verdict, encode_roots
+from swift_lightsync.sync.wire.sync_message import Verdict
 from tests.unit.sync import documented
-from tests.unit.sync.fixtures import DEADLINE, wait_for
 from tests.unit.sync.verbs import EMPTY, OTHER, VerbTestCase, message
 
 
 class TestAnswer(VerbTestCase):
 
-    def test_an_equal_root_is_not_named(self):
-        self.put(self.disk, 'sda', 'o')
-        self.assertEqual(set(), self.differing({0: self.root_of(0)}))
-
-    def test_another_root_is_named(self):
-        self.put(self.disk, 'sda', 'o')
-        self.assertEqual({0}, self.differing({0: OTHER}))
-        self.assertEqual({0}, self.differing({0: EMPTY}))
-
-    def test_a_write_is_seen_at_once(self):
+    def test_another_root_is_named_and_an_equal_one_is_not(self):
         self.put(self.disk, 'sda', 'o')
         root = self.root_of(0)
-        self.assertEqual(set(), self.differing({0: root}))
+        for asked, named in ((root, set()), (OTHER, {0}), (EMPTY, {0})):
+            self.assertEqual(named, self.differing({0: asked}))
         self.put(self.disk, 'sda', 'o', stamp=2)
         self.assertEqual({0}, self.differing({0: root}))
-        self.assertEqual(set(), self.differing({0: self.root_of(0)}))
 
     def test_devices_are_told_apart(self):
         self.put(self.disk, 'sdb', 'o')
@@ -59,97 +38,13 @@ class TestAnswer(VerbTestCase):
     def test_a_message_of_none_is_answered_with_none(self):
         self.assertEqual(set(), self.differing({}))
 
-    def test_a_message_of_many_partitions(self):
-        suffix = {}
-        for partition in range(0, 200, 7):
-            suffix[partition] = self.put(self.disk, 'sda', 'o',
-                                         partition=partition)
-        roots = {partition: self.root_of(partition) if partition % 2
-                 else OTHER for partition in range(200)}
-        roots.update({partition: EMPTY for partition in range(1, 200, 2)
-                      if partition not in suffix})
-        self.assertEqual(set(range(0, 200, 2)), self.differing(roots))
-
-    def test_as_many_partitions_as_allowed(self):
-        roots = dict.fromkeys(range(sync_message.MAX_PARTITIONS), EMPTY)
-        roots[65536] = OTHER
-        with mock.patch.object(verb, 'PATIENCE', 60):
-            self.assertEqual((Verdict.COMPARED, [1]), self.reply(
-                message(roots, slices=4), 4))
-
-    def test_the_hub_runs_while_it_works(self):
-        self.put(self.disk, 'sda', 'o')
-        ticks = []
-
-        def slow(prints, device, partitions, deadline):
-            deadline = time.monotonic() + DEADLINE
-            while not ticks and time.monotonic() < deadline:
-                time.sleep(0.001)
-            return genuine(prints, device, partitions, deadline)
-
-        genuine = Fingerprints.get_many
-        with mock.patch.object(Fingerprints, 'get_many', slow):
-            spawn(lambda: ticks.append(1))
-            self.assertEqual({0}, self.differing({0: OTHER}))
-        self.assertEqual([1], ticks)
-
     def test_policies_are_told_apart(self):
-        policies = StoragePolicyCollection([
-            self.policy, StoragePolicy(1, 'one')])
-        with mock.patch.object(storage_policy, '_POLICIES', policies):
-            app = self.controller()
-            self.put(self.disk, 'sda', 'o')
-            root = self.root_of(0)
-            self.assertEqual(set(), self.differing({0: root}, app=app))
-            self.assertEqual({0}, self.differing(
-                {0: root}, app=app, X_Backend_Storage_Policy_Index='1'))
-
-    def test_a_partition_that_cannot_be_read_counts_as_differing(self):
-        roots = {}
-        for partition in range(3):
-            self.put(self.disk, 'sda', 'o', partition=partition)
-            roots[partition] = self.root_of(partition)
-        genuine = changed_file.load
-        for error in (OSError(5, 'EIO'), LockTimeout(None, 'lock')):
-            def load(path):
-                if path == self.part_path(partition=1):
-                    raise error
-                return genuine(path)
-
-            with mock.patch.object(changed_file, 'load', load):
-                self.assertEqual({1}, self.differing(
-                    roots, app=self.controller()))
-            self.assertIn('partition 1 on sda',
-                          self.logger.at('ERROR')[-1])
-        self.assertEqual(set(), self.differing(roots))
-
-    def test_partition_after_partition_is_found_as_a_sender_does(self):
-        ours = {}
-        for partition in range(0, 400, 5):
-            self.put(self.disk, 'sda', 'o', partition=partition)
-            ours[partition] = self.root_of(partition)
-        ours.update({5: OTHER, 200: OTHER, 3: OTHER})
-        comparing, answer, asked = compare(ours), None, 0
-        with self.assertRaises(StopIteration) as end:
-            while True:
-                ask = comparing.send(answer)
-                answer = self.reply(encode_roots(ask.partitions, ask.roots),
-                                    len(ask.roots))[1]
-                asked += 1
-        self.assertEqual(({5, 200, 3}, 3), (end.exception.value, asked))
-
-    def test_a_damaged_fingerprint_is_logged_and_answered(self):
+        app = self.of_two_policies()
         self.put(self.disk, 'sda', 'o')
-        with open(os.path.join(self.part_path(), 'changed.pkl'), 'w'):
-            pass
-        self.assertEqual(set(), self.differing({0: self.root_of(0)}))
-        self.assertEqual(1, len(self.logger.at('WARNING')))
-
-    def test_invalidation_alone_does_not_make_a_difference(self):
-        suffix = self.put(self.disk, 'sda', 'o')
         root = self.root_of(0)
-        invalidate_hash(os.path.join(self.part_path(), suffix))
-        self.assertEqual(set(), self.differing({0: root}))
+        self.assertEqual(set(), self.differing({0: root}, app=app))
+        self.assertEqual({0}, self.differing(
+            {0: root}, app=app, X_Backend_Storage_Policy_Index='1'))
 
 
 class TestSets(VerbTestCase):
@@ -174,17 +69,14 @@ class TestSets(VerbTestCase):
                       self.ask(False, self.controller())[0])
 
     def test_devices_and_policies_share_the_sets(self):
-        policies = StoragePolicyCollection([
-            self.policy, StoragePolicy(1, 'one')])
-        with mock.patch.object(storage_policy, '_POLICIES', policies):
-            app = self.controller()
-            self.ask(True, app)
-            for device in ('sda', 'sdb'):
-                for policy in ('0', '1'):
-                    self.assertIs(Verdict.COMPARED, self.reply(
-                        message(self.roots, 1, False), 1, app=app,
-                        path='/%s/roots' % device,
-                        X_Backend_Storage_Policy_Index=policy)[0])
+        app = self.of_two_policies()
+        self.ask(True, app)
+        for device in ('sda', 'sdb'):
+            for policy in ('0', '1'):
+                self.assertIs(Verdict.COMPARED, self.reply(
+                    message(self.roots, 1, False), 1, app=app,
+                    path='/%s/roots' % device,
+                    X_Backend_Storage_Policy_Index=policy)[0])
 
     def test_an_unknown_set_costs_no_look_at_the_disk(self):
         with mock.patch.object(Fingerprints, 'get_many') as get_many:
@@ -222,31 +114,3 @@ class TestPatience(VerbTestCase):
     def test_it_is_the_documented_one(self):
         self.assertEqual(verb.PATIENCE, int(documented.found(
             r'did not find within (\d+) seconds')))
-
-
-class TestPartitionThatGoes(VerbTestCase):
-
-    def test_a_partition_that_is_removed_meanwhile_is_empty(self):
-        self.put(self.disk, 'sda', 'o')
-        genuine = changed_file.load
-
-        def removed(path):
-            shutil.rmtree(path)
-            return genuine(path)
-
-        with mock.patch.object(changed_file, 'load', removed):
-            self.assertEqual(set(), self.differing({0: EMPTY}))
-
-    def test_the_server_answers_others_while_a_partition_is_locked(self):
-        self.put(self.disk, 'sda', 'o')
-        self.put(self.disk, 'sda', 'o', partition=1)
-        answers = []
-        with lock_path(self.part_path()):
-            waiting = spawn(lambda: answers.append(
-                self.differing({0: OTHER})))
-            sleep()
-            self.assertEqual({1}, self.differing({1: OTHER}))
-            self.assertEqual([], answers)
-        wait_for(lambda: answers, 'an answer once the lock was free')
-        self.assertEqual([{0}], answers)
-        waiting.wait()

@@ -23,9 +23,8 @@ class TestAdmission(VerbTestCase):
         super().setUp()
         self.entered, self.most, self.go = 0, 0, threading.Event()
         self.addCleanup(self.go.set)
-        patcher = mock.patch.object(Fingerprints, 'get_many', self.held())
-        patcher.start()
-        self.addCleanup(patcher.stop)
+        self.enterContext(mock.patch.object(
+            Fingerprints, 'get_many', self.held()))
 
     def held(self):
         genuine, lock = Fingerprints.get_many, threading.Lock()
@@ -133,29 +132,25 @@ class TestAdmission(VerbTestCase):
         self.go.set()
         self.assertEqual({0}, self.differing({0: OTHER}, app=app))
 
-    def test_the_hub_runs_while_a_message_is_decoded(self):
+    def test_the_hub_runs_while_a_message_is_worked_on(self):
         self.go.set()
-        self.not_held(sync_message, 'decode_roots')
+        for owner, name in ((sync_message, 'decode_roots'),
+                            (verb.KnownSets, 'find'),
+                            (Fingerprints, 'get_many')):
+            ticks, seen = [], []
+            genuine = getattr(owner, name)
 
-    def test_the_hub_runs_while_a_set_is_looked_up(self):
-        self.go.set()
-        self.not_held(verb.KnownSets, 'find')
+            def slow(*args):
+                deadline = time.monotonic() + DEADLINE
+                while not ticks and time.monotonic() < deadline:
+                    time.sleep(0.001)
+                seen.extend(ticks)
+                return genuine(*args)
 
-    def not_held(self, owner, name):
-        ticks, genuine = [], getattr(owner, name)
-
-        def slow(*args):
-            deadline = time.monotonic() + DEADLINE
-            while not ticks and time.monotonic() < deadline:
-                time.sleep(0.001)
-            seen.extend(ticks)
-            return genuine(*args)
-
-        seen = []
-        with mock.patch.object(owner, name, slow):
-            spawn(lambda: ticks.append(1))
-            self.assertEqual({0}, self.differing({0: OTHER}))
-        self.assertEqual([1], seen)
+            with self.subTest(name), mock.patch.object(owner, name, slow):
+                spawn(lambda: ticks.append(1))
+                self.assertEqual({0}, self.differing({0: OTHER}))
+                self.assertEqual([1], seen)
 
     def test_a_bad_number_is_refused_by_name(self):
         for value in ('-1', 'x', '1.5'):

@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the tests of LIGHTSYNC share: messages, and whom they are asked of."""
 
+from unittest import mock
+
+from swift.common import storage_policy
+from swift.common.storage_policy import StoragePolicy, StoragePolicyCollection
 from swift.common.swob import Request
 
 from swift_lightsync.object_server import ObjectController
@@ -45,6 +49,13 @@ class VerbTestCase(SwiftTestCase):
 
     def controller(self, **conf):
         return ObjectController(dict(self.conf, **conf), logger=self.logger)
+
+    def of_two_policies(self):
+        """Return a controller that knows a second policy as well."""
+        self.enterContext(mock.patch.object(
+            storage_policy, '_POLICIES', StoragePolicyCollection(
+                [self.policy, StoragePolicy(1, 'one')])))
+        return self.controller()
 
     def root_of(self, partition, device='sda'):
         return merkle.root(self.disk._get_hashes(
