@@ -12,7 +12,7 @@ from swift.obj.server import ObjectController
 
 from swift_losf.errors import IndexUnavailable
 from swift_losf.index.index_client import IndexClient
-from tests.unit.losf.clients import HASH
+from tests.unit.losf.index_world import HASH
 from tests.unit.sync.fixtures import SwiftTestCase
 
 

@@ -116,17 +116,6 @@ class TestProcess(ServerTest):
         self.assertEqual(NAME, self.open_index().reader.list_hash(
             PARTITION, HASH)[0][0])
 
-    def test_a_killed_server_is_replaced_by_the_next(self):
-        process = self.start()
-        self.wait_until_served()
-        self.register(self.write())
-        process.kill()
-        process.wait()
-        self.assertTrue(os.path.exists(self.layout.socket))
-        self.start()
-        self.wait_until_served()
-        self.assertEqual([NAME], self.list_hash())
-
     def test_there_is_one_server_for_an_index(self):
         self.start()
         self.wait_until_served()
@@ -227,32 +216,6 @@ class TestServer(ServerTest):
                             self.call.raw, 'Nonsense', b'')
         self.assert_refused(codes.RESOURCE_EXHAUSTED, 'larger than max',
                             self.call.raw, 'ListHash', bytes(2 ** 21))
-
-    def test_every_listing_goes_through(self):
-        self.start_and_wait()
-        location = self.write()
-        self.register(location)
-        page = self.call('ListSuffix', pb.SuffixRequest(
-            partition=PARTITION, suffix=0xe0f))
-        self.assertEqual(([HASH], False),
-                         ([each.hash for each in page.hashes], page.more))
-        self.assertEqual([0xe0f], list(self.call(
-            'ListPartition', pb.PartitionRequest(
-                partition=PARTITION)).suffixes))
-        self.assertEqual([PARTITION],
-                         list(self.call('ListPartitions').partitions))
-        self.assertEqual(2, self.call('NewVolume', pb.NewVolumeRequest(
-            type=2)).number)
-        self.assertEqual([(1, 1, location.length), (2, 2, 0)], [
-            (each.number, each.type, each.bytes)
-            for each in self.call('ListVolumes').volumes])
-        self.assertEqual(1, self.call('Quarantine', pb.QuarantineRequest(
-            partition=PARTITION, suffix=0xe0f)).count)
-        self.assertEqual([NAME], [each.name for each in self.call(
-            'ListQuarantine', pb.PageRequest()).files])
-        self.assertEqual((0, 1, 2), (lambda found: (
-            found.files, found.quarantined, found.volumes))(
-                self.call('GetStatistics')))
 
     def fail_with(self, error, code=grpc.StatusCode.UNAVAILABLE):
         self.start_and_wait()

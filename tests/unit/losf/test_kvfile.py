@@ -16,7 +16,6 @@ from swift.common.utils import Timestamp
 from swift_losf.diskfile.kvfile import KVDiskFileManager
 from swift_losf.errors import IndexUnavailable
 from swift_losf.index.channel import Channel
-from tests.unit.losf.clients import watched_hub
 from tests.unit.losf.kv_world import (
     LONG,
     PARTITION,
@@ -24,6 +23,7 @@ from tests.unit.losf.kv_world import (
     KVTest,
     World,
     bytes_of,
+    watched_hub,
 )
 
 

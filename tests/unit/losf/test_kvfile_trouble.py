@@ -15,7 +15,6 @@ from swift.common.exceptions import (
 from swift_losf.diskfile.kvfile import KVDiskFileManager
 from swift_losf.errors import IndexUnavailable
 from swift_losf.format.header import HEADER_LENGTH
-from tests.unit.losf.clients import serve_recovering, watched_hub
 from tests.unit.losf.kv_world import (
     DEADLINE,
     LONG,
@@ -24,7 +23,9 @@ from tests.unit.losf.kv_world import (
     KVTest,
     World,
     bytes_of,
+    serve_index,
     wait_for,
+    watched_hub,
 )
 
 TIMEOUT = 2
@@ -303,7 +304,7 @@ class TestUnavailable(KVTest):
         os.mkdir(self.world.path('d3'))
         layout = self.world.layout('d3')
         os.mkdir(layout.root)
-        serve_recovering(self, layout.socket, 'recovering: volume 7')
+        serve_index(self, layout.socket, state='recovering: volume 7')
         for verb in VERBS:
             response = self.assert_status(503, verb, 'd3')
             if verb != 'HEAD':
