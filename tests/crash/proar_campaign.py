@@ -6,12 +6,10 @@ step that a writer or a compaction takes, and amid traffic.
     python -m tests.crash.proar_campaign killed-at-steps [--stride N] …
 """
 
-import argparse
 import fcntl
 import os
 import random
 import signal
-import tempfile
 import time
 from contextlib import suppress
 
@@ -26,6 +24,7 @@ from swift_lightsync.proar.core.oplog import (
     State,
     encode_header,
 )
+from tests.crash.campaigns import main
 from tests.crash.losf_power import Disk
 from tests.crash.losf_steps import Steps, kill_self
 from tests.crash.proar_world import DEVICE, LogWorld, path_hash
@@ -192,22 +191,8 @@ def cut(world, disk, children):
     disk.come_back()
 
 
-CAMPAIGNS = {'killed-at-steps': killed_at_steps,
-             'power-cut-at-steps': power_cut_at_steps,
-             'power-cut-in-traffic': power_cut_in_traffic}
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument('campaign', choices=CAMPAIGNS)
-    parser.add_argument('--stride', type=int, default=1)
-    parser.add_argument('--rounds', type=int, default=3)
-    parser.add_argument('--seed', type=int, default=1)
-    args = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix='proar') as root:
-        count = CAMPAIGNS[args.campaign](root, args)
-    print('%s: %d, and all holds' % (args.campaign, count))
-
-
 if __name__ == '__main__':
-    main()
+    main('tests.crash.proar_campaign', {
+        each.__name__.replace('_', '-'): each for each in (
+            killed_at_steps, power_cut_at_steps, power_cut_in_traffic)},
+         rounds=3)
