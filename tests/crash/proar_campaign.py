@@ -11,7 +11,7 @@ import os
 import random
 import signal
 import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 
 from swift.common.concurrency import GreenPool
 from swift.obj import diskfile
@@ -25,7 +25,7 @@ from swift_lightsync.proar.core.oplog import (
     encode_header,
 )
 from tests.crash.campaigns import main
-from tests.crash.losf_power import Disk
+from tests.crash.losf_power import Disk, shut_down
 from tests.crash.losf_steps import Steps, kill_self
 from tests.crash.proar_world import DEVICE, LogWorld, path_hash
 
@@ -104,8 +104,7 @@ def killed_at_steps(root, args):
 def power_cut_at_steps(root, args):
     """The power is cut at each step."""
     fatal = range(1, 1 + count_steps(os.path.join(root, '0')), args.stride)
-    world, disk = world_with_disk(root)
-    try:
+    with powered(root) as (world, disk):
         for number in fatal:
             child = in_steps(world, number, number, wait_for_the_cut)
             for message in child.messages():
@@ -113,16 +112,13 @@ def power_cut_at_steps(root, args):
                     break
             cut(world, disk, [child])
             world.check(number)
-    finally:
-        disk.close()
     return len(fatal)
 
 
 def power_cut_in_traffic(root, args):
     """The power is cut amid concurrent writes and compactions."""
     chance = random.Random(args.seed)
-    world, disk = world_with_disk(root)
-    try:
+    with powered(root) as (world, disk):
         for number in range(args.rounds):
             partitions = 2 * number, 2 * number + 1
             children = [world.begin(traffic(partitions, seed)) for seed in
@@ -136,8 +132,6 @@ def power_cut_in_traffic(root, args):
             cut(world, disk, children)
             for partition in partitions:
                 world.check(partition)
-    finally:
-        disk.close()
     return sum(map(len, world.told['acknowledged'].values()))
 
 
@@ -174,16 +168,18 @@ def wait_for_the_cut(send):
     signal.pause()
 
 
-def world_with_disk(root):
+@contextmanager
+def powered(root):
+    """Yield a LogWorld, and the disk that it is on."""
     path = os.path.join(root, 'powered', DEVICE)
     os.makedirs(path)
-    disk = Disk(path, os.path.join(root, 'image'))
-    return LogWorld(os.path.dirname(path)), disk
+    with Disk.at(path, root) as disk:
+        yield LogWorld(os.path.dirname(path)), disk
 
 
 def cut(world, disk, children):
     """Cut the power; what was told before was durable."""
-    disk.shut_down()
+    shut_down(disk.path)
     for child in children:
         child.kill()
         world.follow(child)
