@@ -6,8 +6,7 @@ import os
 
 from swift_losf.diskfile.vfile import VFileWriter
 from swift_losf.volumes.writable import WritableVolume
-from tests.unit.losf.appending import LONG, AppenderTest
-from tests.unit.losf.volumes import bytes_of, hash_of
+from tests.unit.losf.volumes import LONG, AppenderTest, bytes_of, hash_of
 
 
 class TestErrors(AppenderTest):

@@ -11,8 +11,7 @@ from swift_losf.format.header import VolumeType
 from swift_losf.format.layout import Layout
 from swift_losf.volumes.volume_pool import IDLE
 from swift_losf.volumes.writable import WritableVolume
-from tests.unit.losf.appending import LONG, AppenderTest
-from tests.unit.losf.volumes import bytes_of, hash_of
+from tests.unit.losf.volumes import LONG, AppenderTest, bytes_of, hash_of
 
 
 class TestChoice(AppenderTest):

@@ -9,6 +9,7 @@ from swift_lightsync.common.files import try_lock
 from swift_losf.volumes import volume_pool
 from swift_losf.volumes.volume import unlock
 from tests.unit.losf.volumes import (
+    LONG,
     NAME,
     PARTITION,
     VolumeTest,
@@ -16,8 +17,6 @@ from tests.unit.losf.volumes import (
     hash_of,
 )
 from tests.waiting import wait_for
-
-LONG = 300000
 
 
 class TestIdleVolumes(VolumeTest):

@@ -12,6 +12,8 @@ from h2.config import H2Configuration
 from h2.connection import H2Connection
 from h2.settings import SettingCodes
 from swift.common.concurrency import GreenPile, Timeout, sleep, tpool
+from swift.common.exceptions import DiskFileDeviceUnavailable
+from swift.common.swob import HTTPException
 
 from swift_losf.errors import IndexUnavailable
 from swift_losf.index import channel as index_channel
@@ -267,3 +269,15 @@ class TestBreaker(unittest.TestCase):
         self.admitted()
         self.now += 6
         self.assertEqual([True, False, False], self.admitted())
+
+
+class TestIndexUnavailable(unittest.TestCase):
+
+    def test_it_is_an_unavailable_device_and_a_response(self):
+        error = IndexUnavailable('no luck')
+        self.assertIsInstance(error, DiskFileDeviceUnavailable)
+        self.assertIsInstance(error, HTTPException)
+        self.assertEqual('no luck', str(error))
+        self.assertEqual(('507 Insufficient Storage', b'no luck\n'),
+                         (error.status, error.body))
+        self.assertEqual(503, IndexUnavailable('soon', 503).status_int)

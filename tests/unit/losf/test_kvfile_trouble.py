@@ -225,7 +225,9 @@ class TestUnavailable(KVTest):
         self.away()
         for verb in VERBS:
             started = time.monotonic()
-            response = self.assert_status(507, verb, 'd2')
+            with mock.patch.object(self.logger, 'exception') as exception:
+                response = self.assert_status(507, verb, 'd2')
+            self.assertEqual([], exception.mock_calls)
             self.assertIn(b'index server at', response.body
                           if verb != 'HEAD' else b'index server at')
             self.assertLess(time.monotonic() - started, DEADLINE)

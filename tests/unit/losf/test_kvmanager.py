@@ -19,6 +19,7 @@ from swift.obj.diskfile import DiskFileManager
 from swift_lightsync.common.options import OptionError
 from swift_losf.diskfile.kvfile import KVDiskFileManager
 from swift_losf.errors import IndexUnavailable
+from swift_losf.format.header import QUARANTINED_OFFSET
 from tests.unit.losf.kv_world import PARTITION, KVTest, World
 
 
@@ -254,6 +255,20 @@ class TestQuarantine(KVTest):
                                             os.path.dirname(path))
         self.assertEqual(['0000000001.00000.data'], self.quarantined())
         self.assert_suffix_is_invalid()
+
+    def test_every_record_is_marked(self):
+        self.write(b'x', 1)
+        self.diskfile().write_metadata({'X-Timestamp': '0000000002.00000'})
+        locations = self.files().values()
+        self.manager.quarantine_dir_renamer(self.world.path('d1'),
+                                            self.diskfile()._datadir)
+        self.assertEqual({}, self.files())
+        self.assertEqual(2, len(self.quarantined()))
+        for location in locations:
+            with open(self.store().layout.volume(location.volume),
+                      'rb') as volume:
+                volume.seek(location.offset + QUARANTINED_OFFSET)
+                self.assertEqual(b'\xff', volume.read(1))
 
     def test_the_name_is_that_of_stock_swift(self):
         self.write(b'x', 1)
