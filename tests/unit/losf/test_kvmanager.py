@@ -8,7 +8,6 @@ import tempfile
 from unittest import mock
 
 from swift.common.exceptions import (
-    DiskFileDeleted,
     DiskFileDeviceUnavailable,
     DiskFileNotExist,
     DiskFileQuarantined,
@@ -289,17 +288,6 @@ class TestQuarantine(KVTest):
         with self.diskfile().open() as df:
             self.assertEqual('0000000002.00000', df.timestamp.internal)
 
-    def test_the_auditor_reads_every_object_once(self):
-        names = {'%s-%d' % (self.object, number) for number in range(5)}
-        for name in names:
-            self.write(b'x', 1, name)
-        self.manager.clear_auditor_status(self.policy)
-        hashes = [os.path.basename(location.path) for location in
-                  self.manager.object_audit_location_generator(
-                      self.policy, ['d1'])]
-        for name in names:
-            self.assertEqual(1, hashes.count(self.hash(name)))
-
 
 class TestPartitions(KVTest):
 
@@ -424,11 +412,3 @@ class TestRefusals(KVTest):
                                     'losf_max_volume_size = 1'):
             KVDiskFileManager(self.conf(losf_max_volume_size='1'),
                               self.logger)
-
-    def test_a_deleted_object_tells_when(self):
-        self.write(b'x', self.now())
-        now = self.now()
-        self.diskfile().delete(now)
-        with self.assertRaises(DiskFileDeleted) as caught:
-            self.diskfile().open()
-        self.assertEqual(now, caught.exception.timestamp)
