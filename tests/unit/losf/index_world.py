@@ -3,6 +3,8 @@
 
 import os
 import shutil
+import subprocess
+import sys
 import tempfile
 import unittest
 from unittest import mock
@@ -116,6 +118,17 @@ class IndexTest(unittest.TestCase):
             return volume.read(record_length(
                 location.data_length, location.metadata_length,
                 location.name_length))
+
+    def start_process(self, *options):
+        """Return the process of an index server that was just started."""
+        process = subprocess.Popen(
+            [sys.executable, '-m', 'swift_losf.daemon.index_server',
+             '--device-path', self.device, '--policy', '0', *options],
+            stderr=subprocess.PIPE, text=True)
+        self.addCleanup(process.stderr.close)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        return process
 
     def assert_counted(self, index):
         """Fail unless the index has counted right what is in it."""

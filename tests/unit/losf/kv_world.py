@@ -42,7 +42,7 @@ def wait_for(condition, what):
     def holds():
         with suppress(IndexUnavailable):
             return condition()
-    waiting.wait_for(holds, what, DEADLINE, sleep, pause=0.01)
+    return waiting.wait_for(holds, what, DEADLINE, sleep, pause=0.01)
 
 
 @contextmanager

@@ -3,13 +3,19 @@
 
 import os
 import random
+import unittest
 
 import plyvel
 
-from swift_losf.format.header import VOLUME_HEADER_LENGTH, VolumeType
+from swift_losf.format.header import (
+    VOLUME_HEADER_LENGTH,
+    VolumeHeader,
+    VolumeType,
+)
 from swift_losf.upkeep import lost_index, recovery
 from swift_losf.upkeep.lost_index import set_aside
 from swift_losf.upkeep.recovery import recover
+from swift_losf.volumes.header_repair import find_salt
 from swift_losf.volumes.volume import read_header
 from tests.unit.losf.index_world import (
     HASH,
@@ -160,3 +166,18 @@ class TestSetAside(RecoveryTest):
         self.assertRegex(logs.output[0], r'/losf/index is set aside as \S+'
                          r'/index\.broken-\d+, and .*: it is rebuilt, as')
         self.assertNotIn('cannot be read', logs.output[0])
+
+
+class TestSalt(unittest.TestCase):
+
+    def test_the_salt_that_is_found_gives_all_records_their_tags(self):
+        rng = random.Random(7)
+        for _ in range(20):
+            header = VolumeHeader(3, VolumeType.DATA, 0, 0,
+                                  rng.randbytes(8))
+            at = 512 * rng.randrange(2 ** 40)
+            found = VolumeHeader(3, VolumeType.DATA, 0, 0, find_salt(
+                header.tag(at), at))
+            for _ in range(20):
+                offset = rng.randrange(2 ** 50)
+                self.assertEqual(header.tag(offset), found.tag(offset))
