@@ -111,6 +111,12 @@ class IndexTest(unittest.TestCase):
         index.register(PARTITION, hash_, name, location, location.offset)
         return location
 
+    def overwrite(self, number, offset, data):
+        """Change bytes of a volume, as a failing disk would."""
+        with open(self.layout.volume(number), 'r+b') as volume:
+            volume.seek(offset)
+            volume.write(data)
+
     def bytes_at(self, location):
         """:returns: all bytes of a record"""
         with open(self.layout.volume(location.volume), 'rb') as volume:

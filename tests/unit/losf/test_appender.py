@@ -130,20 +130,8 @@ class TestIdleVolumes(VolumeTest):
         super().setUp()
         self.appender = self.new_appender(volume_idle_time=0.05)
 
-    def open_files(self):
-        """:returns: how many volumes this process has open"""
-        # One that was made nameless is still called so here.
-        count = 0
-        for fd in os.listdir('/proc/self/fd'):
-            try:
-                path = os.readlink('/proc/self/fd/' + fd)
-            except FileNotFoundError:
-                continue
-            count += os.path.dirname(path) == self.layout.volumes
-        return count
-
     def wait_until_closed(self):
-        wait_for(lambda: not self.open_files(), 'all are closed', 120)
+        wait_for(lambda: not self.open_volumes(), 'all are closed', 120)
 
     def let_time_pass(self):
         later = time.monotonic() + 1000
@@ -160,10 +148,7 @@ class TestIdleVolumes(VolumeTest):
         self.assertEqual(['v0000000001'], self.volumes())
 
     def test_all_that_are_idle_are_closed_each_in_its_time(self):
-        writers = [self.writer() for _ in range(3)]
-        for writer in writers:
-            writer.write(bytes(LONG))
-        for writer in writers:
+        for writer in self.long_writers(3):
             writer.abort()
         self.wait_until_closed()
         self.assertEqual(3, len(self.volumes()))
@@ -172,7 +157,7 @@ class TestIdleVolumes(VolumeTest):
         first, second = self.put(1, b'x'), self.put(2, b'y')
         second.done()
         self.let_time_pass()
-        self.assertEqual(1, self.open_files())
+        self.assertEqual(1, len(self.open_volumes()))
         first.done()
         self.wait_until_closed()
 
@@ -180,7 +165,7 @@ class TestIdleVolumes(VolumeTest):
         writer = self.writer()
         writer.write(bytes(LONG))
         self.let_time_pass()
-        self.assertEqual(1, self.open_files())
+        self.assertEqual(1, len(self.open_volumes()))
         writer.finish(NAME, {}, PARTITION, hash_of(1)).done()
         self.wait_until_closed()
 

@@ -73,8 +73,7 @@ class TestDamagedHeaders(RecoveryTest):
                 self.assert_mended()
 
     def test_a_header_that_is_gone_is_made_anew(self):
-        with open(self.layout.volume(1), 'r+b') as volume:
-            volume.write(bytes(VOLUME_HEADER_LENGTH))
+        self.overwrite(1, 0, bytes(VOLUME_HEADER_LENGTH))
         self.assert_mended()
 
     def test_a_volume_of_tombstones_stays_one(self):
@@ -133,8 +132,7 @@ class TestBrokenFiles(RecoveryTest):
     def test_a_volume_with_a_broken_header_is_set_aside(self):
         self.write()
         self.release(1)
-        with open(self.layout.volume(1), 'r+b') as volume:
-            volume.write(b'x')
+        self.overwrite(1, 0, b'x')
         index = self.recover()
         self.assertEqual([], self.names(index))
         self.assertEqual(['v0000000001.broken'],
@@ -151,8 +149,7 @@ class TestBrokenFiles(RecoveryTest):
 
     def test_a_volume_that_is_in_use_is_never_set_aside(self):
         self.volume(1, VolumeType.DATA)
-        with open(self.layout.volume(1), 'r+b') as volume:
-            volume.write(b'x')
+        self.overwrite(1, 0, b'x')
         self.recover()
         self.assertEqual(['v0000000001'], os.listdir(self.layout.volumes))
 

@@ -109,18 +109,6 @@ class TestRecovery(RecoveryTest):
         self.lose_index(index)
         self.assertEqual([OTHER], self.names(self.recover()))
 
-    def test_a_quarantined_file_stays_in_quarantine(self):
-        index = self.open_index()
-        location = self.put(index)
-        mark_quarantined(self.layout, location)
-        index.quarantine(PARTITION, HASH)
-        self.lose_index(index)
-        index = self.recover()
-        self.assertEqual([], self.names(index))
-        self.assertEqual([(PARTITION, HASH, NAME, location)],
-                         index.reader.list_quarantine()[0])
-        self.assert_counted(index)
-
     def test_a_quarantine_that_was_begun_is_ended(self):
         index = self.open_index()
         mark_quarantined(self.layout, self.put(index))
@@ -160,9 +148,7 @@ class TestRecovery(RecoveryTest):
     def test_a_torn_record_is_skipped_and_the_next_one_found(self):
         torn = self.write(data=b'x' * 10000)
         after = self.write(OTHER)
-        with open(self.layout.volume(1), 'r+b') as volume:
-            volume.seek(torn.footer_offset)
-            volume.write(bytes(10))
+        self.overwrite(1, torn.footer_offset, bytes(10))
         self.assertEqual([(OTHER, after)],
                          self.recover().reader.list_hash(PARTITION, HASH))
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the tests of volumes share: an appender, and a disk that fails."""
 
+import contextlib
 import errno
 import hashlib
 import itertools
@@ -68,6 +69,22 @@ class VolumeTest(unittest.TestCase):
             writer.write(data)
         return writer.finish(name, metadata or {'number': number}, PARTITION,
                              hash_of(number))
+
+    def long_writers(self, count, appender=None):
+        """Return writers that have volumes of their own."""
+        writers = [self.writer(appender) for _ in range(count)]
+        for writer in writers:
+            writer.write(bytes(LONG))
+        return writers
+
+    def open_volumes(self):
+        """Return the names of the volumes that this process has open."""
+        inodes = set()
+        for fd in os.listdir('/proc/self/fd'):
+            with contextlib.suppress(OSError):
+                inodes.add(os.fstat(int(fd)).st_ino)
+        return [name for name in self.volumes() if os.stat(
+            os.path.join(self.layout.volumes, name)).st_ino in inodes]
 
     def read(self, number, location, name=NAME):
         """:returns: all data of a file"""
