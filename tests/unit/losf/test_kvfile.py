@@ -229,9 +229,6 @@ class TestSpace(KVTest):
     def test_the_reserve_in_bytes_is_kept_free(self):
         self.assert_refused(fallocate_reserve=str(2 ** 60))
 
-    def test_the_reserve_in_percents_is_kept_free(self):
-        self.assert_refused(fallocate_reserve='100%')
-
     def test_no_room_for_what_is_announced(self):
         with self.assertRaises(DiskFileNoSpace):
             with self.diskfile().create(size=2 ** 60):
