@@ -142,9 +142,7 @@ def killed_in_traffic(world, args):
             kill_servers_amid(world, many_changes(seed, 8), chance)
         world.stop_server(signal.SIGKILL)
         if number % 4 == 3:
-            world.start_server()
-            world.check()
-            world.stop_server()
+            world.serve_and_check()
     world.start_server()
     after_all(world)
     return args.rounds
@@ -169,9 +167,7 @@ def after_all(world):
     world.check()
     world.stop_server()
     shutil.rmtree(world.layout.index)
-    world.start_server()
-    world.check()
-    world.stop_server()
+    world.serve_and_check()
 
 
 def in_world(campaign):

@@ -41,9 +41,7 @@ def older_indexes(world, args):
         old = chance.choice(olds[-4:-1] or [None])
         if old:
             shutil.copytree(old, world.layout.index)
-        world.start_server()
-        world.check()
-        world.stop_server()
+        world.serve_and_check()
     return args.rounds
 
 
@@ -68,9 +66,7 @@ def torn_tails(world, args):
                 path, VOLUME_HEADER_LENGTH), size))
         if number % 3 == 2:
             shutil.rmtree(world.layout.index)
-        world.start_server()
-        world.check()
-        world.stop_server()
+        world.serve_and_check()
     return args.rounds
 
 

@@ -228,6 +228,12 @@ class World:
             allowed = self.allowed[name]
             self.allowed[name] = allowed[allowed.index(version):]
 
+    def serve_and_check(self):
+        """Start the server, check all, and have the server end."""
+        self.start_server()
+        self.check()
+        self.stop_server()
+
 
 class _Telling(logging.Handler):
     """Tells the parent when the index server serves."""
