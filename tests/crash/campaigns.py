@@ -1,24 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs campaigns, each in a process of its own: one without threads."""
+"""The command line of the modules that have campaigns."""
 
-import subprocess
-import sys
-import unittest
-
-PATIENCE = 3000
+import argparse
+import tempfile
 
 
-class CampaignCase(unittest.TestCase):
+def main(prog, campaigns, rounds):
+    """
+    Run the campaign that the command line names, and print what it returns.
 
-    #: the module that has the campaigns
-    module = None
-
-    def hold(self, campaign, **options):
-        """Run a campaign; all has to hold."""
-        done = subprocess.run(
-            [sys.executable, '-m', self.module, campaign,
-             *('--%s=%d' % each for each in options.items())],
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, text=True, timeout=PATIENCE)
-        self.assertEqual(0, done.returncode, done.stderr[-8000:])
-        print(done.stdout, end='')
+    :param prog: the name of the module
+    :param campaigns: a dict of names to functions of a directory and of the
+        arguments; an AssertionError of theirs says what is wrong
+    :param rounds: how many rounds there are by default
+    """
+    parser = argparse.ArgumentParser(prog='python -m ' + prog)
+    parser.add_argument('campaign', choices=campaigns)
+    parser.add_argument('--seed', type=int, default=1)
+    parser.add_argument('--rounds', type=int, default=rounds)
+    parser.add_argument('--stride', type=int, default=1,
+                        help='of so many steps, one is tried')
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix='crash-') as root:
+        print('%s: %s, and all holds' % (
+            args.campaign, campaigns[args.campaign](root, args)))

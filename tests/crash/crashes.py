@@ -129,17 +129,14 @@ class CrashTestCase(unittest.TestCase):
         device, = self.cluster.devices(node)
         return self.cluster.device_path(node, device)
 
-    def files(self, node, wanted):
-        """:returns: paths below a node's device whose names match"""
-        return [os.path.join(top, name)
-                for top, _, names in os.walk(self.device_path(node))
-                for name in names if wanted.fullmatch(name)]
-
     def temporary_files(self):
-        """What rsync has not received whole (yet)."""
-        return [path for node in self.cluster.spec.node_numbers()
-                for path in self.files(node, IS_TEMPORARY)
-                if '/%s/' % get_data_dir(self.objects.policy) in path]
+        """Return the paths of what rsync has not received whole (yet)."""
+        return [os.path.join(top, name)
+                for node in self.cluster.spec.node_numbers()
+                for top, _, names in os.walk(os.path.join(
+                    self.device_path(node),
+                    get_data_dir(self.objects.policy)))
+                for name in names if IS_TEMPORARY.fullmatch(name)]
 
     def assert_nothing_lost(self):
         """What was acknowledged is on two devices at least, and whole."""

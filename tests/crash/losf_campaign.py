@@ -7,19 +7,17 @@ Kills, cuts and damage, one after the other, by the hundred.
 Prints how many it was. A process of its own, since it forks all the time.
 """
 
-import argparse
 import itertools
 import os
 import random
 import shutil
 import signal
-import sys
-import tempfile
 
 from swift_losf.errors import IndexUnavailable
 from swift_losf.index.db import Change
 from swift_losf.index.index_client import IndexClient
 from swift_losf.upkeep import sweeper
+from tests.crash.campaigns import main
 from tests.crash.losf_damage import bit_flips, older_indexes, torn_tails
 from tests.crash.losf_power import power_cuts
 from tests.crash.losf_steps import Steps, kill_other
@@ -51,8 +49,15 @@ def change_once(name, before, change, fatal, fate):
     return work
 
 
-def killed_writers(world, args):
-    """The object-server is killed at each of its steps."""
+def killed_at_steps(world, args, fate, status, restart=False):
+    """
+    One of the servers is killed at each step of the object-server.
+
+    :param fate: a function that returns the arguments of Steps that say so
+    :param status: how the object-server ends
+    :param restart: whether it was the index server
+    :returns: how many steps there are
+    """
     points = 0
     world.start_server()
     for before, change in histories():
@@ -60,36 +65,28 @@ def killed_writers(world, args):
         for fatal in itertools.count(1, args.stride):
             name = '%s on %s, %d' % (change, before, fatal)
             names.append(name)
-            status = world.run(change_once(name, before, change, fatal, ()))
-            if status == COMPLETE:
+            found = world.run(change_once(name, before, change, fatal,
+                                          fate()))
+            if found == COMPLETE:
                 break
-            assert status == -signal.SIGKILL, status
+            assert found == status, found
             points += 1
+            if restart:
+                world.restart_server()
         world.check(names)
     after_all(world)
     return points
+
+
+def killed_writers(world, args):
+    """The object-server is killed at each of its steps."""
+    return killed_at_steps(world, args, tuple, -signal.SIGKILL)
 
 
 def killed_servers(world, args):
     """The index server is killed at each step of the object-server."""
-    points = 0
-    world.start_server()
-    for before, change in histories():
-        names = []
-        for fatal in itertools.count(1, args.stride):
-            name = '%s on %s, %d' % (change, before, fatal)
-            names.append(name)
-            status = world.run(change_once(
-                name, before, change, fatal,
-                (kill_other(world.server.pid),)))
-            if status == COMPLETE:
-                break
-            assert not status, status
-            points += 1
-            world.restart_server()
-        world.check(names)
-    after_all(world)
-    return points
+    return killed_at_steps(world, args, lambda: (
+        kill_other(world.server.pid),), 0, restart=True)
 
 
 def all_changes(objects):
@@ -145,9 +142,7 @@ def killed_in_traffic(world, args):
             kill_servers_amid(world, many_changes(seed, 8), chance)
         world.stop_server(signal.SIGKILL)
         if number % 4 == 3:
-            world.start_server()
-            world.check()
-            world.stop_server()
+            world.serve_and_check()
     world.start_server()
     after_all(world)
     return args.rounds
@@ -172,43 +167,25 @@ def after_all(world):
     world.check()
     world.stop_server()
     shutil.rmtree(world.layout.index)
-    world.start_server()
-    world.check()
-    world.stop_server()
+    world.serve_and_check()
 
 
-CAMPAIGNS = {
-    'killed-writers': killed_writers,
-    'killed-servers': killed_servers,
-    'killed-server-steps': killed_server_steps,
-    'killed-in-traffic': killed_in_traffic,
-    'power-cuts': power_cuts,
-    'older-indexes': older_indexes,
-    'torn-tails': torn_tails,
-    'bit-flips': bit_flips}
-
-
-def main():
-    """Run a campaign; an AssertionError says what is wrong."""
-    parser = argparse.ArgumentParser(
-        prog='python -m tests.crash.losf_campaign')
-    parser.add_argument('campaign', choices=CAMPAIGNS)
-    parser.add_argument('--seed', type=int, default=1)
-    parser.add_argument('--rounds', type=int, default=20)
-    parser.add_argument('--stride', type=int, default=1,
-                        help='of so many steps, one is tried')
-    args = parser.parse_args()
-    root = tempfile.mkdtemp(prefix='losf-')
-    world = World(root)
-    try:
-        points = CAMPAIGNS[args.campaign](world, args)
-        print('%s: %d points, %d changes acknowledged, all held' % (
-            args.campaign, points, world.acknowledged))
-    finally:
-        world.stop_server(signal.SIGKILL)
-        shutil.rmtree(root)
-    return 0
+def in_world(campaign):
+    """Return a campaign as campaigns.main wants it."""
+    def run(root, args):
+        world = World(root)
+        try:
+            points = campaign(world, args)
+            return '%d points, %d changes acknowledged' % (
+                points, world.acknowledged)
+        finally:
+            world.stop_server(signal.SIGKILL)
+    return run
 
 
 if __name__ == '__main__':
-    sys.exit(main())
+    main('tests.crash.losf_campaign', {
+        each.__name__.replace('_', '-'): in_world(each) for each in (
+            killed_writers, killed_servers, killed_server_steps,
+            killed_in_traffic, power_cuts, older_indexes, torn_tails,
+            bit_flips)}, rounds=20)

@@ -21,13 +21,18 @@ from tests.crash.losf_traffic import many_changes
 ATTEMPTS = 5
 
 
+def change(world, seed, rounds):
+    """Start an index server, and change objects at the same time."""
+    world.start_server()
+    assert not world.run(many_changes(seed, rounds)), seed
+
+
 def older_indexes(world, args):
     """The index is replaced by one from before, again and again."""
     chance = random.Random(args.seed)
     olds = []
     for number in range(args.rounds):
-        world.start_server()
-        assert not world.run(many_changes(args.seed + number, 12)), number
+        change(world, args.seed + number, 12)
         world.check()
         world.stop_server(chance.choice((signal.SIGTERM, signal.SIGKILL)))
         olds.append(os.path.join(world.root, 'index-%d' % number))
@@ -36,9 +41,7 @@ def older_indexes(world, args):
         old = chance.choice(olds[-4:-1] or [None])
         if old:
             shutil.copytree(old, world.layout.index)
-        world.start_server()
-        world.check()
-        world.stop_server()
+        world.serve_and_check()
     return args.rounds
 
 
@@ -48,8 +51,7 @@ def torn_tails(world, args):
     """
     chance = random.Random(args.seed)
     for number in range(args.rounds):
-        world.start_server()
-        assert not world.run(many_changes(args.seed + number, 4)), number
+        change(world, args.seed + number, 4)
         before = sizes(world)
 
         def begin(objects):
@@ -64,9 +66,7 @@ def torn_tails(world, args):
                 path, VOLUME_HEADER_LENGTH), size))
         if number % 3 == 2:
             shutil.rmtree(world.layout.index)
-        world.start_server()
-        world.check()
-        world.stop_server()
+        world.serve_and_check()
     return args.rounds
 
 
@@ -82,8 +82,7 @@ def bit_flips(world, args):
     damaged, and none is if the file is of the index.
     """
     chance = random.Random(args.seed)
-    world.start_server()
-    assert not world.run(many_changes(args.seed, 40))
+    change(world, args.seed, 40)
     world.check()
     records = [Location(*each) for each in world.ask(records_of)]
     world.stop_server()
@@ -155,7 +154,7 @@ def damaged_objects(world):
     damaged = set()
     for _ in range(ATTEMPTS):
         world.stop_server(signal.SIGKILL)
-        if not world.try_server(lambda: None):
+        if not world.try_server():
             continue
         complete = True
         for _ in range(2):

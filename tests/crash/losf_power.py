@@ -10,7 +10,7 @@ import shutil
 import signal
 import subprocess
 import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 
 from swift.common.exceptions import DiskFileError
 
@@ -39,21 +39,37 @@ class Disk:
     def mount(self):
         _run('mount', '-o', 'loop,noatime,nouuid', self.image, self.path)
 
-    def shut_down(self):
-        """Let nothing reach it any more."""
-        _run('xfs_io', '-x', '-c', 'shutdown', self.path)
-
     def come_back(self):
         """Mount what has reached it."""
-        _run('umount', '--lazy', self.path)
-        # Whoever has it open, or a mount namespace, keeps what was shut down:
-        # a copy does not meet it.
-        _run('cp', '--sparse=always', self.image, self.image + '.copy')
-        os.rename(self.image + '.copy', self.image)
+        forget(self.path, self.image)
         self.mount()
 
-    def close(self):
-        _run('umount', '--lazy', self.path)
+    @classmethod
+    @contextmanager
+    def at(cls, path, directory):
+        """Yield one, whose image is in a directory; unmount it after."""
+        disk = cls(path, os.path.join(directory, 'image'))
+        try:
+            yield disk
+        finally:
+            _run('umount', '--lazy', path)
+
+
+def shut_down(path):
+    """Let nothing reach a mounted XFS any more."""
+    _run('xfs_io', '-x', '-c', 'shutdown', path)
+
+
+def forget(path, image):
+    """
+    Unmount what was shut down, and put a copy in the place of its image.
+
+    Whoever has it open, or a mount namespace, keeps it: a copy does not meet
+    it.
+    """
+    _run('umount', '--lazy', path)
+    _run('cp', '--sparse=always', image, image + '.copy')
+    os.rename(image + '.copy', image)
 
 
 def _run(*argv):
@@ -63,8 +79,7 @@ def _run(*argv):
 def power_cuts(world, args):
     """The power is cut at random moments amid concurrent changes."""
     chance = random.Random(args.seed)
-    disk = Disk(world.layout.device_path, os.path.join(world.root, 'image'))
-    try:
+    with Disk.at(world.layout.device_path, world.root) as disk:
         for number in range(args.rounds):
             world.start_server()
             cut_amid(world, disk, many_changes(
@@ -75,9 +90,6 @@ def power_cuts(world, args):
             # As in stock Swift, hashes.invalid is not synced.
             world.check(hashes=False)
             world.stop_server(signal.SIGKILL)
-    finally:
-        world.stop_server(signal.SIGKILL)
-        disk.close()
     return args.rounds
 
 
@@ -93,7 +105,7 @@ def cut_amid(world, disk, work, seconds):
             world.note(*message)
             if time.monotonic() > end:
                 break
-        disk.shut_down()
+        shut_down(disk.path)
     finally:
         child.kill()
     # What it was told by then was durable.

@@ -128,12 +128,12 @@ class World:
 
     def start_server(self):
         """Start it, and wait until it serves."""
-        if not self.try_server(lambda: None):
+        if not self.try_server():
             with open(self.log) as log:
                 raise AssertionError('no index server: %s' %
                                      log.read()[-3000:])
 
-    def try_server(self, prepare):
+    def try_server(self, prepare=lambda: None):
         """
         :param prepare: called in the server first
         :returns: whether it serves; else it has ended
@@ -166,28 +166,21 @@ class World:
 
     # What is done
 
-    def run(self, work, prepare=lambda: None):
+    def run(self, work):
         """
-        Let a child change objects until it ends or is killed.
+        Let a child change objects until it ends or is killed, and note it.
 
         :param work: a function of Objects
         :returns: its exit status
         """
-        return self.follow(self.begin(work))
+        child = self.begin(work)
+        for message in child.messages():
+            self.note(*message)
+        return child.wait()
 
     def begin(self, work):
         """:returns: a Child that changes objects"""
         return Child(lambda send: work(Objects(self.root, send)))
-
-    def follow(self, child):
-        """
-        Note what a child does, until it has ended.
-
-        :returns: its exit status
-        """
-        for name, version, acknowledged in child.messages():
-            self.note(name, version, acknowledged)
-        return child.wait()
 
     def note(self, name, version, acknowledged):
         if acknowledged:
@@ -234,6 +227,12 @@ class World:
         for name, version in zip(names, seen):
             allowed = self.allowed[name]
             self.allowed[name] = allowed[allowed.index(version):]
+
+    def serve_and_check(self):
+        """Start the server, check all, and have the server end."""
+        self.start_server()
+        self.check()
+        self.stop_server()
 
 
 class _Telling(logging.Handler):

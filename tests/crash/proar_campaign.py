@@ -6,14 +6,12 @@ step that a writer or a compaction takes, and amid traffic.
     python -m tests.crash.proar_campaign killed-at-steps [--stride N] …
 """
 
-import argparse
 import fcntl
 import os
 import random
 import signal
-import tempfile
 import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 
 from swift.common.concurrency import GreenPool
 from swift.obj import diskfile
@@ -26,7 +24,8 @@ from swift_lightsync.proar.core.oplog import (
     State,
     encode_header,
 )
-from tests.crash.losf_power import Disk
+from tests.crash.campaigns import main
+from tests.crash.losf_power import Disk, shut_down
 from tests.crash.losf_steps import Steps, kill_self
 from tests.crash.proar_world import DEVICE, LogWorld, path_hash
 
@@ -105,8 +104,7 @@ def killed_at_steps(root, args):
 def power_cut_at_steps(root, args):
     """The power is cut at each step."""
     fatal = range(1, 1 + count_steps(os.path.join(root, '0')), args.stride)
-    world, disk = world_with_disk(root)
-    try:
+    with powered(root) as (world, disk):
         for number in fatal:
             child = in_steps(world, number, number, wait_for_the_cut)
             for message in child.messages():
@@ -114,16 +112,13 @@ def power_cut_at_steps(root, args):
                     break
             cut(world, disk, [child])
             world.check(number)
-    finally:
-        disk.close()
     return len(fatal)
 
 
 def power_cut_in_traffic(root, args):
     """The power is cut amid concurrent writes and compactions."""
     chance = random.Random(args.seed)
-    world, disk = world_with_disk(root)
-    try:
+    with powered(root) as (world, disk):
         for number in range(args.rounds):
             partitions = 2 * number, 2 * number + 1
             children = [world.begin(traffic(partitions, seed)) for seed in
@@ -137,8 +132,6 @@ def power_cut_in_traffic(root, args):
             cut(world, disk, children)
             for partition in partitions:
                 world.check(partition)
-    finally:
-        disk.close()
     return sum(map(len, world.told['acknowledged'].values()))
 
 
@@ -175,16 +168,18 @@ def wait_for_the_cut(send):
     signal.pause()
 
 
-def world_with_disk(root):
+@contextmanager
+def powered(root):
+    """Yield a LogWorld, and the disk that it is on."""
     path = os.path.join(root, 'powered', DEVICE)
     os.makedirs(path)
-    disk = Disk(path, os.path.join(root, 'image'))
-    return LogWorld(os.path.dirname(path)), disk
+    with Disk.at(path, root) as disk:
+        yield LogWorld(os.path.dirname(path)), disk
 
 
 def cut(world, disk, children):
     """Cut the power; what was told before was durable."""
-    disk.shut_down()
+    shut_down(disk.path)
     for child in children:
         child.kill()
         world.follow(child)
@@ -192,22 +187,8 @@ def cut(world, disk, children):
     disk.come_back()
 
 
-CAMPAIGNS = {'killed-at-steps': killed_at_steps,
-             'power-cut-at-steps': power_cut_at_steps,
-             'power-cut-in-traffic': power_cut_in_traffic}
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument('campaign', choices=CAMPAIGNS)
-    parser.add_argument('--stride', type=int, default=1)
-    parser.add_argument('--rounds', type=int, default=3)
-    parser.add_argument('--seed', type=int, default=1)
-    args = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix='proar') as root:
-        count = CAMPAIGNS[args.campaign](root, args)
-    print('%s: %d, and all holds' % (args.campaign, count))
-
-
 if __name__ == '__main__':
-    main()
+    main('tests.crash.proar_campaign', {
+        each.__name__.replace('_', '-'): each for each in (
+            killed_at_steps, power_cut_at_steps, power_cut_in_traffic)},
+         rounds=3)

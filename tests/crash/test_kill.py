@@ -14,109 +14,98 @@ class Killing(CrashTestCase):
     def setUp(self):
         self.change_all()
 
-    def met_half_way(self):
-        """
-        Start passes on all nodes, and stop the clock while files are under
-        way.
+    def start_passes(self, slow=None):
+        self.passes = {node: self.start_pass(node, slow)
+                       for node in self.cluster.spec.node_numbers()}
 
-        :returns: the Popen of each node's pass
+    def meet_half_way(self):
         """
-        slow = SlowRsync(self.enterContext(TemporaryDirectory()))
-        self.slow = slow
-        passes = {node: self.start_pass(node, slow)
-                  for node in self.cluster.spec.node_numbers()}
-        wait_for(slow.pids, 'an rsync')
-        wait_for(self.temporary_files, 'a file that is being received')
-        return passes
+        Start passes on all nodes, and wait until files are under way.
 
-    def receiver(self):
-        """:returns: the number of a node that is receiving a file"""
-        path, = wait_for(self.temporary_files, 'a file under way')[:1]
+        :returns: the number of a node that is receiving one
+        """
+        self.slow = SlowRsync(self.enterContext(TemporaryDirectory()))
+        self.start_passes(self.slow)
+        wait_for(self.slow.pids, 'an rsync')
+        path, = wait_for(self.temporary_files,
+                         'a file that is being received')[:1]
         device = os.path.relpath(path, self.cluster.layout.srv).split(
             os.sep)[1]
         return self.cluster.node_of(device)
-
-    def end(self, passes):
-        for process in passes.values():
-            self.end_session(process)
 
     def kill_pass(self, process):
         os.killpg(process.pid, signal.SIGKILL)
         self.end_session(process)
 
+    def assert_recovers(self, node=None):
+        """
+        Fail unless all is well after the passes have ended.
+
+        :param node: to be started again first
+        """
+        for process in self.passes.values():
+            self.end_session(process)
+        if node:
+            self.restart(node)
+        self.assert_nothing_lost()
+        self.assert_converges()
+
+    def kill_some(self):
+        """Kill the passes and a node: nothing is lost. Change all again."""
+        node = self.random.choice([1, 2, 3])
+        self.cluster.kill(node)
+        for process in self.passes.values():
+            self.kill_pass(process)
+        self.cluster.start(node)
+        self.assert_nothing_lost()
+        self.change_all()
+
 
 class TestRsync(Killing):
 
     def test_the_senders_and_their_rsyncs_at_a_transfer(self):
-        for process in self.met_half_way().values():
+        self.meet_half_way()
+        for process in self.passes.values():
             self.kill_pass(process)
-        self.assert_nothing_lost()
-        self.assert_converges()
+        self.assert_recovers()
 
     def test_the_senders_alone_while_their_rsyncs_go_on(self):
-        passes = self.met_half_way()
-        for process in passes.values():
+        self.meet_half_way()
+        for process in self.passes.values():
             kill(process.pid)
-        self.end(passes)
         # The files are there, and nobody has told the receivers.
-        self.assert_nothing_lost()
-        self.assert_converges()
+        self.assert_recovers()
 
     def test_the_rsyncs_of_the_senders_at_a_transfer(self):
-        passes = self.met_half_way()
+        self.meet_half_way()
         for pid in self.slow.pids():
             kill(pid)
-        self.end(passes)
-        self.assert_nothing_lost()
-        self.assert_converges()
+        self.assert_recovers()
 
-    def test_a_receiving_rsyncd_at_a_transfer(self):
-        passes = self.met_half_way()
-        node = self.receiver()
-        for pid in self.cluster.pids(node, 'rsync'):
-            kill(pid)
-        self.end(passes)
-        self.restart(node)
-        self.assert_nothing_lost()
-        self.assert_converges()
-
-    def test_a_receiving_replication_server_at_a_transfer(self):
-        passes = self.met_half_way()
-        node = self.receiver()
-        killed = self.cluster.pids(node, 'replication-server')
-        self.assertTrue(killed)
-        for pid in killed:
-            kill(pid)
-        self.end(passes)
-        self.restart(node)
-        self.assert_nothing_lost()
-        self.assert_converges()
+    def test_a_receiving_server_at_a_transfer(self):
+        for server in 'rsync', 'replication-server':
+            with self.subTest(server):
+                self.change_all()
+                node = self.meet_half_way()
+                killed = self.cluster.pids(node, server)
+                self.assertTrue(killed)
+                for pid in killed:
+                    kill(pid)
+                self.assert_recovers(node)
 
     def test_a_whole_receiving_node_at_a_transfer(self):
-        passes = self.met_half_way()
-        node = self.receiver()
-        self.kill_pass(passes[node])
+        node = self.meet_half_way()
+        self.kill_pass(self.passes[node])
         self.cluster.kill(node)
-        self.end(passes)
-        self.cluster.start(node)
-        self.assert_nothing_lost()
-        self.assert_converges()
+        self.assert_recovers(node)
 
     def test_everything_at_random_moments_again_and_again(self):
         for _ in range(3):
-            with TemporaryDirectory() as directory:
-                slow = SlowRsync(directory, rate=400)
-                passes = {node: self.start_pass(node, slow)
-                          for node in self.cluster.spec.node_numbers()}
-                wait_for(slow.pids, 'an rsync')
-                sleep(self.random.uniform(0, 0.6))
-                node = self.random.choice([1, 2, 3])
-                self.cluster.kill(node)
-                for process in passes.values():
-                    self.kill_pass(process)
-            self.cluster.start(node)
-            self.assert_nothing_lost()
-            self.change_all()
+            slow = SlowRsync(self.enterContext(TemporaryDirectory()), 400)
+            self.start_passes(slow)
+            wait_for(slow.pids, 'an rsync')
+            sleep(self.random.uniform(0, 0.6))
+            self.kill_some()
         self.assert_converges()
 
 
@@ -125,19 +114,12 @@ class TestSsync(Killing):
 
     def test_senders_and_a_receiver_at_random_moments(self):
         for _ in range(3):
-            passes = {node: self.start_pass(node)
-                      for node in self.cluster.spec.node_numbers()}
+            self.start_passes()
             before = self.copies()
             wait_for(lambda: self.copies() > before
                      or all(each.poll() is not None
-                            for each in passes.values()), 'a transfer')
-            node = self.random.choice([1, 2, 3])
-            self.cluster.kill(node)
-            for process in passes.values():
-                self.kill_pass(process)
-            self.cluster.start(node)
-            self.assert_nothing_lost()
-            self.change_all()
+                            for each in self.passes.values()), 'a transfer')
+            self.kill_some()
         self.assert_converges()
 
     def copies(self):

@@ -15,7 +15,6 @@ find, who puts it into quarantine; then replication brings it anew.
 
 import logging
 import os
-import subprocess
 import unittest
 from shutil import which
 from tempfile import TemporaryDirectory
@@ -30,6 +29,7 @@ from swift_lightsync.sync.changed_file import (
 from swift_lightsync.sync.core import merkle
 from swift_lightsync.sync.fingerprints import Fingerprints
 from tests.crash.crashes import CrashTestCase, SlowRsync, wait_for
+from tests.crash.losf_power import forget, shut_down
 from tests.functional.clusters import play_round
 
 
@@ -50,16 +50,10 @@ class TestPowerCut(CrashTestCase):
         device, = self.cluster.devices(node)
         path = self.device_path(node)
         self.cluster.kill(node)
-        subprocess.run(['xfs_io', '-x', '-c', 'shutdown', path], check=True)
+        shut_down(path)
         with self.assertRaises(OSError):
             os.stat(path)
-        subprocess.run(['umount', '--lazy', path], check=True)
-        # Whoever still has it open, or a mount namespace, keeps the file
-        # system that was shut down: a copy of the disk does not meet it.
-        image = self.cluster.layout.image(device)
-        subprocess.run(['cp', '--sparse=always', image, image + '.copy'],
-                       check=True)
-        os.rename(image + '.copy', image)
+        forget(path, self.cluster.layout.image(device))
         self.cluster.mount(node, device)
 
     def assert_fingerprints_are_true(self, node):

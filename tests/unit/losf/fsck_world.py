@@ -99,11 +99,6 @@ class FsckTest(IndexTest):
         with self.index() as index:
             return [each[1:] for each in index.reader.list_quarantine()[0]]
 
-    def overwrite(self, volume, offset, data):
-        with open(self.layout.volume(volume), 'r+b') as file:
-            file.seek(offset)
-            file.write(data)
-
     def invalidated(self):
         try:
             with open(os.path.join(self.layout.partition(PARTITION),
@@ -142,7 +137,3 @@ class MendTest(FsckTest):
 
     def key(self, hash_, name=NAME):
         return keys.file_key(PARTITION, hash_, name)
-
-
-__all__ = ['FsckTest', 'HASH', 'HASHES', 'MendTest', 'NAME', 'OTHER',
-           'PARTITION', 'TOMBSTONE']

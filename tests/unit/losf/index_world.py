@@ -3,6 +3,8 @@
 
 import os
 import shutil
+import subprocess
+import sys
 import tempfile
 import unittest
 from unittest import mock
@@ -109,6 +111,12 @@ class IndexTest(unittest.TestCase):
         index.register(PARTITION, hash_, name, location, location.offset)
         return location
 
+    def overwrite(self, number, offset, data):
+        """Change bytes of a volume, as a failing disk would."""
+        with open(self.layout.volume(number), 'r+b') as volume:
+            volume.seek(offset)
+            volume.write(data)
+
     def bytes_at(self, location):
         """:returns: all bytes of a record"""
         with open(self.layout.volume(location.volume), 'rb') as volume:
@@ -116,6 +124,17 @@ class IndexTest(unittest.TestCase):
             return volume.read(record_length(
                 location.data_length, location.metadata_length,
                 location.name_length))
+
+    def start_process(self, *options):
+        """Return the process of an index server that was just started."""
+        process = subprocess.Popen(
+            [sys.executable, '-m', 'swift_losf.daemon.index_server',
+             '--device-path', self.device, '--policy', '0', *options],
+            stderr=subprocess.PIPE, text=True)
+        self.addCleanup(process.stderr.close)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        return process
 
     def assert_counted(self, index):
         """Fail unless the index has counted right what is in it."""

@@ -10,26 +10,73 @@ import sys
 import tempfile
 import time
 import unittest
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from unittest import mock
 
+import grpc
 from swift.common import storage_policy, utils
-from swift.common.concurrency import Timeout
+from swift.common.concurrency import Timeout, sleep, spawn
 from swift.common.storage_policy import StoragePolicy, StoragePolicyCollection
 from swift.common.swob import Request
 from swift.common.utils import Timestamp, get_logger, hash_path, md5
 from swift.obj.server import ObjectController
 
 from swift_losf.diskfile.kvfile import KVDiskFileManager
+from swift_losf.errors import IndexUnavailable
 from swift_losf.format.layout import Layout
 from swift_losf.index.index_client import IndexClient
-from tests.unit.losf.clients import DEADLINE, wait_for
-from tests.waiting import stop
+from swift_losf.index.index_service import IndexService
+from tests import waiting
 
+#: seconds after which a wait has failed, on any machine
+DEADLINE = 120
 PARTITION = '3'
 LONG = 1_000_000
 #: long enough ago for what tests do, and not for reclaiming tombstones
 START = int(time.time()) - 10000
+
+
+def wait_for(condition, what):
+    """Poll until a condition holds, which may raise IndexUnavailable."""
+    def holds():
+        with suppress(IndexUnavailable):
+            return condition()
+    return waiting.wait_for(holds, what, DEADLINE, sleep, pause=0.01)
+
+
+@contextmanager
+def watched_hub():
+    """Yield a list of how late the hub came round to a greenlet, in s."""
+    gaps = [0]
+
+    def tick():
+        while True:
+            before = time.monotonic()
+            sleep(0.001)
+            gaps.append(time.monotonic() - before)
+    ticker = spawn(tick)
+    try:
+        yield gaps
+    finally:
+        ticker.kill()
+
+
+def serve_index(test, path, index=None, state=''):
+    """
+    Serve an index in this process until a test is over.
+
+    :param test: a TestCase
+    :param path: of the socket
+    :param index: an Index, or None: the server is not ready
+    :param state: what a server that is not ready answers that it does
+    """
+    service = IndexService(None)
+    service.index, service.state = index, state
+    server = grpc.server(ThreadPoolExecutor(4), (service.handler(),))
+    server.add_insecure_port('unix:' + path)
+    server.start()
+    test.addCleanup(lambda: server.stop(None).wait())
 
 
 def policy(index=0):
@@ -111,7 +158,7 @@ class World:
     def suspended(self, device):
         """An index server that keeps its socket and answers nothing."""
         server = self.servers[device]
-        stop(server.pid)
+        waiting.stop(server.pid)
         try:
             yield
         finally:

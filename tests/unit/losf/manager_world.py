@@ -9,10 +9,11 @@ import tempfile
 import time
 import unittest
 from array import array
+from contextlib import suppress
 from unittest import mock
 
 from swift.common import storage_policy, utils
-from swift.common.concurrency import Timeout, sleep
+from swift.common.concurrency import Timeout
 from swift.common.ring import Ring, RingData
 from swift.common.storage_policy import StoragePolicy, StoragePolicyCollection
 
@@ -21,16 +22,10 @@ from swift_losf.daemon.manager import IndexServerManager
 from swift_losf.errors import IndexUnavailable
 from swift_losf.format.layout import Layout
 from swift_losf.index.index_client import IndexClient
-from tests import waiting
+from tests.unit.losf.kv_world import DEADLINE, wait_for
 from tests.unit.sync.fixtures import CapturingLogger
 
-DEADLINE = 120
 KV = 'egg:swift-lightsync#replication.kv'
-
-
-def wait_for(condition, what):
-    """Poll until a condition holds, and return what it returned."""
-    return waiting.wait_for(condition, what, DEADLINE, sleep, pause=0.01)
 
 
 def mount(path):
@@ -79,11 +74,8 @@ class ManagerTestCase(DirectoryTestCase):
                                   1).socket)
 
     def answers(self, device):
-        try:
-            self.client(device).list_partitions()
-        except IndexUnavailable:
-            return False
-        return True
+        with suppress(IndexUnavailable):
+            return self.client(device).statistics()
 
     def wait_for_answer(self, device):
         wait_for(lambda: self.answers(device), '%s answers' % device)

@@ -6,13 +6,11 @@ import fcntl
 import os
 from unittest import mock
 
-from swift_losf.diskfile.vfile import VFileWriter
 from swift_losf.format.header import VolumeType
 from swift_losf.format.layout import Layout
 from swift_losf.volumes.volume_pool import IDLE
 from swift_losf.volumes.writable import WritableVolume
-from tests.unit.losf.appending import LONG, AppenderTest
-from tests.unit.losf.volumes import bytes_of, hash_of
+from tests.unit.losf.volumes import LONG, AppenderTest, bytes_of, hash_of
 
 
 class TestChoice(AppenderTest):
@@ -96,16 +94,12 @@ class TestChoice(AppenderTest):
 
     def test_no_more_volumes_than_max_volume_count_are_in_use(self):
         appender = self.new_appender(max_volume_count=2)
-        writers = [VFileWriter(appender) for _ in range(3)]
-        for writer in writers[:2]:
-            writer.write(bytes(LONG))
+        writers = self.long_writers(2, appender)
         with self.assertRaisesRegex(
                 OSError, '2 volumes are in use; max_volume_count allows 2'):
-            writers[2].write(bytes(LONG))
-        writers[0].abort()
-        writer = VFileWriter(appender)
-        writer.write(bytes(LONG))
-        for each in writers + [writer]:
+            self.long_writers(1, appender)
+        writers.pop().abort()
+        for each in writers + self.long_writers(1, appender):
             each.abort()
 
     def test_long_files_have_volumes_of_their_own_at_one_time(self):
@@ -121,21 +115,15 @@ class TestChoice(AppenderTest):
                 number, pending.location, '1.data'))
 
     def test_most_volumes_that_are_idle_are_unlocked(self):
-        writers = [self.writer() for _ in range(6)]
-        for writer in writers:
-            writer.write(bytes(LONG))
         pendings = [writer.finish('1.data', {}, 1, hash_of(1))
-                    for writer in writers]
+                    for writer in self.long_writers(6)]
         self.assertEqual(0, self.unlocked())
         for pending in pendings:
             pending.done()
         self.assertEqual(6 - IDLE, self.unlocked())
 
     def test_files_that_were_aborted_keep_no_volume_locked(self):
-        writers = [self.writer() for _ in range(6)]
-        for writer in writers:
-            writer.write(bytes(LONG))
-        for writer in writers:
+        for writer in self.long_writers(6):
             writer.abort()
         self.assertEqual(6 - IDLE, self.unlocked())
 
@@ -157,7 +145,7 @@ class TestChoice(AppenderTest):
         if not child:
             try:
                 number = self.put(2, b'y').location.volume
-                os.write(writer, ('%d of %r' % (number, self.held())).encode())
+                os.write(writer, b'%d of %r' % (number, self.open_volumes()))
             finally:
                 os._exit(0)
         os.waitpid(child, 0)
@@ -167,14 +155,3 @@ class TestChoice(AppenderTest):
         self.assertEqual(1, self.put(3, b'x').location.volume)
         self.assertEqual([hash_of(1), hash_of(3)], [
             each.header.hash for each in self.found()])
-
-    def held(self):
-        """:returns: the names of the volumes that this process has open"""
-        open_ones = []
-        for fd in os.listdir('/proc/self/fd'):
-            try:
-                open_ones.append(os.fstat(int(fd)).st_ino)
-            except OSError:
-                continue
-        return [name for name in self.volumes() if os.stat(os.path.join(
-            self.layout.volumes, name)).st_ino in open_ones]

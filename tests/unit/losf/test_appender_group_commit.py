@@ -8,8 +8,14 @@ import threading
 from unittest import mock
 
 from swift_losf.volumes import appender as appender_module
-from tests.unit.losf.appending import AppenderTest
-from tests.unit.losf.volumes import FailingDisk, VolumeTest, bytes_of, hash_of
+from tests.unit.losf.volumes import (
+    AppenderTest,
+    FailingDisk,
+    VolumeTest,
+    bytes_of,
+    hash_of,
+)
+from tests.waiting import wait_for
 
 
 class GatedDisk(FailingDisk):
@@ -42,7 +48,8 @@ class TestGroupCommit(AppenderTest):
         self.assertTrue(self.disk.syncing.wait(120))
         threads, outcomes = self.put_many(lengths)
         group = self.appender._process()[1]
-        self.wait(lambda: len(group._waiting) == len(lengths))
+        wait_for(lambda: len(group._waiting) == len(lengths), 'gathered',
+                 120)
         return [first] + threads, outcomes
 
     def test_what_comes_at_the_same_time_is_synced_once(self):

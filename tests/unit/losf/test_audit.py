@@ -31,11 +31,6 @@ class TestOrder(AuditTest):
         self.assertEqual(self.hashes_of(order), self.hashes('ZBF'))
         self.assert_sound(self.audit([]), 0)
 
-    def test_tombstones_are_visited(self):
-        name, = self.fill(1)
-        self.diskfile(name=name).delete(Timestamp(LATER))
-        self.assertEqual([self.hash(name)], self.hashes())
-
     def test_a_location_says_what_stock_says(self):
         name, = self.fill(1)
         location, = self.locations()

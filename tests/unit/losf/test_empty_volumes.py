@@ -11,7 +11,6 @@ from unittest import mock
 from swift_losf.format.header import VolumeType
 from swift_losf.upkeep import empty_volumes
 from swift_losf.upkeep.empty_volumes import KEPT, EmptyVolumes
-from swift_losf.upkeep.recovery import recover
 from swift_losf.upkeep.sweeper import Sweeper
 from swift_losf.volumes.appender import Appender
 from swift_losf.volumes.volume import mark_quarantined
@@ -130,9 +129,7 @@ class TestRemoval(EmptyVolumesTest):
 
     def test_what_is_no_volume_is_left_to_recovery(self):
         self.emptied()
-        with open(self.layout.volume(1), 'r+b') as volume:
-            volume.seek(5000)
-            volume.write(b'x')
+        self.overwrite(1, 5000, b'x')
         Sweeper(self.layout, self.index, 1, None, FULL).sweep()
         with open(self.layout.volume(1), 'r+b') as volume:
             volume.write(b'x')
@@ -144,32 +141,24 @@ class TestRemoval(EmptyVolumesTest):
 
 class TestCrash(EmptyVolumesTest):
 
-    def crash_at(self, name):
+    def crash_at(self, owner, name):
         self.emptied()
         self.put(self.index, OTHER, number=7)
-        with mock.patch.object(empty_volumes, name, side_effect=Crash), \
+        with mock.patch.object(owner, name, side_effect=Crash), \
                 self.assertRaises(Crash):
             self.sweep()
         with mock.patch.object(self.index.db, 'sync'):
             self.index.close()
-        self.index = recover(self.layout)
-        self.addCleanup(self.index.close)
+        self.index = self.recover()
 
     def test_between_the_index_and_the_file_it_is_removed_again(self):
-        with mock.patch.object(empty_volumes.os, 'unlink',
-                               side_effect=Crash):
-            self.emptied()
-            self.assertRaises(Crash, self.sweep)
-        with mock.patch.object(self.index.db, 'sync'):
-            self.index.close()
-        self.index = recover(self.layout)
-        self.addCleanup(self.index.close)
-        self.assertEqual(([1], [1]), self.numbers())
+        self.crash_at(empty_volumes.os, 'unlink')
+        self.assertEqual(([1, 7], [1, 7]), self.numbers())
         self.sweep()
-        self.assertEqual(([], []), self.numbers())
+        self.assertEqual(([7], [7]), self.numbers())
 
     def test_before_the_directory_is_synced_either_is_possible(self):
-        self.crash_at('fsync')
+        self.crash_at(empty_volumes, 'fsync')
         self.assertEqual(([7], [7]), self.numbers())
         self.assertEqual([OTHER], list(self.index.reader.files(
             PARTITION, HASH)))
@@ -184,8 +173,7 @@ class TestCrash(EmptyVolumesTest):
         self.index.close()
         shutil.rmtree(self.layout.index)
         os.rename(copy, self.layout.index)
-        self.index = recover(self.layout)
-        self.addCleanup(self.index.close)
+        self.index = self.recover()
         self.sweep()
         self.assertEqual([], self.numbers()[0])
         self.assertEqual(2, self.index.new_volume(1))

@@ -36,10 +36,6 @@ class TestSound(FsckTest):
                 summary['files'], summary['volumes'], summary['records']))
         self.assertEqual(before, self.content())
 
-    def test_it_is_sound_after_space_was_given_back(self):
-        self.sweep()
-        self.assertEqual(0, self.run_fsck('check', '--data')[0])
-
     def test_a_renamed_fragment_is_sound(self):
         with self.index() as index:
             location = self.put(index, FRAGMENT, number=3)
@@ -138,14 +134,6 @@ class TestIndex(FsckTest):
         self.assertEqual(1, self.run_fsck('check')[0])
         self.assertEqual(0, self.run_fsck(
             'check', '--index-path', elsewhere)[0])
-
-    def test_an_unsynced_tail_of_the_index_is_repaired(self):
-        location = self.write(OTHER, hash_=HASHES[0], number=3)
-        self.release(3)
-        status, lines = self.run_fsck('check')
-        self.assertEqual((1, ['missing']), (status, self.kinds(lines)))
-        self.assertEqual(0, self.run_fsck('repair')[0])
-        self.assertEqual(location, self.listed()[HASHES[0], OTHER])
 
 
 class TestCannotRun(FsckTest):

@@ -164,27 +164,19 @@ class TestEntries(MendTest):
         self.assertNotIn((HASHES[1], NAME), self.listed())
         self.assertEqual([(HASHES[1], NAME, place)], self.in_quarantine())
 
-    def test_a_file_that_is_in_quarantine_too_stays_there(self):
-        place = self.files[HASHES[1]]
-        mark_quarantined(self.layout, place)
-        with self.changed() as change:
-            change.add_quarantined(keys.quarantine_key(
-                PARTITION, HASHES[1], NAME, place), place)
-        self.assert_mended('twice')
-        self.assert_only_in_quarantine(place)
-
-    def test_what_is_marked_as_in_quarantine_is_no_file(self):
+    def test_what_is_marked_as_in_quarantine_is_only_there(self):
         place = self.files[HASHES[1]]
         mark_quarantined(self.layout, place)
         self.assert_mended('not-quarantined')
         self.assert_only_in_quarantine(place)
-
-    def test_a_marked_record_without_entry_is_entered_in_quarantine(self):
-        place = self.files[HASHES[1]]
-        mark_quarantined(self.layout, place)
         with self.changed() as change:
-            change.remove_file(self.key(HASHES[1]), place)
+            change.remove_quarantined(keys.quarantine_key(
+                PARTITION, HASHES[1], NAME, place))
         self.assert_mended('missing')
+        self.assert_only_in_quarantine(place)
+        with self.changed() as change:
+            change.add_file(self.key(HASHES[1]), place)
+        self.assert_mended('twice')
         self.assert_only_in_quarantine(place)
 
     def test_a_file_in_quarantine_is_marked(self):

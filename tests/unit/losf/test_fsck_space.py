@@ -1,13 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """swift-losf-fsck has space given back, and no record with it."""
 
+import io
 import os
 
+from swift_lightsync.common.progress import Progress
 from swift_losf.format.header import HEADER_LENGTH
 from swift_losf.format.values import Location
+from swift_losf.fsck.entry_order import EntryOrder
 from swift_losf.upkeep.recovery import recover
 from swift_losf.volumes.writable import WritableVolume
-from tests.unit.losf.fsck_world import HASH, HASHES, NAME, OTHER, MendTest
+from tests.unit.losf.fsck_world import (
+    HASH,
+    HASHES,
+    NAME,
+    OTHER,
+    FsckTest,
+    MendTest,
+)
 
 
 class TestSpace(MendTest):
@@ -140,3 +150,26 @@ class TestSpace(MendTest):
             change.remove_file(self.key(bytes(16)), self.last)
         self.assert_mended('dead-overlap', 'missing')
         self.assertEqual(expected, self.listed())
+
+
+class TestPlaces(FsckTest):
+
+    def test_entries_come_by_volume_and_offset(self):
+        with self.index() as index, EntryOrder.temporary(self.device) as order:
+            self.assertEqual([], list(order.fill(
+                index.db, Progress(io.StringIO()))))
+            seen = [(offset, [each.letter for each in entries])
+                    for offset, entries in order.volume(1)]
+            self.assertEqual(sorted(
+                [(each.offset, [b'o']) for each in self.files.values()]
+                + [(self.removed.offset, [b'd']),
+                   (self.last.offset, [b'o'])]), seen)
+            for number, state in index.list_volumes():
+                count = order.counts[number]
+                self.assertEqual(
+                    (state.files, state.bytes, state.dead_bytes),
+                    (count.files, count.bytes, count.dead_bytes))
+            self.assertEqual(8, order.entries)
+            self.assertEqual(1, len([name for name in os.listdir(self.device)
+                                     if 'fsck' in name]))
+        self.assertEqual(['losf'], os.listdir(self.device))

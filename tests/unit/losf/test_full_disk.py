@@ -19,7 +19,7 @@ from swift_losf.volumes.ballast import (
     Space,
     is_given_up,
 )
-from tests.unit.losf.filesystems import image, mounted
+from tests.unit.losf.filesystems import with_holes
 from tests.unit.losf.index_world import NAME, PARTITION, IndexTest, location_of
 from tests.unit.losf.kv_world import KVTest, World
 
@@ -178,11 +178,6 @@ class Filler:
 class TestIndex(unittest.TestCase):
     """A LevelDB that has no space."""
 
-    FILESYSTEMS = {
-        'xfs': lambda: image(['mkfs.xfs', '-q']),
-        'ext4': lambda: image(['mkfs.ext4', '-q']),
-        'tmpfs': lambda: mounted('-t', 'tmpfs', '-o', 'size=64m', 'tmpfs')}
-
     def register(self, index, number):
         index.register(PARTITION, number.to_bytes(16, 'big'), NAME,
                        location_of(NAME, 4096 * (1 + number)), 4096)
@@ -197,7 +192,7 @@ class TestIndex(unittest.TestCase):
                 return number
 
     def test_what_was_acknowledged_is_there_when_it_is_opened_again(self):
-        for name, make in self.FILESYSTEMS.items():
+        for name, make in with_holes().items():
             with self.subTest(name), make() as directory:
                 self.check(directory)
 

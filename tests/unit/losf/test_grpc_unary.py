@@ -5,12 +5,14 @@ import socket
 import threading
 import time
 import unittest
+from unittest import mock
 
 from h2 import events
 from h2.config import H2Configuration
 from h2.connection import H2Connection
 from h2.settings import SettingCodes, Settings
 
+from swift_losf.index import grpc_reply
 from swift_losf.index.grpc_reply import PREFIX, CallError, Status
 from swift_losf.index.grpc_unary import UnaryConnection
 
@@ -112,10 +114,18 @@ class TestUnaryConnection(unittest.TestCase):
 
     def test_messages_of_all_sizes_come_back(self):
         self.connect()
-        for size in (0, 1, 16379, 16380, 65530, 65531, 300000):
-            message = bytes(each % 251 for each in range(size))
+        for size in (0, 1, 16379, 16380, 65530, 65531, 3000000):
+            message = (bytes(range(251)) * (1 + size // 251))[:size]
             self.assertEqual(message, self.call(message))
             self.assertTrue(self.connection.usable)
+
+    def test_one_that_is_longer_than_allowed_is_refused(self):
+        self.connect()
+        with mock.patch.object(grpc_reply, 'MAX_REPLY', 3005):
+            self.assertEqual(b'x' * 3000, self.call(b'x' * 3000))
+            with self.assertRaisesRegex(CallError, 'longer than 3005 bytes'):
+                self.call(b'x' * 3001)
+        self.assertFalse(self.connection.usable)
 
     def test_a_request_has_the_headers_of_a_grpc_call(self):
         self.connect()

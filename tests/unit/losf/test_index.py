@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The index: all calls but that which registers."""
+"""The index: its calls, and what is durable."""
 
 import os
 from unittest import mock
 
 import plyvel
 
+from swift_losf.format.values import Location
 from swift_losf.index import db as index_db
 from swift_losf.index import entry_reader
 from swift_losf.index.call_arguments import InvalidArgument
 from swift_losf.index.db import VersionError
-from swift_losf.index.index import Index, NotFound
+from swift_losf.index.index import Index, Refused
 from tests.unit.losf.index_world import (
     HASH,
     NAME,
@@ -99,26 +100,6 @@ class TestOtherCalls(IndexTest):
         self.index.sync()
         self.assertEqual(8192, register(12288).checkpoint)
 
-    def test_a_renamed_file_replaces_the_one_of_that_name(self):
-        self.fill(1, names=(NAME, OTHER))
-        hash_ = (0xabc).to_bytes(16, 'big')
-        for _ in range(2):
-            files = self.index.rename(PARTITION, hash_, NAME, OTHER)
-            self.assertEqual([(OTHER, location_of(NAME))], files)
-        self.assertTrue(self.index.reclaim.has(location_of(OTHER, 8192)))
-        self.assert_counted(self.index)
-
-    def test_renaming_a_file_to_its_own_name_keeps_it(self):
-        self.fill(1)
-        hash_ = (0xabc).to_bytes(16, 'big')
-        self.index.rename(PARTITION, hash_, NAME, NAME)
-        self.assertEqual(1, len(self.index.reader.list_hash(PARTITION, hash_)))
-        self.assertEqual(0, self.index.statistics().dead_bytes)
-
-    def test_renaming_what_is_not_there_says_so(self):
-        with self.assertRaisesRegex(NotFound, 'there is no ' + NAME):
-            self.index.rename(PARTITION, HASH, NAME, OTHER)
-
     def test_a_suffix_is_listed_page_by_page(self):
         hashes = self.fill(10, names=(NAME, OTHER))
         self.fill(3, suffix=0xabb)
@@ -156,16 +137,6 @@ class TestOtherCalls(IndexTest):
                                (bytes(16), 'a hash of suffix abc to abc')):
             with self.assertRaisesRegex(InvalidArgument, message):
                 self.index.reader.list_suffix(PARTITION, 0xabc, after)
-
-    def test_quarantine_is_listed_page_by_page(self):
-        hashes = self.fill(10)
-        self.assertEqual(10, self.index.quarantine(PARTITION, suffix=0xabc))
-        with mock.patch.object(entry_reader, 'PAGE', 4):
-            found, after = self.index.reader.list_quarantine()
-            while after:
-                page, after = self.index.reader.list_quarantine(after)
-                found += page
-        self.assertEqual(hashes, [hash_ for _, hash_, _, _ in found])
 
     def test_a_suffix_out_of_range_is_refused(self):
         with self.assertRaisesRegex(InvalidArgument, 'suffix 4096: must be'):
@@ -249,3 +220,61 @@ class TestOtherCalls(IndexTest):
                 raise ZeroDivisionError()
         self.assertEqual(before, self.index.statistics())
         self.assertFalse(self.index.reclaim.has(location_of(NAME)))
+
+
+class TestRegister(IndexTest):
+
+    def setUp(self):
+        super().setUp()
+        self.index = self.open_index()
+
+    def register(self, name=NAME, offset=4096, watermark=4096):
+        return self.index.register(PARTITION, HASH, name,
+                                   location_of(name, offset), watermark)
+
+    def test_a_watermark_never_goes_down(self):
+        for watermark, expected in ((4096, 4096), (12288, 12288),
+                                    (8192, 12288)):
+            self.register(watermark=watermark)
+            self.assertEqual(expected, self.index.db.volumes[1].watermark)
+
+    def test_a_late_repetition_does_not_revive_what_was_removed(self):
+        self.register()
+        self.index.remove(PARTITION, HASH)
+        with self.assertRaisesRegex(Refused, 'volume 1, offset 4096'):
+            self.register()
+        self.assertEqual([], self.index.reader.list_hash(PARTITION, HASH))
+
+    def test_a_late_repetition_does_not_undo_a_rename(self):
+        self.register()
+        self.index.rename(PARTITION, HASH, NAME, OTHER)
+        self.register()
+        self.assertEqual([OTHER], [
+            name for name, _ in self.index.reader.list_hash(PARTITION, HASH)])
+
+    def test_a_late_repetition_does_not_end_a_quarantine(self):
+        self.register()
+        self.index.quarantine(PARTITION, HASH)
+        self.assertEqual([], self.register())
+
+    def test_what_makes_no_sense_is_refused_with_what_is_allowed(self):
+        good = location_of(NAME)
+        for arguments, message in (
+                ((2 ** 32, HASH, NAME, good, 4096), 'partition 4294967296'),
+                ((1, b'x', NAME, good, 4096), "hash '78': must be 16 bytes"),
+                ((1, HASH, 'a/b', good, 4096), "name 'a/b'"),
+                ((1, HASH, NAME, location_of(NAME, 4097), 4096),
+                 'offset 4097: must be a multiple of 512'),
+                ((1, HASH, NAME, location_of(NAME, 0), 4096),
+                 'offset 0: must be from 4096'),
+                ((1, HASH, NAME, location_of(NAME, volume=0), 4096),
+                 'volume 0: must be from 1'),
+                ((1, HASH, NAME, location_of(OTHER + 'x'), 4096),
+                 'name_length 22: must be 21'),
+                ((1, HASH, NAME, Location(1, 4096, 1, 2 ** 20 + 1, 21),
+                  4096), 'metadata_length 1048577'),
+                ((1, HASH, NAME, good, 0), 'watermark 0: must be from')):
+            with self.assertRaisesRegex(InvalidArgument, message):
+                self.index.register(*arguments)
+        self.assertEqual([], self.index.reader.list_partitions())
+        self.assertEqual({}, self.index.db.volumes)

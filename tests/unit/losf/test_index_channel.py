@@ -2,7 +2,6 @@
 """The index's client and a server that fails, in every way it can."""
 
 import os
-import signal
 import socket
 import threading
 import time
@@ -12,28 +11,36 @@ from unittest import mock
 from h2.config import H2Configuration
 from h2.connection import H2Connection
 from h2.settings import SettingCodes
-from swift.common.concurrency import GreenPile, sleep, tpool
+from swift.common.concurrency import GreenPile, Timeout, sleep, tpool
+from swift.common.exceptions import DiskFileDeviceUnavailable
+from swift.common.swob import HTTPException
 
 from swift_losf.errors import IndexUnavailable
 from swift_losf.index import channel as index_channel
 from swift_losf.index.channel import MAX_PATH, Breaker
 from swift_losf.index.index_client import IndexClient
-from tests.unit.losf.clients import (
-    DEADLINE,
-    HASH,
-    PLACE,
-    TIMEOUT,
-    ClientTestCase,
-    wait_for,
-    watched_hub,
-)
+from tests.unit.losf.index_world import HASH, NAME, location_of
+from tests.unit.losf.kv_world import DEADLINE, World, wait_for, watched_hub
+
+TIMEOUT = 0.5
+PLACE = location_of(NAME)
 
 
-class TestFailures(ClientTestCase):
+class TestFailures(unittest.TestCase):
 
     def setUp(self):
-        super().setUp()
+        self.world = World()
+        self.addCleanup(self.world.close)
+        self.path = self.world.layout('d1').socket
+        os.makedirs(os.path.dirname(self.path))
+        timeout = Timeout(2 * DEADLINE)
+        self.addCleanup(timeout.cancel)
         self.client = IndexClient(self.path, TIMEOUT, 1.0)
+
+    def assert_unavailable(self, reason, function, *args):
+        with self.assertRaisesRegex(IndexUnavailable, reason) as caught:
+            function(*args)
+        return caught.exception
 
     def test_no_server_is_said_at_once(self):
         client = IndexClient(self.path, 10 * DEADLINE)
@@ -59,32 +66,31 @@ class TestFailures(ClientTestCase):
         self.assertEqual(2, len(said))
 
     def test_a_server_that_died_is_said_and_its_successor_is_found(self):
-        server = self.serve()
+        self.world.serve('d1')
         self.client.statistics()
         tpool.execute(self.client.statistics)
-        server.end()
+        self.world.kill('d1')
         self.assert_unavailable('refused', self.client.statistics)
         self.assert_unavailable('refused', tpool.execute,
                                 self.client.statistics)
-        server.start()
+        self.world.serve('d1')
         self.client.statistics()
         tpool.execute(self.client.statistics)
 
     def test_a_restart_amid_traffic_costs_calls_but_confuses_none(self):
-        server = self.serve()
+        self.world.serve('d1')
         answers, failures, ended = [], [], []
 
         def call(number):
             while not ended:
-                name = str(number)
                 try:
                     listed = self.client.register(
-                        number, HASH, name, PLACE, 0)
+                        number, HASH, NAME, PLACE, 4096)
                 except IndexUnavailable as err:
                     failures.append(err)
                     sleep(0.01)
                 else:
-                    self.assertEqual([(name, PLACE)], listed)
+                    self.assertEqual([(NAME, PLACE)], listed)
                     answers.append(number)
         pile = GreenPile(16)
         for number in range(16):
@@ -92,10 +98,10 @@ class TestFailures(ClientTestCase):
         for _ in range(2):
             before = len(answers)
             wait_for(lambda: len(answers) > before + 100, 'answers')
-            server.end()
+            self.world.kill('d1')
             wait_for(lambda: failures, 'failures')
             failures.clear()
-            server.start()
+            self.world.serve('d1')
         before = len(answers)
         wait_for(lambda: len(answers) > before + 100, 'answers again')
         ended.append(True)
@@ -110,30 +116,27 @@ class TestFailures(ClientTestCase):
         self.assertGreater(len(rounds), 5)
 
     def test_a_stopped_server_costs_a_call_its_timeout_and_no_more(self):
-        server = self.serve()
+        self.world.serve('d1')
         self.client.statistics()
-        server.stop()
-        self.assert_in_time(self.client.statistics)
-        server.signal(signal.SIGCONT)
+        with self.world.suspended('d1'):
+            self.assert_in_time(self.client.statistics)
         wait_for(self.client.statistics, 'the server answers again')
 
     def test_a_native_thread_waits_for_a_stopped_server_off_the_hub(self):
-        server = self.serve()
-        server.stop()
-        self.assert_in_time(lambda: tpool.execute(self.client.statistics))
-        server.signal(signal.SIGCONT)
+        self.world.serve('d1')
+        with self.world.suspended('d1'):
+            self.assert_in_time(lambda: tpool.execute(self.client.statistics))
 
     def test_after_a_missed_deadline_calls_fail_at_once_but_one_probe(self):
-        server = self.serve()
-        server.stop()
+        self.world.serve('d1')
         patient = IndexClient(self.path, TIMEOUT, 100 * DEADLINE)
-        for client in (patient, self.client):
-            self.assert_in_time(client.statistics)
-        started = time.monotonic()
-        for _ in range(100):
-            self.assert_unavailable('lately', patient.statistics)
-        self.assertLess(time.monotonic() - started, DEADLINE)
-        server.signal(signal.SIGCONT)
+        with self.world.suspended('d1'):
+            for client in (patient, self.client):
+                self.assert_in_time(client.statistics)
+            started = time.monotonic()
+            for _ in range(100):
+                self.assert_unavailable('lately', patient.statistics)
+            self.assertLess(time.monotonic() - started, DEADLINE)
         wait_for(self.client.statistics, 'a probe is let through')
 
     def test_a_full_backlog_costs_the_timeout_and_no_more(self):
@@ -187,6 +190,9 @@ class TestFailures(ClientTestCase):
     def test_replies_that_are_no_grpc_are_said(self):
         well = ('grpc-status', '0')
         for status, others, body, reason in (
+                ('200', [('grpc-status', '13'),
+                         ('grpc-message', 'no %E2%80%A6 luck')], b'',
+                 '%s: INTERNAL: no … luck$' % self.path),
                 ('404', [], b'', "HTTP status b'404'"),
                 ('200', [], b'', 'grpc-status None'),
                 ('200', [('grpc-status', 'x')], b'', "grpc-status b'x'"),
@@ -263,3 +269,15 @@ class TestBreaker(unittest.TestCase):
         self.admitted()
         self.now += 6
         self.assertEqual([True, False, False], self.admitted())
+
+
+class TestIndexUnavailable(unittest.TestCase):
+
+    def test_it_is_an_unavailable_device_and_a_response(self):
+        error = IndexUnavailable('no luck')
+        self.assertIsInstance(error, DiskFileDeviceUnavailable)
+        self.assertIsInstance(error, HTTPException)
+        self.assertEqual('no luck', str(error))
+        self.assertEqual(('507 Insufficient Storage', b'no luck\n'),
+                         (error.status, error.body))
+        self.assertEqual(503, IndexUnavailable('soon', 503).status_int)

@@ -5,7 +5,6 @@ import contextlib
 import errno
 import os
 import signal
-import socket
 import stat
 import subprocess
 import sys
@@ -84,17 +83,6 @@ class ServerTest(IndexTest):
 
 class TestProcess(ServerTest):
 
-    def start(self, *options):
-        process = subprocess.Popen(
-            [sys.executable, '-m', 'swift_losf.daemon.index_server',
-             '--device-path',
-             self.device, '--policy', '0', *options],
-            cwd=REPOSITORY, stderr=subprocess.PIPE, text=True)
-        self.addCleanup(process.stderr.close)
-        self.addCleanup(process.wait)
-        self.addCleanup(process.kill)
-        return process
-
     def wait_until_served(self):
         def is_served():
             try:
@@ -104,7 +92,7 @@ class TestProcess(ServerTest):
         self.wait_for(is_served)
 
     def test_it_serves_and_ends_with_sigterm(self):
-        process = self.start()
+        process = self.start_process()
         self.wait_until_served()
         mode = os.stat(self.layout.socket).st_mode
         self.assertEqual((True, 0o600),
@@ -116,28 +104,17 @@ class TestProcess(ServerTest):
         self.assertEqual(NAME, self.open_index().reader.list_hash(
             PARTITION, HASH)[0][0])
 
-    def test_a_killed_server_is_replaced_by_the_next(self):
-        process = self.start()
-        self.wait_until_served()
-        self.register(self.write())
-        process.kill()
-        process.wait()
-        self.assertTrue(os.path.exists(self.layout.socket))
-        self.start()
-        self.wait_until_served()
-        self.assertEqual([NAME], self.list_hash())
-
     def test_there_is_one_server_for_an_index(self):
-        self.start()
+        self.start_process()
         self.wait_until_served()
-        second = self.start()
+        second = self.start_process()
         self.assertEqual(1, second.wait(120))
         self.assertIn('index.lock: another index server holds it',
                       second.stderr.read())
         self.assertEqual([], self.list_hash())
 
     def test_space_is_given_back_while_it_serves(self):
-        self.start('--sweep-interval', '0.01')
+        self.start_process('--sweep-interval', '0.01')
         self.wait_until_served()
         location = self.write()
         self.register(location)
@@ -228,32 +205,6 @@ class TestServer(ServerTest):
         self.assert_refused(codes.RESOURCE_EXHAUSTED, 'larger than max',
                             self.call.raw, 'ListHash', bytes(2 ** 21))
 
-    def test_every_listing_goes_through(self):
-        self.start_and_wait()
-        location = self.write()
-        self.register(location)
-        page = self.call('ListSuffix', pb.SuffixRequest(
-            partition=PARTITION, suffix=0xe0f))
-        self.assertEqual(([HASH], False),
-                         ([each.hash for each in page.hashes], page.more))
-        self.assertEqual([0xe0f], list(self.call(
-            'ListPartition', pb.PartitionRequest(
-                partition=PARTITION)).suffixes))
-        self.assertEqual([PARTITION],
-                         list(self.call('ListPartitions').partitions))
-        self.assertEqual(2, self.call('NewVolume', pb.NewVolumeRequest(
-            type=2)).number)
-        self.assertEqual([(1, 1, location.length), (2, 2, 0)], [
-            (each.number, each.type, each.bytes)
-            for each in self.call('ListVolumes').volumes])
-        self.assertEqual(1, self.call('Quarantine', pb.QuarantineRequest(
-            partition=PARTITION, suffix=0xe0f)).count)
-        self.assertEqual([NAME], [each.name for each in self.call(
-            'ListQuarantine', pb.PageRequest()).files])
-        self.assertEqual((0, 1, 2), (lambda found: (
-            found.files, found.quarantined, found.volumes))(
-                self.call('GetStatistics')))
-
     def fail_with(self, error, code=grpc.StatusCode.UNAVAILABLE):
         self.start_and_wait()
         with mock.patch.object(EntryReader, 'files', side_effect=error), \
@@ -265,12 +216,10 @@ class TestServer(ServerTest):
         return self.results[0], os.path.exists(self.layout.index)
 
     def test_a_corrupted_index_ends_it_and_is_made_anew(self):
-        self.assertEqual((False, False), self.fail_with(
-            plyvel.CorruptionError(b'checksum')))
-
-    def test_an_entry_that_is_none_ends_it_and_the_index_is_made_anew(self):
-        self.assertEqual((False, False), self.fail_with(
-            FormatError('location')))
+        for error in (plyvel.CorruptionError(b'checksum'),
+                      FormatError('location')):
+            self.make_server()
+            self.assertEqual((False, False), self.fail_with(error))
 
     def test_a_full_disk_ends_it_and_the_index_is_kept(self):
         for error in (plyvel.IOError(b'x.log: No space left on device'),
@@ -398,22 +347,9 @@ class TestStart(IndexTest):
         with self.assertRaisesRegex(ServerError, 'at most 107 bytes'):
             IndexServer(Layout(path, 0), Options()).run()
 
-    def test_a_dead_servers_socket_is_replaced(self):
-        with socket.socket(socket.AF_UNIX) as dead:
-            dead.bind(self.layout.socket)
-        server = IndexServer(self.layout, Options())
-        server.stop()
-        self.assertTrue(server.run())
-
     def test_the_lock_is_given_up_at_the_end(self):
         for _ in range(2):
             with locked(self.layout):
                 with self.assertRaises(ServerError):
                     with locked(self.layout):
                         pass
-
-    def test_wrong_options_end_it_with_a_message(self):
-        with mock.patch('sys.stderr') as stderr:
-            self.assertEqual(1, main(['--device-path', '/none',
-                                      '--policy', '0']))
-        self.assertIn('/none', str(stderr.mock_calls))

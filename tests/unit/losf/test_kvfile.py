@@ -16,7 +16,6 @@ from swift.common.utils import Timestamp
 from swift_losf.diskfile.kvfile import KVDiskFileManager
 from swift_losf.errors import IndexUnavailable
 from swift_losf.index.channel import Channel
-from tests.unit.losf.clients import watched_hub
 from tests.unit.losf.kv_world import (
     LONG,
     PARTITION,
@@ -24,6 +23,7 @@ from tests.unit.losf.kv_world import (
     KVTest,
     World,
     bytes_of,
+    watched_hub,
 )
 
 
@@ -71,7 +71,9 @@ class TestVerbs(KVTest):
 
     def test_a_deleted_object_is_gone(self):
         self.assert_status(201, 'PUT', body=b'x')
+        data = self.only_file()[1]
         self.assert_status(204, 'DELETE')
+        self.assertNotEqual(data.volume, self.only_file()[1].volume)
         for verb in 'GET', 'HEAD', 'DELETE':
             self.assertIn('X-Backend-Timestamp', self.assert_status(
                 404, verb).headers)
@@ -184,17 +186,21 @@ class TestWriter(KVTest):
         self.write(b'newest', 3)
         self.assertEqual(1, len(self.files()))
 
-    def test_a_suffix_that_cannot_be_invalidated_registers_nothing(self):
-        with mock.patch.object(self.manager, 'invalidate_hash',
-                               side_effect=OSError(28, 'full')):
-            with self.assertRaises(DiskFileNoSpace):
-                self.write(b'x', 1)
-        self.assertEqual({}, self.files())
-        self.write(b'x', 2)
-        location = self.only_file()[1]
-        (volume,) = [each for each in self.store().index.list_volumes()
-                     if each.number == location.volume]
-        self.assertGreater(volume.watermark, location.offset)
+    def test_what_cannot_be_registered_holds_no_watermark_back(self):
+        for owner, name, error, expected in (
+                (self.manager, 'invalidate_hash', OSError(28, 'full'),
+                 DiskFileNoSpace),
+                (self.store().index, 'register', IndexUnavailable('away'),
+                 IndexUnavailable)):
+            with mock.patch.object(owner, name, side_effect=error):
+                self.assertRaises(expected, self.write, b'x', 1)
+            self.assertEqual({}, self.files())
+            self.write(b'x', 2)
+            location = self.only_file()[1]
+            (volume,) = [each for each in self.store().index.list_volumes()
+                         if each.number == location.volume]
+            self.assertGreater(volume.watermark, location.offset)
+            self.store().remove(int(PARTITION), self.hash())
 
     def test_two_processes_that_write_one_object_leave_the_newest(self):
         writers = [subprocess.Popen(
@@ -222,9 +228,6 @@ class TestSpace(KVTest):
 
     def test_the_reserve_in_bytes_is_kept_free(self):
         self.assert_refused(fallocate_reserve=str(2 ** 60))
-
-    def test_the_reserve_in_percents_is_kept_free(self):
-        self.assert_refused(fallocate_reserve='100%')
 
     def test_no_room_for_what_is_announced(self):
         with self.assertRaises(DiskFileNoSpace):

@@ -8,7 +8,6 @@ import tempfile
 from unittest import mock
 
 from swift.common.exceptions import (
-    DiskFileDeleted,
     DiskFileDeviceUnavailable,
     DiskFileNotExist,
     DiskFileQuarantined,
@@ -19,6 +18,7 @@ from swift.obj.diskfile import DiskFileManager
 from swift_lightsync.common.options import OptionError
 from swift_losf.diskfile.kvfile import KVDiskFileManager
 from swift_losf.errors import IndexUnavailable
+from swift_losf.format.header import QUARANTINED_OFFSET
 from tests.unit.losf.kv_world import PARTITION, KVTest, World
 
 
@@ -255,6 +255,20 @@ class TestQuarantine(KVTest):
         self.assertEqual(['0000000001.00000.data'], self.quarantined())
         self.assert_suffix_is_invalid()
 
+    def test_every_record_is_marked(self):
+        self.write(b'x', 1)
+        self.diskfile().write_metadata({'X-Timestamp': '0000000002.00000'})
+        locations = self.files().values()
+        self.manager.quarantine_dir_renamer(self.world.path('d1'),
+                                            self.diskfile()._datadir)
+        self.assertEqual({}, self.files())
+        self.assertEqual(2, len(self.quarantined()))
+        for location in locations:
+            with open(self.store().layout.volume(location.volume),
+                      'rb') as volume:
+                volume.seek(location.offset + QUARANTINED_OFFSET)
+                self.assertEqual(b'\xff', volume.read(1))
+
     def test_the_name_is_that_of_stock_swift(self):
         self.write(b'x', 1)
         self.assertEqual(
@@ -273,17 +287,6 @@ class TestQuarantine(KVTest):
         self.assertEqual([], self.quarantined())
         with self.diskfile().open() as df:
             self.assertEqual('0000000002.00000', df.timestamp.internal)
-
-    def test_the_auditor_reads_every_object_once(self):
-        names = {'%s-%d' % (self.object, number) for number in range(5)}
-        for name in names:
-            self.write(b'x', 1, name)
-        self.manager.clear_auditor_status(self.policy)
-        hashes = [os.path.basename(location.path) for location in
-                  self.manager.object_audit_location_generator(
-                      self.policy, ['d1'])]
-        for name in names:
-            self.assertEqual(1, hashes.count(self.hash(name)))
 
 
 class TestPartitions(KVTest):
@@ -409,11 +412,3 @@ class TestRefusals(KVTest):
                                     'losf_max_volume_size = 1'):
             KVDiskFileManager(self.conf(losf_max_volume_size='1'),
                               self.logger)
-
-    def test_a_deleted_object_tells_when(self):
-        self.write(b'x', self.now())
-        now = self.now()
-        self.diskfile().delete(now)
-        with self.assertRaises(DiskFileDeleted) as caught:
-            self.diskfile().open()
-        self.assertEqual(now, caught.exception.timestamp)

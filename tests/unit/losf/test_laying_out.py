@@ -7,9 +7,7 @@ from unittest import mock
 from swift_losf.format.header import VOLUME_HEADER_LENGTH, VolumeType
 from swift_losf.volumes.volume import iter_records, read_header
 from swift_losf.volumes.writable import CHUNK, WritableVolume
-from tests.unit.losf.volumes import VolumeTest, bytes_of
-
-BIG = 300000
+from tests.unit.losf.volumes import LONG, VolumeTest, bytes_of
 
 
 class TestLayingOut(VolumeTest):
@@ -41,14 +39,14 @@ class TestLayingOut(VolumeTest):
 
     def test_long_records_and_short_ones_follow_each_other(self):
         locations = []
-        for number, length in enumerate((10, BIG, 10, 4 * BIG, BIG, 10)):
+        for number, length in enumerate((10, LONG, 10, 4 * LONG, LONG, 10)):
             pending = self.put(number, bytes_of(number, length))
             locations.append(pending.location)
             pending.done()
         self.assertEqual(locations, self.found())
         self.assertEqual(0, self.size() % CHUNK)
         for number, (location, length) in enumerate(zip(
-                locations, (10, BIG, 10, 4 * BIG, BIG, 10))):
+                locations, (10, LONG, 10, 4 * LONG, LONG, 10))):
             self.assertEqual(bytes_of(number, length),
                              self.read(number, location))
 

@@ -8,13 +8,12 @@ import sys
 import time
 import unittest
 
+from tests.unit.losf.kv_world import DEADLINE, wait_for
 from tests.unit.losf.manager_world import (
-    DEADLINE,
     KV,
     ManagerTestCase,
     mount,
     unmount,
-    wait_for,
 )
 from tests.unit.sync.fixtures import node
 from tests.waiting import is_running

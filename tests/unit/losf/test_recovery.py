@@ -4,9 +4,6 @@
 import os
 from unittest import mock
 
-import plyvel
-
-from swift_losf.format.header import VolumeType
 from swift_losf.format.values import Location
 from swift_losf.index.adopter import Adopter
 from swift_losf.upkeep import recovery as recovery_module
@@ -112,18 +109,6 @@ class TestRecovery(RecoveryTest):
         self.lose_index(index)
         self.assertEqual([OTHER], self.names(self.recover()))
 
-    def test_a_quarantined_file_stays_in_quarantine(self):
-        index = self.open_index()
-        location = self.put(index)
-        mark_quarantined(self.layout, location)
-        index.quarantine(PARTITION, HASH)
-        self.lose_index(index)
-        index = self.recover()
-        self.assertEqual([], self.names(index))
-        self.assertEqual([(PARTITION, HASH, NAME, location)],
-                         index.reader.list_quarantine()[0])
-        self.assert_counted(index)
-
     def test_a_quarantine_that_was_begun_is_ended(self):
         index = self.open_index()
         mark_quarantined(self.layout, self.put(index))
@@ -163,9 +148,7 @@ class TestRecovery(RecoveryTest):
     def test_a_torn_record_is_skipped_and_the_next_one_found(self):
         torn = self.write(data=b'x' * 10000)
         after = self.write(OTHER)
-        with open(self.layout.volume(1), 'r+b') as volume:
-            volume.seek(torn.footer_offset)
-            volume.write(bytes(10))
+        self.overwrite(1, torn.footer_offset, bytes(10))
         self.assertEqual([(OTHER, after)],
                          self.recover().reader.list_hash(PARTITION, HASH))
 
@@ -207,58 +190,55 @@ class TestRecovery(RecoveryTest):
         self.assertTrue(os.path.isdir(self.layout.partition(PARTITION)))
 
 
-class TestBrokenFiles(RecoveryTest):
+class TestQuarantineOfALostIndex(RecoveryTest):
+    """What the quarantined file had superseded does not come back."""
 
-    def broken(self):
-        return [name for name in os.listdir(os.path.dirname(
-            self.layout.index)) if 'index.broken-' in name]
-
-    def test_an_index_that_cannot_be_read_is_set_aside(self):
-        index = self.open_index()
-        location = self.put(index)
-        index.close()
-        with open(os.path.join(self.layout.index, 'CURRENT'), 'w') as file:
-            file.write('nonsense')
+    def rebuilt(self, *records):
+        """
+        :param records: (name, number of the volume, quarantined) each
+        :returns: the index of nothing but these
+        """
+        locations = {}
+        for name, number, quarantined in records:
+            locations[name] = self.write(name, number=number)
+            if quarantined:
+                mark_quarantined(self.layout, locations[name])
         index = self.recover()
-        self.assertEqual([(NAME, location)],
-                         index.reader.list_hash(PARTITION, HASH))
-        self.assertEqual(1, len(self.broken()))
+        self.assert_counted(index)
+        return index, locations
 
-    def test_an_index_that_is_in_use_is_not_set_aside(self):
-        self.open_index()
-        with self.assertRaisesRegex(plyvel.IOError, 'lock'):
-            recover(self.layout)
-        self.assertEqual([], self.broken())
+    def test_the_older_version_is_given_back_whichever_is_found_first(self):
+        for first, second in ((3, 4), (6, 5)):
+            index, locations = self.rebuilt(
+                (NAME, first, False), (OTHER, second, True))
+            self.assertEqual([], self.names(index))
+            self.assertEqual([OTHER], [each[2] for each in
+                                       index.reader.list_quarantine()[0]])
+            self.assertTrue(index.reclaim.has(locations[NAME]))
+            self.assertFalse(index.reclaim.has(locations[OTHER]))
+            Sweeper(self.layout, index, 1, None).sweep()
+            self.lose_index(index)
+            for number in (first, second):
+                self.release(number)
+                os.unlink(self.layout.volume(number))
 
-    def test_a_volume_without_records_and_header_is_removed(self):
-        for size in (0, 10, 4096):
-            with open(self.layout.volume(1), 'wb') as volume:
-                volume.write(b'x' * size)
-            self.recover().close()
-            self.assertEqual([], os.listdir(self.layout.volumes))
+    def test_a_newer_version_is_a_file(self):
+        for first, second in ((3, 4), (6, 5)):
+            index, _ = self.rebuilt((NAME, first, True),
+                                    (OTHER, second, False))
+            self.assertEqual([OTHER], self.names(index))
+            self.lose_index(index)
 
-    def test_a_volume_with_a_broken_header_is_set_aside(self):
-        self.write()
-        self.release(1)
-        with open(self.layout.volume(1), 'r+b') as volume:
-            volume.write(b'x')
-        index = self.recover()
-        self.assertEqual([], self.names(index))
-        self.assertEqual(['v0000000001.broken'],
-                         os.listdir(self.layout.volumes))
-        self.assertEqual(2, index.new_volume(1))
+    def test_what_quarantined_metadata_was_of_is_a_file(self):
+        index, _ = self.rebuilt((NAME, 1, False),
+                                (OTHER.replace('.data', '.meta'), 1, True))
+        self.assertEqual([NAME], self.names(index))
 
-    def test_a_volume_under_the_name_of_another_is_set_aside(self):
-        self.write()
-        self.release(1)
-        os.rename(self.layout.volume(1), self.layout.volume(3))
-        self.recover()
-        self.assertEqual(['v0000000003.broken'],
-                         os.listdir(self.layout.volumes))
-
-    def test_a_volume_that_is_in_use_is_never_set_aside(self):
-        self.volume(1, VolumeType.DATA)
-        with open(self.layout.volume(1), 'r+b') as volume:
-            volume.write(b'x')
-        self.recover()
-        self.assertEqual(['v0000000001'], os.listdir(self.layout.volumes))
+    def test_a_fragment_that_was_not_durable_has_superseded_nothing(self):
+        newer = FRAGMENT.replace('00001', '00009')
+        index, locations = self.rebuilt((FRAGMENT, 1, False),
+                                        (newer, 1, True))
+        self.assertEqual([FRAGMENT], self.names(index))
+        mark_durable(self.layout, locations[newer])
+        self.lose_index(index)
+        self.assertEqual([], self.names(self.recover()))

@@ -16,7 +16,7 @@ from swift_losf.daemon import status
 from swift_losf.daemon.status import Limits, Seen, Severity, State, judge
 from swift_losf.format.layout import Layout
 from swift_losf.format.values import Statistics
-from tests.unit.losf.clients import serve_recovering
+from tests.unit.losf.kv_world import serve_index
 from tests.unit.losf.manager_world import InProcessTestCase
 from tests.unit.sync.fixtures import node
 from tests.waiting import stop
@@ -175,7 +175,7 @@ class TestStatus(InProcessTestCase):
         self.save_ring(node(0, 6200, 'sda'))
         layout = Layout(self.make('d', 'sda'), 1)
         os.mkdir(layout.root)
-        serve_recovering(self, layout.socket, 'recovering: volume 7')
+        serve_index(self, layout.socket, state='recovering: volume 7')
         found, rows = self.rows()
         self.assertEqual((1, 'recovering'), (found, rows['sda']['state']))
         self.assertIn('volume 7', rows['sda']['problems'][0])

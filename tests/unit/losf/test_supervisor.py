@@ -10,7 +10,8 @@ from swift.common.concurrency import sleep
 
 from swift_losf.daemon.supervisor import State, Supervised
 from swift_losf.options import ManagerOptions
-from tests.unit.losf.manager_world import DirectoryTestCase, wait_for
+from tests.unit.losf.kv_world import wait_for
+from tests.unit.losf.manager_world import DirectoryTestCase
 from tests.waiting import is_running
 
 OPTIONS = ManagerOptions(stop_timeout=1)

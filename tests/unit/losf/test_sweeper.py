@@ -188,33 +188,23 @@ class TestSweeper(IndexTest):
         self.assert_punched(gone)
         self.assertEqual(0, self.index.statistics().dead_bytes)
 
-    def test_a_record_that_has_an_entry_is_never_punched(self):
-        kept = self.put(self.index)
-        with self.index.db.change() as change:
-            change.reclaim(kept)
-        with self.assertLogs(reclaim_check.logger, 'ERROR') as logs:
-            self.sweeper.sweep()
-        self.assertIn('has a file there', logs.output[0])
-        self.assert_kept(kept)
-
-    def test_what_does_not_begin_with_a_record_is_never_punched(self):
-        kept = self.put(self.index, data=b'x' * 10000)
-        with self.index.db.change() as change:
-            change.reclaim(type(kept)(1, kept.offset + 4096, 10, 10, 10))
-        before = self.bytes_at(kept)
-        with self.assertLogs(reclaim_check.logger, 'ERROR') as logs:
-            self.sweeper.sweep()
-        self.assertIn('has a file there', logs.output[0])
-        self.assertEqual(before, self.bytes_at(kept))
-
-    def test_a_record_of_another_length_is_never_punched(self):
-        kept = self.write(data=b'x' * 10000)
-        with self.index.db.change() as change:
-            change.reclaim(type(kept)(1, kept.offset, 20000, 10, 10))
-        with self.assertLogs(reclaim_check.logger, 'ERROR') as logs:
-            self.sweeper.sweep()
-        self.assertIn('has a file there', logs.output[0])
-        self.assert_kept(kept)
+    def test_what_is_not_just_a_record_without_entry_is_never_punched(self):
+        for registered, offset, length in (
+                (True, 0, 10000),  # it has an entry
+                (True, 4096, 10),  # it does not begin with a record
+                (False, 0, 20000)):  # the record has another length
+            kept = self.write(data=b'x' * 10000)
+            if registered:
+                self.index.register(PARTITION, HASH, NAME, kept, kept.offset)
+            with self.index.db.change() as change:
+                change.reclaim(replace(kept, offset=kept.offset + offset,
+                                       data_length=length))
+            before = self.bytes_at(kept)
+            with self.assertLogs(reclaim_check.logger, 'ERROR') as logs:
+                self.sweeper.sweep()
+            self.assertRegex(logs.output[-1], 'offset %d: .* has a file there'
+                             % (kept.offset + offset))
+            self.assertEqual(before, self.bytes_at(kept))
 
     def test_what_was_in_a_volume_that_is_gone_is_forgotten(self):
         gone = self.removed()
@@ -224,8 +214,7 @@ class TestSweeper(IndexTest):
 
     def test_a_volume_whose_header_is_damaged_is_left_to_recovery(self):
         gone = self.removed()
-        with open(self.layout.volume(1), 'r+b') as volume:
-            volume.write(b'x')
+        self.overwrite(1, 0, b'x')
         with self.assertRaisesRegex(OSError, 'magic.*v0000000001') as raised:
             self.sweeper.sweep()
         self.assertNotIsInstance(raised.exception, FormatError)

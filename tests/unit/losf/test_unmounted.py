@@ -5,18 +5,14 @@ import contextlib
 import os
 import signal
 import subprocess
-import sys
 import unittest
 
-import swift_losf
 from swift_losf.errors import IndexUnavailable
 from swift_losf.format.layout import Layout
 from swift_losf.index.index_client import IndexClient
 from swift_losf.index.index_lock import locked
 from swift_losf.upkeep.sweeper import Sweeper
 from tests.unit.losf.index_world import HASH, NAME, PARTITION, IndexTest
-
-REPOSITORY = os.path.dirname(os.path.dirname(swift_losf.__file__))
 
 
 @unittest.skipIf(os.geteuid(), 'only root can mount')
@@ -44,14 +40,7 @@ class TestUnmounted(IndexTest):
 
     def start(self):
         """:returns: the process of an index server that serves"""
-        process = subprocess.Popen(
-            [sys.executable, '-m', 'swift_losf.daemon.index_server',
-             '--device-path',
-             self.device, '--policy', '0'],
-            cwd=REPOSITORY, stderr=subprocess.PIPE, text=True)
-        self.addCleanup(process.stderr.close)
-        self.addCleanup(process.wait)
-        self.addCleanup(process.kill)
+        process = self.start_process()
         self.client = IndexClient(self.layout.socket, retry_interval=0)
 
         def serves():

@@ -40,15 +40,6 @@ class TestScan(VolumeTest):
             locations.append(pending.location)
         return locations
 
-    def test_it_finds_every_record_with_its_name(self):
-        locations = self.put_all([0, 1, 4096, 65536, 200000])
-        found = self.found()
-        self.assertEqual(locations, [each.location for each in found])
-        self.assertEqual([hash_of(number) for number in range(5)],
-                         [each.header.hash for each in found])
-        self.assertEqual({'1700000000.00001.data'},
-                         {each.name for each in found})
-
     def test_it_begins_at_the_next_record(self):
         locations = self.put_all([10, 10, 10])
         for start, first in ((0, 0), (4096, 0), (4097, 1), (4608, 1),
@@ -132,17 +123,6 @@ class TestScan(VolumeTest):
         self.assertEqual(b'\xc3LOSFobj', os.pread(
             fd, 8, location.offset + 2 * 4096))
         self.assertEqual(3, len(self.found()))
-
-    def test_tombstones_stand_at_multiples_of_512(self):
-        appender = self.new_appender(VolumeType.TOMBSTONES)
-        offsets = []
-        for number in range(5):
-            pending = self.put(number, b'', '1.ts', appender=appender)
-            offsets.append(pending.location.offset)
-            pending.done()
-        self.assertEqual([4096 + 512 * n for n in range(5)], offsets)
-        self.assertEqual(offsets, [each.location.offset
-                                   for each in self.found()])
 
     def test_marks_are_found_again(self):
         locations = self.put_all([10, 10, 10, 10])

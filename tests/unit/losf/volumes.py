@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the tests of volumes share: an appender, and a disk that fails."""
 
+import contextlib
 import errno
 import hashlib
 import itertools
 import os
 import shutil
 import tempfile
+import threading
 import unittest
 from dataclasses import dataclass
+from unittest import mock
 
 from swift_losf.diskfile.vfile import VFileReader, VFileWriter
 from swift_losf.format.header import VolumeType
@@ -18,6 +21,7 @@ from swift_losf.volumes.volume import iter_records, read_header
 
 NAME = '1700000000.00001.data'
 PARTITION = 7
+LONG = 300000
 
 
 @dataclass(frozen=True)
@@ -65,6 +69,22 @@ class VolumeTest(unittest.TestCase):
             writer.write(data)
         return writer.finish(name, metadata or {'number': number}, PARTITION,
                              hash_of(number))
+
+    def long_writers(self, count, appender=None):
+        """Return writers that have volumes of their own."""
+        writers = [self.writer(appender) for _ in range(count)]
+        for writer in writers:
+            writer.write(bytes(LONG))
+        return writers
+
+    def open_volumes(self):
+        """Return the names of the volumes that this process has open."""
+        inodes = set()
+        for fd in os.listdir('/proc/self/fd'):
+            with contextlib.suppress(OSError):
+                inodes.add(os.fstat(int(fd)).st_ino)
+        return [name for name in self.volumes() if os.stat(
+            os.path.join(self.layout.volumes, name)).st_ino in inodes]
 
     def read(self, number, location, name=NAME):
         """:returns: all data of a file"""
@@ -140,3 +160,43 @@ class FailingDisk:
     def fsync(self, fd):
         os.fsync(fd)
         self._note('sync', fd)
+
+
+class AppenderTest(VolumeTest):
+    disk_class = FailingDisk
+
+    def setUp(self):
+        super().setUp()
+        self.disk = self.disk_class()
+        # Nothing is laid out: test_laying_out.py has that.
+        for name, value in ('os', self.disk), ('ROOM', 2 ** 63):
+            patched = mock.patch('swift_losf.volumes.writable.' + name, value)
+            patched.start()
+            self.addCleanup(patched.stop)
+
+    def syncs(self):
+        return sum(1 for each in self.disk.log if each[0] == 'sync')
+
+    def put_many(self, lengths):
+        """
+        Put files from a thread each.
+
+        :returns: the outcome of each, by number: a Pending or an OSError
+        """
+        outcomes = {}
+
+        def put(number, length):
+            try:
+                outcomes[number] = self.put(number, bytes_of(number, length))
+            except OSError as err:
+                outcomes[number] = err
+        threads = [threading.Thread(target=put, args=each, daemon=True)
+                   for each in enumerate(lengths)]
+        for thread in threads:
+            thread.start()
+        return threads, outcomes
+
+    def join(self, threads):
+        for thread in threads:
+            thread.join(120)
+            self.assertFalse(thread.is_alive())
