@@ -176,6 +176,10 @@ class ObjectServer:
         self.statuses = {}
         #: No answer before this, monotonic.
         self.stalled_until = 0.0
+        #: No answer about a container before this returns true of its name.
+        self.may_answer = lambda container: True
+        #: Open connections; without any there is no load.
+        self.connections = 0
         self._data = b'x' * size
         self._ready = threading.Event()
         self._loop = asyncio.new_event_loop()
@@ -207,6 +211,7 @@ class ObjectServer:
         self._thread.join(DEADLINE)
 
     async def _connection(self, reader, writer):
+        self.connections += 1
         try:
             while True:
                 head = await reader.readuntil(b'\r\n\r\n')
@@ -223,6 +228,7 @@ class ObjectServer:
         except (asyncio.IncompleteReadError, ConnectionError):
             pass
         finally:
+            self.connections -= 1
             writer.close()
 
     async def _answer(self, writer, method, target, length):
@@ -230,6 +236,8 @@ class ObjectServer:
         if wait > 0:
             await asyncio.sleep(wait)
         path = target.split('?')[0].split('/')[3:]
+        while not self.may_answer(path[0]):
+            await asyncio.sleep(0.01)
         kind = '%s %s' % (method, 'object' if len(path) > 1 else 'container')
         status = self.statuses.get(method, 200 if method == 'GET' else 201)
         data = self._data if method == 'GET' and status == 200 else b''
@@ -240,6 +248,10 @@ class ObjectServer:
         writer.write(b'HTTP/1.1 %d X\r\nContent-Length: %d\r\n\r\n' % (
             status, len(data)) + data)
         await writer.drain()
+
+    def wait_for_its_end(self):
+        """Return when nobody is connected, and so nobody can ask."""
+        wait_for(lambda: not self.connections, 'the load ends', DEADLINE)
 
     def count(self, kind):
         return sum(number for (each, _), number in self.requests.items()

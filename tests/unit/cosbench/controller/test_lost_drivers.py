@@ -79,6 +79,18 @@ class TestLosses(unittest.TestCase):
                 found.end_mission_of.assert_called_once_with(share)
 
 
+class TestTakeover(unittest.TestCase):
+
+    def test_others_begin_where_the_work_stands(self):
+        run = runs.started([runs.driver('a')])
+        work = run.stages[0].works[0]
+        with mock.patch.object(type(work), 'elapsed', 2.0), \
+                mock.patch.object(work, '_place',
+                                  mock.AsyncMock(return_value=[])) as place:
+            asyncio.run(work._carry(lost_share()))
+        self.assertEqual(2.0, place.call_args.args[0].elapsed)
+
+
 class TestStragglers(unittest.TestCase):
 
     def judged(self, late, done=1000):

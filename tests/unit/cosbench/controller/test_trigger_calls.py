@@ -7,13 +7,12 @@ from cosbench.controller.trigger_calls import OFF
 from tests.unit.cosbench.controller import test_controller
 from tests.unit.cosbench.documents import operation, work
 from tests.unit.cosbench.driver.scripts import HOLD, Scripts, wait_for_end
-from tests.unit.cosbench.processes import Listener, cosbench
+from tests.unit.cosbench.processes import Listener, ObjectServer, cosbench
 from tests.unit.cosbench.test_run_command import RunCase
+from tests.waiting import is_running
 
 READ = operation('containers=c(1);objects=c(1)', 'read')
 SHORT = work(READ, 'workers="2" totalOps="4"')
-#: Scripts begin meanwhile.
-SOME = work(READ, 'workers="2" runtime="5"')
 LONG = work(READ, 'workers="2" runtime="3600"')
 #: Write down the beginning, and that it was told to end.
 MARK = "trap 'echo -$1 >> marks; exit' TERM; echo +$1 >> marks; " \
@@ -45,6 +44,18 @@ class TestRuns(RunCase):
         super().setUp()
         self.scripts = Scripts(self)
 
+    def until(self, condition):
+        """:returns: a work that ends when a condition holds"""
+        server = ObjectServer(self)
+        server.may_answer = lambda container: condition()
+        return SHORT.replace('<op', '<storage type="swift" config="'
+                             'storage_url=%s;timeout=60000"/><op'
+                             % server.url)
+
+    def until_marked(self, *marks):
+        return self.until(
+            lambda: set(marks) <= set(self.scripts.lines('marks')))
+
     def run_it(self, text, **kwargs):
         """:returns: the warnings of triggers in the result"""
         super().run_it(text, '--triggers', self.scripts.root, **kwargs)
@@ -53,7 +64,8 @@ class TestRuns(RunCase):
     def test_one_runs_once_a_host_and_as_long_as_its_stage_or_workload(self):
         self.scripts.write('mark', MARK)
         self.assertEqual([], self.run_it(document(
-            ('mark(1)', SOME), ('', SHORT), ('mark(3)', SHORT + SOME),
+            ('mark(1)', self.until_marked('+1', '+all')), ('', SHORT),
+            ('mark(3)', SHORT + self.until_marked('+3')),
             trigger='mark(all)'), drivers=3))
         marks = self.scripts.lines('marks')
         self.assertEqual(['+1', '-1', '+3', '-3'],
@@ -63,9 +75,13 @@ class TestRuns(RunCase):
         self.assertEqual(6, len(marks))
 
     def test_one_that_fails_or_is_not_there_is_a_warning(self):
-        self.scripts.write('fail', 'echo no disk; exit 3')
+        self.scripts.write('fail', 'echo $$ > pid; echo no disk; exit 3')
+
+        def has_ended():
+            return any(not is_running(int(each))
+                       for each in self.scripts.lines('pid'))
         warnings = self.run_it(document(
-            ('fail(x, y)', SOME), ('other', SHORT)))
+            ('fail(x, y)', self.until(has_ended)), ('other', SHORT)))
         self.assertEqual(2, len(warnings), warnings)
         self.assertEqual('driver driver1: trigger fail(x,y): exit status 3: '
                          'no disk', warnings[0])

@@ -59,6 +59,12 @@ class TestLimits(unittest.TestCase):
         self.assertEqual(asked, sum(
             point.count for point in timeline.points('op1')))
 
+    def test_what_begins_late_has_only_the_rest_of_the_time(self):
+        # All of it would take far longer than what is waited for.
+        run = ran(document(attributes='workers="2" runtime="3600"'),
+                  Recorder(delay=0.01), elapsed=3599.8)
+        self.assertIs(MissionState.COMPLETED, run.state)
+
     def test_operations_that_do_not_end_are_aborted_and_counted(self):
         run = ran(document(attributes='workers="3" runtime="1"'),
                   Recorder(delay=60), grace=0.2)
