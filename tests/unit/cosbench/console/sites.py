@@ -73,7 +73,7 @@ class SiteCase(unittest.IsolatedAsyncioTestCase):
 
     async def ask_literally(self, path):
         """
-        GET a path as it is: clients take .. out of it.
+        GET a path as it is, with all rights: clients take .. out of it.
 
         :returns: (status, text)
         """
@@ -83,10 +83,16 @@ class SiteCase(unittest.IsolatedAsyncioTestCase):
                            for each in self.client.session.cookie_jar)
         writer.write((
             'GET %s HTTP/1.1\r\nHost: x\r\nCookie: %s\r\n'
-            'Connection: close\r\n\r\n' % (path, cookie)).encode())
+            'Authorization: Bearer %s\r\nConnection: close\r\n\r\n' % (
+                path, cookie, TOKEN.decode())).encode())
         answer = await reader.read()
         writer.close()
         return int(answer.split()[1]), answer.decode()
+
+    def api(self, method, path, token=TOKEN.decode(), **options):
+        """Ask as a program does."""
+        return self.ask(method, path, headers={
+            'Authorization': 'Bearer ' + token}, **options)
 
     async def login(self, token=TOKEN.decode()):
         return await self.ask('POST', '/login', data={'token': token})

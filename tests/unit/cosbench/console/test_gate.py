@@ -3,6 +3,7 @@
 
 import asyncio
 import gzip
+import json
 import os
 import unittest
 from unittest import mock
@@ -35,11 +36,23 @@ class TestLogin(SiteCase):
             status, text, fields = await self.ask(method, path)
             self.assertEqual((303, '/login', ''),
                              (status, fields['Location'], text), path)
-        for path in READS:
-            self.assertEqual(401, (await self.ask('GET', path))[0], path)
+        token = TOKEN.decode()
+        for method, path in [('GET', each) for each in READS + (
+                '/v1/workloads/w1', '/v1/none')] + [
+                    ('POST', '/v1/workloads'),
+                    ('POST', '/v1/workloads/w1/cancel')]:
+            for sent in ({}, 'Bearer ', token, 'Bearer %sx' % token,
+                         'Bearer ' + token[:-1]):
+                status, text, _ = await self.ask(
+                    method, path, headers=sent and {'Authorization': sent})
+                self.assertEqual((401, ['error']), (
+                    status, list(json.loads(text))), path)
+        self.assertEqual(['w1'], self.controller.ids)
 
     async def test_the_token_opens_all_pages_and_reads(self):
         await self.finished(results.tiny())
+        for path in READS:
+            self.assertEqual(200, (await self.api('GET', path))[0], path)
         status, _, fields = await self.login()
         self.assertEqual((303, '/'), (status, fields['Location']))
         for path in PAGES + READS:
@@ -233,10 +246,8 @@ class TestForms(SiteCase):
                 with mock.patch.object(web.Request, read,
                                        side_effect=error('gone')):
                     status, _, _ = await (
-                        self.login() if read == 'post' else self.ask(
-                            'POST', '/v1/workloads', data=SHORT, headers={
-                                'Authorization':
-                                'Bearer ' + TOKEN.decode()}))
+                        self.login() if read == 'post' else self.api(
+                            'POST', '/v1/workloads', data=SHORT))
                 self.assertEqual(400, status)
 
 

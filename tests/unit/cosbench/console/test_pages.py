@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What pages show, and that no text in them becomes markup."""
 
+import json
 import os
 import re
 from html.parser import HTMLParser
@@ -105,16 +106,19 @@ class TestPaths(PagesCase):
         for name in ('../secret', '..', '.', '..%2fsecret', '..%5csecret',
                      '%2e%2e%2fsecret', '%2e%2e/%2e%2e/secret', 'w1%2f..',
                      '%2fetc%2fpasswd', '//secret', 'w1%00', 'w01', 'W1',
-                     'secret', '-', '%ff', 'w9', '.reported'):
+                     'secret', '-', '%ff', 'w9', '.reported', '-1',
+                     '%2e%2e%2f%2e%2e%2fsecret', 'result.json%00',
+                     'w1%2f..%2f..'):
             for path in ('/workloads/%s', '/workloads/%s/report',
                          '/submit?from=%s', '/compare?id=w1&id=%s',
                          '/static/%s', '/v1/workloads/%s/files',
                          '/v1/workloads/w1/files/%s'):
                 status, text = await self.ask_literally(path % name)
-                self.assertIn(status, (401, 404), path % name)
+                self.assertEqual(404, status, path % name)
                 self.assertNotIn('kept', text)
-        self.assertEqual(200, (await self.ask_literally(
-            '/workloads/w1/report'))[0])
+        for path, status in (('/workloads/w1/report', 200),
+                             ('/v1/workloads/w1/files/', 404)):
+            self.assertEqual(status, (await self.ask_literally(path))[0])
 
     async def test_a_run_that_is_damaged_is_no_page_of_its_path(self):
         await self.finished(results.tiny())
@@ -205,6 +209,18 @@ class TestSubmit(PagesCase):
         for data in (b'\xff\xfe', b'\x00' * 100, b'<a \xff/>', b''):
             status, _, _ = await self.submit(data, name='a.xml')
             self.assertEqual(400, status)
+
+    async def test_the_interface_refuses_the_same(self):
+        status, text, _ = await self.api('POST', '/v1/workloads', data=BAD)
+        self.assertEqual((400, 4), (
+            status, json.loads(text)['problems'][0]['line']))
+        for path, body, expected in (
+                ('', b'', 400), ('', b'<a', 400),
+                ('', b' ' * (MAX_BYTES + 1), 413),
+                ('?seed=-1', SHORT.encode(), 400)):
+            self.assertEqual(expected, (await self.api(
+                'POST', '/v1/workloads' + path, data=body))[0], body[:9])
+        self.assertEqual([], self.controller.ids)
 
     async def test_a_run_is_edited_with_its_seed(self):
         await self.submit(SHORT, seed='7')
