@@ -15,7 +15,7 @@ from collections import Counter
 
 from cosbench.driver.secret import SECRET, TOKEN
 from cosbench.driver.signature import request_fields
-from tests.waiting import wait_for
+from tests.waiting import is_running, wait_for
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__),
                                     *['..'] * 3))
@@ -52,10 +52,13 @@ class Listener:
 
     :param case: the test, which ends it
     :param arguments: of ``cosbench``
+    :param level: of its log
+    :param log: of ``Popen``: where its log goes
     """
 
-    def __init__(self, case, *arguments):
+    def __init__(self, case, *arguments, level='error', log=None):
         self.arguments = arguments
+        self._level, self._log = level, log
         self.process = None
         case.addCleanup(self.end)
         self.start()
@@ -63,13 +66,21 @@ class Listener:
     def start(self, port=0):
         self.process = subprocess.Popen(
             [sys.executable, '-m', 'cosbench', *self.arguments,
-             '--port', str(port), '--log-level', 'error'],
-            env=environment(), stdout=subprocess.PIPE)
+             '--port', str(port), '--log-level', self._level],
+            env=environment(), stdout=subprocess.PIPE, stderr=self._log)
+        self.port = self.said()['port']
+        self.url = 'http://127.0.0.1:%d' % self.port
+
+    def said(self):
+        """:returns: the next of the lines that name its processes"""
         line = self.process.stdout.readline()
         if not line:
             raise AssertionError('%s did not start' % self.arguments[0])
-        self.port = json.loads(line)['port']
-        self.url = 'http://127.0.0.1:%d' % self.port
+        return json.loads(line)
+
+    @property
+    def children(self):
+        return children_of(self.process.pid)
 
     def kill(self, number=signal.SIGKILL):
         self.process.send_signal(number)
@@ -82,6 +93,13 @@ class Listener:
             self.kill()
         if self.process is not None:
             self.process.stdout.close()
+
+
+def children_of(pid):
+    with open('/proc/%d/task/%d/children' % (pid, pid),
+              encoding='ascii') as stream:
+        return [int(each) for each in stream.read().split()
+                if is_running(int(each))]
 
 
 def ask(url, method, target, body=b'', fields=None):

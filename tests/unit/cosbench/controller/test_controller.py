@@ -8,7 +8,7 @@ import unittest
 
 from tests.unit.cosbench.adaptors import certificates
 from tests.unit.cosbench.directory_case import new_directory
-from tests.unit.cosbench.documents import operation, work, wrapped
+from tests.unit.cosbench.documents import operation, reads, work
 from tests.unit.cosbench.processes import (
     DEADLINE,
     Client,
@@ -20,14 +20,14 @@ from tests.waiting import wait_for
 
 READ = operation('containers=c(1);objects=u(1,9)', 'read')
 MOCK = '<storage type="mock" config="delay=%d"/>'
-SHORT = wrapped(work(READ, 'workers="4" totalOps="40"'), above=MOCK % 1)
+SHORT = reads('workers="4" totalOps="40"', MOCK % 1)
 #: Seconds after which a driver is lost.
 TIMEOUT = 2
 
 
 def timed(seconds, storage=MOCK % 5, attributes=''):
-    return wrapped(work(READ, 'workers="4" runtime="%d" interval="1" %s'
-                        % (seconds, attributes)), above=storage)
+    return reads('workers="4" runtime="%d" interval="1" %s'
+                 % (seconds, attributes), storage, 'u(1,9)')
 
 
 def swift(server):
@@ -111,17 +111,14 @@ class TestRest(ControllerCase):
             found['stopped'])
 
     def test_a_pinned_work_runs_on_its_driver(self):
-        run_id = self.client.submit(wrapped(
-            work(READ, 'workers="4" totalOps="40" driver="d2"'),
-            above=MOCK % 1))
-        found = self.client.wait_until(run_id, 'finished')
+        good, bad = [self.client.submit(SHORT.replace(
+            'totalOps', 'driver="%s" totalOps' % name))
+            for name in ('d2', 'd3')]
+        found = self.client.wait_until(good, 'finished')
         self.assertEqual([('d2', 4)], [
             (each['name'], each['workers']) for each in
             found['stages'][0]['works'][0]['drivers']])
-        run_id = self.client.submit(wrapped(
-            work(READ, 'workers="4" totalOps="40" driver="d3"'),
-            above=MOCK % 1))
-        found = self.client.wait_until(run_id, 'failed')
+        found = self.client.wait_until(bad, 'failed')
         self.assertIn('pinned to d3', found['stages'][0]['reason'])
 
     def test_the_commands_speak_to_it(self):
@@ -258,9 +255,8 @@ class TestRedistribution(ControllerCase):
 
     def test_total_ops_are_at_least_done(self):
         server = ObjectServer(self, 0.01)
-        run_id = self.running(wrapped(
-            work(READ, 'workers="4" totalOps="1600" interval="1"'),
-            above=swift(server)))
+        run_id = self.running(reads(
+            'workers="4" totalOps="1600" interval="1"', swift(server)))
         self.drivers[1].kill()
         found = self.client.wait_until(run_id, 'failed', 'finished')
         self.assertEqual('finished', found['state'])

@@ -91,10 +91,10 @@ class TestTakeover(unittest.TestCase):
         self.assertEqual(2.0, place.call_args.args[0].elapsed)
 
 
-class TestStragglers(unittest.TestCase):
+class TestJudgement(unittest.TestCase):
 
-    def judged(self, late, done=1000):
-        run = runs.started([runs.driver('a')])
+    def judged(self, late=Stragglers(), done=1000, config=''):
+        run = runs.started([runs.driver('a')], config)
         work = run.stages[0].works[0]
         runs.share(work, runs.driver('a'), done).stragglers = late
         work._enter = mock.Mock()
@@ -111,6 +111,15 @@ class TestStragglers(unittest.TestCase):
         state, text = self.judged(Stragglers(400, 400, 0.1))
         self.assertIs(StageState.FAILED, state)
         self.assertIn('400 of them failed', text)
+        # Of afr's 20 % they are half.
+        self.assertIs(StageState.COMPLETED,
+                      self.judged(Stragglers(100, 100, 0.1))[0])
+
+    def test_a_rate_that_is_not_reached_is_warned_of(self):
+        # In three seconds; of few, one that ends too late is no shortfall.
+        for rate, done, warned in ((1000, 900, True), (2, 5, False)):
+            _, text = self.judged(done=done, config='rate=%d' % rate)
+            self.assertEqual(warned, 'where %d were asked for' % rate in text)
 
     def test_the_last_ones_of_a_good_run_are_not_worth_a_word(self):
         state, text = self.judged(Stragglers(2, 0, 0.1))
