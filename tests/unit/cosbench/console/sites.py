@@ -119,7 +119,8 @@ def evil():
     """:returns: a result document with markup wherever there is text"""
     document = results.tiny()
     document.update(name=HOSTILE, description=HOSTILE, warnings=[HOSTILE],
-                    history=[], xml='<workload name="</textarea>%s"/>' % HOSTILE)
+                    history=[],
+                    xml='<workload name="</textarea>%s"/>' % HOSTILE)
     for stage in document['stages']:
         stage.update(name=HOSTILE, id='s1-' + HOSTILE, reason=HOSTILE,
                      history=[[HOSTILE, results.BEGIN]])
