@@ -77,15 +77,11 @@ class TestEscaping(PagesCase):
             self.assertIn('&lt;script&gt;.xml' + ('' if seed else ':1:'),
                           text)
 
-    async def test_json_of_archives_is_not_sniffed(self):
+    async def test_files_are_saved_and_nothing_is_sniffed(self):
         await self.finished(evil())
-        status, _, fields = await self.ask('GET', '/v1/workloads')
+        _, text, fields = await self.ask('GET', '/v1/workloads/w1/files')
         self.assertEqual(('application/json', 'nosniff'), (
             fields['Content-Type'], fields['X-Content-Type-Options']))
-
-    async def test_files_are_saved_and_not_shown(self):
-        await self.finished(evil())
-        _, text, _ = await self.ask('GET', '/v1/workloads/w1/files')
         names = re.findall('"name": "([^"]*)"', text)
         self.assertIn('report.html', names)
         for name in os.listdir(self.archive.path('w1')):
@@ -142,6 +138,10 @@ class TestSubmit(PagesCase):
         document = self.controller.document('w1')
         self.assertEqual((7, SHORT), (document['seed'], document['xml']))
         self.assertIn('Cancel w1?', await self.page('/workloads/w1'))
+        # It is edited with its seed.
+        text = await self.page('/submit?from=w1')
+        self.assertIn('totalOps=&quot;1&quot;', text)
+        self.assertIn('value="7"', text)
 
     async def test_a_file_goes_before_the_text(self):
         status, _, _ = await self.submit(SHORT, name='a.xml')
@@ -167,15 +167,13 @@ class TestSubmit(PagesCase):
         self.assertEqual(200, status)
         self.assertRegex(text, '<p>workload.xml is a workload: n, 1 stages, '
                          '1 works[^<]*storage: mock</p></div>')
-        self.assertEqual([], self.controller.ids)
-
-    async def test_a_warning_says_where(self):
         _, text, _ = await self.submit(SHORT.replace(
             'totalOps="1"', 'totalOps="1" colour="x"'), do='validate')
         self.assertIn('is a workload', text)
         self.assertIn('workload.xml:4:</a> ', text)
+        self.assertEqual([], self.controller.ids)
 
-    async def test_a_text_was_decoded_whatever_it_declares(self):
+    async def test_a_text_was_decoded_and_a_file_is_as_it_declares(self):
         text = '<?xml version="1.0" encoding="%s"?>' + SHORT.replace(
             'name="n"', 'name="caf\u00e9"')
         for encoding in ('UTF-8', 'ISO-8859-1', 'US-ASCII', 'utf-16'):
@@ -185,13 +183,11 @@ class TestSubmit(PagesCase):
                 self.controller.ids[-1]).document['name'], encoding)
         _, shown, _ = await self.submit(declared, do='validate')
         self.assertIn('encoding=&quot;utf-16&quot;', shown)
-
-    async def test_a_file_is_decoded_as_it_declares(self):
-        text = '<?xml version="1.0" encoding="iso-8859-1"?>' + SHORT.replace(
-            'name="n"', 'name="caf\u00e9"')
-        await self.submit(text.encode('latin-1'), name='a.xml')
+        # A file is decoded as it declares.
+        await self.submit((text % 'iso-8859-1').encode('latin-1'),
+                          name='a.xml')
         self.assertEqual('caf\u00e9', self.controller.entry(
-            'w1').document['name'])
+            self.controller.ids[-1]).document['name'])
 
     async def test_a_seed_is_a_number(self):
         for do in ('submit', 'validate'):
@@ -199,17 +195,15 @@ class TestSubmit(PagesCase):
             self.assertIn('seed=&#x27;-1&#x27;: must be', text)
         self.assertEqual([], self.controller.ids)
 
-    async def test_what_is_too_large_is_refused(self):
+    async def test_what_is_too_large_or_no_text_is_refused(self):
         for name in (None, 'a.xml'):
             status, _, _ = await self.submit(' ' * (MAX_BYTES + 1),
                                              name=name)
             self.assertEqual(413, status)
-        self.assertEqual([], self.controller.ids)
-
-    async def test_bytes_that_are_no_text_are_refused(self):
         for data in (b'\xff\xfe', b'\x00' * 100, b'<a \xff/>', b''):
             status, _, _ = await self.submit(data, name='a.xml')
             self.assertEqual(400, status)
+        self.assertEqual([], self.controller.ids)
 
     async def test_the_interface_refuses_the_same(self):
         status, text, _ = await self.api('POST', '/v1/workloads', data=BAD)
@@ -222,12 +216,6 @@ class TestSubmit(PagesCase):
             self.assertEqual(expected, (await self.api(
                 'POST', '/v1/workloads' + path, data=body))[0], body[:9])
         self.assertEqual([], self.controller.ids)
-
-    async def test_a_run_is_edited_with_its_seed(self):
-        await self.submit(SHORT, seed='7')
-        text = await self.page('/submit?from=w1')
-        self.assertIn('totalOps=&quot;1&quot;', text)
-        self.assertIn('value="7"', text)
 
 
 class TestHistory(PagesCase):
@@ -291,7 +279,6 @@ class TestAccess(PagesCase):
             self.assertEqual(1, found.tags.count('h1'), path)
             self.assertEqual(1, found.tags.count('main'), path)
             self.assertIn('header', found.tags)
-
-    async def test_the_page_that_one_is_on_is_marked(self):
+        # The page that one is on is marked.
         self.assertIn('<a href="/history" aria-current="page">',
                       await self.page('/history'))

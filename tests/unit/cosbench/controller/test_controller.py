@@ -295,9 +295,3 @@ class TestDeathOfTheController(ControllerCase):
         run_id = self.client.submit(SHORT)
         self.client.wait_until(run_id, 'finished')
         self.assertEqual(before, server.count('GET object'))
-
-    def test_drivers_stop_without_a_controller(self):
-        server = ObjectServer(self, 0.01)
-        self.running(timed(600, swift(server)))
-        self.controller.kill()
-        server.wait_for_its_end()
