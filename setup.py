@@ -78,6 +78,7 @@ setup(
             'pytest-cov>=4.1',
             'pytest-timeout>=2.2',
             'pytest-xdist>=3.5',
+            'tox>=4',
             'python-swiftclient>=4.4',
             'keystonemiddleware>=9',
             'python-keystoneclient>=5',

@@ -1,13 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Temporary files of a run of tests: in one directory, and none left.
 
-A run fails if its tests leave files behind. What a killed run left is removed
-by the next one.
+A run fails if its tests leave files behind. A run that is told to end
+(SIGTERM) cleans up; what a killed one left, processes and mounts too, is
+removed by the next one.
 """
 
 import os
 import shutil
+import signal
+import subprocess
 import tempfile
+from contextlib import suppress
+from glob import glob
 
 PREFIX = 'lst-'
 #: What pytest itself keeps of the last runs.
@@ -15,11 +20,28 @@ PYTESTS = 'pytest-of-'
 
 
 def _remove_what_killed_runs_left(parent):
-    for name in os.listdir(parent):
-        pid = name[len(PREFIX):]
-        if name.startswith(PREFIX) and pid.isdigit() and \
-                not os.path.exists('/proc/%s' % pid):
-            shutil.rmtree(os.path.join(parent, name), ignore_errors=True)
+    for directory in glob(os.path.join(parent, PREFIX + '*')):
+        pid = directory.rpartition('-')[2]
+        if pid.isdigit() and not os.path.exists('/proc/%s' % pid):
+            _end_processes_of(directory + os.sep)
+            with open('/proc/mounts', encoding='utf8') as mounts:
+                for path in [each.split()[1] for each in mounts]:
+                    if path.startswith(directory + os.sep):
+                        subprocess.run(['umount', '-l', path])
+            shutil.rmtree(directory, ignore_errors=True)
+
+
+def _end_processes_of(directory):
+    """Kill the servers whose arguments name files of a directory."""
+    for path in glob('/proc/[0-9]*/cmdline'):
+        with suppress(OSError):
+            with open(path, 'rb') as arguments:
+                if directory.encode() in arguments.read():
+                    os.kill(int(path.split(os.sep)[2]), signal.SIGKILL)
+
+
+def _interrupt(*_):
+    raise KeyboardInterrupt
 
 
 def pytest_configure(config):
@@ -32,6 +54,7 @@ def pytest_configure(config):
     config.run_directory = os.path.join(parent, PREFIX + str(os.getpid()))
     os.mkdir(config.run_directory)
     os.environ['TMPDIR'] = tempfile.tempdir = config.run_directory
+    signal.signal(signal.SIGTERM, _interrupt)
 
 
 def pytest_sessionfinish(session):

@@ -5,6 +5,7 @@ the versioning filter, when it knows that their data is there.
 """
 
 from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Dict, List
 
 #: In the environ of a request whose object-servers update no container.
 ROWLESS = 'swift_lightsync.rowless'
@@ -14,10 +15,22 @@ _UPDATE = ('x-container-host', 'x-container-device', 'x-container-partition',
            'x-backend-quoted-container-path')
 
 
-class RowlessUpdates:
+if TYPE_CHECKING:
+    class _Controller:
+        """What the mixin needs of Swift's object controllers."""
+
+        def _backend_requests(self, req: Any, *args: Any,
+                              **kwargs: Any) -> List[Dict[str, str]]:
+            raise NotImplementedError
+else:
+    _Controller = object
+
+
+class RowlessUpdates(_Controller):
     """A mixin of object controllers: they heed ``ROWLESS``."""
 
-    def _backend_requests(self, req, *args, **kwargs):
+    def _backend_requests(self, req: Any, *args: Any,
+                          **kwargs: Any) -> List[Dict[str, str]]:
         requests = super()._backend_requests(req, *args, **kwargs)
         if req.environ.get(ROWLESS):
             for headers in requests:
@@ -28,7 +41,7 @@ class RowlessUpdates:
 
 
 @lru_cache(maxsize=None)
-def rowless(controller):
+def rowless(controller: type) -> type:
     """
     Return a subclass of object controllers that heeds ``ROWLESS``.
 

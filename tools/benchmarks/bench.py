@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all benchmarks have in one invocation: order, progress, results."""
+"""
+The common part of all benchmarks in one invocation: order, progress, results.
+"""
 
 import os
 import shutil
@@ -33,7 +35,7 @@ class Bench:
     """
     One invocation of one benchmark; a subclass has ``measure``.
 
-    :param args: what argparse made of the command line
+    :param args: the command line as argparse parsed it
     """
 
     #: of the command line, and of the directory
@@ -65,7 +67,11 @@ class Bench:
                            self._intervals())
 
     def run(self) -> int:
-        """:returns: the exit status: 1 if something was not measured"""
+        """
+        Measure, report and clean up.
+
+        :returns: the exit status: 1 if something was not measured
+        """
         if self.args.json:
             require('--json', self.args.json,
                     'a file in a directory that exists',

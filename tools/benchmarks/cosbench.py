@@ -38,7 +38,11 @@ def add_arguments(parser: Any) -> None:
 
 @contextmanager
 def _server() -> Iterator[int]:
-    """Serve in a process; :returns: a context with the port"""
+    """
+    Serve in a process of its own.
+
+    :returns: a context with the port
+    """
     mine, its = _SPAWN.Pipe()
     process = _SPAWN.Process(target=http_clients.serve, args=(its,),
                              daemon=True)
@@ -70,7 +74,7 @@ class Cosbench(Bench):
 
     def _measure(self, name: str, scenario: Scenario,
                  port: int) -> Dict[str, Any]:
-        """Return figures, of which CPU is of the client's process only."""
+        """Return figures; CPU is counted for the client's process only."""
         args = self.args
         with ProcessPoolExecutor(1, mp_context=_SPAWN) as pool:
             done, failed, cpu, seconds = pool.submit(

@@ -32,6 +32,8 @@ def set_delay(path: str, seconds: float) -> None:
 
 class Delay:
     """
+    The filter: delays each request to a server.
+
     :param app: the server
     :param path: of the file with the seconds
     :param wait: lets a request wait for seconds
@@ -56,5 +58,5 @@ class Delay:
 
 
 def filter_factory(global_conf: Dict[str, str], **local_conf: str) -> Any:
-    """paste.deploy filter factory"""
+    """Make the filter, as paste.deploy asks for it."""
     return lambda app: Delay(app, local_conf['delay_file'])

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-What ``bench cosbench`` compares: HTTP clients, and the server they ask.
+The HTTP clients that ``bench cosbench`` compares, and the server they ask.
 
 A contestant is an async context: it gives ``operation()``, a coroutine
-function for one request that has come back whole. The server does as little
-as HTTP/1.1 allows, for a client that waits spends more CPU on a request: a GET
-has as many bytes as its path says (``/1024``), a PUT is read to its end.
+function for one request whose answer is read completely. The server does as
+little as HTTP/1.1 allows, since a client that has to wait spends more CPU on a
+request: the answer to a GET has as many bytes as its path says (``/1024``), a
+PUT is read to its end.
 """
 
 import asyncio
@@ -112,7 +113,11 @@ def _cpu() -> float:
 
 async def _load(make: Any, port: int, scenario: Scenario, workers: int,
                 seconds: float) -> Tuple[int, int, float, float]:
-    """:returns: (operations, failures, CPU seconds, seconds)"""
+    """
+    Load the server and count.
+
+    :returns: (operations, failures, CPU seconds, seconds)
+    """
     counts = {True: 0, False: 0}
     going = True
 
@@ -136,7 +141,11 @@ async def _load(make: Any, port: int, scenario: Scenario, workers: int,
 
 def ask(name: str, port: int, scenario: Scenario, workers: int,
         seconds: float) -> Tuple[int, int, float, float]:
-    """Load the server in this process; :returns: as ``_load``"""
+    """
+    Load the server in this process.
+
+    :returns: the same as ``_load``
+    """
     make, new_loop = CONTESTANTS[name]
     with asyncio.Runner(loop_factory=new_loop) as runner:
         return runner.run(_load(make, port, scenario, workers, seconds))

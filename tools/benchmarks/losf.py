@@ -85,7 +85,7 @@ class Node(Site):
     One node with one device.
 
     :param args: of the command line
-    :param throttle: limits the device; None: it does what it can
+    :param throttle: limits the device; None: it is not limited
     """
 
     def __init__(self, args: Any, root: str, backend: str,
@@ -106,7 +106,7 @@ class Node(Site):
         super().__exit__(*exc_info)
 
     def limit(self, on: bool) -> None:
-        """Hold the device to ``--iops``, or let it do what it can."""
+        """Limit the device to ``--iops``, or lift the limit."""
         if self._throttle:
             self._throttle.add(self.pids())
             self._throttle.limit(self.device.number, self._iops if on else 0)
@@ -117,7 +117,7 @@ class Node(Site):
                 for pid in self.cluster.pids(NODE, name)]
 
     def settle(self) -> None:
-        """Wait until nothing is put off any more, and all is written."""
+        """Wait until no work is put off any more, and all is written."""
         if BACKENDS[self.name]:
             self._wait(lambda found: not found.dead_bytes, SWEEP)
         self.device.write_back()
@@ -136,7 +136,7 @@ class Node(Site):
             time.sleep(processes.POLL_INTERVAL)
 
     def chill(self) -> None:
-        """Start the servers anew, with nothing of the device in memory."""
+        """Restart the servers, with nothing of the device in memory."""
         self.settle()
         daemons = self.cluster.daemons
         processes.end(lambda: daemons.of_node(NODE))
@@ -173,7 +173,8 @@ class Node(Site):
         """
         Return the bytes of the device that serve to find the objects.
 
-        Of kv, its index; of fs, all but the blocks of the objects' data.
+        For kv, these are its index; for fs, all but the blocks of the objects'
+        data.
         """
         if BACKENDS[self.name]:
             with os.scandir(self.layout.index) as entries:

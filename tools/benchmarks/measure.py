@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What no client can see: CPU and memory of servers, and I/Os of devices."""
+"""
+Measurements that no client can make: CPU and memory of servers, and I/Os of
+devices.
+"""
 
 import os
 from collections import defaultdict
@@ -46,7 +49,7 @@ def rss_mib(pids: Iterable[int]) -> float:
 @dataclass(frozen=True)
 class BlockStats:
     """
-    What a block device has done (Linux, Documentation/block/stat.rst).
+    The counters of a block device (Linux, Documentation/block/stat.rst).
 
     :param reads: I/Os, like ``writes``
     :param sectors_read: of 512 bytes, like ``sectors_written``
@@ -119,7 +122,7 @@ class Device:
 
 
 def drop_caches() -> None:
-    """Have the kernel forget what it has read: pages, entries, inodes."""
+    """Make the kernel forget what it has read: pages, entries, inodes."""
     os.sync()
     with open('/proc/sys/vm/drop_caches', 'w') as drop:
         drop.write('3')

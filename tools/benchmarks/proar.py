@@ -49,7 +49,10 @@ OPTIONS: Dict[str, Dict[str, Any]] = {
 
 
 class Mode(NamedTuple):
-    """A site, the index of one of its policies, and whose writes it does."""
+    """
+    A way to write: a site, the index of one of its policies, and whose writes
+    it does.
+    """
 
     site: str
     policy: int = 0
@@ -92,13 +95,13 @@ def add_arguments(parser: Any) -> None:
 
 def arrivals(directories: Iterable[str]) -> Dict[str, List[float]]:
     """
-    Tell when the replicas of objects, each written once, came to be.
+    Find out when the replicas of objects, each written once, were stored.
 
-    The inode of a data file changes last when it gets its name, which is
-    when the object-server has it.
+    The inode of a data file changes last when it gets its name, which is when
+    the object-server has it.
 
     :param directories: of the objects of each device
-    :returns: an object's hash -> Unix times, one a replica
+    :returns: an object's hash -> Unix times, one for each replica
     """
     found: Dict[str, List[float]] = defaultdict(list)
     for top in directories:
@@ -115,7 +118,8 @@ def lags(found: Dict[str, List[float]]) -> Tuple[List[float], int]:
     Return how long objects took from their first replica to their last.
 
     :param found: from ``arrivals``
-    :returns: seconds of each that has all; how many lack a replica
+    :returns: the seconds of each object that has all replicas; how many
+        objects lack one
     """
     whole = [max(times) - min(times) for times in found.values()
              if len(times) == REPLICAS]

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-What a benchmark found: records of runs, their table, and one JSON document.
+The results of a benchmark: records of runs, their table, and one JSON
+document.
 
-A ratio divides run by run, so that what slowed both sides of one run down
-cancels out; the table has its median and, in brackets, least and greatest.
+A ratio divides run by run, so that a disturbance that slows both sides of one
+run down cancels out; the table has its median and, in brackets, the least and
+the greatest.
 """
 
 import json
@@ -32,8 +34,8 @@ class Record:
     """
     One measurement.
 
-    :param contestant: whose figures they are, such as ``kv``
-    :param case: what was done, such as ``get``
+    :param contestant: who was measured, such as ``kv``
+    :param case: the operation, such as ``get``
     :param run: its number, from 1
     :param figures: name -> number, or a dict of numbers (JSON only)
     """
@@ -76,7 +78,7 @@ class Spread:
 
 
 def percentile(values: Sequence[float], percent: int) -> float:
-    """Return the number that so many percent of one or more are below."""
+    """Return the number below which so many percent of some numbers lie."""
     if len(values) == 1:
         return values[0]
     return quantiles(values, n=100, method='inclusive')[percent - 1]
@@ -166,7 +168,9 @@ def _runs(records: Iterable[Record], contestant: str, case: str,
 
 
 def machine() -> Dict[str, Any]:
-    """Return what a stranger needs to know of this machine and software."""
+    """
+    Return what a stranger needs to know about this machine and its software.
+    """
     with open('/proc/meminfo') as text:
         memory = int(text.readline().split()[1])
     return {'date': time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime()),

@@ -70,6 +70,8 @@ def per_device(log: str, begin: int, method: str) -> Counter:
 
 class RequestLog:
     """
+    The filter: logs each request to a server.
+
     :param app: the server
     :param log: path of the file to append to
     """
@@ -103,7 +105,7 @@ def count_calls(cls: Any, name: str, log: RequestLog) -> None:
 
 
 def filter_factory(global_conf: Dict[str, str], **local_conf: str) -> Any:
-    """paste.deploy filter factory"""
+    """Make the filter, as paste.deploy asks for it."""
     def make(app: Any) -> RequestLog:
         log = RequestLog(app, path(global_conf['recon_cache_path']))
         if config_true_value(local_conf.get('count_rpcs')):

@@ -10,7 +10,9 @@ _UNITS = {'': 1, 'K': KIB, 'M': MIB}
 
 
 class BenchError(Exception):
-    """What is wrong, with the value and what is allowed."""
+    """
+    A benchmark cannot go on; the text says what is wrong and what is allowed.
+    """
 
 
 def require(name: str, value: Any, allowed: str, good: bool) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A cluster of a benchmark whose clients go through its proxy-server."""
+"""A cluster for benchmarks whose clients go through its proxy-server."""
 
 import http.client
 import os
@@ -79,7 +79,7 @@ class Site:
         self.cluster.down()
 
     def begin(self) -> None:
-        """Look at the cluster, which has just come up."""
+        """Inspect the cluster, which has just come up."""
 
     def _log_in(self) -> None:
         env = self.cluster.environment()
@@ -113,7 +113,7 @@ class Site:
                 for device in self.cluster.devices(node)]
 
     def forget(self) -> None:
-        """Remove the files of all objects, to have the space."""
+        """Remove the files of all objects, to regain the space."""
         for path in self.object_dirs():
             for directory in glob(path + '*'):
                 shutil.rmtree(directory, ignore_errors=True)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The objects of ``bench sync``: what they are, and how they are on disk.
+The objects of ``bench sync``, and how they are laid out on disk.
 
 Names, bytes, timestamps and changes follow from the seed, so that both
 contestants get the same. Objects are written by Swift's own diskfile into a
@@ -36,7 +36,7 @@ CHANGED_SHARE = 0.1
 @dataclass(frozen=True)
 class Version:
     """
-    What was last done to an object.
+    The last change of an object.
 
     :param timestamp: when, seconds since 1970
     :param size: bytes; 0 for a delete
@@ -60,6 +60,8 @@ Write = Tuple[Version, Tuple[str, ...]]
 
 class DataSet:
     """
+    The objects that a trial begins with, and the changes to them.
+
     :param seed: all choices follow from it
     :param count: how many objects there are
     :param sizes: (least, greatest) size of an object, bytes

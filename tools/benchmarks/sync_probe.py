@@ -2,9 +2,9 @@
 """
 A replicator that runs a pass on demand and tells what the pass took.
 
-``python -m tools.benchmarks.sync_probe REPLICATOR CONF SWIFT_DIR FD`` is the
-replicator's own class, in a process that stays: neither its start, nor what
-a pass leaves it for the next one, spoils a measurement. FD is one end of a
+``python -m tools.benchmarks.sync_probe REPLICATOR CONF SWIFT_DIR FD`` runs the
+replicator's own class in a process that stays: neither its start nor state
+that a pass leaves for the next one spoils a measurement. FD is one end of a
 SOCK_SEQPACKET pair. The probe sends ``ready``, and for each packet that it
 receives a Usage as JSON; it ends when the other end is closed.
 """
@@ -34,7 +34,7 @@ START_TIMEOUT, STOP_TIMEOUT = 60, 30
 @dataclass(frozen=True)
 class Usage:
     """
-    What a pass took on its node.
+    The resources that a pass took on its node.
 
     :param seconds: of wall-clock time
     :param cpu_seconds: of the replicator and the children that it waited for

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Limits the I/Os a second of a block device, to make a hard disk of it.
+Limits the I/Os a second of a block device, so that it acts like a hard disk.
 
 cgroup v1 (``blkio.throttle``) has a limit for each device in the root group:
-it holds for all I/O, that of the filesystem's own threads included. The root
-group of cgroup v2 has none (``io.max``): a group of the benchmark's own has
-the servers in it, and what the filesystem's threads write is not limited.
+it holds for all I/O, including that of the filesystem's own threads. The root
+group of cgroup v2 has none (``io.max``): there, a group of the benchmark's own
+contains the servers, and what the filesystem's threads write is not limited.
 """
 
 import os
@@ -40,6 +40,8 @@ def _write(text: str, *path: str) -> None:
 
 class Throttle:
     """
+    Limits devices through whichever cgroup hierarchy can.
+
     :param v1: the path of cgroup v1's blkio, or None
     :param v2: the path of cgroup v2
     :raises BenchError: if neither can limit a device
@@ -81,13 +83,13 @@ class Throttle:
                    self._v2, GROUP, 'io.max')
 
     def add(self, pids: Iterable[int]) -> None:
-        """Have the limits hold for processes, too."""
+        """Apply the limits to processes, too."""
         for pid in pids:
             _write(str(pid), *((self._v1,) if self._v1 else (
                 self._v2 or '', GROUP)), 'cgroup.procs')
 
     def close(self) -> None:
-        """Undo what has been made; the limits have been lifted."""
+        """Remove the group that was made; the limits have been lifted."""
         if not self._v1 and self._v2:
             with open(os.path.join(self._v2, GROUP, 'cgroup.procs')) as pids:
                 for pid in pids.read().split():

@@ -55,7 +55,10 @@ ROUND_REQUESTS = 3
 
 
 class Mode(NamedTuple):
-    """The cluster that keeps objects so, and whether they have versions."""
+    """
+    A way to keep objects: the cluster that does so, and whether they have
+    versions.
+    """
 
     site: str
     versioned: bool = True

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-What clients do and wait for: workloads that ``cosbench run`` plays.
+The work and the waiting of clients: workloads that ``cosbench run`` plays.
 
 A workload here is one container and stages of one operation each. COSBench
 measures rates and response times, and its ``compare`` gives the ratios of two
-results with confidence intervals; what it cannot see, other modules measure.
+results with confidence intervals; other modules measure what it cannot see.
 """
 
 import json

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ports: which are free, who listens, whether a daemon does already."""
 
+import collections
+import contextlib
 import random
 import re
 import socket
+from typing import Deque
 
 from tools.cluster import commands
 from tools.cluster.errors import ClusterError
@@ -13,6 +16,9 @@ from tools.cluster.layout import CLUSTER_PORTS, NODE_PORTS, port
 LISTENING = '0A'
 #: below the range from which the kernel takes ports for outgoing connections
 SEARCHED = range(21000, 32000, 10)
+#: the last ports that were found, kept from others until they are bound
+_reserved: Deque[contextlib.ExitStack] = collections.deque()
+RESERVED = 8
 
 
 def bind_error(ip: str, number: int) -> str:
@@ -33,15 +39,36 @@ def free_base_port(nodes: int = 5) -> int:
     :param nodes: the number of nodes of the cluster
     :raises ClusterError: if there is none
     """
-    # in no order, so that two who search at once do not find the same
+    # in no order, so that two who search at once seldom look at the same
     for base in random.sample(SEARCHED, len(SEARCHED)):
         wanted = [port(base, name) for name in CLUSTER_PORTS] + [
             port(base, name, node) for name in NODE_PORTS
             for node in range(1, nodes + 1)]
-        if not any(bind_error('0.0.0.0', each) for each in wanted):
+        if not any(bind_error('0.0.0.0', each) for each in wanted) and \
+                _reserve(base, max(wanted)):
             return base
     raise ClusterError('no free ports for a cluster from %d to %d; end what '
                        'uses them' % (SEARCHED[0], SEARCHED[-1]))
+
+
+def _reserve(first: int, last: int) -> bool:
+    """
+    Keep ports from other processes that search, for as long as it takes.
+
+    An abstract Unix socket stands for each ten ports; it goes with its
+    process, and when so many later ones have been found.
+    """
+    with contextlib.ExitStack() as stack:
+        for each in range(first, last + 1, SEARCHED.step):
+            held = stack.enter_context(socket.socket(socket.AF_UNIX))
+            try:
+                held.bind('\0swift-lightsync-ports-%d' % each)
+            except OSError:
+                return False
+        _reserved.append(stack.pop_all())
+    if len(_reserved) > RESERVED:
+        _reserved.popleft().close()
+    return True
 
 
 def owner(ip: str, number: int) -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``python -m tools.simulation``"""
+"""Runs the simulator: ``python -m tools.simulation``."""
 
 import sys
 

@@ -109,7 +109,9 @@ def _simulate(args):
 
 def main(argv=None):
     """
-    :param argv: the arguments; default: the process's
+    Run the command.
+
+    :param argv: the arguments; None: those of the process
     :returns: exit status: 0, 1 if a scenario did not converge, 2 for bad
         arguments
     """

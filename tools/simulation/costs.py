@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-What things cost: bytes on the wire and seconds. The one place for constants.
+The costs of operations: bytes on the wire and seconds. The one place for
+constants.
 
 The bytes were measured with this project's object-server; the seconds are
 those that the figures of the paper (LightSync, IEEE TPDS 29(9), 2018) imply.
@@ -34,17 +35,17 @@ FILE_HEAD = 100
 @dataclass(frozen=True)
 class Costs:
     """
-    Seconds, but for the last two.
+    Costs in seconds, except the last two.
 
-    :param message: a REPLICATE or a sync message from request to answer, the
-        reading of hashes at both ends included, the latency not
+    :param message: a REPLICATE or a sync message from request to answer,
+        including the reading of hashes at both ends but not the latency
     :param fingerprint: reading the root of one of many partitions
     :param rehash: hashing a suffix anew
     :param push: an rsync of some suffixes of a partition
     :param push_suffix: each further suffix of one rsync of many partitions
-    :param silence: what stock Swift waits for a node that is silent
-    :param conn_timeout: what LightSync waits for a connection
-    :param http_timeout: what both wait for an answer
+    :param silence: how long stock Swift waits for a silent node
+    :param conn_timeout: how long LightSync waits for a connection
+    :param http_timeout: how long both wait for an answer
     :param bandwidth: bytes a second
     :param object_bytes: mean size of an object
     """
@@ -73,12 +74,13 @@ COSTS = {'lab': LAB, 'cloud': CLOUD, 'today': TODAY}
 
 def on_wire(heads, request, answer, kept):
     """
-    Bytes on the wire, both directions, of one request and its answer.
+    Return the bytes on the wire, in both directions, of a request and its
+    answer.
 
     :param heads: a pair, the heads of both
     :param request: bytes of the request's body
     :param answer: bytes of the answer's body
-    :param kept: whether the connection was there already
+    :param kept: whether the connection existed before
     """
     payload = (heads[0] + request, heads[1] + answer)
     packets = sum(-(-size // SEGMENT) for size in payload)

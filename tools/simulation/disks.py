@@ -2,9 +2,9 @@
 """
 The disks: the versions of the suffixes that each replica holds.
 
-All replicas begin equal. A suffix that nobody has written since has version 0,
-and is left out of the roots; it counts where suffix hashes are sent. A replica
-that has come to a node later begins without any suffix.
+All replicas begin equal. A suffix that nobody has written since then has
+version 0 and is left out of the roots; it counts where suffix hashes are sent.
+A replica that comes to a node later begins without any suffix.
 """
 
 from swift_lightsync.sync.core import merkle
@@ -14,7 +14,7 @@ class Replica:
     """
     One partition on one device.
 
-    :param missing: suffixes of those in the beginning that it does not have
+    :param missing: the suffixes that all replicas have at first and it lacks
     """
 
     __slots__ = ('versions', 'missing', 'dirty', 'exchanged', '_root')
@@ -38,12 +38,12 @@ class Replica:
         return self._root
 
     def version(self, suffix):
-        """The version of a suffix, or -1 if the replica does not have it."""
+        """Return the version of a suffix, or -1 if the replica lacks it."""
         return self.versions.get(suffix, -1 if suffix in self.missing else 0)
 
     def store(self, suffix, version):
         """
-        Take a version, if it is newer.
+        Store a version, if it is newer.
 
         :returns: whether it was
         """
@@ -59,7 +59,11 @@ class Replica:
         return True
 
     def hash(self):
-        """:returns: how many suffixes had to be hashed for it"""
+        """
+        Bring the suffix hashes up to date.
+
+        :returns: how many suffixes had to be hashed
+        """
         hashed = len(self.dirty)
         self.dirty = ()
         return hashed
@@ -82,7 +86,9 @@ class Disks:
         self._deleted = set()
 
     def replica(self, node, partition):
-        """That of a node that holds the partition, or is about to."""
+        """
+        Return the replica of a node that holds the partition, or soon will.
+        """
         place = node, partition
         if place not in self._replicas:
             missing = () if partition in self.held[node] else range(
@@ -94,7 +100,7 @@ class Disks:
         return self.replica(node, partition).root
 
     def store(self, node, partition, differ):
-        """Take suffixes, a dict to versions, each if it is newer."""
+        """Store suffixes, a dict to versions, each if it is newer."""
         replica = self.replica(node, partition)
         for suffix, version in differ.items():
             replica.store(suffix, version)
@@ -108,20 +114,23 @@ class Disks:
         self._replicas.pop((node, partition), None)
 
     def write(self, partition, suffix, version, holders, delete=False):
-        """A client's write, that reaches some of the nodes."""
+        """Play a client's write that reaches some of the nodes."""
         if delete:
             self._deleted.add((partition, suffix, version))
         for node in holders:
             self.store(node, partition, {suffix: version})
 
     def suffixes(self, node, partition):
-        """How many suffixes a replica has."""
+        """Return how many suffixes a replica has."""
         replica = self.replica(node, partition)
         return self.objects - len(replica.missing) + sum(
             suffix >= self.objects for suffix in replica.versions)
 
     def lacking(self, sender, receiver, partition):
-        """What differs and is pushed: suffix -> version at the sender."""
+        """
+        Return the suffixes that differ and are pushed: suffix -> version at
+        the sender.
+        """
         ours = self.replica(sender, partition)
         theirs = self.replica(receiver, partition)
         # The sender's old version of what is newer there is pushed as well.
@@ -132,15 +141,15 @@ class Disks:
                 if ours.version(suffix) != theirs.version(suffix)}
 
     def has_contents(self, partition, suffix, version):
-        """Whether a version is an object, and not a tombstone."""
+        """Check whether a version is an object rather than a tombstone."""
         return (partition, suffix, version) not in self._deleted
 
     def differs(self, partition, nodes):
-        """Whether the replicas on some nodes are not all equal."""
+        """Check whether the replicas on some nodes differ from each other."""
         return len({self.root(node, partition) for node in nodes}) > 1
 
     def newest(self, partition):
-        """The newest version of each written suffix, wherever it is."""
+        """Return the newest version of each written suffix, on any node."""
         newest = {}
         for node in self.holders[partition]:
             for suffix, version in self.replica(
@@ -149,14 +158,14 @@ class Disks:
         return newest
 
     def stale(self, node, partition, newest):
-        """How many suffixes of a replica are not the newest."""
+        """Return how many suffixes of a replica are not the newest."""
         replica = self.replica(node, partition)
         return len(set(replica.missing).difference(newest)) + sum(
             replica.version(suffix) < version
             for suffix, version in newest.items())
 
     def state(self):
-        """All contents, to be compared with those of another world."""
+        """Return all contents, to compare them with another world's."""
         return {place: dict(replica.versions)
                 for place, replica in self._replicas.items()
                 if replica.versions}

@@ -3,4 +3,6 @@
 
 
 class SimulationError(Exception):
-    """What went wrong, with the value and what is allowed."""
+    """
+    An argument is not allowed; the text names the value and what is allowed.
+    """

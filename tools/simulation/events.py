@@ -24,7 +24,7 @@ class Together:
 
 
 class Task:
-    """A process under way."""
+    """A process that is running."""
 
     def __init__(self, process, done=None):
         self.process = process
@@ -38,7 +38,7 @@ class Task:
             self._done()
 
     def kill(self):
-        """End the process where it stands, and all that it waits for."""
+        """End the process where it stands, and all processes it waits for."""
         if not self.alive:
             return
         for child in self.children:
@@ -48,7 +48,7 @@ class Task:
 
 
 class Events:
-    """The clock, and all that is to happen."""
+    """The clock, and all events to come."""
 
     def __init__(self):
         self.now = 0.0

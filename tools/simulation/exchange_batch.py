@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Exchanges of many partitions with one neighbour, done together.
+Exchanges of many partitions with one neighbour, done together (PROTOCOL.md,
+"An exchange").
 
-PROTOCOL.md, "An exchange". Whatever does not come to an end here is
-exchanged one by one, as a stock node does it.
+An exchange that does not complete here is done partition by partition, as a
+stock node does it.
 """
 
 from collections import defaultdict
@@ -24,6 +25,8 @@ LINE = 50
 
 class ExchangeBatch:
     """
+    The exchanges that some rounds wait for, by neighbour.
+
     :param node: the :class:`LightSyncNode`
     :param rounds: a list of PartitionRounds; those that want an exchange are
         dealt with
@@ -38,7 +41,10 @@ class ExchangeBatch:
                 self.groups[device['id']].append(each)
 
     def run(self):
-        """A process: one group after the other, concurrency being 1."""
+        """
+        A process: exchange with one neighbour after the other, as concurrency
+        is 1.
+        """
         placement = self.world.placement
         # Suffixes of partitions that are simulated alike are as many.
         most = max(1, min(PARTITIONS, SUFFIXES // max(
@@ -55,7 +61,11 @@ class ExchangeBatch:
                     break
 
     def _exchange(self, device, batch, sample):
-        """:returns: whether it was done"""
+        """
+        A process: exchange a batch of partitions with a neighbour.
+
+        :returns: whether it was done
+        """
         world, other = self.world, device['id']
         work = sum(world.nodes[other].hash(each.partition) for each in batch)
         work += world.network.work(
@@ -80,7 +90,9 @@ class ExchangeBatch:
         return True
 
     def _share(self, batch, each, sample):
-        """The bytes of one message, of so many for each partition."""
+        """
+        Return the bytes of one message with so many bytes for each partition.
+        """
         return round(len(batch) * each * self.world.weight / sample.messages)
 
     def _answer_bytes(self, device, batch, sample):
@@ -93,7 +105,7 @@ class ExchangeBatch:
 
     def _request(self, device, sample, request, answer, work):
         """
-        A process: messages of LIGHTSYNC, one after the other.
+        A process: send LIGHTSYNC messages, one after the other.
 
         :param work: seconds that the peer takes for one, besides the message
         :returns: whether it was answered
@@ -111,7 +123,9 @@ class ExchangeBatch:
         return neighbours.charge(device, reach) is None
 
     def _newer(self, other, differing):
-        """Of what differs, that which the other does not have, or older."""
+        """
+        Return the differing suffixes that the other node lacks or has older.
+        """
         newer = {}
         for partition, differ in differing.items():
             theirs = self.world.disks.replica(other, partition)
@@ -123,8 +137,8 @@ class ExchangeBatch:
 
     def _push(self, device, differing, sample):
         """
-        A process: offer objects, push those that are wanted by one rsync, and
-        have the peer hash.
+        A process: offer objects, push the wanted ones by one rsync, and make
+        the peer hash.
 
         :returns: whether it was done
         """
@@ -152,9 +166,9 @@ class ExchangeBatch:
 
     def _rsync(self, other, newer, suffixes, sample):
         """
-        A process: one rsync of all.
+        A process: push everything by one rsync.
 
-        :param suffixes: how many one pushes
+        :param suffixes: how many suffixes one rsync pushes
         :returns: whether it was done
         """
         node, world = self.node, self.world

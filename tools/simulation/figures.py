@@ -30,7 +30,7 @@ WRITES = Writes(0.1, 'all')
 
 @dataclass(frozen=True)
 class Case:
-    """One run: what is simulated for one point of a figure."""
+    """One run, which gives one point of a figure."""
 
     nodes: int
     replicas: int
@@ -42,7 +42,11 @@ class Case:
     ring: str = 'dealt'
 
     def run(self) -> Any:
-        """:returns: an Outcome"""
+        """
+        Simulate the case.
+
+        :returns: an Outcome
+        """
         shape = paper.shape(self.nodes, self.replicas, self.objects)
         return play(Settings(
             nodes=self.nodes, replicas=self.replicas,
@@ -95,7 +99,9 @@ def _largest(found: Found, nodes: int, ring: str = 'dealt') -> Dict[
 
 
 def topology_rows(found: Found) -> Iterator[Tuple[str, ...]]:
-    """Yield the topologies: of the slowest node, and beside the ring."""
+    """
+    Yield a table of topologies: of the slowest node, and compared to the ring.
+    """
     outcomes = _largest(found, paper.LAB_NODES, 'built')
     for (scenario, protocol), outcome in outcomes.items():
         ring, first = outcomes[scenario, TOPOLOGIES[0]].first, outcome.first

@@ -2,8 +2,8 @@
 """
 A storage node that replicates by LightSync.
 
-Rounds, rings, failure table, comparisons, messages, notices and the sync
-queue are the product's; here is what its replicator does around them.
+Rounds, rings, failure table, comparisons, messages, notices and the sync queue
+are the product's; this module does what its replicator does around them.
 """
 
 from collections import defaultdict
@@ -33,6 +33,8 @@ class Job:
 
 class LightSyncNode(Node):
     """
+    A node with the product's sync queue, and its neighbours.
+
     :param topology: a function of ``topology``
     :param batch: partitions in one sync message
     """
@@ -66,7 +68,7 @@ class LightSyncNode(Node):
                 yield from self.revert(job.partition)
 
     def _play(self, job):
-        """A process: play a partition's round, or what is left of it."""
+        """A process: play a partition's round, or the rest of it."""
         if job.round is None:
             yield self.hash(job.partition)
             job.round = PartitionRound(self, job.partition)
@@ -85,7 +87,7 @@ class LightSyncNode(Node):
 
     def _check_together(self, jobs):
         """
-        A process: play rounds together, as far as that can be done.
+        A process: play rounds together, as far as possible.
 
         :returns: the set of jobs that have nothing left to do
         """
@@ -136,7 +138,7 @@ class LightSyncNode(Node):
 
     def _see_to_rejoined(self):
         """
-        A process: the partitions whose neighbour has come back go first
+        A process: begin with the partitions whose neighbour has come back
         (§5.4.3).
         """
         if self.now < self._looked + WATCH:

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-What a node knows of the other nodes, and how it talks to them by LightSync.
+A node's knowledge of the other nodes, and its messages to them by LightSync.
 
-The failure table, comparisons, the bytes of messages and the sets that are
-known are the product's; what goes on the wire is encoded, and decoded by its
-receiver.
+The failure table, comparisons, the bytes of messages and the known sets are
+the product's; a message is encoded by its sender, and decoded by its receiver.
 """
 
 from swift_lightsync.sync.core.comparison import compare, differing_slices
@@ -37,6 +36,8 @@ CHARGES = {
 
 class Neighbours:
     """
+    The neighbours of a node.
+
     :param node: the :class:`LightSyncNode`
     """
 
@@ -66,14 +67,14 @@ class Neighbours:
             for key in (endpoint(other), device_key(other)))
 
     def newly_rejoined(self):
-        """The keys that came back since this was last asked."""
+        """Return the keys that have come back since the last call."""
         self._knock()
         new = self.table.rejoined.items() - self._rejoined.items()
         self._rejoined = dict(self.table.rejoined)
         return {key for key, _ in new}
 
     def _knock(self):
-        """See whether nodes that refused connections accept them again."""
+        """Check whether nodes that refused connections accept them again."""
         refusing = self.table.refusing(self.node.now)
         for number in self.node.ring.sharing(self.node.number):
             key = endpoint(self.node.ring.devices[number])
@@ -136,13 +137,17 @@ class Neighbours:
         raise AssertionError('the set is unknown where it was just sent')
 
     def reach(self, device):
-        """As ``Node.attempt``, on a connection of our own."""
+        """
+        Reach a node as ``Node.attempt`` does, on a connection of our own.
+        """
         return self.node.attempt(device['id'], self.world.costs.conn_timeout)
 
     def in_time(self, reach, seconds, work):
         """
+        Time out an answer that takes the peer too long.
+
         :param work: seconds that the peer takes for its answer
-        :returns: a Reach, and the seconds until the answer
+        :returns: a Reach, and the seconds until the answer or the timeout
         """
         if reach is not Reach.ANSWERED:
             return reach, seconds
@@ -165,9 +170,9 @@ class Neighbours:
 
     def charge(self, device, reach):
         """
-        Keep the failure table by what came of a request.
+        Update the failure table with the outcome of a request.
 
-        :returns: what that is as an Answer, or None if it was answered
+        :returns: the outcome as an Answer, or None if it was answered
         """
         now = self.node.now
         if reach in (Reach.ANSWERED, Reach.UNMOUNTED):
@@ -210,7 +215,7 @@ class Neighbours:
 
     def take_roots(self, sender, data, messages):
         """
-        The object-server's part of a sync message.
+        Answer a sync message, as the object-server does.
 
         :param sender: the endpoint of the node that sent it
         :param messages: how many messages this one stands for

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The network: who reaches whom, and how much was sent.
+The network: which nodes reach which, and how much was sent.
 
-A cut is one of connections: (a, b) cut means that a cannot connect to b.
+A cut concerns connections: (a, b) cut means that a cannot connect to b.
 """
 
 import math
@@ -11,7 +11,7 @@ from enum import Enum
 
 
 class Reach(Enum):
-    """What becomes of a request."""
+    """The outcome of a request."""
     ANSWERED = 1
     REFUSED = 2
     #: No connection.
@@ -26,9 +26,11 @@ class Reach(Enum):
 
 class Network:
     """
+    Loses, delays and counts messages.
+
     :param rng: a random.Random
-    :param loss: probability that a request is lost; that of an answer is the
-        same
+    :param loss: probability that a request is lost; an answer is lost with the
+        same probability
     :param latency: seconds, one way
     """
 
@@ -48,14 +50,14 @@ class Network:
         self.reset()
 
     def reset(self):
-        """Count anew."""
+        """Start counting anew."""
         self.messages = Counter()
         #: What each node sent, and sent and received.
         self.sent = Counter()
         self.bytes = Counter()
 
     def reach(self, sender, receiver):
-        """What becomes of a request that is sent now."""
+        """Return the outcome of a request that is sent now."""
         if receiver in self.down:
             return self.down[receiver]
         if (sender, receiver) in self.cuts:
@@ -69,18 +71,21 @@ class Network:
         return Reach.ANSWERED
 
     def is_live(self, node):
-        """Whether a node is up, and has its disk."""
+        """Check whether a node is up and has its disk."""
         return node not in self.down and node not in self.unmounted
 
     def work(self, node, seconds):
-        """The seconds that a node takes for what others do in some."""
+        """
+        Return how many seconds a node takes for work that takes others so
+        many.
+        """
         return seconds and seconds * self.slow.get(node, 1)
 
     def hangs(self, node):
         return self.slow.get(node) == math.inf
 
     def cut(self, senders, receivers, how=Reach.SILENT):
-        """Let none of the first connect to any of the second."""
+        """Cut the connections from the first nodes to the second."""
         self.cuts.update({(a, b): how for a in senders for b in receivers})
 
     def heal(self):
@@ -89,9 +94,11 @@ class Network:
 
     def count(self, kind, sender, receiver, size, number=1):
         """
-        :param kind: what was sent
-        :param size: bytes of one, its answer included
-        :param number: how many they were
+        Count messages and their bytes.
+
+        :param kind: the kind of message
+        :param size: bytes of one, including its answer
+        :param number: how many messages
         """
         self.messages[kind] += number
         self.sent[sender] += number

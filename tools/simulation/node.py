@@ -24,6 +24,8 @@ RSYNC_TIMEOUT = 900
 
 class Node:
     """
+    A node of a world.
+
     :param world: the :class:`World` it is in
     :param number: its number
     """
@@ -42,17 +44,17 @@ class Node:
         return self.world.events.now
 
     def shuffled(self):
-        """The partitions held here, in the order of a pass (§5.4.3)."""
+        """Return the partitions held here, in the order of a pass (§5.4.3)."""
         partitions = sorted(self.world.disks.held[self.number])
         self.world.rng.shuffle(partitions)
         return partitions
 
     def is_ours(self, partition):
-        """Whether the ring names this node for a partition."""
+        """Check whether the ring names this node for a partition."""
         return self.number in self.ring.rows[partition]
 
     def others(self, partition):
-        """The devices that the ring names besides this one."""
+        """Return the devices that the ring names besides this one."""
         return [device for device in self.ring.part_nodes(partition)
                 if device['id'] != self.number]
 
@@ -93,10 +95,11 @@ class Node:
         """
         Send to a node.
 
-        :param silence: seconds that no answer to a connection attempt takes
+        :param silence: seconds until an unanswered connection attempt is given
+            up
         :param number: how many requests this stands for
-        :returns: a pair, a Reach and the seconds until the request arrives,
-            or until the sender gives it up
+        :returns: a pair, a Reach and the seconds until the request arrives, or
+            until the sender gives it up
         """
         network, costs = self.world.network, self.world.costs
         reach = network.reach(self.number, other)
@@ -112,8 +115,8 @@ class Node:
 
     def exchange_all(self, partition, devices):
         """
-        A process: compare with devices, and for each that is not mounted with
-        a hand-off.
+        A process: compare with devices, and with a hand-off for each that is
+        not mounted.
 
         :returns: whether all went well
         """
@@ -128,8 +131,8 @@ class Node:
 
     def exchange(self, partition, other):
         """
-        A process: compare suffix by suffix with a node, and push what
-        differs.
+        A process: compare suffix by suffix with a node, and push the differing
+        suffixes.
 
         :returns: a Reach: ANSWERED if all went well
         """
@@ -160,8 +163,8 @@ class Node:
 
     def revert(self, partition):
         """
-        A process: give what is here as a hand-off to the nodes that the ring
-        names, and delete it once all have it.
+        A process: push a partition that this node holds as a hand-off to the
+        nodes that the ring names, and delete it once all of them have it.
         """
         yield self.hash(partition)
         reached = []
@@ -173,13 +176,13 @@ class Node:
             self.world.disks.remove(self.number, partition)
 
     def pushed_bytes(self, partition, differ):
-        """The bytes of suffixes, a dict to versions."""
+        """Return the bytes of suffixes, a dict to versions."""
         return sum(FILE_HEAD + self.world.costs.object_bytes
                    * self.world.disks.has_contents(partition, suffix, version)
                    for suffix, version in differ.items())
 
     def _push(self, partition, other, differ):
-        """A process: rsync, and REPLICATE again to have the peer hash."""
+        """A process: rsync, and send REPLICATE again to make the peer hash."""
         world, weight = self.world, self.world.weight
         reach, seconds = self.attempt(other, world.costs.silence, weight)
         if reach is not Reach.ANSWERED:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-What the paper says in numbers, and how its clusters are shaped.
+The paper's results in numbers, and the shapes of its clusters.
 
 LightSync, IEEE TPDS 29(9), 2018: §3, §6.2, §6.3 and Table 3. Delays in
 minutes, network overhead in MB a node, for r = 5 and 4M objects a node.
@@ -40,8 +40,10 @@ NUMBERS = {
 @dataclass(frozen=True)
 class Shape:
     """
-    :param partitions: that hold objects, p
-    :param objects: of each, h
+    The shape of a cluster's data.
+
+    :param partitions: how many partitions hold objects, p
+    :param objects: objects of each, h
     """
     partitions: int
     objects: int
@@ -49,7 +51,8 @@ class Shape:
 
 def shape(nodes, replicas, objects_a_node):
     """
-    Fig. 7: objects fall into partitions by chance; p approaches 2^18.
+    Return how objects spread over partitions (Fig. 7). They fall into
+    partitions by chance; p approaches 2^18.
 
     :returns: a :class:`Shape`
     """

@@ -18,6 +18,8 @@ class FullExchange:
 
 class PartitionRound:
     """
+    The rounds of one partition.
+
     :param node: the :class:`LightSyncNode`
     :param partition: the partition
     """
@@ -52,20 +54,20 @@ class PartitionRound:
                                   ring.more_nodes(self.partition))
 
     def wanted(self):
-        """The devices that the pending exchange is still to be done with."""
+        """Return the devices that the pending exchange still lacks."""
         if not isinstance(self.pending, (Exchange, FullExchange)):
             return []
         return [device for device in self.pending.devices
                 if device['id'] not in self.done]
 
     def exchanged(self, number):
-        """The pending exchange was done with a node."""
+        """Record that the pending exchange was done with a node."""
         self.done += (number,)
         if not self.wanted():
             self.go_on(True)
 
     def go_on(self, outcome):
-        """Take what came of the pending action."""
+        """Continue with the outcome of the pending action."""
         self.done = ()
         try:
             self.pending = self._actions.send(outcome)

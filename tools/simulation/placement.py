@@ -2,7 +2,7 @@
 """
 Which nodes hold which partitions, and which partitions are simulated.
 
-A world of more partitions than the sample has is simulated by some of them.
+If a world has more partitions than the sample, only the sample is simulated.
 The rest are aggregated: each partition of the sample stands for ``weight``
 partitions, all of which fare as it does.
 """
@@ -20,11 +20,13 @@ from swift_lightsync.sync.core.comparison import SMALL
 @dataclass(frozen=True)
 class Placement:
     """
+    The partitions of each node.
+
     :param devices: of each node, as in the ring; a node has one device
     :param rows: the numbers of the nodes that hold each partition
     :param weight: how many partitions each of them stands for
-    :param pairs: how many pairs of neighbours each pair of the sample
-        stands for
+    :param pairs: how many pairs of neighbours each pair of the sample stands
+        for
     """
     devices: tuple
     rows: tuple
@@ -53,13 +55,13 @@ class Placement:
         return sorted(self._sharing[node] - {node})
 
     def part_nodes(self, partition):
-        """As ``Ring.get_part_nodes``."""
+        """Return what ``Ring.get_part_nodes`` returns."""
         return [self.devices[node] for node in self.rows[partition]]
 
     def more_nodes(self, partition):
         """
-        As ``Ring.get_more_nodes``: the hand-offs, all the others, in an order
-        that is the partition's.
+        Yield what ``Ring.get_more_nodes`` does: the hand-offs, which are all
+        other nodes, in an order that depends on the partition.
         """
         passed = set(self.rows[partition])
         rng = random.Random(partition)
@@ -71,7 +73,8 @@ class Placement:
 
     def rebalanced(self, fraction, rng):
         """
-        Another ring, in which some partitions have one replica elsewhere.
+        Return another ring, in which some partitions have one replica
+        elsewhere.
 
         :param fraction: of the partitions
         :param rng: a random.Random
@@ -94,13 +97,13 @@ def _device(number, regions):
 
 
 def _pairs(nodes, partition_replicas):
-    """The pairs of neighbours that so many replicas make, by chance."""
+    """Return how many pairs of neighbours so many replicas make by chance."""
     all_pairs = nodes * (nodes - 1)
     return all_pairs * -math.expm1(-partition_replicas / all_pairs)
 
 
 def _dealt(nodes, replicas, partitions, rng, regions):
-    """Rows by chance; all nodes hold equally many first replicas."""
+    """Return rows by chance; all nodes hold equally many first replicas."""
     firsts = [number % nodes for number in range(partitions)]
     rng.shuffle(firsts)
     for first in firsts:
@@ -109,7 +112,7 @@ def _dealt(nodes, replicas, partitions, rng, regions):
 
 
 def _built(nodes, replicas, partitions, rng, regions):
-    """Rows as Swift's ring builder makes them."""
+    """Return rows as Swift's ring builder makes them."""
     builder = RingBuilder((partitions - 1).bit_length() or 1, replicas, 1)
     for number in range(nodes):
         builder.add_dev(dict(
@@ -127,6 +130,8 @@ RINGS = {'dealt': _dealt, 'built': _built}
 
 def place(nodes, replicas, partitions, sample, rng, regions=1, ring='dealt'):
     """
+    Place partitions on nodes.
+
     :param rng: a random.Random
     :param ring: a key of RINGS
     :returns: a :class:`Placement`
@@ -163,13 +168,14 @@ class Sample:
 
     def root_bytes(self, message, with_list, size, differ):
         """
-        Bytes of the bodies of a sync message and its answer.
+        Return the bytes of the bodies of a sync message and its answer.
 
         :param message: a ``comparison.Ask``
-        :param with_list: whether the set was sent, or its digest
+        :param with_list: whether the set itself was sent, rather than its
+            digest
         :param size: bytes of the body as encoded
-        :param differ: slices that differ, of those in it
-        :returns: a pair; those that were encoded, where nothing is aggregated
+        :param differ: how many of its slices differ
+        :returns: a pair; the encoded sizes, if nothing is aggregated
         """
         if self.weight == 1:
             return size, 4 * differ

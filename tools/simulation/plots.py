@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pages with plots of what was simulated."""
+"""Pages with plots of simulations."""
 
 import os
 from html import escape
@@ -72,9 +72,9 @@ def curves(title: str, scenario: str,
 
 def lines(title: str, label: str, series: Dict[str, List[float]]) -> str:
     """
-    Draw something over the rounds.
+    Draw a value over the rounds.
 
-    :param label: what it is, with the unit
+    :param label: names the value, with its unit
     :param series: name -> the value of each round
     """
     most = max(map(len, series.values()))
@@ -85,7 +85,7 @@ def lines(title: str, label: str, series: Dict[str, List[float]]) -> str:
 
 
 def rounds(directory: str, outcomes: List[Any]) -> None:
-    """Write a page with what each round of some outcomes took."""
+    """Write a page with the rounds of some outcomes."""
     parts = []
     for scenario in dict.fromkeys(each.scenario for each in outcomes):
         parts.append(heading(scenario))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of what was simulated, for people and for programs."""
+"""Tables of simulations, for people and for programs."""
 
 import json
 from dataclasses import asdict
@@ -11,7 +11,7 @@ HEADER = ('scenario', 'protocol', 'round', 'delay_s', 'slowest_s',
 
 
 def number(value):
-    """Return a number with three digits that count."""
+    """Return a number with three significant digits."""
     if value >= 100:
         return '%.0f' % value
     return '%.3g' % value
@@ -43,7 +43,7 @@ def summary_table(outcomes):
 
 def write_json(path, settings, outcomes):
     """
-    Write all results down.
+    Write all results to a file.
 
     :param path: the file
     :param settings: :class:`Settings`

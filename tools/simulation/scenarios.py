@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-What happens to a cluster before, while and after its rounds are measured.
+Scenarios: the events in a cluster before, while and after its rounds are
+measured.
 """
 
 import math
@@ -27,7 +28,9 @@ COPIES = {'all': lambda replicas: replicas,
 @dataclass(frozen=True)
 class Writes:
     """
-    :param fraction: of the objects, that is created, deleted or modified
+    The writes of a scenario.
+
+    :param fraction: of the objects that is created, deleted or modified
     :param copies: a key of COPIES
     """
     fraction: float = 0.1
@@ -37,10 +40,10 @@ class Writes:
         """
         Write to each partition.
 
-        :param new: objects that did not exist; else, some that did
+        :param new: whether the objects did not exist before
         :param delete: whether they are deleted
-        :param reached: a function of a partition's nodes: those that writes
-            can reach
+        :param reached: a function of a partition's nodes that returns those
+            that writes can reach
         """
         objects = world.settings.objects
         version = 1 + int(world.events.now)
@@ -155,6 +158,8 @@ def _nothing(world, *_):
 @dataclass(frozen=True)
 class Scenario:
     """
+    A change of a cluster, and perhaps trouble that ends later.
+
     :param begin: a function of the world and the Writes
     :param trouble: rounds until the trouble ends
     :param end: a function of the world that ends it
@@ -188,8 +193,10 @@ SCENARIOS = {
 @dataclass(frozen=True)
 class Outcome:
     """
-    :param rounds: rounds until all live replicas were equal, or None if
-        they did not become so
+    The result of a scenario.
+
+    :param rounds: rounds until all live replicas were equal, or None if they
+        did not become so
     :param results: a RoundResult for each round, one at least
     """
     scenario: str

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-A cluster: nodes, network and disks, and what happens to them.
+A cluster: nodes, network and disks, and the events that befall them.
 
-Nothing in it knows the real time; all that is random follows from the seed.
+Nothing in it knows the real time; all randomness follows from the seed.
 """
 
 import random
@@ -37,9 +37,11 @@ MAX_PARTITIONS = 1 << 24
 @dataclass(frozen=True)
 class Settings:
     """
+    The settings of a simulation.
+
     :param objects: objects of a partition
     :param sample: partitions that are simulated one by one, at most
-    :param full_exchange: seconds; None: never
+    :param full_exchange: seconds between two; None: never
     :param interval: seconds between two passes
     :param ring: how replicas are placed: ``dealt`` by chance, or ``built`` by
         Swift's ring builder
@@ -82,12 +84,12 @@ class Settings:
 @dataclass(frozen=True)
 class RoundResult:
     """
-    One pass of each node; means are over the nodes that were up.
+    The result of one pass of each node; means are over the nodes that were up.
 
     :param delay: mean seconds of a pass
     :param slowest: seconds of the longest pass
-    :param messages: mean of messages that a node sent
-    :param most_messages: the most that one sent
+    :param messages: mean number of messages that a node sent
+    :param most_messages: the most that one node sent
     :param bytes: mean of the bytes that a node sent and received
     :param kinds: messages of all nodes, by kind
     :param differing: partitions whose live replicas differ afterwards
@@ -105,7 +107,11 @@ class RoundResult:
 
 
 class World:
-    """:param settings: :class:`Settings`"""
+    """
+    A simulated cluster.
+
+    :param settings: :class:`Settings`
+    """
 
     def __init__(self, settings):
         self.settings = settings
@@ -125,21 +131,21 @@ class World:
         self._tasks = {}
 
     def crash(self, number, how=Reach.SILENT):
-        """A node stops; how it is found: SILENT or REFUSED."""
+        """Stop a node; ``how`` others find it: SILENT or REFUSED."""
         self.network.down[number] = how
         self._stop(number)
 
     def restart(self, number):
-        """A node comes back, with its disk and its failure table."""
+        """Start a node again, with its disk and its failure table."""
         self.network.down.pop(number, None)
 
     def unmount(self, number):
-        """A node loses its disk: it answers 507, and has nothing to do."""
+        """Take a node's disk away: it answers 507, and has nothing to do."""
         self.network.unmounted.add(number)
         self._stop(number)
 
     def mount(self, number, empty=False):
-        """A node has its disk again, or an empty one in its place."""
+        """Give a node its disk again, or an empty one in its place."""
         self.network.unmounted.discard(number)
         if empty:
             for partition in list(self.disks.held[number]):
@@ -150,23 +156,26 @@ class World:
             self._tasks[number].kill()
 
     def rebalance(self, fraction):
-        """A new ring, in which some partitions have moved; who has it yet?"""
+        """
+        Make a new ring, in which some partitions have moved; no node has it
+        yet.
+        """
         self.placement = self.placement.rebalanced(fraction, self.rng)
 
     def deliver_ring(self, numbers):
-        """Some nodes get the new ring; a pass under way ends by that."""
+        """Give some nodes the new ring; this ends a pass under way."""
         for number in numbers:
             self.nodes[number].ring = self.placement
 
     def live(self, partition):
-        """The nodes that are to hold a partition, and can."""
+        """Return the nodes that should hold a partition, and can."""
         return [node for node in self.placement.rows[partition]
                 if self.network.is_live(node)]
 
     def differs(self, partition):
         """
-        Whether the live replicas of a partition are not all equal, or disks
-        that are not mounted lack a hand-off in their place.
+        Check whether the live replicas of a partition differ, or a disk that
+        is not mounted lacks a hand-off in its place.
         """
         live = self.live(partition)
         if self.disks.differs(partition, live):
@@ -177,24 +186,28 @@ class World:
             wanted, sum(map(self.network.is_live, range(len(self.nodes)))))
 
     def differing(self):
-        """How many partitions differ."""
+        """Return how many partitions differ."""
         return round(self.weight * sum(
             map(self.differs, range(len(self.placement.rows)))))
 
     def copies(self, partition):
-        """How many nodes hold the newest of all, and can be asked for it."""
+        """
+        Return how many live nodes hold the newest version of every suffix.
+        """
         newest = self.disks.newest(partition)
         return sum(self.network.is_live(node)
                    and not self.disks.stale(node, partition, newest)
                    for node in self.disks.holders[partition])
 
     def hand_offs(self):
-        """How many replicas are where the ring does not have them."""
+        """
+        Return how many replicas are on nodes that the ring does not name.
+        """
         return sum(len(holders.difference(self.placement.rows[partition]))
                    for partition, holders in enumerate(self.disks.holders))
 
     def accuracy(self):
-        """The paper's accuracy (Fig. 38), of the node that has the least."""
+        """Return the paper's accuracy (Fig. 38) of the node with the least."""
         suffixes, stale = Counter(), Counter()
         for partition in range(len(self.placement.rows)):
             nodes = self.live(partition)
@@ -211,7 +224,7 @@ class World:
 
     def run_round(self):
         """
-        After a pause, let each node that is up run a pass, all at once.
+        After a pause, run a pass on each node that is up, all at once.
 
         :returns: a :class:`RoundResult`
         """

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-A hybrid logical clock (VERSIONING.md §2.1): given wall time, it gives
-stamps that grow, and that are greater than all that it has been shown.
+A hybrid logical clock (VERSIONING.md §2.1): from the wall time it makes stamps
+that always grow and exceed every stamp it has been shown.
 """
 
 from swift_lightsync.versioning.core.stamp import TICKS, Stamp
@@ -13,7 +13,8 @@ class ClockAhead(ValueError):
 
 class HybridClock:
     """
-    A clock that never goes back, nor behind what it has been shown.
+    A clock that never goes back, and never falls behind a stamp that it has
+    been shown.
 
     :param offset: of all of its stamps, see ``offset_of``
     :param max_skew: seconds that another site may be ahead
@@ -29,13 +30,14 @@ class HybridClock:
         Give the next stamp.
 
         :param now: wall time, in seconds
-        :returns: a ``Stamp`` greater than all before and all followed
+        :returns: a ``Stamp`` greater than all that were given or followed
+            before
         """
         self._last = max(int(now * TICKS), self._last + 1)
         return Stamp(self._last, self.offset)
 
     def follow(self, *stamps: Stamp) -> None:
-        """Let all later ticks be after stamps that this site holds."""
+        """Make all later ticks greater than stamps that this site holds."""
         for stamp in stamps:
             self._last = max(self._last, stamp.ticks)
 

@@ -29,13 +29,13 @@ def _split(name: str, kind: str, parts: int) -> List[str]:
 
 
 def hidden_container(container: str) -> str:
-    """Return the name of the container that has its rows and data."""
+    """Return the name of the hidden container of a user's container."""
     return _joined(_HIDDEN, container)
 
 
 def user_container(hidden: str) -> str:
     """
-    Return the user's container of a hidden one.
+    Return the name of the user's container that a hidden one belongs to.
 
     :param hidden: the name of a hidden container
     :raises ValueError: if it is none
@@ -45,9 +45,10 @@ def user_container(hidden: str) -> str:
 
 def room_for_versions(sites: Iterable[str]) -> int:
     """
-    Return how much longer than an object's name those of its versions are.
+    Return how much longer the names of an object's versions can be than its
+    own.
 
-    :param sites: the names of all
+    :param sites: the names of all sites
     :returns: characters, at most, in any mode and of any site
     """
     stamp = str(Stamp(0, 1))
@@ -57,9 +58,9 @@ def room_for_versions(sites: Iterable[str]) -> int:
 @dataclass(frozen=True)
 class Place:
     """
-    What the name of a version's row says.
+    The parts of the name of a version's row.
 
-    :param site: None where the name does not say it
+    :param site: None if the name does not tell it
     """
     object: str
     id: Stamp
@@ -67,7 +68,10 @@ class Place:
 
 
 class WriteRepairKeys:
-    """Names ``V:foo:v4`` and ``v:foo``; ``A:foo`` is the object's own."""
+    """
+    Names of Write-Repair: ``V:foo:v4`` and ``v:foo``; ``A:foo`` is the
+    object's own name.
+    """
 
     all_versions = _joined(_VERSION, '')
     all_histories = _joined(_HISTORY, '')
@@ -97,7 +101,7 @@ class WriteRepairKeys:
 
 
 class ReadRepairKeys:
-    """Names ``pre:id:sid:ts``."""
+    """Names of Read-Repair: ``pre:id:sid:ts``."""
 
     all_versions = _joined(_READ_REPAIR, '')
 

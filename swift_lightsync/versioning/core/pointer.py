@@ -12,17 +12,17 @@ def pointer_after(read: Optional[Pointer], entries: Sequence[Entry],
                   tick: Callable[[], Stamp],
                   listed_at: Optional[Stamp] = None) -> Pointer:
     """
-    Return the pointer to write.
+    Return the pointer to write after an update.
 
     :param read: the ``Pointer`` that was read, or None
-    :param entries: all ``Entry`` that are known of the object: its new
-        version, what the pointer says and what else was read
+    :param entries: each known ``Entry`` of the object: the new version, the
+        pointer's latest and everything else that was read
     :param tick: a function that gives a new ``Stamp``
-    :param listed_at: the ``Stamp`` of a row of the object that others than we
-        have written, or None
-    :returns: the ``Pointer`` to write; it is newer than what was read
-    :raises KeyError: if the latest is known only as a member of the
-        frontier that was read; give the entries of all versions then
+    :param listed_at: the ``Stamp`` of the object's row if something else than
+        this filter wrote it, or None
+    :returns: the ``Pointer`` to write; it is newer than the one that was read
+    :raises KeyError: if the latest is known only as a member of the frontier
+        that was read; give the entries of all versions then
     """
     purged = {entry.version.id for entry in entries if entry.purged}
     known = {entry.version.id: entry for entry in entries

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-What rows say of versions and pointers (VERSIONING.md §3).
+What rows mean as versions and pointers (VERSIONING.md §3).
 
-``Row`` is what a container server stores; ``Entry`` is what it means for
-a version, ``Pointer`` what it means for Write-Repair's stored latest.
+``Row`` is what a container server stores; ``Entry`` is what it means for a
+version, ``Pointer`` what it means for Write-Repair's stored latest.
 """
 
 import re
@@ -24,7 +24,7 @@ _BYTES = re.compile(r'\d{1,19}\Z', re.ASCII)
 
 
 class Kind(Enum):
-    """What a version is."""
+    """The kinds of versions."""
 
     DATA = 'data'
     DELETE = 'delete'
@@ -34,13 +34,13 @@ class Kind(Enum):
 @dataclass(frozen=True)
 class Row:
     """
-    What a container server stores.
+    A row as a container server stores it.
 
     :param name: in its container
     :param stamp: the row's timestamp
     :param size: bytes
     :param etag: an MD5 and parameters
-    :param deleted: written to delete the row; never read
+    :param deleted: whether it is written to delete the row; never read
     """
     name: str
     stamp: Stamp
@@ -75,7 +75,7 @@ class Entry:
 
     @property
     def kind(self) -> Kind:
-        """Which kind of version it is."""
+        """The kind of this version."""
         if self.purged:
             return Kind.PURGE
         return Kind.DELETE if self.version.deleted else Kind.DATA
@@ -97,7 +97,7 @@ class Pointer:
 
 def with_parameters(etag: str, **parameters: Any) -> str:
     """
-    Return an etag for a row, with our parameters behind it.
+    Return the etag of a row, with our parameters after the object's etag.
 
     :raises ValueError: if it is too long for a row
     """
@@ -111,7 +111,7 @@ def with_parameters(etag: str, **parameters: Any) -> str:
 
 
 def parameters_of(etag: str) -> Tuple[str, Dict[str, str]]:
-    """Return what is before our parameters, and a dict of these."""
+    """Return the etag without our parameters, and the parameters as a dict."""
     parts = etag.split('; ')
     ours: Dict[str, str] = {}
     rest = []
@@ -136,7 +136,7 @@ def stamped_etag(row: Row) -> str:
 
 def unstamped_etag(etag: str) -> Tuple[str, Optional[str]]:
     """
-    Take apart what ``stamped_etag`` has made.
+    Split an etag that ``stamped_etag`` has made.
 
     :returns: the etag of the row, and the text of its stamp or None
     """
@@ -170,9 +170,9 @@ def row_of(entry: Entry, name: str) -> Row:
 
 def entry_of(row: Row, place: Place) -> Entry:
     """
-    Return the version that a row says.
+    Return the version that a row describes.
 
-    :param place: what ``keys`` read in the row's name
+    :param place: the row's name, parsed by ``keys``
     :raises ValueError: if the row is not one of a version
     """
     etag, ours = parameters_of(row.etag)
@@ -212,7 +212,7 @@ def history_row(name: str, pointer: Pointer) -> Row:
 
 def pointer_of(row: Row, obj: str) -> Pointer:
     """
-    Return the pointer that a row says.
+    Return the pointer that a row describes.
 
     :param row: ``v:foo``
     :raises ValueError: if the row is not one of a pointer
@@ -243,12 +243,12 @@ def latest_row(pointer: Pointer, obj: str) -> Row:
 
 def null_of(row: Row, site: str) -> Optional[Entry]:
     """
-    Return the null version that a row says.
+    Return the null version that the row of an object describes.
 
     :param row: of an object, in the user's container
-    :param site: the name of this one
-    :returns: the ``Entry`` of a null version that has no row of its own
-        yet, or None: the row was written by Write-Repair
+    :param site: the name of this site
+    :returns: the ``Entry`` of a null version that has no row of its own yet,
+        or None if Write-Repair wrote the row
     """
     etag, ours = parameters_of(row.etag)
     if 'id' in ours:
@@ -260,11 +260,11 @@ def null_of(row: Row, site: str) -> Optional[Entry]:
 
 def listed_entry(row: Row) -> Optional[Entry]:
     """
-    Return the latest version that a row in the user's container says.
+    Return the latest version that a row in the user's container describes.
 
     :param row: of an object, in the user's container
-    :returns: the ``Entry`` that Write-Repair wrote there (its vector is
-        not told), or None: it was not Write-Repair
+    :returns: the ``Entry`` that Write-Repair wrote there, without its vector;
+        None if Write-Repair did not write the row
     :raises ValueError: if the row is not well formed
     """
     etag, ours = parameters_of(row.etag)

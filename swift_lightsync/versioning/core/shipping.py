@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-What sites tell each other: the heads of their requests, and the answers.
+The messages between sites: the heads of requests, and the answers.
 
 A head is a JSON object. An *offer* lists versions, and is answered with the
-places in its list that the receiver lacks; a *shipment* is one version, its
-data follows the head. Nothing of a version is in the headers of a request.
-All that is read here comes from outside: what is not as written below is
-refused with a ValueError that names it.
+places in its list that the receiver lacks; a *shipment* is one version, and
+its data follows the head. The headers of a request say nothing about a
+version. Everything that is read here comes from outside: whatever does not
+have the format below is refused with a ValueError that names it.
 """
 
 import json
@@ -91,10 +91,10 @@ _Size = Annotated[int, Between(0, MAX_SIZE)]
 @dataclass(frozen=True)
 class Offered(Record):
     """
-    One version of a list.
+    One version of an offer.
 
     :param site: that made it
-    :param changed: when its metadata were, or None if never
+    :param changed: when its metadata changed, or None if never
     """
     object: _Name
     id: _Id
@@ -142,8 +142,8 @@ class Shipment:
     """
     One version, as it travels.
 
-    :param entry: an ``Entry``; where its data is says nothing to others
-    :param headers: (name in lower case, value), of what is stored
+    :param entry: an ``Entry``; where its data is means nothing to other sites
+    :param headers: (name in lower case, value), those that are stored
     :param length: bytes of data that follow
     """
     entry: Entry
@@ -161,10 +161,9 @@ def _head(record: Record) -> bytes:
 
 def offer(versions: Sequence[Offered]) -> bytes:
     """
-    Write the head of a request that offers versions.
+    Return the head of a request that offers versions.
 
     :param versions: ``Offered``, at most ``MAX_OFFERED``
-    :returns: the head
     """
     return _head(_Offer(FORMAT, 'offer', tuple(versions)))
 
@@ -237,7 +236,7 @@ def lacking(body: bytes, count: int) -> List[int]:
     :param body: of the answer
     :param count: of the versions that were offered
     :returns: a sorted list of the places of those to ship
-    :raises ValueError: if it is none
+    :raises ValueError: if it is no such answer
     """
     places = _Lacking.parse(body, MAX_HEAD, 'an answer').lacking
     for place in places:
@@ -248,7 +247,7 @@ def lacking(body: bytes, count: int) -> List[int]:
 
 
 def reason(body: bytes) -> str:
-    """Return what the answer to a refused request says."""
+    """Return the error text in the answer to a refused request."""
     try:
         found = load_json(body, MAX_HEAD)
     except RecordError:

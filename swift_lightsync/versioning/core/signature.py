@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Who sent a request or an answer between sites, and that it is unaltered.
+Signatures of requests and answers between sites: they prove who sent them, and
+that nobody altered them.
 
-HMAC-SHA256 with the key that two sites share. A request is
-``POST /v1/<account>/<container>``; its body is a head (JSON, see shipping),
-the data of an object, and a trailer. The header signs the method, the path,
-who sends to whom, when, a nonce, the length of the body and the digest of the
-head; the trailer signs the digest of the data, which is known only when it
-has been read. The answer is signed with the request that it answers.
+HMAC-SHA256 with the key that two sites share. A request is ``POST
+/v1/<account>/<container>``; its body is a head (JSON, see shipping), the data
+of an object, and a trailer. The header signs the method, the path, the sender
+and the receiver, the time, a nonce, the length of the body and the digest of
+the head; the trailer signs the digest of the data, which is known only when it
+has been read. The answer is signed together with the request that it answers.
 """
 
 import re
@@ -41,7 +42,9 @@ _CLAIM = re.compile(
 
 @dataclass(frozen=True)
 class Claim:
-    """What the header of a request says: who, when, nonce and signature."""
+    """
+    The claims in the header of a request: sender, time, nonce and signature.
+    """
     sender: str
     time: int
     nonce: str
@@ -74,10 +77,10 @@ class Claim:
 
     def check_time(self, now: float) -> None:
         """
-        Refuse a request that was not made about now.
+        Refuse a request whose time is too far from now.
 
         :param now: by our clock, in Unix seconds
-        :raises SignatureError: if it was not
+        :raises SignatureError: if it is too old or too new
         """
         try:
             check_time(self.time, now, WINDOW)
@@ -89,7 +92,7 @@ class Claim:
 @dataclass(frozen=True)
 class Signed:
     """
-    What the header of a request covers.
+    The parts of a request that its header signs.
 
     :param path: as in the request line, percent-quoted
     :param receiver: the site that it is for
@@ -119,7 +122,7 @@ class Signed:
         """
         Sign the request.
 
-        :returns: its headers, and the signature in them
+        :returns: its headers, including the signature
         """
         claim = self.claim(key)
         return {HEADER: str(claim), HEAD_HEADER: str(len(self.head)),
@@ -129,7 +132,7 @@ class Signed:
     def verify(self, keys: Sequence[bytes], claim: Claim,
                now: float) -> bytes:
         """
-        Refuse a request that is not the sender's, or not of about now.
+        Refuse a request that the sender has not signed, or not about now.
 
         :param keys: those that the sender may use
         :param claim: what the request says
@@ -172,10 +175,10 @@ def trailer(key: bytes, mac: str, data_digest: str) -> bytes:
 def check_trailer(key: bytes, mac: str, data_digest: str,
                   found: bytes) -> None:
     """
-    Refuse data that is not what was signed; see ``trailer``.
+    Refuse data that differs from the signed data; see ``trailer``.
 
     :param found: the bytes that follow the data
-    :raises SignatureError: if they are not those
+    :raises SignatureError: if they are not the trailer of this data
     """
     check(trailer(key, mac, data_digest), found, 'the data')
 
@@ -193,7 +196,7 @@ def answer_mac(key: bytes, mac: str, status: int, body: bytes) -> str:
 def check_answer(key: bytes, mac: str, status: int, body: bytes, found: str,
                  site: str) -> None:
     """
-    Refuse an answer that is not the site's; see ``answer_mac``.
+    Refuse an answer that the site has not signed; see ``answer_mac``.
 
     :param found: the signature that the answer has
     :raises SignatureError: if it does not fit
@@ -207,7 +210,7 @@ def check(expected: Union[bytes, str], found: Union[bytes, str],
     """
     Compare two signatures.
 
-    :param what: is signed, for the error
+    :param what: names what is signed, for the error
     :raises SignatureError: unless they are the same
     """
     if not is_same(expected, found):

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Stamps: hybrid logical times, ids of versions (VERSIONING.md §1 and §2).
+Stamps: hybrid logical times that serve as ids of versions (VERSIONING.md §1
+and §2).
 
-In text they are Swift's internal timestamps, whose order they have.
+As text they are Swift's internal timestamps, and sort in the same order.
 """
 
 import re
@@ -49,7 +50,7 @@ class Stamp:
     @lru_cache(_REMEMBERED)
     def parse(cls, text: str) -> 'Stamp':
         """
-        Read a stamp; the same few are read again and again.
+        Read a stamp; results are cached, as few stamps are read often.
 
         :param text: what ``str`` of a stamp gives
         :raises ValueError: if it is not
@@ -81,11 +82,12 @@ class Stamp:
 
     def revised(self, tick: 'Stamp') -> 'Stamp':
         """
-        Return the stamp of a pointer that takes the place of this one.
+        Return a stamp for the pointer that replaces the one with this stamp.
 
         :param tick: a new ``Stamp``
-        :returns: a greater stamp that is not greater than any tick of who
-            has seen this one; unlike that of any other who revises it
+        :returns: a greater stamp, but not greater than any tick of a clock
+            that has seen this stamp; it differs from the stamp of every other
+            writer that revises this one
         """
         revision = (self.offset >> _REVISION_SHIFT) + 1
         if revision << _REVISION_SHIFT >= OFFSETS:
@@ -97,10 +99,9 @@ class Stamp:
         """
         Return the stamp of the row of a version whose metadata changed.
 
-        :param tick: the ``Stamp`` of a change of a version's metadata
-        :returns: the timestamp of the row of the version with this id:
-            greater than the id, less than any purge, in the order of the
-            changes
+        :param tick: the ``Stamp`` of the change
+        :returns: the timestamp of the row of the version with this id: greater
+            than the id, less than any purge, and in the order of the changes
         """
         offset = (max(0, tick.ticks - self.ticks) << 16) + \
             (1 << _REVISION_SHIFT) + (tick.offset & 0xffff)
@@ -111,7 +112,8 @@ class Stamp:
         Return when the metadata of a version were changed.
 
         :param stamp: of the row of the version with this id
-        :returns: the time of what ``changed`` it, a ``Stamp``, or None
+        :returns: the ``Stamp`` of the change, as given to ``changed``, or None
+            if there was none
         """
         later = stamp.offset - (1 << _REVISION_SHIFT)
         if stamp.ticks != self.ticks or later < 0:
@@ -120,22 +122,25 @@ class Stamp:
 
     @property
     def is_tick(self) -> bool:
-        """Whether a clock can have given it: not by revising another."""
+        """Whether a clock gave this stamp, rather than ``revised``."""
         return self.offset < 1 << _REVISION_SHIFT
 
     @property
     def is_of_a_filter(self) -> bool:
-        """Whether no proxy without the filter's clock can have given it."""
+        """
+        Whether the clock of a filter gave this stamp; other proxies cannot
+        have given it.
+        """
         return self.offset >> _RANK_SHIFT != 0
 
     @property
     def seconds(self) -> float:
-        """Unix time."""
+        """The time in Unix seconds."""
         return self.ticks / TICKS
 
     @property
     def rank(self) -> int:
-        """Of the site, see ``offset_of``; for a version's id only."""
+        """The rank of the site, see ``offset_of``; for a version's id only."""
         return MAX_SITES - 1 - (self.offset >> _RANK_SHIFT & MAX_SITES - 1)
 
 

@@ -21,7 +21,7 @@ _HEADER = re.compile(r"[a-z0-9!#$%&'*+.^_`|~-]{1,256}\Z", re.ASCII)
 
 
 def lowered(name: str) -> str:
-    """Return a name in lower case; other bytes than ASCII's stay."""
+    """Return a name in lower case; bytes outside ASCII stay."""
     return re.sub('[A-Z]+', lambda found: found[0].lower(), name)
 
 

@@ -3,11 +3,11 @@
 How far a task has come with the rows of a database, and its next steps.
 
 1. All rows up to the *point* are done, and single rows beyond it. The point is
-   stored; the rest is only remembered, and asked for again by who comes after.
+   stored; the rest is only remembered, and a successor finds it out again.
 2. A row is due as soon as the task's delay has passed, at the replica whose
    turn it is; each further replica takes it over ``handover_delay`` later, if
    it is not done by then.
-3. What fails is held, and tried again later and later.
+3. A row that fails is held, and tried again after longer and longer delays.
 4. In one turn each row is tried once, so that no row holds up another.
 """
 
@@ -30,7 +30,7 @@ TURN = 10
 @dataclass(frozen=True)
 class Lag:
     """
-    What a task has not done.
+    The work that a task has not done.
 
     :param rows: how many rows
     :param oldest: when the oldest was made, Unix time, or None
@@ -44,7 +44,7 @@ class _Seen:
     """
     A row beyond the point.
 
-    :param made: when its version was, Unix time
+    :param made: when its version was made, Unix time
     :param until: when it is due, Unix time; None: not decided yet
     :param subject: what it is about, or None
     """
@@ -56,11 +56,7 @@ class _Seen:
 
 
 class Progress:
-    """
-    What is known of the rows beyond the point.
-
-    :param point: the ROWID up to which all rows are done
-    """
+    """The known rows beyond the point, the ROWID up to which all are done."""
 
     def __init__(self, point: int) -> None:
         self.point = point
@@ -71,7 +67,7 @@ class Progress:
     def look(self, after: int, page: Sequence[tuple[int, float]],
              complete: bool) -> None:
         """
-        Note what is there now.
+        Record the rows that a database has now.
 
         :param after: a ROWID
         :param page: (ROWID, when it was made) of the rows that follow it
@@ -96,9 +92,8 @@ class Progress:
         """
         Check that no later row about the same subject has been seen.
 
-        :param subject: what the row is about; None: nothing else is
-        :returns: False if a later row about it has been seen: this one is
-            done then
+        :param subject: what the row is about; None: no other row is about it
+        :returns: False if one has been seen; then this row counts as done
         """
         if subject is None or row not in self._rows:
             return True
@@ -110,20 +105,20 @@ class Progress:
         return False
 
     def schedule(self, row: int, until: float) -> None:
-        """Decide when a row is due, unless that is decided."""
+        """Decide when a row is due, unless that is decided already."""
         found = self._rows.get(row)
         if found is not None and found.until is None:
             found.until = until
 
     def is_due(self, row: int, now: float) -> bool:
-        """Return whether a row is to be tried: neither done nor held."""
+        """Check whether a row is to be tried: neither done nor held."""
         found = self._rows.get(row)
         return found is not None and not found.done and \
             found.until is not None and found.until <= now
 
     @property
     def due_at(self) -> float:
-        """When there is something to do, Unix time; infinity: never."""
+        """When the next row is due, Unix time; infinity: never."""
         return min((seen.until or 0 for seen in self._rows.values()
                     if not seen.done), default=math.inf)
 
@@ -134,7 +129,7 @@ class Progress:
     def hold(self, row: int, now: float, least: float,
              most: float) -> None:
         """
-        Leave a row alone that could not be done.
+        Leave a row alone after a failure.
 
         :param least: seconds until it is due again, doubled each time
         :param most: what they end at
@@ -145,7 +140,9 @@ class Progress:
             found.until = now + delay_after(found.failures, least, most)
 
     def advance(self) -> bool:
-        """Move the point over what is done; return whether it moved."""
+        """
+        Move the point past the rows that are done; return whether it moved.
+        """
         before = self.point
         for row in sorted(self._rows):
             if not self._rows[row].done:
@@ -171,15 +168,15 @@ class Follower:
     Takes a task through the rows of a database.
 
     :param task: has ``name``, for the sync point; ``wants``, a function that
-        tells whether an item is a matter of the task, or None: all are;
+        tells whether an item concerns the task, or None: all do;
         ``by_object``, whether the last item about an object stands for all
-        before; ``delay``, the seconds after which an item is due;
-        ``backoff``, before whose ``until`` nothing can be done; and ``run``,
-        which works on some items of one database and returns pairs of a
-        ROWID and whether it is done
+        before; ``delay``, the seconds after which an item is due; ``backoff``,
+        before whose ``until`` nothing can be done; and ``run``, which works on
+        some items of one database and returns pairs of a ROWID and whether it
+        is done
     :param database: has ``place``, ``items``, ``point`` and ``save_point``
-    :param options: has ``batch_size``, ``handover_delay``, ``retry_delay``
-        and ``max_retry_delay``
+    :param options: has ``batch_size``, ``handover_delay``, ``retry_delay`` and
+        ``max_retry_delay``
     :param now: returns the wall time in seconds
     """
 
@@ -197,9 +194,9 @@ class Follower:
 
     def work(self, state: Any) -> bool:
         """
-        Do what is due, but no more than a turn.
+        Do the work that is due, but at most one turn's worth.
 
-        :param state: what differs when anything was written
+        :param state: a value that changes whenever anything is written
         :returns: whether there is more to do
         """
         now = self._now()
@@ -228,7 +225,9 @@ class Follower:
         return True
 
     def _note(self, state: Any) -> None:
-        """Look at what is new, so that the lag is known."""
+        """
+        Look at new rows without working on them, so that the lag is known.
+        """
         if state is None or state != self._noted:
             for _ in self._rows(self.progress.end):
                 pass
@@ -251,7 +250,7 @@ class Follower:
         Return the items that are due, as many as may go in one turn.
 
         :param tried: ROWIDs of rows that are not tried again now
-        :returns: first the items that it is this replica's turn for
+        :returns: a list; items whose turn is this replica's come first
         """
         now = self._now()
         found = nsmallest(TURN * self._options.batch_size, (
@@ -261,7 +260,7 @@ class Follower:
         return [item for _, _, item in found]
 
     def _scheduled(self, now: float) -> Iterator[tuple[int, int, Any]]:
-        """Yield (whose turn it is, ROWID, item) of all that may be due."""
+        """Yield (turn, ROWID, item) of every row that may be due."""
         ordinal, replicas = self._database.place
         for rowid, item in self._rows(self.progress.point):
             turns = turn(crc32(item.row.name.encode('utf8')), ordinal,
@@ -289,10 +288,10 @@ class Follower:
 
 def turn(name_hash: int, ordinal: Optional[int], replicas: int) -> int:
     """
-    Return after how many others a replica's server is to act on a row.
+    Return how many other replicas' servers may act on a row before this one.
 
     :param name_hash: a number that depends on the row's name
-    :param ordinal: of the replica; None for one that is at none's place
+    :param ordinal: the replica's place in the ring; None if it has none
     :returns: 0 for the first
     """
     if ordinal is None:

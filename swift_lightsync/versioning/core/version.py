@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Versions, their partial order and which of them is the latest
-(Write-Repair and Read-Repair §3.1 and §3.3; VERSIONING.md §2).
+Versions, their partial order and how the latest is chosen (Write-Repair and
+Read-Repair §3.1 and §3.3; VERSIONING.md §2).
 """
 
 import re
@@ -34,8 +34,8 @@ def check_site(name: str) -> str:
 
 class Vector(Tuple[Tuple[str, Stamp], ...]):
     """
-    Pairs (site, newest stamp seen of it), sorted by site; immutable.
-    A site that is not named has been seen nothing of.
+    A version vector: pairs (site, newest stamp seen of it), sorted by site;
+    immutable. If it does not name a site, nothing of that site has been seen.
     """
 
     def __new__(cls, stamps: Stamps = ()) -> 'Vector':
@@ -70,11 +70,13 @@ class Vector(Tuple[Tuple[str, Stamp], ...]):
         return 'Vector(%s)' % (self,)
 
     def covers(self, site: str, stamp: Stamp) -> bool:
-        """Return whether it has seen a stamp of a site."""
+        """Check whether the vector includes a stamp of a site."""
         return any(name == site and seen >= stamp for name, seen in self)
 
     def joined(self, *others: 'Vector') -> 'Vector':
-        """Return the ``Vector`` of all that any of them has seen."""
+        """
+        Return the ``Vector`` that includes all that some vectors include.
+        """
         stamps = dict(self)
         for other in others:
             for site, stamp in other:
@@ -110,7 +112,7 @@ class Version:
         return cls(stamp, site, vector, deleted)
 
     def descends_from(self, other: 'Version') -> bool:
-        """Return whether its writer had seen another version."""
+        """Check whether this version's writer had seen another version."""
         return self.id != other.id and \
             self.vector.covers(other.site, other.id) and \
             not (self.site == other.site and self.id < other.id)
@@ -118,10 +120,10 @@ class Version:
 
 def frontier(versions: Iterable[Version]) -> List[Version]:
     """
-    Return the versions that no other has superseded.
+    Return the versions that no other version has superseded.
 
     :param versions: of one object, in any order, with repetitions
-    :returns: a list of those that no other descends from, greatest id
+    :returns: a list of the versions that no other descends from, greatest id
         first; empty only if there are none
     """
     versions = list(versions)
@@ -140,5 +142,5 @@ def frontier(versions: Iterable[Version]) -> List[Version]:
 
 
 def latest(versions: Iterable[Version]) -> Optional[Version]:
-    """Return the one that reads are answered from, or None if none."""
+    """Return the version that answers reads, or None if there is none."""
     return next(iter(frontier(versions)), None)

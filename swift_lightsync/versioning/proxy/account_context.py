@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-GET of an account: the bytes of versions count for the container that they
-are versions of. The hidden containers have names that clients do not see.
+GET of an account: adds the bytes of versions to the container whose objects
+they are versions of. Clients never see the names of hidden containers.
 """
 
 import json
+from typing import Any, Dict
 
 from swift.common.constraints import ACCOUNT_LISTING_LIMIT
 from swift.common.http import is_success
@@ -25,8 +26,10 @@ _NAMES = ('prefix', 'marker', 'end_marker')
 
 def hidden_params(params):
     """
+    Translate the parameters of a listing of containers for their hidden ones.
+
     :param params: of a listing of containers, text
-    :returns: those of the listing of their hidden containers
+    :returns: the parameters of the listing of their hidden containers
     """
     found = {name: hidden_container(params[name]) for name in _NAMES
              if params.get(name) and not params[name].startswith(RESERVED)}
@@ -37,13 +40,18 @@ def hidden_params(params):
     return dict(found, format='json')
 
 
+def _listed_name(item: Dict[str, Any]) -> str:
+    return item['subdir'] if 'subdir' in item else item['name']
+
+
 def merged(listing, hidden, reverse, limit):
     """
+    Add the bytes of hidden containers to a listing of containers.
+
     :param listing: of containers, a list of dicts
     :param hidden: of hidden containers, the same
-    :returns: the listing with the bytes of versions; a hidden container
-        without its container stands there under that's name, so that
-        someone looks after it
+    :returns: the listing; a hidden container whose user's container is missing
+        is listed under the latter's name, so that someone looks after it
     """
     versions = {user_container(item['name']): item
                 for item in hidden if 'name' in item}
@@ -54,13 +62,14 @@ def merged(listing, hidden, reverse, limit):
                      if beside else item)
     found += [dict(item, name=name, count=0)
               for name, item in versions.items()]
-    found.sort(key=lambda item: item.get('subdir', item.get('name')),
-               reverse=reverse)
+    found.sort(key=_listed_name, reverse=reverse)
     return found[:limit]
 
 
 class AccountContext:
     """
+    Answers a request to an account.
+
     :param app: the next app of the pipeline
     :param account: text
     """
@@ -70,7 +79,11 @@ class AccountContext:
         self.account = account
 
     def respond(self, req):
-        """Return a ``Response``."""
+        """
+        Answer a request; a GET counts the bytes of versions.
+
+        :returns: a ``Response``
+        """
         resp = req.get_response(self.app)
         if req.method != 'GET' or not is_success(resp.status_int):
             return resp

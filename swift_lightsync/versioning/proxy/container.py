@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-A versioned container as one request sees it: its names, what is known of
-it, and requests made on its behalf.
+A versioned container as one request sees it: its names, its metadata and the
+requests made on its behalf.
 """
 
 from swift.common.request_helpers import get_sys_meta_prefix
@@ -36,6 +36,8 @@ def sysmeta(name):
 
 def path_of(account, *names):
     """
+    Return the path of an account, a container or an object.
+
     :param names: of a container and perhaps an object; text
     :returns: a path as WSGI has it
     """
@@ -44,7 +46,9 @@ def path_of(account, *names):
 
 def authorize(req, acl):
     """
-    :param acl: of the user's container; None where only owners may
+    Refuse a request that the client may not make.
+
+    :param acl: of the user's container; None if only owners may
     :raises HTTPException: if the request is denied
     """
     if 'swift.authorize' in req.environ:
@@ -64,12 +68,14 @@ def internal(req, method, path, headers=(), query=''):
 
 class VersionedContainer:
     """
+    A user's container and the hidden container of its versions.
+
     :param app: the next app of the pipeline
     :param account: text
     :param container: text, the user's
     :param info: what ``get_container_info`` gave
-    :param strategy: a function of nothing that makes the strategy
-    :param latest: its ``LatestCache``
+    :param strategy: makes the strategy; takes no arguments
+    :param latest: the container's ``LatestCache``
     """
 
     def __init__(self, app, account, container, info, strategy=None,
@@ -85,7 +91,7 @@ class VersionedContainer:
 
     @property
     def mode(self):
-        """A ``Mode``; None if it has never been versioned."""
+        """The container's ``Mode``; None if it has never been versioned."""
         found = self._sysmeta.get(MODE)
         return Mode(found) if found else None
 
@@ -117,8 +123,8 @@ class VersionedContainer:
 
     def forward(self, req, path, stamp=None, rows=False):
         """
-        A client's request, sent to where the data is. It has been
-        authorized; its answer has no CORS headers yet.
+        Return a copy of a client's request that goes to where the data is. It
+        is authorized already, and its answer has no CORS headers yet.
 
         :param path: as WSGI has it
         :param stamp: a ``Stamp`` for the object's timestamp
@@ -143,15 +149,20 @@ class VersionedContainer:
         return sent
 
     def _infocache(self, environ):
-        """What a read asks of the hidden container is as in the user's."""
+        """
+        Return a cache that describes the hidden container like the user's, so
+        that a read does not look it up.
+        """
         return dict(environ.get('swift.infocache', {}), **{
             get_cache_key(self.account, self.hidden):
             dict(self.info, sysmeta={})})
 
     def head(self, req, path):
         """
+        Return the headers of an object or a container.
+
         :returns: the headers, or None if it is not there
-        :raises HTTPException: if that cannot be said
+        :raises HTTPException: if nobody can tell
         """
         resp = internal(req, 'HEAD', path).get_response(self.app)
         drain_and_close(resp)

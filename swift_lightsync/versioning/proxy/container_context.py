@@ -33,6 +33,8 @@ _SYSMETA_ENABLED = sysmeta(ENABLED)
 
 class ContainerContext:
     """
+    Answers a request to a container.
+
     :param versioned: the ``VersionedContainer``
     :param options: ``FilterOptions``
     """
@@ -43,9 +45,12 @@ class ContainerContext:
 
     def respond(self, req):
         """
+        Answer a request: enable or suspend versioning, delete, list, or pass
+        on.
+
         :returns: a ``Response``
-        :raises HTTPException: if it cannot be done
-        :raises RowsUnavailable: if the rows cannot be had
+        :raises HTTPException: if the request is refused
+        :raises RowsUnavailable: if too few replicas give the rows
         """
         if req.method in ('PUT', 'POST') and CLIENTS in req.headers:
             resp = self._switch(req)
@@ -81,7 +86,7 @@ class ContainerContext:
         return resp
 
     def _refuse_others(self, req):
-        """Raise HTTPBadRequest if others keep its versions, or copies."""
+        """Raise HTTPBadRequest if Swift versions the container or syncs it."""
         info = self.versioned.info
         found = info.get('sysmeta', {})
         if found.get('versions-location') or info.get('versions'):
@@ -100,7 +105,7 @@ class ContainerContext:
                 'as source of container syncing.', request=req)
 
     def _make_hidden(self, req):
-        """Return whether the hidden container was not there before."""
+        """Make the hidden container; return whether it is new."""
         if not self.versioned.mode and not self.options.allow_versioning:
             raise HTTPPreconditionFailed(
                 'Object versioning is disabled', request=req)
@@ -114,7 +119,7 @@ class ContainerContext:
         return resp.status_int == 201
 
     def _check_name(self, req):
-        """Raise HTTPBadRequest if the hidden container's is too long."""
+        """Raise HTTPBadRequest if the hidden container's name is too long."""
         length, hidden = (len(str_to_wsgi(name)) for name in (
             self.versioned.name, self.versioned.hidden))
         most = MAX_CONTAINER_NAME_LENGTH - (hidden - length)
@@ -142,8 +147,9 @@ class ContainerContext:
 
     def _delete(self, req):
         """
-        Delete a container with no versions left, and first the hidden one:
-        while one of them is there, what another site ships makes none anew.
+        Delete a container that has no versions left. The hidden container goes
+        first: as long as one of the two is there, a version that another site
+        ships creates neither anew.
         """
         authorize(req, None)
         self._clear(req)
@@ -163,7 +169,9 @@ class ContainerContext:
         return resp
 
     def _clear(self, req):
-        """Raise HTTPConflict if there are versions."""
+        """
+        Empty the hidden container; raise HTTPConflict if there are versions.
+        """
         left = []
         try:
             for entry in self._left():
@@ -188,7 +196,7 @@ class ContainerContext:
                             request=req)
 
     def _left(self):
-        """Versions of a container, a few at a time."""
+        """Yield the versions of a container, reading a few at a time."""
         page, fetch = Page(100), self.versioned.strategy.versions
         while True:
             entries = fetch(marker=page.marker, limit=page.limit,

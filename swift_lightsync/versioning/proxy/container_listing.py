@@ -45,6 +45,8 @@ def text_params(req):
 
 class ContainerListing:
     """
+    Answers a GET or HEAD of a container.
+
     :param versioned: the ``VersionedContainer``
     """
 
@@ -52,7 +54,11 @@ class ContainerListing:
         self.versioned = versioned
 
     def respond(self, req):
-        """Return a ``Response``."""
+        """
+        Answer a GET or HEAD; versions are counted, and listed if asked for.
+
+        :returns: a ``Response``
+        """
         resp = req.get_response(self.versioned.app)
         if not is_success(resp.status_int):
             return resp
@@ -75,7 +81,10 @@ class ContainerListing:
         return [current_item(item, self._link) for item in listing]
 
     def _add_versions(self, req, resp):
-        """Count what is in the hidden container."""
+        """
+        Add to the headers what the hidden container holds: its bytes and, with
+        Read-Repair, the objects.
+        """
         hidden = self.versioned.head(req, self.versioned.hidden_path) or {}
         name = 'X-Container-Bytes-Used'
         resp.headers[name] = str(int(resp.headers.get(name, 0)) +
@@ -160,7 +169,9 @@ class ContainerListing:
             req, page.marker, wanted))
 
     def _marked(self, req, obj, wanted):
-        """Return the ``Stamp`` of a version that a client names."""
+        """
+        Return the ``Stamp`` of the version that a ``version_marker`` names.
+        """
         if wanted == NULL:
             return next((entry.version.id for entry
                          in self.versioned.strategy.history(obj)

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-When the latest expires. ``X-Delete-At`` of a versioned object hides it, as
-if it had been deleted, but leaves the data, which other versions' readers
-may want: so it is kept under another name, that object-servers and expirer
-do not know, and that a POST replaces as it replaces ``X-Delete-At``.
+When the latest version expires.
+
+``X-Delete-At`` of a versioned object hides the object as if it were deleted,
+but leaves its data, which readers of that version may still want. The filter
+therefore stores the time under another name. Object-servers and the expirer do
+not know this name, and a POST replaces it as it replaces ``X-Delete-At``.
 """
 
 from swift.common.constraints import check_delete_headers
@@ -15,9 +17,9 @@ _CLIENTS = 'X-Delete-At'
 
 def hide_expiry(req):
     """
-    Move what a client says of its object's end to our own header.
+    Move the expiry time that a client sends to our own header.
 
-    :raises HTTPBadRequest: if it is no time to come
+    :raises HTTPBadRequest: if the time is not in the future
     """
     req.ensure_x_timestamp()
     check_delete_headers(req)
@@ -26,14 +28,18 @@ def hide_expiry(req):
 
 
 def show_expiry(resp):
-    """Move it back, for whom reads the object."""
+    """
+    Move the expiry time back to Swift's header, for the client that reads.
+    """
     if DELETE_AT in resp.headers:
         resp.headers[_CLIENTS] = resp.headers.pop(DELETE_AT)
 
 
 def has_expired(resp, now):
     """
-    :param resp: of a GET or HEAD, shown or not
+    Check whether an object has reached its expiry time.
+
+    :param resp: the answer to a GET or HEAD, before ``show_expiry``
     :param now: in seconds
     """
     end = resp.headers.get(DELETE_AT)

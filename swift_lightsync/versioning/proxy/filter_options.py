@@ -16,7 +16,7 @@ from swift_lightsync.versioning.sites.propagator_options import SiteOptions
 
 
 class Mode(Enum):
-    """When it is decided which version is the latest."""
+    """When the latest version is decided."""
     WRITE_REPAIR = 'write-repair'
     READ_REPAIR = 'read-repair'
 
@@ -30,15 +30,17 @@ class Lookup(Enum):
 @dataclass(frozen=True)
 class FilterOptions(Options):
     """
+    The options of the filter.
+
     :param sites: ``SiteOptions``
     :param mode: of containers that are versioned from now on
-    :param lookup: of Read-Repair
+    :param lookup: how Read-Repair finds the latest version
     :param max_clock_skew: seconds that another site's clock may be ahead
     :param allow_versioning: whether clients may enable it
     :param latest_hint_time: seconds that memcache keeps a hint which version
         of an object is the latest; 0: there are no hints
-    :param latest_cache_time: seconds that it is taken for the truth; 0: the
-        container servers are always asked
+    :param latest_cache_time: seconds that reads trust memcache without asking
+        the container servers; 0: they always ask
     """
     sites: SiteOptions
     mode: Mode = option(Mode.WRITE_REPAIR, choice(Mode))

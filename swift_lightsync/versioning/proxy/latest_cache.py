@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Which version of an object is the latest, in memcache (VERSIONING.md §4).
+A cache in memcache: which version of an object is the latest (VERSIONING.md
+§4).
 
-It is a hint: the data of that version are asked for beside the rows, which
-say whether it was right. Or it is taken for the truth: what was read is kept
-with the generation of the object that was current before it was read, and is
-good for as long as this is the generation. Each write makes a new one after
-its rows are durable and before it is acknowledged: so it is at least as new
-as all that was acknowledged before, as long as memcache loses none of this.
+The cache works as a hint or as the truth. As a hint, it lets a read ask for
+the data of that version and for the rows at the same time; the rows then say
+whether the hint was right. As the truth, it replaces the rows: an entry is
+stored with the generation that the object had before its rows were read, and
+is valid as long as the object has this generation. Each write starts a new
+generation after its rows are durable and before it is acknowledged. A valid
+entry is therefore at least as new as everything acknowledged before, as long
+as memcache loses none of this.
 """
 
 import time
@@ -24,12 +27,12 @@ from swift_lightsync.versioning.core.version import Vector, Version
 @dataclass(frozen=True)
 class Hint:
     """
-    What memcache says of an object.
+    What memcache knows about an object.
 
-    :param known: whether it says which version is the latest
-    :param entry: that ``Entry``, with no more than it takes to find its
-        data, or None
-    :param is_sure: whether it need not be asked of the rows
+    :param known: whether memcache names the latest version
+    :param entry: its ``Entry``, with only the fields that find its data, or
+        None if there is none
+    :param is_sure: whether a read may trust it without asking the rows
     :param generation: of the object, or None
     """
     known: bool = False
@@ -39,7 +42,9 @@ class Hint:
 
     def is_right(self, entry):
         """
-        :param entry: the latest, as the rows say
+        Check whether the hint names the version that the rows name.
+
+        :param entry: the latest ``Entry`` according to the rows
         """
         return self.known and _packed(self.entry) == _packed(entry)
 
@@ -50,11 +55,13 @@ NO_HINT = Hint()
 
 class LatestCache:
     """
+    Remembers the latest versions of one container's objects in memcache.
+
     :param memcache: a ``MemcacheRing``, or None
     :param account: text
     :param container: text, the user's
-    :param hint_seconds: that a hint is kept; 0: there are none
-    :param sure_seconds: that what was read is taken for the truth; 0: never
+    :param hint_seconds: how long a hint is kept; 0: there are no hints
+    :param sure_seconds: how long reads trust an entry; 0: never
     """
 
     def __init__(self, memcache, account, container, hint_seconds,
@@ -66,20 +73,23 @@ class LatestCache:
 
     def hint(self, obj):
         """
+        Look an object up.
+
         :param obj: the object's name, text
-        :returns: a ``Hint``; give it to ``keep`` with what is read now
+        :returns: a ``Hint``; pass it to ``keep`` with the entry that is read
+            next
         """
         if self.memcache is None:
             return NO_HINT
-        generation, held = self._held(obj)
-        found = self._known(obj, generation, held)
+        generation, stored = self._stored(self.memcache, obj)
+        found = self._hint_of(obj, generation, stored)
         if generation is None and self.sure_seconds:
-            generation = self._new_generation(obj)
+            generation = self._new_generation(self.memcache, obj)
         return replace(found, generation=generation)
 
-    def _known(self, obj, generation, held):
+    def _hint_of(self, obj, generation, stored):
         try:
-            before, packed = held
+            before, packed = stored
             entry = _entry(obj, packed)
         except (TypeError, ValueError):
             return NO_HINT
@@ -89,8 +99,10 @@ class LatestCache:
 
     def keep(self, obj, entry, hint=NO_HINT):
         """
-        :param entry: the latest ``Entry`` or None, as the rows said after
-            the hint was had; without one, what was just written
+        Store the latest version of an object.
+
+        :param entry: the latest ``Entry`` or None: with a hint, as the rows
+            told after the hint was read; without one, as just written
         """
         if self.memcache is None or hint.generation is None and (
                 not self.hint_seconds or hint.is_right(entry)):
@@ -102,26 +114,28 @@ class LatestCache:
 
     def forget(self, obj):
         """
-        Nothing that was read before is the truth: to be called after each
+        Make everything that was read before untrusted. To be called after each
         write, before it is acknowledged.
         """
         if self.memcache is not None and self.sure_seconds:
-            self._new_generation(obj)
+            self._new_generation(self.memcache, obj)
 
-    def _held(self, obj):
-        """Return (the generation or None, what is held or None)."""
+    def _stored(self, memcache, obj):
+        """Return (the generation or None, the stored value or None)."""
         keys = [self._value_key(obj)]
         if self.sure_seconds:
             keys.append(self._generation_key(obj))
-        held, *generation = self.memcache.get_multi(
+        stored, *generation = memcache.get_multi(
             keys, self._generation_key(obj)) or [None]
-        return next((int(each) for each in generation if each), None), held
+        return next((int(each) for each in generation if each), None), stored
 
-    def _new_generation(self, obj):
-        """Return one that never was, or None if memcache is not there."""
+    def _new_generation(self, memcache, obj):
+        """
+        Return a generation never used before, or None if memcache is down.
+        """
         try:
-            # Where none is held, the step is the first: hence the time.
-            return self.memcache.incr(
+            # If memcache has none, the step becomes the value: hence the time.
+            return memcache.incr(
                 self._generation_key(obj), int(time.time() * 1e6),
                 time=self.sure_seconds)
         except MemcacheConnectionError:
@@ -135,7 +149,7 @@ class LatestCache:
 
 
 def _packed(entry):
-    """Return what finds the data of an ``Entry``, for JSON."""
+    """Return the fields of an ``Entry`` that find its data, for JSON."""
     return entry and (str(entry.version.id), entry.version.site,
                       entry.version.deleted, entry.plain)
 

@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Listings of versions, as clients see them: pages of what a strategy gives,
-with prefix, delimiter, markers, limit and in reverse.
+Listings of versions as clients see them: pages of a strategy's entries, with
+prefix, delimiter, markers, limit and reverse order.
 """
 
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import Optional
+from typing import Dict, List, Optional, Union
 
 from swift.common.utils import Timestamp, override_bytes_from_content_type
 
-from swift_lightsync.versioning.core.row_data import parameters_of
+from swift_lightsync.versioning.core.row_data import Entry, parameters_of
 from swift_lightsync.versioning.core.stamp import Stamp
-from swift_lightsync.versioning.strategies.strategy import latest_entry
+from swift_lightsync.versioning.strategies.basis import latest_entry
 
 #: Sorts after all that a name may go on with.
 _LAST = '\U0010ffff'
@@ -21,10 +21,10 @@ _LAST = '\U0010ffff'
 @dataclass(frozen=True)
 class Page:
     """
-    What of a listing is wanted; all names are text.
+    The part of a listing that a client asks for; all names are text.
 
     :param version_marker: a ``Stamp``, of a version of ``marker``
-    :param subdirs: whether what ``delimiter`` rolls up is listed
+    :param subdirs: whether the subdirs that ``delimiter`` makes are listed
     """
     limit: int
     prefix: str = ''
@@ -38,10 +38,14 @@ class Page:
     @classmethod
     def of(cls, params, limit):
         """
+        Make the page that a request asks for.
+
         :param params: of a request, text, without the version_marker
         """
-        page = cls(limit, *(params.get(name, '') for name in (
-            'prefix', 'delimiter', 'marker')),
+        page = cls(
+            limit, prefix=params.get('prefix', ''),
+            delimiter=params.get('delimiter', ''),
+            marker=params.get('marker', ''),
             end_marker=params.get('end_marker', ''),
             reverse=params.get('reverse', '').lower() in (
                 'true', '1', 'yes', 'on', 't', 'y'))
@@ -52,14 +56,14 @@ class Page:
         return page
 
     def subdir(self, name):
-        """Return what a name is rolled up to, or None."""
+        """Return the subdir that a name belongs to, or None."""
         if not self.delimiter:
             return None
         end = name.find(self.delimiter, len(self.prefix))
         return None if end < 0 else name[:end + len(self.delimiter)]
 
     def after(self, entry):
-        """Return the ``Page`` that goes on after an ``Entry``."""
+        """Return the ``Page`` that continues after an ``Entry``."""
         subdir = self.subdir(entry.object)
         if subdir is None:
             return replace(self, marker=entry.object,
@@ -69,20 +73,23 @@ class Page:
 
 
 def is_hidden(entry):
-    """Whether it only says that there is no null version any more."""
+    """Check whether an entry only records the deletion of the null version."""
     return entry.plain and entry.version.deleted
 
 
 def listed(page, fetch, hides=is_hidden):
     """
+    List entries and subdirs.
+
     :param page: a ``Page``
-    :param fetch: a function of a page that returns as many ``Entry`` as
-        its limit says, without regard to its delimiter
-    :param hides: whether an ``Entry`` is not listed
-    :returns: a list of ``Entry`` and of subdirs, which are text; one more
-        than the limit where there are more
+    :param fetch: a function of a page that returns as many ``Entry`` as its
+        limit says, without regard to its delimiter
+    :param hides: tells whether an ``Entry`` is left out
+    :returns: a list of ``Entry`` and of subdirs, which are text; one more than
+        the limit if there are more
     """
-    items, rest = [], replace(page, limit=page.limit + 1)
+    items: List[Union[Entry, str]] = []
+    rest = replace(page, limit=page.limit + 1)
     while rest.limit > 0:
         entries = fetch(rest)
         for entry in entries:
@@ -106,14 +113,17 @@ def _add(items, page, entry):
 
 def latest_ids(page, items, ask, hidden=()):
     """
-    :param items: that were ``listed``
+    Find which listed versions are the latest of their objects.
+
+    :param items: the result of ``listed``
     :param ask: a function of an object's name that returns its latest
-        ``Entry``, for objects of which not all versions may be listed
+        ``Entry``, for objects whose versions the page may not list completely
     :param hidden: each ``Entry`` that was left out
     :returns: a set of ids
     """
     entries = [item for item in items if not isinstance(item, str)]
-    whole, left_out = {}, {}
+    whole: Dict[str, Optional[Entry]] = {}
+    left_out: Dict[str, List[Entry]] = {}
     for entry in hidden:
         left_out.setdefault(entry.object, []).append(entry)
     for name, group in groupby(entries, key=lambda entry: entry.object):
@@ -128,7 +138,7 @@ def latest_ids(page, items, ask, hidden=()):
 
 
 def described(entry):
-    """Return a dict, what a listing says of any object."""
+    """Return the item of a listing, a dict, with what any object has."""
     item = {'name': entry.object, 'bytes': entry.size, 'hash': entry.etag,
             'content_type': entry.content_type,
             'last_modified': last_modified(entry.version.id)}
@@ -142,9 +152,10 @@ def last_modified(stamp):
 
 def version_items(page, items, latest, name_of):
     """
-    :param latest: what ``latest_ids`` gave
-    :param name_of: a function of an ``Entry`` that returns its id for
-        clients
+    Make the items of a listing of versions.
+
+    :param latest: the result of ``latest_ids``
+    :param name_of: a function of an ``Entry`` that returns its id for clients
     :returns: a list of dicts
     """
     return [{'subdir': item} if isinstance(item, str) else
@@ -155,11 +166,13 @@ def version_items(page, items, latest, name_of):
 
 def current_item(item, link):
     """
-    :param item: a dict of a container's listing, with the row of the latest
-        of a versioned object or of another one
+    Make the item that clients see from an item of the user's container.
+
+    :param item: a dict of a container's listing, from the row of a versioned
+        object's latest version or of an unversioned object
     :param link: a function of a name and an id that returns the path of a
         version
-    :returns: a dict, as clients see it
+    :returns: a dict
     """
     etag, ours = parameters_of(item.get('hash', ''))
     if 'id' not in ours or ours.get('at') == 'plain':

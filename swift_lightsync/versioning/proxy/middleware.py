@@ -58,9 +58,11 @@ STRATEGIES = {Mode.WRITE_REPAIR: WriteRepair, Mode.READ_REPAIR: ReadRepair}
 
 class Versioning:
     """
+    The filter: answers requests to versioned containers and their objects.
+
     :param app: the next app of the pipeline
     :param conf: a dict: options of ``FilterOptions``
-    :param now: gives the wall time in seconds
+    :param now: returns the wall time in seconds
     :raises OptionError: if an option has a value that is not allowed
     """
 
@@ -140,7 +142,9 @@ class Versioning:
 
     @staticmethod
     def _check_version(req, versioned, wanted):
-        """Raise HTTPBadRequest if there can be no such version."""
+        """
+        Raise HTTPBadRequest if no version can have the id that is asked for.
+        """
         if req.method == 'POST':
             raise HTTPBadRequest('POST to a specific version is not allowed',
                                  request=req)
@@ -156,7 +160,9 @@ class Versioning:
         parse_id(req, wanted)
 
     def _check_proxy(self):
-        """Raise HTTPException if data would leave rows."""
+        """
+        Raise HTTPException if this proxy would write rows along with data.
+        """
         proxy = self._pipeline_final_app
         if not isinstance(proxy, Application):
             reason = 'versioning needs egg:swift-lightsync#proxy at the ' \
@@ -167,10 +173,12 @@ class Versioning:
 
     def versioned(self, environ, account, container):
         """
+        Return a container with what Swift knows about its versions.
+
         :param environ: its path may be of another container or an object
         :returns: a ``VersionedContainer``
-        :raises HTTPServiceUnavailable: if nobody says what it is: it would
-            be taken for one without versions
+        :raises HTTPServiceUnavailable: if nobody can tell whether it is
+            versioned, since treating it as unversioned would be wrong
         """
         info = get_container_info(environ, self.app, swift_source=SOURCE)
         # It is 0 where nothing is known of the account.
@@ -178,7 +186,7 @@ class Versioning:
             environ, self.app, swift_source=SOURCE)['status']
         if is_server_error(status):
             raise HTTPServiceUnavailable(request=Request(environ))
-        versioned = VersionedContainer(
+        versioned: VersionedContainer = VersionedContainer(
             self.app, account, container, info,
             lambda: self.strategy(environ, versioned),
             LatestCache(cache_from_env(environ, True), account, container,
@@ -199,7 +207,7 @@ class Versioning:
 
 
 def filter_factory(global_conf, **local_conf):
-    """paste.deploy filter factory"""
+    """Make the filter, as paste.deploy asks for it."""
     conf = dict(global_conf, **local_conf)
     options = FilterOptions.from_conf(conf)
     # s3api asks for Swift's.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Requests to the latest of an object: PUT, POST, DELETE, GET and HEAD
-(VERSIONING.md §4).
+Requests to an object, which concern its latest version: PUT, POST, DELETE, GET
+and HEAD (VERSIONING.md §4).
 """
 
 from swift.common.concurrency import Timeout, spawn, spawn_n
@@ -48,7 +48,7 @@ def _is_deleted(entry):
 
 
 def _drop(data):
-    """Whatever becomes of data that were asked for in vain, nobody waits."""
+    """Close an unused speculative response; ignore how it ended."""
     try:
         friendly_close(data.wait())
     except (Exception, Timeout):
@@ -56,18 +56,24 @@ def _drop(data):
 
 
 def version_id(entry):
-    """Return what clients call it."""
+    """Return the id that clients use for a version."""
     return NULL if entry is None or entry.plain else str(entry.version.id)
 
 
 class ObjectContext:
     """
+    Answers a request to an object.
+
     :param versioned: the ``VersionedContainer``
     :param obj: the object's name, text
     :param clock: ``HybridClock``
-    :param now: gives the wall time in seconds
+    :param now: returns the wall time in seconds
     :param proxy: the app at the end of the pipeline
     """
+
+    #: Which method answers a request, by the request's method.
+    VERBS = {'GET': 'get', 'HEAD': 'get', 'PUT': 'put', 'POST': 'post',
+             'DELETE': 'delete'}
 
     def __init__(self, versioned, obj, clock, now, proxy):
         self.versioned = versioned
@@ -83,7 +89,7 @@ class ObjectContext:
         return self.versioned.info
 
     def is_origin_allowed(self, cors_info, origin):
-        """As that of Swift's controllers."""
+        """Check whether CORS allows an origin, as Swift's controllers do."""
         allowed = set((cors_info['allow_origin'] or '').split(' '))
         allowed.update(self.app.cors_allow_origin)
         return bool({origin, '*'} & allowed)
@@ -99,12 +105,15 @@ class ObjectContext:
     @cors_validation
     def respond(self, req):
         """
+        Answer a client's request.
+
         :param req: the client's ``Request``
         :returns: a ``Response``
-        :raises HTTPException: if it cannot be done
-        :raises RowsUnavailable: if the rows cannot be had
+        :raises HTTPException: if the request is refused
+        :raises RowsUnavailable: if too few replicas give the rows
         """
-        return self.VERBS[req.method](self, req)
+        answer = getattr(self, self.VERBS[req.method])
+        return answer(req)
 
     def authorize(self, req, acl='write_acl'):
         authorize(req, self.versioned.info.get(acl))
@@ -115,12 +124,12 @@ class ObjectContext:
             self.versioned.version_path(self.strategy.data_name(entry))
 
     def _send(self, req, entry=None, stamp=None, rows=False):
-        """Send a client's request to the data of a version."""
+        """Return a client's request, redirected to the data of a version."""
         path = self.data_path(entry) if entry else self.plain_path
         return self.versioned.forward(req, path, stamp, rows)
 
     def _data(self, req, entry):
-        """Return the answer of what holds a version's data."""
+        """Forward a read to a version's data; return the response."""
         return self._send(req, entry).get_response(self.versioned.app)
 
     def get(self, req):
@@ -139,8 +148,10 @@ class ObjectContext:
 
     def _latest_to_read(self, req):
         """
-        :returns: (the latest ``Entry`` or None, the answer of its data or
-            None if it is still to be asked for)
+        Find the latest version, and perhaps read its data on the way.
+
+        :returns: (the latest ``Entry`` or None, the response with its data or
+            None if nobody has asked for it yet)
         """
         hint = self.versioned.latest.hint(self.obj)
         if hint.is_sure and \
@@ -156,7 +167,7 @@ class ObjectContext:
         """
         Ask for the data that the hint names while the rows are read.
 
-        :returns: as ``_latest_to_read``
+        :returns: the same as ``_latest_to_read``
         """
         data, is_right = spawn(self._data, req, hint.entry), False
         try:
@@ -169,7 +180,7 @@ class ObjectContext:
         return entry, data.wait() if is_right else None
 
     def describe(self, resp, entry):
-        """Say which version a GET or HEAD is answered from."""
+        """Tell the client which version answers its GET or HEAD."""
         resp.headers[VERSION_ID] = version_id(entry)
         if resp.is_success and entry and not entry.plain:
             resp.headers['Content-Location'] = '%s?version-id=%s' % (
@@ -204,13 +215,15 @@ class ObjectContext:
         return self.strategy.latest(self.obj)
 
     def _is_there(self, req, entry):
-        """Whether an object is seen, now that ``entry`` is the latest."""
+        """
+        Check whether clients see an object whose latest version is ``entry``.
+        """
         if entry is None:
             return self.versioned.head(req, self.plain_path) is not None
         return not entry.version.deleted
 
     def _check_name(self, req):
-        """Raise HTTPBadRequest if not all sites could store it."""
+        """Raise HTTPBadRequest if the name is too long for some site."""
         length = len(str_to_wsgi(self.obj))
         most = MAX_OBJECT_NAME_LENGTH - room_for_versions(
             self.strategy.sites)
@@ -242,7 +255,7 @@ class ObjectContext:
         return resp
 
     def _put_null(self, req):
-        """Versioning is suspended: overwrite the null version."""
+        """Overwrite the null version, as versioning is suspended."""
         if self.strategy.latest(self.obj) is None:
             return self._send(req, rows=True).get_response(
                 self.versioned.app)
@@ -268,7 +281,10 @@ class ObjectContext:
             'X-Backend-Content-Type': DELETE_MARKER})
 
     def delete_suspended(self, req):
-        """Versioning is suspended: the deletion is a null version, too."""
+        """
+        Delete an object while versioning is suspended: the deletion becomes a
+        null version, too.
+        """
         latest = self.strategy.latest(self.obj)
         if latest is None:
             return self._send(req, rows=True).get_response(
@@ -281,6 +297,3 @@ class ObjectContext:
         self._commit(basis, marker)
         delete_data(self.versioned, req, self.plain_path, marker.version.id)
         return HTTPNoContent(request=req)
-
-    VERBS = {'GET': get, 'HEAD': get, 'PUT': put, 'POST': post,
-             'DELETE': delete}

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The data of versions: what a client sends becomes an object in the hidden
-container, and what an ``Entry`` has to say of it.
+The data of versions: stores what a client sends as an object in the hidden
+container, and makes the ``Entry`` that describes it.
 """
 
 import mimetypes
@@ -38,8 +38,8 @@ _NO_CONTAINER = (b'The versions container does not exist. You may want to '
 
 class CountingReader:
     """
-    A body that knows how much of it was read: a client may send chunks and
-    no length.
+    A body that counts the bytes read: a client that sends chunks does not tell
+    a length.
     """
 
     def __init__(self, source):
@@ -61,7 +61,10 @@ class CountingReader:
 
 
 def guess_content_type(req, path):
-    """As the proxy does, which will not see the object's name."""
+    """
+    Guess the content type from the object's name. The proxy would do so, but
+    does not see that name.
+    """
     detect = config_true_value(req.headers.pop('X-Detect-Content-Type', ''))
     if detect or not req.headers.get('Content-Type'):
         guessed, _encoding = mimetypes.guess_type(path)
@@ -70,8 +73,9 @@ def guess_content_type(req, path):
 
 def check(req, resp):
     """
-    :raises HTTPException: what a client is told of a request of ours that
-        failed
+    Turn the failure of a request of ours into the answer for the client.
+
+    :raises HTTPException: the answer, if the request failed
     """
     if resp.is_success:
         return
@@ -88,13 +92,15 @@ def check(req, resp):
 
 def put_from_client(versioned, req, path, version, obj, plain=False):
     """
+    Store the data that a client sends as a new version.
+
     :param versioned: a ``VersionedContainer``
     :param path: of the data, as WSGI has it
     :param version: its ``Version``
     :param obj: the object's name, text
-    :param plain: the data is the object in the user's container
+    :param plain: whether the data is the object in the user's container
     :returns: (the answer, the ``Entry``)
-    :raises HTTPException: if it was not stored
+    :raises HTTPException: if the data was not stored
     """
     sent = versioned.forward(req, path, version.id)
     guess_content_type(sent, versioned.plain_path(obj))
@@ -115,8 +121,9 @@ def put_from_client(versioned, req, path, version, obj, plain=False):
 
 def _watch_footers(sent):
     """
-    :returns: a dict, which has the footers that filters on our left add,
-        once the body has been read
+    Record the footers that filters on our left add to a request.
+
+    :returns: a dict, filled once the body has been read
     """
     seen = {}
     add = sent.environ.get('swift.callback.update_footers')
@@ -130,11 +137,11 @@ def _watch_footers(sent):
 
 def copy_data(versioned, req, source_path, path, version, entry):
     """
-    Make a new version of the data of another.
+    Copy the data of a version to a new version.
 
-    :param entry: that of the source
+    :param entry: of the source
     :returns: (the answer, the ``Entry``)
-    :raises HTTPException: if it was not stored
+    :raises HTTPException: if the data was not stored
     """
     source = internal(req, 'GET', source_path,
                       {'X-Newest': 'true'}).get_response(versioned.app)
@@ -159,9 +166,11 @@ def copy_data(versioned, req, source_path, path, version, entry):
 
 def delete_data(versioned, req, path, stamp, rows=False):
     """
+    Delete the data of a version.
+
     :param stamp: of the deletion
     :returns: whether it was there
-    :raises HTTPException: if it may still be
+    :raises HTTPException: if it may still be there
     """
     sent = internal(req, 'DELETE', path, {'X-Timestamp': str(stamp)})
     sent.environ[ROWLESS] = not rows

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-What the receiver of other sites' versions asks of the filter
-(VERSIONING.md §5): strategies, and data in the hidden container.
+Requests that the receiver of other sites' versions makes through the filter
+(VERSIONING.md §5): for strategies, and for data in the hidden container.
 """
 
 from swift.common.http import is_success
@@ -20,6 +20,8 @@ from swift_lightsync.versioning.proxy.object_data import delete_data
 
 class SiteRequests:
     """
+    Gives the receiver access to strategies and data.
+
     :param filter: the ``Versioning`` filter
     """
 
@@ -32,9 +34,11 @@ class SiteRequests:
 
     def _strategy(self, env, account, container, create=False):
         """
-        :param create: make the container, and enable versions
-        :returns: a strategy, or None if there are no versions
-        :raises HTTPException: if they cannot be enabled
+        Return the strategy of a container.
+
+        :param create: whether to make the container and enable versions
+        :returns: a strategy, or None if the container has no versions
+        :raises HTTPException: if versions cannot be enabled
         """
         versioned = self._versioned(env, account, container)
         if not versioned.mode and create:
@@ -66,8 +70,10 @@ class SiteRequests:
 
     def _put_data(self, env, account, container, name, entry, body, headers):
         """
+        Store the data of a version.
+
         :param name: of the data in the hidden container
-        :param body: file-like; what it raises passes through
+        :param body: file-like; its exceptions pass through
         :returns: a ``Response``, drained
         """
         sent = self._send(env, 'PUT', account, container, name, dict(
@@ -81,6 +87,8 @@ class SiteRequests:
     def _post_data(self, env, account, container, name, entry, changed,
                    headers):
         """
+        Replace the metadata of a version.
+
         :param changed: ``Stamp`` of the metadata
         :returns: a ``Response``, drained
         """
@@ -91,7 +99,7 @@ class SiteRequests:
         return resp
 
     def _delete_data(self, env, account, container, name):
-        """Return whether it was there."""
+        """Delete the data of a version; return whether it was there."""
         versioned = self._versioned(env, account, container)
         return delete_data(
             versioned, Request(env), versioned.version_path(name),

@@ -33,6 +33,8 @@ _OF_VERSION = (304, 412, 416)
 
 def parse_id(req, text):
     """
+    Read the id of a version.
+
     :param text: what a client calls a version, but not ``null``
     :returns: a ``Stamp``
     :raises HTTPBadRequest: if it cannot be one
@@ -45,6 +47,8 @@ def parse_id(req, text):
 
 class VersionContext(ObjectContext):
     """
+    Answers a request to one version of an object.
+
     :param wanted: the value of ``version-id``
     """
 
@@ -53,7 +57,9 @@ class VersionContext(ObjectContext):
         self.wanted = wanted
 
     def _entry(self, req, stamp):
-        """Return the ``Entry`` of a version that is not purged."""
+        """
+        Return the ``Entry`` of a version, unless it is purged or unknown.
+        """
         entry = self.strategy.get(self.obj, stamp)
         if entry is None or entry.purged:
             raise HTTPNotFound(
@@ -82,7 +88,10 @@ class VersionContext(ObjectContext):
         return resp
 
     def _get_other(self, req, stamp):
-        """What there is of a version that has no data of its own."""
+        """
+        Read a version that has no data under its own name: a null version has
+        its data elsewhere, a delete marker has none (404).
+        """
         entry = self._entry(req, stamp)
         if entry.version.deleted:
             raise HTTPNotFound(request=req, headers={
@@ -124,9 +133,9 @@ class VersionContext(ObjectContext):
 
     def _delete_null(self, req):
         """
-        Purge the null version. Where there is none, the object is hidden,
-        as by a deletion while versioning is suspended: that is what Swift
-        does, whose null version is the link to the latest.
+        Purge the null version. If there is none, hide the object, like a
+        deletion while versioning is suspended: Swift does the same, since its
+        null version is the link to the latest.
         """
         self.authorize(req)
         null = [entry for entry in self.strategy.history(self.obj)
@@ -178,6 +187,3 @@ class VersionContext(ObjectContext):
     def post(self, req):
         raise HTTPBadRequest('POST to a specific version is not allowed',
                              request=req)
-
-    VERBS = {'GET': get, 'HEAD': get, 'PUT': put, 'POST': post,
-             'DELETE': delete}

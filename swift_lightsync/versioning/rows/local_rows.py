@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Rows as one replica has them: those of versions in a database of this node,
-those of objects at the replica of the user's container that has the same
-place in the ring. Between them the replicas' servers look at all there is, at
-the cost of one request an object each.
+Rows as one replica has them, for audits.
+
+Rows of versions come from a database of this node; rows of objects come from
+that replica of the user's container that has the same place in the ring.
+Together the servers of all replicas see every row, at the cost of one request
+per object each.
 """
 
 from swift_lightsync.versioning.rows.row_client import unavailable
@@ -12,11 +14,12 @@ from swift_lightsync.versioning.rows.row_reader import RowReader
 
 class LocalRows:
     """
-    What of ``Rows`` reads; nothing that is read here is durable for it.
+    The reading part of ``Rows``, for one replica; a row that it reads need not
+    be durable.
 
     :param database: a ``Database`` that has all rows of its hidden container
     :param rows: ``Rows`` of the container
-    :param ordinal: of this replica, at its place in the ring
+    :param ordinal: the place of this replica in the ring
     """
 
     def __init__(self, database, rows, ordinal):
@@ -36,10 +39,12 @@ class LocalRows:
 
     def read(self, *queries):
         """
+        Read the rows that match some queries.
+
         :param queries: ``Query``
         :returns: a list of ``Row`` for each
         :raises RowsUnavailable: if the replica does not answer
-        :raises BROKER_ERRORS: if the database does not
+        :raises BROKER_ERRORS: if the database cannot be read
         """
         return [self.database.rows(query) if query.hidden
                 else self._reader.rows(self.user, query)[0]

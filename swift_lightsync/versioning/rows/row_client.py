@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Requests about rows to the replicas of a container: to one of them, or to as
-many as make a majority.
+Requests about rows to the replicas of a container: to one replica, or to a
+majority.
 """
 
 import json
@@ -35,8 +35,8 @@ class RowsUnavailable(Exception):
     Too few replicas of a container answered.
 
     :param container: its path
-    :param statuses: a list, 0 where there was no answer
-    :param needed: how many good ones
+    :param statuses: a list of all answers, 0 for a node without an answer
+    :param needed: how many good answers are needed
     :param missing: whether a majority says that there is no such container
     """
 
@@ -52,7 +52,7 @@ class RowsUnavailable(Exception):
 
 
 def unavailable(place, answers, needed):
-    """Return the ``RowsUnavailable`` that these answers mean."""
+    """Return the ``RowsUnavailable`` that describes some answers."""
     missing = sum(answer.missing for answer in answers) >= needed
     return RowsUnavailable('/%s/%s' % place,
                            [answer.status for answer in answers], needed,
@@ -65,12 +65,12 @@ def majority(replicas):
 
 class Answer:
     """
-    What one replica said, read once.
+    The answer of one replica, read once.
 
-    :param node: of the ring, the dict
+    :param node: the node's dict from the ring
     :param status: of HTTP, or ``NO_ANSWER``
     :param headers: a ``HeaderKeyDict``
-    :param records: what a listing has, dicts
+    :param records: the records of a listing, dicts
     """
 
     def __init__(self, node, status, headers=None, records=()):
@@ -97,9 +97,11 @@ class Answer:
 
 class RowClient:
     """
+    Sends requests about rows to container servers.
+
     :param app: has ``container_ring``, ``conn_timeout``, ``node_timeout``
         (seconds) and, in a proxy, ``error_limiter``
-    :param connect: as swift.common.bufferedhttp.http_connect
+    :param connect: a function like swift.common.bufferedhttp.http_connect
     """
 
     def __init__(self, app, logger, policy_index, trans_id=None,
@@ -117,10 +119,12 @@ class RowClient:
 
     def request(self, node, part, method, path, headers, parameters=None):
         """
+        Send a request to one node.
+
         :param path: text, unquoted
-        :param headers: of this request, beside those of all
+        :param headers: of this request, beside those of all requests
         :param parameters: of the query string, a dict
-        :returns: an ``Answer``; no error of the node raises
+        :returns: an ``Answer``; an error of the node is an answer, too
         """
         headers = dict(self.headers, **headers)
         query = urlencode(parameters) if parameters else None
@@ -150,8 +154,8 @@ class RowClient:
         :param place: (account, container)
         :param parameters: of the query string, a dict
         :param kind: of records
-        :returns: the good answers, of a majority
-        :raises RowsUnavailable: if too few answered
+        :returns: the good answers, as many as a majority
+        :raises RowsUnavailable: if too few replicas answered
         """
         part, nodes = self.ring.get_nodes(*place)
         needed = majority(len(nodes))
@@ -203,5 +207,7 @@ class RowClient:
             self.limiter.increment(node)
 
     def limited(self, node):
-        """Whether a node is to be left alone, for its many errors."""
+        """
+        Check whether a node has had so many errors that it is left alone.
+        """
         return self.limiter is not None and self.limiter.is_limited(node)

@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Reading rows from a majority of a container's replicas, in pages, and where
-the container is sharded from its shards.
+Reads rows from a majority of a container's replicas, page by page; the rows of
+a sharded container come from its shards.
 """
 
 from dataclasses import dataclass, replace
+from typing import List
 
 from swift.common.concurrency import spawn_n
 from swift.common.constraints import CONTAINER_LISTING_LIMIT
 
+from swift_lightsync.versioning.core.row_data import Row
 from swift_lightsync.versioning.rows.row_client import majority, unavailable
 from swift_lightsync.versioning.rows.row_wire import (
     Page,
@@ -34,9 +36,11 @@ class _Shard:
 
 def _shards_of(answers, place):
     """
+    Collect the shards that the replicas of a container name.
+
     :param place: (account, container) that answered
-    :returns: a list of ``_Shard`` of all that any of them names, and first
-        the container itself if it has rows that its shards lack
+    :returns: a list of ``_Shard``, every one that any answer names; the
+        container itself comes first if it has rows that its shards lack
     """
     found = {}
     for answer in answers:
@@ -54,8 +58,10 @@ def _shards_of(answers, place):
 
 class RowReader:
     """
+    Reads the rows that match a query.
+
     :param client: a ``RowClient``
-    :param ask: as its ``ask``, which is the default
+    :param ask: a function like its ``ask``, which is the default
     """
 
     def __init__(self, client, ask=None):
@@ -64,13 +70,16 @@ class RowReader:
 
     def rows(self, place, query, kind='auto', depth=0):
         """
+        Read all rows that match a query.
+
         :param place: (account, container)
-        :param kind: of records: 'object' where the container itself holds
-            what its shards do not hold yet
-        :returns: (a list of ``Row``, the rounds that it took)
-        :raises RowsUnavailable: if too few answered
+        :param kind: of records: 'object' if only the rows are wanted that the
+            container itself still has, without its shards
+        :returns: (a list of ``Row``, the number of rounds that it took)
+        :raises RowsUnavailable: if too few replicas answered
         """
-        found, rounds, marker = [], 0, query.marker
+        found: List[Row] = []
+        rounds, marker = 0, query.marker
         while True:
             limit = CONTAINER_LISTING_LIMIT
             if query.limit is not None:
@@ -85,7 +94,9 @@ class RowReader:
             marker = page.rows[-1].name
 
     def _page(self, place, query, kind, depth):
-        """Return (a ``Page``, the rounds that it took)."""
+        """
+        Read a page; return (a ``Page``, the number of rounds that it took).
+        """
         parameters = query.parameters()
         answers = self._ask(place, parameters, kind)
         pages = [(answer, self._page_of(answer, query))
@@ -146,14 +157,14 @@ class RowReader:
 
     @staticmethod
     def _nearer(end, name, query):
-        """Return the one of two names that is listed first."""
+        """Return whichever of two names is listed first."""
         if end is None:
             return name
         return max(end, name) if query.reverse else min(end, name)
 
     @staticmethod
     def _beyond(shards, end, query):
-        """Whether no shard can hold what is listed before the end."""
+        """Check that all names of some shards are listed after an end."""
         if query.reverse:
             return all(shard.upper and shard.upper < end for shard in shards)
         return all(shard.lower >= end for shard in shards)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Rows as container servers take and give them (VERSIONING.md §3), and how
-what several replicas give is united.
+Rows as container servers take and give them (VERSIONING.md §3), and how the
+answers of several replicas are united.
 
-A listing says when a row was modified, but not the offset of its
-timestamp: therefore each row that is written carries its stamp.
+A listing says when a row was modified, but not the offset of its timestamp:
+therefore each row that is written carries its stamp.
 """
 
 from dataclasses import dataclass
@@ -31,12 +31,12 @@ _NO_PREFIX = ('\ud7ff', LAST)
 @dataclass(frozen=True)
 class Query:
     """
-    Which rows to read.
+    Says which rows to read.
 
-    :param hidden: of the hidden container, else of the user's
+    :param hidden: whether from the hidden container, else from the user's
     :param prefix: of the names; the whole name if ``exact``
-    :param marker: names after it (before it if ``reverse``)
-    :param end_marker: names before it (after it if ``reverse``)
+    :param marker: only names after it (before it if ``reverse``)
+    :param end_marker: only names before it (after it if ``reverse``)
     :param limit: at most so many rows; None for all
     """
     hidden: bool
@@ -71,7 +71,9 @@ class Query:
 
     @property
     def bounds(self):
-        """Two names: no row from before the one, or after the other."""
+        """
+        Two names: every row that matches lies between them; '' is no bound.
+        """
         if self.exact:
             return self.prefix, self.prefix
         after, before = self.marker, self.end_marker
@@ -83,10 +85,11 @@ class Query:
 
     def overlaps(self, lower, upper):
         """
-        Whether a shard may hold such rows.
+        Check whether a shard may have rows that match.
 
-        :param lower: its names are greater, '' if there is no bound
-        :param upper: its names are not greater, '' if there is no bound
+        :param lower: all names of the shard are greater; '' if there is no
+            bound
+        :param upper: no name of the shard is greater; '' if there is no bound
         """
         first, last = self.bounds
         return (not upper or first <= upper) and (not last or lower < last)
@@ -95,7 +98,7 @@ class Query:
 @dataclass(frozen=True)
 class Page:
     """
-    Rows of one replica, sorted as was asked.
+    Rows of one replica, in the order of the query.
 
     :param truncated: whether more may follow
     """
@@ -105,8 +108,9 @@ class Page:
 
 def put_headers(row):
     """
-    :returns: the headers of the request that writes or deletes a row
-    :raises ValueError: if it is too long
+    Return the headers of the request that writes or deletes a row.
+
+    :raises ValueError: if the row is too long
     """
     if row.deleted:
         return {'X-Timestamp': str(row.stamp)}
@@ -124,9 +128,11 @@ def _modified(text):
 
 def row_of_record(record):
     """
+    Read a record of a listing.
+
     :param record: a dict of a listing in JSON
-    :returns: the ``Row``; its stamp is the one it was written with, or
-        when others than we have written it, when it was modified
+    :returns: the ``Row``; its stamp is the one it was written with, or, if the
+        filter did not write the row, the time of its modification
     """
     etag, stamp = unstamped_etag(record['hash'])
     return Row(record['name'],
@@ -137,8 +143,10 @@ def row_of_record(record):
 
 def newest(rows):
     """
-    :returns: a dict, of each name the row with the newest stamp; of equal
-        stamps one that does not depend on their order
+    Find the newest row of each name.
+
+    :returns: a dict from names to rows; between equal stamps the choice does
+        not depend on the order of the rows
     """
     found: Dict[str, Row] = {}
     for row in rows:
@@ -150,10 +158,11 @@ def newest(rows):
 
 def united(pages, limit, reverse):
     """
-    :param pages: a ``Page`` of each replica that answered, all of them
-        answers to one query
-    :returns: a ``Page`` of what they hold together: of each name the
-        newest row. Where a page ends, nothing is known of its replica.
+    Unite the answers of several replicas to one query.
+
+    :param pages: the ``Page`` of each replica that answered
+    :returns: a ``Page`` with the newest row of each name. It ends where the
+        first truncated page ends, because that replica may have more rows.
     """
     found = newest(row for page in pages for row in page.rows)
     names = sorted(found, reverse=reverse)
@@ -169,10 +178,12 @@ def united(pages, limit, reverse):
 
 def missed(page, whole, reverse):
     """
-    :param page: of one replica
-    :param whole: what ``united`` made of it and others
-    :returns: the rows of the whole that the replica should have and has
-        not, or has older
+    Find the rows that a replica lacks.
+
+    :param page: of the replica
+    :param whole: what ``united`` made of this page and others
+    :returns: the rows of the whole that the replica should have but lacks, or
+        has in an older version
     """
     known = {row.name: row.stamp for row in page.rows}
     end = page.rows[-1].name if page.truncated and page.rows else None

@@ -2,12 +2,12 @@
 """
 Rows of a container, at all of its replicas (VERSIONING.md §3 and §4).
 
-1. A row is written to all replicas and is durable when a majority has it.
-   A replica that missed it is asked again, in the background; past that,
+1. A row is written to all replicas and is durable when a majority has it. The
+   writer asks a replica that missed it again, in the background; after that,
    the container-replicator brings it.
-2. Rows are read from a majority and united: what is durable is seen.
-   A replica that is seen to lack a row is given it, in the background.
-3. A replica that says that it is sharded is followed to the shards.
+2. Rows are read from a majority and united, so that every durable row is seen.
+   A replica that turns out to lack a row is given it, in the background.
+3. If a replica answers that it is sharded, its shards are asked.
 """
 
 from dataclasses import dataclass, field
@@ -37,11 +37,11 @@ RETRY_AFTER = (1, 10)
 @dataclass
 class _Write:
     """
-    A row on its way.
+    A row that is being written.
 
     :param place: (account, container)
     :param needed: replicas that must have it
-    :param asked: replicas that answer some time
+    :param asked: replicas that will answer
     """
     place: tuple
     row: Row
@@ -69,12 +69,12 @@ class Rows:
     """
     Rows of a user's container and of the hidden one beside it.
 
-    :param app: has ``container_ring``, ``conn_timeout``, ``node_timeout``
-        and, in a proxy, ``error_limiter``
+    :param app: has ``container_ring``, ``conn_timeout``, ``node_timeout`` and,
+        in a proxy, ``error_limiter``
     :param account: text, unquoted
     :param container: the user's, text, unquoted
     :param policy_index: of both containers
-    :param connect: as swift.common.bufferedhttp.http_connect
+    :param connect: a function like swift.common.bufferedhttp.http_connect
     """
 
     def __init__(self, app, logger, account, container, policy_index=0,
@@ -89,10 +89,10 @@ class Rows:
 
     def write(self, user_rows=(), hidden_rows=()):
         """
-        One round: all rows to all replicas.
+        Write all rows to all replicas, in one round.
 
-        :raises RowsUnavailable: unless each row has its majority; others
-            may have got it all the same
+        :raises RowsUnavailable: unless a majority takes each row; some rows
+            may be written all the same
         :raises ValueError: if a row is too long
         """
         writes = [_Write(place, row, put_headers(row))
@@ -148,12 +148,12 @@ class Rows:
 
     def read(self, *queries):
         """
-        One round (one more for each further page, and for shards).
+        Read rows, in one round and another for each further page or shards.
 
         :param queries: ``Query``
-        :returns: a list of ``Row`` for each, sorted by name (the other way
-            round if ``reverse``)
-        :raises RowsUnavailable: if too few answered
+        :returns: a list of ``Row`` for each, sorted by name (in reverse order
+            if ``reverse``)
+        :raises RowsUnavailable: if too few replicas answered
         """
         threads = [spawn(self._read_one, query) for query in queries]
         results = [thread.wait() for thread in threads]

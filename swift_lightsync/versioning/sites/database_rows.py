@@ -31,8 +31,8 @@ class Item:
 
     :param rowid: in its database
     :param row: a ``Row``
-    :param entry: what it means
-    :param keys: of the mode; None if it is of the user's container
+    :param entry: the version, an ``Entry``
+    :param keys: of the mode; None if the row is of the user's container
     """
     rowid: int
     row: Row
@@ -44,13 +44,13 @@ class Item:
 def meaning_of(site, hidden, name, created_at, size, content_type, etag,
              deleted):
     """
-    Return what a record of a database means.
+    Return the meaning of a record of a database.
 
     :param site: the name of this site
     :param hidden: whether the record is one of a hidden container
-    :returns: when it was made in Unix time, its ``Row``, its ``Entry`` and
-        the keys of its mode; None and None for what is no version
-    :raises ValueError: if it should be a version, and cannot be read
+    :returns: when it was made in Unix time, its ``Row``, its ``Entry`` and the
+        keys of its mode; None and None if it is no version
+    :raises ValueError: if it should be a version but cannot be read
     """
     stamp = Stamp.parse(decode_timestamps(created_at)[0].internal)
     row = Row(name, stamp, size, content_type, etag, bool(deleted))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """
 The databases on this node's devices that propagation follows: those of hidden
-containers, and those of versioned containers for the objects that were there
-before (null versions).
+containers, and those of versioned users' containers, for the objects that are
+older than versioning (null versions).
 """
 
 import os
@@ -69,9 +69,11 @@ class Database:
 
     def items(self, after, limit=PAGE):
         """
+        Read the next rows.
+
         :param after: a ROWID
-        :returns: (ROWID, when it was made in Unix time, ``Item`` or None if
-            it is none) of each row that follows it
+        :returns: for each row that follows it: (ROWID, when it was made in
+            Unix time, ``Item`` or None if it is no version)
         """
         return [self._item(record) for record
                 in self.broker.get_items_since(after, limit)]
@@ -90,7 +92,9 @@ class Database:
 
     @property
     def is_whole(self):
-        """Whether it has the rows of all names, and not those of a shard."""
+        """
+        Whether it has the rows of all names, rather than those of a shard.
+        """
         # What the broker knows of files it may know from before.
         return len(get_db_files(self.broker.db_file)) == 1 and \
             self.broker.is_root_container() and \
@@ -98,8 +102,10 @@ class Database:
 
     def rows(self, query):
         """
+        Read the rows that match a query.
+
         :param query: a ``Query``
-        :returns: a list of each ``Row`` that it has
+        :returns: a list of ``Row``
         """
         asked = query.parameters()
         found = self.broker.list_objects_iter(
@@ -124,7 +130,7 @@ class Database:
 
 
 def _state(directory):
-    """What changes when anything is written to the databases there."""
+    """Return a value that changes whenever a database there is written."""
     state = []
     with os.scandir(directory) as files:
         for each in files:
@@ -143,14 +149,14 @@ def _mode(broker):
 
 class Databases:
     """
-    Finds them.
+    Finds the databases to follow.
 
     :param devices: the directory of all devices
     :param site: the name of this site
     :param mode_of: a function of the account and the name of a container: a
-        text, the mode if its versions are enabled, else empty; None if
-        nobody says
-    :param place_of: a function of a ``Database``: its ``place``
+        text, the mode if its versions are enabled, else empty; None if nobody
+        can tell
+    :param place_of: a function of a ``Database`` that returns its ``place``
     """
 
     def __init__(self, devices, mount_check, site, logger, mode_of,
@@ -181,7 +187,9 @@ class Databases:
                 if each.hidden is hidden]
 
     def scan(self):
-        """Look for databases that are new, gone or enabled since."""
+        """
+        Look for databases that are new, gone or versioned since the last scan.
+        """
         there, self._modes = {}, {}
         for path, device, _ in audit_location_generator(
                 self.devices, DATADIR, '.db', mount_check=self.mount_check,
@@ -197,7 +205,7 @@ class Databases:
                 self.logger.warning('%s is left out: %s', directory, err)
 
     def state(self, directory):
-        """Return what differs when anything was written there, or None."""
+        """Return a value that changes with every write there, or None."""
         try:
             return _state(directory)
         except OSError:
@@ -214,7 +222,7 @@ class Databases:
             each.place = self._place_of(each)
 
     def _looked_at(self, directory, device, state, before):
-        """Return a ``_Looked``."""
+        """Read which databases of a directory to follow, a ``_Looked``."""
         name = os.path.basename(directory) + '.db'
         broker = ContainerBroker(os.path.join(directory, name),
                                  logger=self.logger)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The data of versions, and what containers are, read through the proxy-server's
-code of this site.
+Reads the data of versions and the metadata of containers, through the
+proxy-server's code of this site.
 """
 
 from dataclasses import replace
@@ -37,12 +37,14 @@ TRIES = 2
 
 
 class DataMissing(Exception):
-    """Data that no server gives now."""
+    """No server gives the data now."""
 
 
 def make_client(path, name):
     """
-    :param path: of an internal client's conf; none: a built-in one
+    Make the internal client that reads this site's data.
+
+    :param path: of an internal client's conf; empty: a built-in one
     :param name: of this daemon, for logs
     :raises SystemExit: if it cannot be loaded
     """
@@ -56,15 +58,21 @@ def make_client(path, name):
 
 
 class LocalData:
-    """:param client: an ``InternalClient``"""
+    """
+    Reads through an internal client.
+
+    :param client: an ``InternalClient``
+    """
 
     def __init__(self, client):
         self._client = client
 
     def mode_of(self, account, container):
         """
-        :returns: a text, the mode of a container if its versions are enabled,
-            else empty; None if it cannot be read
+        Look up the mode of a container.
+
+        :returns: a text, the mode if its versions are enabled, else empty;
+            None if it cannot be read
         """
         try:
             found = self._client.get_container_metadata(
@@ -76,6 +84,8 @@ class LocalData:
 
     def open(self, database, item):
         """
+        Open a version for shipping.
+
         :param database: a ``Database`` of a hidden container
         :param item: an ``Item`` of it
         :returns: (``Shipment``, an iterable of its data; close it)

@@ -25,12 +25,12 @@ _MAX_ANSWER = shipping.MAX_HEAD
 
 
 class PeerDown(Exception):
-    """A site that does not answer as it should, or not at all."""
+    """A site does not answer, or not as it should."""
 
 
 class PeerRefused(Exception):
     """
-    What a site does not take.
+    A site refuses a request.
 
     :param status: of its answer
     """
@@ -41,15 +41,18 @@ class PeerRefused(Exception):
 
 
 class Truncated(Exception):
-    """Data that is shorter or longer than was said."""
+    """Data is shorter or longer than announced."""
 
 
 class PeerClient:
     """
+    Sends requests to one other site.
+
     :param peer: a ``Peer``
     :param site: the name of this site
     :param options: ``PropagatorOptions``
-    :param limit: a function of bytes; it returns when they may be sent
+    :param limit: a function of a number of bytes; it returns when they may be
+        sent
     """
 
     def __init__(self, peer, site, options, limit=lambda size: None,
@@ -62,9 +65,11 @@ class PeerClient:
 
     def offer(self, account, container, versions):
         """
+        Ask which of some versions the peer lacks.
+
         :param container: the user's
         :param versions: ``Offered``
-        :returns: the places of those that the peer lacks
+        :returns: the places in ``versions`` of those that the peer lacks
         :raises PeerDown: if it does not answer
         :raises PeerRefused: if it does not take offers for this container
         """
@@ -76,11 +81,13 @@ class PeerClient:
 
     def ship(self, account, container, shipped, data=()):
         """
+        Send a version to the peer.
+
         :param shipped: a ``Shipment``
-        :param data: iterable of bytes, of its length
+        :param data: iterable of bytes, as many as its length says
         :raises PeerDown: if it does not answer
         :raises PeerRefused: if it does not take this version now
-        :raises Truncated: if the data is not of its length
+        :raises Truncated: if the data does not have its length
         """
         self._ask(account, container, shipping.shipment(shipped), data,
                   shipped.length)
@@ -155,8 +162,11 @@ class PeerClient:
 
     def _checked(self, key, mac, status, answered, text):
         """
-        :returns: the body of an answer that is the peer's
-        :raises PeerDown, PeerRefused: if it is none, or another
+        Return the body of an answer, once its signature and status are
+        checked.
+
+        :raises PeerDown: if the peer has not signed the answer
+        :raises PeerRefused: if the status is an error
         """
         try:
             check_answer(key, mac, status, text, answered, self.peer.name)

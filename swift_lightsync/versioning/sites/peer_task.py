@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A task of the propagator: a peer gets each version that it lacks."""
+"""The task of the propagator that gives a peer each version it lacks."""
 
 import random
 import time
@@ -26,6 +26,8 @@ def offered(item):
 
 class PeerTask:
     """
+    Offers versions to a peer, and ships those that it lacks.
+
     :param client: a ``PeerClient``
     :param source: ``LocalData``
     :param options: ``PropagatorOptions``
@@ -72,7 +74,7 @@ class PeerTask:
         return list(done.items())
 
     def _ship(self, database, item):
-        """Return whether the peer has it now."""
+        """Ship a version; return whether the peer has it now."""
         # A peer that has gone is not waited for once for each version.
         if self._now() < self.backoff.until:
             return False

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The propagator: ``swift-init container-propagator start``.
-VERSIONING.md, §5.
+The propagator, ``swift-init container-propagator start`` (VERSIONING.md §5).
 
 It runs beside the container servers, on each of their nodes, and follows the
-rows of versions in their databases: each other site is offered what is new
-and gets what it lacks. It also looks after pointers, null versions and purge
-markers. What it has not done when it dies, it or another finds again.
+rows of versions in their databases: it offers each other site what is new and
+ships what the site lacks. It also looks after pointers, null versions and
+purge markers. When it dies, it or another propagator finds the unfinished work
+again.
 """
 
 import os
@@ -59,6 +59,8 @@ SECTION = 'container-propagator'
 
 class VersionsPropagator(Daemon):
     """
+    The daemon: runs a task for each peer and the upkeep of this site.
+
     :param conf: of the section container-propagator, a dict
     :param logger: Swift's; made if it is None
     :param ring: of containers; loaded if it is None
@@ -118,7 +120,9 @@ class VersionsPropagator(Daemon):
         return self._strategy_of(cls, self._rows(database))
 
     def _local_strategy(self, database):
-        """Return the strategy of one replica, or None if it lacks rows."""
+        """
+        Return a strategy that reads one replica, or None if it lacks rows.
+        """
         ordinal, _ = database.place
         if ordinal is None or not database.is_whole:
             return None
@@ -137,7 +141,11 @@ class VersionsPropagator(Daemon):
                     database.broker.storage_policy_index)
 
     def _place(self, database):
-        """Return its place among its container's replicas, and how many."""
+        """
+        Return the place of a database in its container's ring, and how many
+        places there are; the place is None if the ring does not name this
+        node.
+        """
         nodes = self.ring.get_nodes(database.broker.account,
                                     database.broker.container)[1]
         for ordinal, node in enumerate(nodes):
@@ -149,7 +157,7 @@ class VersionsPropagator(Daemon):
         return None, len(nodes)
 
     def run_once(self, *args, **kwargs):
-        """Do what is due, with the sites that answer."""
+        """Do all work that is due, with the sites that answer."""
         self.databases.scan()
         # What has no row yet gets it first.
         order = sorted(self.runners, key=lambda runner:
@@ -182,7 +190,7 @@ class VersionsPropagator(Daemon):
             self.logger.exception('Unable to follow all containers')
 
     def state(self):
-        """Return the ``SyncState`` of now."""
+        """Return the present ``SyncState``."""
         lags = {runner.task: runner.lag() for runner in self.runners
                 if runner.task in self.peer_tasks}
 
@@ -199,7 +207,7 @@ class VersionsPropagator(Daemon):
                   for task in self.peer_tasks))
 
     def report(self):
-        """Put into recon how far the other sites are behind."""
+        """Write into recon how far the other sites are behind."""
         state = self.state()
         dump_recon_cache({KEY: state.to_json()}, self.recon_file,
                          self.logger)
@@ -208,7 +216,7 @@ class VersionsPropagator(Daemon):
 
 
 def main():
-    """The console script swift-container-propagator."""
+    """Run the console script swift-container-propagator."""
     conf_file, options = parse_options(once=True)
     run_daemon(VersionsPropagator, conf_file, section_name=SECTION, **options)
 

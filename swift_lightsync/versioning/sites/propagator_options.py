@@ -27,7 +27,7 @@ _NUMBER = integer(0, 10 ** 12)
 @dataclass(frozen=True)
 class SiteOptions:
     """
-    What the proxies of a site and its propagators have to agree on.
+    The options that the proxies and the propagators of a site must agree on.
 
     :param site: the name of this site
     :param site_preference: of all sites, the preferred one first
@@ -39,7 +39,11 @@ class SiteOptions:
 
     @classmethod
     def from_conf(cls, conf):
-        """Raise OptionError if a value is not allowed."""
+        """
+        Read the options.
+
+        :raises OptionError: if a value is not allowed
+        """
         site = read_option(conf, 'site', '', check_site)
 
         def parse_preference(text):
@@ -57,8 +61,11 @@ class SiteOptions:
 
     def peers(self):
         """
+        Read the file of the other sites.
+
         :returns: a dict, from names to ``Peer``
-        :raises OptionError: if the file is not as it should be
+        :raises OptionError: if the file has an error or names a site that is
+            not in site_preference
         """
         try:
             peers = sites_conf.load(self.sites_conf, self.site)
@@ -75,21 +82,23 @@ class SiteOptions:
 @dataclass(frozen=True)
 class PropagatorOptions(Options):
     """
+    The options of the propagator.
+
     :param interval: seconds between two looks at the rows of containers
     :param scan_interval: seconds between two looks for new containers
     :param concurrency: versions that are sent to one site at the same time
     :param batch_size: versions that a site is asked about at once
     :param handover_delay: seconds after which the server of another replica
-        does what the first one has not
-    :param repair_delay: seconds after which what was written is looked at
-    :param conn_timeout: seconds in which a site has taken a connection
-    :param node_timeout: seconds in which it takes each part of a request,
-        and answers
+        does what the first one has not done
+    :param repair_delay: seconds after which new rows are checked
+    :param conn_timeout: seconds that a site may take to accept a connection
+    :param node_timeout: seconds that it may take for each part of a request,
+        and for the answer
     :param retry_delay: seconds for which a site that does not answer, and a
         version that is not taken, are left alone; doubled each time
-    :param max_retry_delay: what these seconds end at
-    :param max_bytes_per_second: of data, to each site; 0: any
-    :param max_versions_per_second: to each site; 0: any
+    :param max_retry_delay: the most that these seconds grow to
+    :param max_bytes_per_second: of data, to each site; 0: no limit
+    :param max_versions_per_second: to each site; 0: no limit
     :param reclaim_age: seconds for which purge markers are kept
     """
     interval: float = option(1.0, _SECONDS)

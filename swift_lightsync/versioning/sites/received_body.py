@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The body of a request of another site: head, data, trailer."""
+"""The body of a request from another site: head, data, trailer."""
 
 from hashlib import sha256
 
@@ -12,12 +12,13 @@ from swift_lightsync.versioning.core.signature import (
 
 
 class Disconnected(Exception):
-    """A body that ends before its length."""
+    """A body ends before its length."""
 
 
 def read_exactly(stream, size):
     """
-    :returns: so many bytes
+    Read a number of bytes.
+
     :raises Disconnected: if there are fewer
     """
     parts = []
@@ -32,13 +33,13 @@ def read_exactly(stream, size):
 
 def read_head(stream, head, whole):
     """
-    Read what stands before the data.
+    Read the head, which comes before the data.
 
     :param stream: of the request
-    :param head: what the header says of the head's length, a text
+    :param head: the head's length as the header gives it, a text
     :param whole: the length of the body, a number or None
     :returns: the head, and the length of the data
-    :raises SignatureError: if the lengths cannot be
+    :raises SignatureError: if the lengths cannot be right
     :raises Disconnected: if the body is too short
     """
     if not head.isascii() or not head.isdigit() or len(head) > 9 or \
@@ -53,9 +54,9 @@ def read_head(stream, head, whole):
 
 class Data:
     """
-    The data of a version, to be read like a file. The last of it is given
-    only when the trailer has shown that all of it is the sender's, so that
-    no server can take what is not for complete.
+    The data of a version, to be read like a file. The last chunk is given only
+    after the trailer has proved that the sender signed all of the data, so
+    that no server takes anything else for complete data.
 
     :param stream: of the request, after the head
     :param length: bytes of data
@@ -73,7 +74,10 @@ class Data:
 
     def read(self, size=-1):
         """
-        :returns: at most so many bytes; none at the end
+        Read some of the data.
+
+        :param size: bytes, at most; negative or None: all that is left
+        :returns: bytes; none at the end
         :raises SignatureError: if the data is not what was signed
         :raises Disconnected: if it ends too early
         """
@@ -93,7 +97,7 @@ class Data:
         return b''
 
     def verify(self):
-        """Raise SignatureError unless all was read and is as signed."""
+        """Raise SignatureError unless all data was read and is as signed."""
         if self._verified:
             return
         if self._left:

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Answer the requests of other sites, in a proxy-server (VERSIONING.md §5).
+Answers the requests of other sites, in a proxy-server (VERSIONING.md §5).
 
-An offer is answered with the versions that this site lacks; what is shipped
-is stored, data first. Each request may be repeated. Each answer is signed,
-except to a sender that has not shown that it is a peer.
+An offer is answered with the versions that this site lacks; a shipment is
+stored, data first. Each request may be repeated. Each answer is signed, except
+to a sender that has not proved to be a peer.
 """
 
 import time
@@ -45,7 +45,11 @@ _STORED_ALREADY = (202, 409)
 
 
 class Refusal(Exception):
-    """:param status: of the answer"""
+    """
+    A request is refused.
+
+    :param status: of the answer
+    """
 
     def __init__(self, status, reason):
         super().__init__(reason)
@@ -53,7 +57,7 @@ class Refusal(Exception):
 
 
 def _is_older(entry, changed):
-    """Whether the metadata here are older than those of another site."""
+    """Check whether the metadata here are older than another site's."""
     # Those of a null version are the object's of the container itself.
     return changed is not None and not entry.plain and \
         (entry.changed or entry.version.id) < changed
@@ -61,10 +65,12 @@ def _is_older(entry, changed):
 
 class Receiver:
     """
+    Answers other sites' requests.
+
     :param conf: of the filter, a dict
     :param clock: a ``HybridClock``
     :param helper: ``SiteRequests``
-    :param now: gives the wall time in seconds
+    :param now: returns the wall time in seconds
     """
 
     def __init__(self, conf, site, clock, logger, helper, now=time.time):
@@ -77,11 +83,11 @@ class Receiver:
         self._now = now
 
     def handles(self, req):
-        """Whether a request claims to be another site's."""
+        """Check whether a request claims to come from another site."""
         return HEADER in req.headers
 
     def __call__(self, req):
-        """Return a ``Response``, whatever the request is."""
+        """Answer a request with a ``Response``; no error passes through."""
         try:
             key, claim, data = self._authentic(req)
         except SignatureError as err:
@@ -109,9 +115,11 @@ class Receiver:
 
     def _authentic(self, req):
         """
+        Check that a request comes from a peer and is new.
+
         :returns: the key, the ``Claim``, and (the head, the ``Data``, its
             length)
-        :raises SignatureError: unless it is a peer's, and new
+        :raises SignatureError: unless it is both
         """
         claim = Claim.parse(req.headers[HEADER])
         peer = self.peers.get(claim.sender)
@@ -150,7 +158,9 @@ class Receiver:
     # What it wants
 
     def _done(self, req, claim, head, data, length):
-        """Return a status and the fields of the answer."""
+        """
+        Do what a request asks; return a status and the fields of the answer.
+        """
         try:
             return self._do(req, shipping.decode(head), data, length)
         except ClockAhead as err:
@@ -192,7 +202,7 @@ class Receiver:
         return 201, {}
 
     def _check_stamps(self, shipment):
-        """Raise ClockAhead if a stamp cannot have been given yet."""
+        """Raise ClockAhead if no site may have given a stamp yet."""
         version = shipment.entry.version
         stamps = [version.id, shipment.entry.purged, shipment.entry.changed]
         stamps += [stamp for _, stamp in version.vector]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-versioning-sites.conf: the other sites, where they are and the keys that are
-shared with each.
+versioning-sites.conf: the other sites, their endpoints and the keys that this
+site shares with each.
 """
 
 from configparser import Error, RawConfigParser
@@ -18,7 +18,7 @@ _OPTIONS = {'endpoints', 'key', 'old_key'}
 
 @dataclass(frozen=True)
 class Endpoint:
-    """A proxy-server of a site, or what stands before them."""
+    """A proxy-server of a site, or a load balancer before several."""
     host: str
     port: int
     tls: bool = False
@@ -30,7 +30,7 @@ class Peer:
     Another site.
 
     :param endpoints: each gets its share of the requests
-    :param keys: what is shared with it, bytes; the first one signs
+    :param keys: shared with the site, bytes; the first one signs
     """
     name: str
     endpoints: Tuple[Endpoint, ...]
@@ -77,11 +77,13 @@ def _peer(name, options):
 
 def parse(text, site, path):
     """
+    Read the text of a versioning-sites.conf.
+
     :param text: of the file
     :param site: the name of this site
     :param path: of the file, for errors
     :returns: a dict, from the name of each other site to its ``Peer``
-    :raises ValueError: if the file is not as it should be
+    :raises ValueError: if the text has an error
     """
     parser = RawConfigParser(interpolation=None)
     try:
@@ -102,8 +104,10 @@ def parse(text, site, path):
 
 def load(path, site):
     """
-    :returns: as of ``parse``; none if there is no such file
-    :raises ValueError: if the file cannot be read or is not as it should be
+    Read a versioning-sites.conf.
+
+    :returns: the result of ``parse``; an empty dict if there is no such file
+    :raises ValueError: if the file cannot be read or has an error
     """
     try:
         with open(path, encoding='utf8') as file:

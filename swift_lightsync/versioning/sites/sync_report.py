@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-``swift-version-sync-report``: what the other sites lack, as the propagators
-of this node have recorded it.
+``swift-version-sync-report``: tells what the other sites lack, as the
+propagators of this node have recorded it.
 
 It exits with 0 if all is well, with 1 if something is not, and with 2 if it
 was called wrongly.
@@ -39,6 +39,8 @@ MAX_SECONDS = 300
 @dataclass(frozen=True)
 class Found:
     """
+    The record of one propagator, or the problem with it.
+
     :param directory: a recon_cache_path
     :param state: a ``SyncState``, or None
     :param problem: why there is none, or ''
@@ -58,6 +60,8 @@ def _confs(paths):
 
 def directories(paths):
     """
+    Find where propagators record their state.
+
     :param paths: of container-server confs, or directories of such
     :returns: a list of recon_cache_paths, each once
     :raises UsageError: if a conf cannot be used
@@ -82,7 +86,7 @@ def directories(paths):
 
 
 def look(directory):
-    """Return what is ``Found`` in a recon_cache_path."""
+    """Read the record in a recon_cache_path, as a ``Found``."""
     try:
         state = read(directory)
     except (OSError, RecordError) as err:
@@ -92,7 +96,7 @@ def look(directory):
 
 
 def complaints(found, now, max_seconds):
-    """Return a list of texts: what is not well."""
+    """Return a list of texts, one for each thing that is not well."""
     texts = []
     for each in found:
         if each.problem:
@@ -121,7 +125,7 @@ def as_json(found, texts):
 
 
 def as_text(found, texts, now):
-    """Return the report to be read."""
+    """Return the report as text for people."""
     lines = []
     for each in found:
         if each.state is None:
@@ -143,7 +147,7 @@ def as_text(found, texts, now):
 
 
 def default_confs():
-    """Return the conf that swift-init reads, or the directory of such."""
+    """Return the conf that swift-init reads, or the directory of confs."""
     path = os.path.join(os.environ.get('SWIFT_DIR', '/etc/swift'),
                         'container-server')
     return [path if os.path.isdir(path) else path + '.conf']
@@ -177,7 +181,9 @@ def _report(args):
 
 def main(argv=None):
     """
-    :param argv: the arguments; those of the process by default
+    Run the command.
+
+    :param argv: the arguments; None: those of the process
     :returns: the exit status
     """
     return run(_parser(), _report, argv)

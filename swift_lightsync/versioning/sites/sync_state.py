@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-How far the other sites are behind: recorded by the propagator of a node, read
-by swift-version-sync-report.
+How far the other sites are behind: the propagator of a node records it,
+swift-version-sync-report reads it.
 """
 
 import os
@@ -29,14 +29,18 @@ Number = Annotated[float, Between(0, 1e15)]
 @dataclass(frozen=True)
 class PeerLag(Record):
     """
+    How far one other site is behind.
+
     :param site: its name
-    :param rows: that it is not known to have, of those that were looked at
-    :param oldest: when the oldest of these was made, Unix time; None: none
-    :param shipped: versions since the propagator was started ...
+    :param rows: how many of the rows that were looked at it is not known to
+        have
+    :param oldest: when the oldest of these rows was made, Unix time; None:
+        there are none
+    :param shipped: versions shipped since the propagator was started ...
     :param shipped_bytes: ... and bytes of their data
-    :param failures: how often in a row it has not answered
+    :param failures: how often in a row the site has not answered
     :param next_try: when it is asked again, Unix time
-    :param error: what was wrong last, if it lacks rows or does not answer
+    :param error: the last error, if it lacks rows or does not answer
     """
     site: str
     rows: Count
@@ -51,11 +55,14 @@ class PeerLag(Record):
 @dataclass(frozen=True)
 class SyncState(Record):
     """
+    The state that a propagator records.
+
     :param site: the name of this site
     :param updated: when it was recorded, Unix time
-    :param databases: that are followed
-    :param repaired: pointers since the propagator was started
-    :param purged: purge markers that were removed since
+    :param databases: how many are followed
+    :param repaired: pointers that were repaired since the propagator was
+        started
+    :param purged: purge markers that were removed since then
     :param peers: a tuple of ``PeerLag``
     """
     site: str
@@ -68,11 +75,11 @@ class SyncState(Record):
 
 def read(directory):
     """
-    Read what the propagator of a node has recorded.
+    Read the record of a node's propagator.
 
     :param directory: recon_cache_path
     :returns: a ``SyncState``, or None if there is none
-    :raises RecordError: if it is not as it should be
+    :raises RecordError: if the record has an error
     :raises OSError: if it cannot be read
     """
     try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Take a task through all databases; no task waits for another."""
+"""Takes a task through all databases; no task waits for another."""
 
 import time
 
@@ -11,8 +11,10 @@ from swift_lightsync.versioning.sites.databases import BROKER_ERRORS
 
 class TaskRunner:
     """
+    Runs one task.
+
     :param task: see ``Follower``; ``of_hidden`` says whether it follows the
-        databases of hidden containers or those of users' ones
+        databases of hidden containers or those of users' containers
     :param databases: ``Databases``
     :param options: ``PropagatorOptions``
     """
@@ -31,15 +33,15 @@ class TaskRunner:
             sleep(0 if self.run_pass() else self._options.interval)
 
     def run_all(self):
-        """Do all that is due."""
+        """Work until nothing is due any more."""
         while self.run_pass():
             pass
 
     def run_pass(self):
         """
-        Do what is due now, in all databases, each a turn.
+        Do what is due now, one turn in each database.
 
-        :returns: whether there was more in one than a turn's
+        :returns: whether any database has more work due than its turn allowed
         """
         more, ids = False, set()
         for directory, database in self.databases.followed(

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Tasks of the propagator for this site alone: pointers are looked at, null
-versions get their rows, purge markers that have served are removed. What a
-task has, ``Follower`` in sync_point tells.
+Tasks of the propagator for this site alone: they audit pointers, give null
+versions their rows, and remove purge markers that are no longer needed.
+``Follower`` in sync_point describes the attributes of a task.
 """
+
+from typing import Callable, Optional
 
 from swift.common.concurrency import Timeout
 from swift.common.direct_client import (
@@ -17,6 +19,7 @@ from swift_lightsync.versioning.core.keys import WriteRepairKeys
 from swift_lightsync.versioning.core.row_data import PURGE_MARKER, Kind
 from swift_lightsync.versioning.core.stamp import Stamp
 from swift_lightsync.versioning.rows.rows import RowsUnavailable
+from swift_lightsync.versioning.sites.database_rows import Item
 from swift_lightsync.versioning.sites.databases import BROKER_ERRORS
 
 #: The container servers take names with null characters only with it.
@@ -26,7 +29,7 @@ RESERVED_NAMES = {'X-Backend-Allow-Reserved-Names': 'true'}
 class _Upkeep:
 
     delay = 0
-    wants = None
+    wants: Optional[Callable[[Item], bool]] = None
     by_object = False
     #: nothing fails for long: it is always ready
     backoff = Backoff(0, 0)
@@ -36,10 +39,10 @@ class RepairTask(_Upkeep):
     """
     The pointer auditor of Write-Repair (VERSIONING.md §5).
 
-    :param strategy: a function of a ``Database``
-    :param local: the same, of the strategy that sees what one replica has;
-        None where that would not be all
-    :param delay: seconds after which racing writers are through
+    :param strategy: a function of a ``Database`` that returns its strategy
+    :param local: the same, but the strategy reads one replica only; it returns
+        None if that replica lacks rows
+    :param delay: seconds after which racing writers have finished
     """
 
     name = '.repair'
@@ -53,7 +56,7 @@ class RepairTask(_Upkeep):
         self._local = local
         self._logger = logger
 
-    def wants(self, item):
+    def wants(self, item: Item) -> bool:
         return item.keys is WriteRepairKeys
 
     def run(self, database, items):
@@ -63,7 +66,9 @@ class RepairTask(_Upkeep):
         return [(item.rowid, done[item.entry.object]) for item in items]
 
     def _audit(self, database, local, obj):
-        """Return whether the pointer is right, as far as one can see."""
+        """
+        Repair a pointer that looks wrong; return whether it seems right now.
+        """
         looks_right = self._looks_right(local, obj)
         if looks_right:
             return True
@@ -74,7 +79,9 @@ class RepairTask(_Upkeep):
 
     @staticmethod
     def _looks_right(local, obj):
-        """Return None where one replica does not tell."""
+        """
+        Return whether one replica shows the right pointer; None: unknown.
+        """
         try:
             return local and local.is_right(obj)
         except (RowsUnavailable, ValueError, *BROKER_ERRORS):
@@ -96,10 +103,10 @@ class RepairTask(_Upkeep):
 
 class AdoptTask(_Upkeep):
     """
-    An object from before its container had versions gets its row: with it, it
-    goes to the other sites like any version.
+    Gives a row to each object that is older than its container's versioning.
+    With a row, the object goes to the other sites like any version.
 
-    :param strategy: a function of a ``Database``
+    :param strategy: a function of a ``Database`` that returns its strategy
     """
 
     name = '.adopt'
@@ -126,8 +133,8 @@ class AdoptTask(_Upkeep):
 
 class PurgeTask(_Upkeep):
     """
-    A purge marker is removed when it is old, all peers have it, and so have
-    all replicas of the container: none can bring the version back.
+    Removes a purge marker once it is old and both all peers and all replicas
+    of the container have it: nothing can bring the version back then.
 
     :param ring: of containers
     :param peers: the names of all peers
@@ -144,7 +151,7 @@ class PurgeTask(_Upkeep):
         self._peers = peers
         self._logger = logger
 
-    def wants(self, item):
+    def wants(self, item: Item) -> bool:
         return item.entry.kind is Kind.PURGE
 
     def run(self, database, items):
@@ -157,7 +164,9 @@ class PurgeTask(_Upkeep):
                 for item in items]
 
     def _removed(self, broker, part, nodes, row):
-        """Return whether the marker is gone or going everywhere."""
+        """
+        Remove a marker that all replicas have; return whether that was done.
+        """
         try:
             for node in nodes:
                 _, found = direct_get_container(

@@ -9,12 +9,12 @@ from dataclasses import replace
 from swift_lightsync.versioning.core.keys import ReadRepairKeys
 from swift_lightsync.versioning.core.row_data import Row, null_of, row_of
 from swift_lightsync.versioning.rows.row_wire import Query
-from swift_lightsync.versioning.strategies.strategy import (
+from swift_lightsync.versioning.strategies.basis import (
     Basis,
-    Strategy,
     latest_entry,
     present,
 )
+from swift_lightsync.versioning.strategies.strategy import Strategy
 
 
 class ReadRepair(Strategy):
@@ -24,7 +24,8 @@ class ReadRepair(Strategy):
 
     def latest(self, obj):
         """
-        1 round; by site, 2 where the newest version of a site is purged.
+        Find the latest version of an object, in 1 round; with the lookup
+        by-site, in 2 if the newest version of a site is purged.
 
         :returns: the ``Entry``, which may be a delete marker, or None
         """
@@ -33,15 +34,15 @@ class ReadRepair(Strategy):
         return latest_entry(self._newest_of_sites(obj))
 
     def begin(self, obj):
-        """0 rounds. :returns: a ``Basis`` that says nothing"""
+        """Return an empty ``Basis``; 0 rounds."""
         return Basis(obj)
 
     def commit(self, basis, entry):
         """
-        1 round (2, where a null version is overwritten). When it returns,
-        the version is durable.
+        Make a version durable, in 1 round; in 2 if it overwrites a null
+        version.
 
-        :raises RowsUnavailable: if it may not be
+        :raises RowsUnavailable: if it may not be durable
         :raises ValueError: if the row would be too long
         """
         stale = self._plain(entry) if entry.plain else []
@@ -49,10 +50,9 @@ class ReadRepair(Strategy):
 
     def get(self, obj, stamp):
         """
-        1 round.
+        Find one version of an object, in 1 round.
 
-        :returns: the ``Entry`` of one version (see ``purged``), or None if
-            it was never heard of
+        :returns: the ``Entry`` (see ``purged``), or None if it is unknown
         """
         return self._one_of(obj, stamp, [
             Query(True, self.keys.version(obj, self.name_only(stamp, site)),
@@ -60,8 +60,9 @@ class ReadRepair(Strategy):
 
     def name_of(self, obj, stamp):
         """
-        :returns: the name of a version's data, by its id alone; None if
-            the id does not tell its site
+        Find the name of a version's data from the version's id alone.
+
+        :returns: the name, or None if the id does not tell the site
         """
         sites = self._sites_of(stamp)
         if len(sites) > 1:
@@ -70,9 +71,9 @@ class ReadRepair(Strategy):
 
     def purge(self, obj, stamp):
         """
-        2 rounds.
+        Purge a version, in 2 rounds.
 
-        :returns: the ``Entry`` that was removed, or None if it is not there
+        :returns: the ``Entry`` that was removed, or None if there is none
         """
         entry = self.get(obj, stamp)
         if entry is None or entry.purged:
@@ -83,15 +84,15 @@ class ReadRepair(Strategy):
 
     def apply(self, entry):
         """
-        Take in what another site made: a version or its purge, in any
-        order and any number of times; 1 round. Then it is durable.
+        Make durable a version or a purge that another site made, in 1 round.
+        Entries may come in any order and any number of times.
         """
         self.follow(entry, *filter(None, [entry.purged]))
         self._write([entry])
 
     def amend(self, entry, content_type, changed=None):
         """
-        Note that the metadata of a version has changed; 1 round.
+        Record that the metadata of a version has changed, in 1 round.
 
         :param changed: a ``Stamp``; None: now
         """
@@ -112,7 +113,7 @@ class ReadRepair(Strategy):
         return entries[-1]
 
     def repair(self, obj):
-        """There is no pointer that could be wrong."""
+        """Return False: there is no pointer that could be wrong."""
         return False
 
     def all_entries(self, obj):
@@ -132,14 +133,16 @@ class ReadRepair(Strategy):
         return entries + [null]
 
     def _read(self, obj):
-        """Each ``Entry`` that has a row, and the object's own row."""
+        """Read each ``Entry`` that has a row, and the object's own row."""
         rows, listed = self.rows.read(
             Query(True, self.keys.of_object(obj)),
             Query(False, obj, exact=True))
         return list(map(self.entry, rows)), next(iter(listed), None)
 
     def _newest_of_sites(self, obj):
-        """Return each site's newest ``Entry``, and older ones."""
+        """
+        Return a list with each site's newest ``Entry``, and some older ones.
+        """
         queries = [Query(True, self.keys.of_site(obj, site), limit=1)
                    for site in self.sites]
         *found, listed = self.rows.read(
@@ -161,8 +164,9 @@ class ReadRepair(Strategy):
 
     def _plain(self, entry):
         """
-        :returns: the purges of those null versions of this site that the
-            one that is written now has overwritten
+        Make the purges of the null versions that a new one overwrites.
+
+        :returns: a list of ``Entry``, for null versions of this site only
         """
         rows, _listed = self._read(entry.object)
         return [replace(old, purged=self.tick()) for old in present(rows)
@@ -170,8 +174,10 @@ class ReadRepair(Strategy):
 
     def _write(self, entries, stamp=None):
         """
-        :param stamp: that null versions have rows since, so that the
-            object needs none of its own
+        Write the rows of some versions.
+
+        :param stamp: if the versions are null versions: the stamp since which
+            they have rows, so that the object's own row is deleted
         """
         plain = stamp and entries[0].plain
         self.rows.write(

@@ -1,29 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Write-Repair and Read-Repair have in common (VERSIONING.md §4)."""
+"""The common part of Write-Repair and Read-Repair (VERSIONING.md §4)."""
 
 import heapq
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import groupby, islice
 from operator import itemgetter
-from typing import Any, Optional, Tuple
+from typing import Any
 
 from swift.common.constraints import CONTAINER_LISTING_LIMIT
 
-from swift_lightsync.versioning.core.row_data import (
-    Entry,
-    Pointer,
-    Row,
-    entry_of,
-)
-from swift_lightsync.versioning.core.stamp import Stamp
-from swift_lightsync.versioning.core.version import (
-    Vector,
-    Version,
-    latest,
-)
+from swift_lightsync.versioning.core.row_data import Row, entry_of
+from swift_lightsync.versioning.core.version import Vector, Version
 from swift_lightsync.versioning.rows.row_wire import Query
+from swift_lightsync.versioning.strategies.basis import latest_entry, present
 
 #: Rows that are deleted at once.
 BATCH = 8
@@ -31,74 +22,14 @@ BATCH = 8
 _AFTER = '\x01'
 
 
-@dataclass(frozen=True)
-class Basis:
-    """
-    What a writer has read of an object. Read-Repair's has read nothing.
-
-    :param pointer: a ``Pointer``, or None
-    :param known: each ``Entry`` that was read, purged ones too
-    :param listed_at: the stamp of its row in the user's container, or None
-    :param null: the ``Entry`` of a null version that has no row of its own
-        yet; it is in ``known`` too
-    :param listed: the ``Entry`` of which its row in the user's container
-        is, or None
-    """
-    object: str
-    pointer: Optional[Pointer] = None
-    known: Tuple[Entry, ...] = ()
-    listed_at: Optional[Stamp] = None
-    null: Optional[Entry] = None
-    listed: Optional[Entry] = None
-
-    @property
-    def seen(self):
-        """All versions that were read."""
-        frontier = self.pointer.frontier if self.pointer else ()
-        return frontier + tuple(entry.version for entry in self.known)
-
-    @property
-    def latest(self):
-        """An ``Entry``, or None if none is known."""
-        found = list(self.known)
-        if self.pointer and self.pointer.latest:
-            found.append(self.pointer.latest)
-        return latest_entry(found)
-
-    def points_to(self, entry):
-        """Whether all that was read says that this is the latest."""
-        pointed = self.pointer.latest if self.pointer else None
-        shown = entry and not entry.version.deleted
-        return _identity(pointed) == _identity(entry) and \
-            not self.null and \
-            _identity(self.listed) == _identity(entry if shown else None)
-
-
-def _identity(entry):
-    return entry and (entry.version.id, entry.plain)
-
-
-def present(entries):
-    """Return a list of those that no purge has removed, newest first."""
-    purged = {entry.version.id for entry in entries if entry.purged}
-    kept = {entry.version.id: entry for entry in entries
-            if entry.version.id not in purged}
-    return [kept[stamp] for stamp in sorted(kept, reverse=True)]
-
-
-def latest_entry(entries):
-    """Return the ``Entry`` that reads are answered from, or None."""
-    kept = {entry.version.id: entry for entry in present(entries)}
-    found = latest(entry.version for entry in kept.values())
-    return found and kept[found.id]
-
-
 def objects_query(base, prefix, marker, end_marker, reverse):
     """
-    :param base: what the names of all rows of versions start with
-    :param prefix: of objects' names, as are the markers; names of objects
-        that are markers are left out
-    :returns: the ``Query`` of the rows of objects' versions
+    Make the query of the rows of objects' versions.
+
+    :param base: the prefix of the names of all rows of versions
+    :param prefix: of objects' names; the markers are objects' names, too, and
+        not listed themselves
+    :returns: a ``Query``
     """
     ends = {False: (_AFTER, ''), True: ('', _AFTER)}[bool(reverse)]
     return Query(True, base + prefix,
@@ -109,11 +40,13 @@ def objects_query(base, prefix, marker, end_marker, reverse):
 
 class Strategy:
     """
+    Reads and writes the versions of a container's objects.
+
     :param rows: ``Rows`` of the container
     :param clock: ``HybridClock``
     :param site: the name of this site
     :param sites: site_preference
-    :param now: gives the wall time in seconds
+    :param now: returns the wall time in seconds
     :param lookup: how Read-Repair reads: 'full' or 'by-site'
     """
 
@@ -139,18 +72,19 @@ class Strategy:
         return self.clock.tick(self.now())
 
     def new_version(self, basis, deleted=False):
-        """Return the ``Version`` of an update of this site, made now."""
+        """Return the ``Version`` of an update that this site makes now."""
         return Version.after(basis.seen, self.tick(), self.site, deleted)
 
     def data_name(self, entry):
-        """Return the name of its data in the hidden container."""
+        """Return the name of a version's data in the hidden container."""
         return self.keys.version(entry.object, entry.version)
 
     def history(self, obj, marker=None, limit=None):
         """
-        :param marker: a ``Stamp``
-        :returns: each ``Entry`` of an object that is older than the
-            marker, newest first; purged ones are left out
+        List the versions of an object, without purged ones.
+
+        :param marker: a ``Stamp``; only older versions are listed
+        :returns: a list of ``Entry``, newest first
         """
         kept = [entry for entry in present(self.all_entries(obj))
                 if marker is None or entry.version.id < marker]
@@ -159,10 +93,13 @@ class Strategy:
     def versions(self, prefix='', marker='', version_marker=None,
                  end_marker='', limit=None, reverse=False):
         """
-        :param version_marker: a ``Stamp``: what is listed after this
-            version of the object ``marker``; None: after the object
-        :returns: each ``Entry`` by name, then newest first (``reverse``:
-            the other way round)
+        List the versions of all objects.
+
+        :param version_marker: a ``Stamp`` of a version of the object
+            ``marker``: the list begins after this version; None: after the
+            object
+        :returns: a list of ``Entry``, by name and then newest first (if
+            ``reverse``, in the opposite order)
         """
         found = self._rest(marker, version_marker, reverse) \
             if version_marker else []
@@ -183,8 +120,9 @@ class Strategy:
     def current(self, prefix='', marker='', end_marker='', limit=None,
                 reverse=False):
         """
-        :returns: the latest ``Entry`` of each object, by name; delete
-            markers too
+        List the latest version of each object.
+
+        :returns: a list of ``Entry``, by name; delete markers too
         """
         entries = map(latest_entry, map(itemgetter(1), self._objects(
             prefix, marker, end_marker, limit, reverse)))
@@ -192,8 +130,8 @@ class Strategy:
 
     def clear(self):
         """
-        Remove what purged versions have left in the hidden container, so
-        that it can be deleted.
+        Remove what purged versions have left in the hidden container, so that
+        it can be deleted.
 
         :returns: False if there are versions; then nothing is removed
         """
@@ -214,7 +152,7 @@ class Strategy:
             not self.entry(row).purged
 
     def _objects(self, prefix, marker, end_marker, limit, reverse):
-        """Pairs of a name and each ``Entry`` of the object, by name."""
+        """Yield the name and the list of ``Entry`` of each object, by name."""
         scan = partial(self._scan, limit=limit)
         hidden = groupby(map(self.entry, scan(objects_query(
             self.keys.all_versions, prefix, marker, end_marker, reverse))),
@@ -235,7 +173,7 @@ class Strategy:
             yield name, self.with_null(entries, row)
 
     def _scan(self, query, limit):
-        """All rows of a query, a page at a time."""
+        """Yield all rows that match a query, reading a page at a time."""
         size = CONTAINER_LISTING_LIMIT
         if limit is not None:
             size = min(size, limit + 100)
@@ -247,15 +185,17 @@ class Strategy:
             query = replace(query, marker=found[-1].name)
 
     def entry(self, row):
-        """Return the ``Entry`` that the row of a version says."""
+        """Return the ``Entry`` that the row of a version describes."""
         entry = entry_of(row, self.keys.parse(row.name))
         self.follow(entry, row.stamp)
         return entry
 
     def _one_of(self, obj, stamp, queries):
         """
+        Find one version of an object; 1 round.
+
         :param queries: of the rows that the version may have
-        :returns: the ``Entry`` of a version, or None; 1 round
+        :returns: its ``Entry``, or None
         """
         listed = None
         if stamp.is_of_a_filter:
@@ -270,22 +210,30 @@ class Strategy:
                      if entry.version.id == stamp), None)
 
     def follow(self, entry, *stamps):
-        """Let all later versions of this site be after what it has read."""
+        """
+        Move the clock past a version that was read, so that all later versions
+        of this site have greater stamps.
+        """
         self.clock.follow(entry.version.id, *stamps, *(
             stamp for _site, stamp in entry.version.vector))
 
     def all_entries(self, obj):
-        """Return a list of each ``Entry`` of an object; 1 round."""
+        """Return a list of every ``Entry`` of an object; 1 round."""
         raise NotImplementedError
 
     def with_null(self, entries, row):
         """
+        Add the null version to the entries of an object if it has no row of
+        its own.
+
         :param entries: a list of each ``Entry`` that has a row
         :param row: of the object in the user's container, or None
-        :returns: the list, and a null version that has no row of its own
+        :returns: a list, the same one if there is nothing to add
         """
         raise NotImplementedError
 
     def name_only(self, stamp, site):
-        """Return a ``Version`` of which no more than the id is known."""
+        """
+        Return a ``Version`` of which only the id is known, to make names.
+        """
         return Version(stamp, site, Vector())

@@ -18,12 +18,12 @@ from swift_lightsync.versioning.core.row_data import (
     row_of,
 )
 from swift_lightsync.versioning.rows.row_wire import Query
-from swift_lightsync.versioning.strategies.strategy import (
+from swift_lightsync.versioning.strategies.basis import (
     Basis,
-    Strategy,
     latest_entry,
     present,
 )
+from swift_lightsync.versioning.strategies.strategy import Strategy
 
 #: Times that ``repair`` looks whether others have moved a pointer.
 REPAIRS = 5
@@ -40,7 +40,7 @@ class WriteRepair(Strategy):
 
     def latest(self, obj):
         """
-        1 round.
+        Find the latest version of an object, in 1 round.
 
         :returns: the ``Entry``, which may be a delete marker; None if the
             object was never versioned, or all of its versions are purged
@@ -50,16 +50,16 @@ class WriteRepair(Strategy):
         return pointer and pointer.latest
 
     def begin(self, obj):
-        """1 round. :returns: a ``Basis``"""
+        """Read the ``Basis`` of a new version; 1 round."""
         return self._basis(obj, Query(True, self.keys.of_object(obj),
                                       limit=1))
 
     def commit(self, basis, entry):
         """
-        1 round (2, where a null version is overwritten). When it returns,
-        the version and what points to it are durable.
+        Make a version and the pointer to it durable, in 1 round; in 2 if it
+        overwrites a null version.
 
-        :raises RowsUnavailable: if it may not be
+        :raises RowsUnavailable: if they may not be durable
         :raises ValueError: if the rows would be too long
         """
         stale = []
@@ -69,22 +69,22 @@ class WriteRepair(Strategy):
 
     def get(self, obj, stamp):
         """
-        1 round.
+        Find one version of an object, in 1 round.
 
-        :returns: the ``Entry`` of one version (see ``purged``), or None if
-            it was never heard of
+        :returns: the ``Entry`` (see ``purged``), or None if it is unknown
         """
         return self._one_of(obj, stamp, [self._version_query(obj, stamp)])
 
     def name_of(self, obj, stamp):
-        """Return the name of a version's data, by its id alone."""
+        """Return the name of a version's data, from the version's id alone."""
         return self.keys.version(obj, self.name_only(stamp, self.site))
 
     def purge(self, obj, stamp):
         """
-        3 rounds, unless others move the pointer at the same time.
+        Purge a version, in 3 rounds unless others move the pointer at the same
+        time.
 
-        :returns: the ``Entry`` that was removed, or None if it is not there
+        :returns: the ``Entry`` that was removed, or None if there is none
         """
         basis = self._whole(obj)
         for entry in basis.known:
@@ -98,8 +98,8 @@ class WriteRepair(Strategy):
 
     def apply(self, entry):
         """
-        Take in what another site made: a version or its purge, in any
-        order and any number of times. When it returns it is durable.
+        Make durable a version or a purge that another site made. Entries may
+        come in any order and any number of times.
         """
         self.follow(entry, *filter(None, [entry.purged]))
         if entry.purged:
@@ -112,7 +112,7 @@ class WriteRepair(Strategy):
 
     def amend(self, entry, content_type, changed=None):
         """
-        Note that the metadata of a version has changed; 2 rounds.
+        Record that the metadata of a version has changed, in 2 rounds.
 
         :param changed: a ``Stamp``; None: now
         """
@@ -133,15 +133,16 @@ class WriteRepair(Strategy):
 
     def is_right(self, obj):
         """
-        Compute the latest anew from all versions; 1 round.
+        Compute the latest version anew from all versions, in 1 round.
 
-        :returns: whether the pointer and the listing say the same
+        :returns: whether the pointer and the listing both name it
         """
         return _is_right(self._whole(obj))
 
     def repair(self, obj):
         """
-        Compute the pointer anew from all versions.
+        Compute the pointer anew from all versions, and write it if it is
+        wrong.
 
         :returns: whether it was wrong
         """
@@ -154,7 +155,7 @@ class WriteRepair(Strategy):
 
     def current(self, prefix='', marker='', end_marker='', limit=None,
                 reverse=False):
-        """The rows of the user's container, read from a majority."""
+        """List the rows of the user's container, read from a majority."""
         rows, = self.rows.read(Query(False, prefix, marker, end_marker,
                                      limit, reverse=reverse))
         return [listed_entry(row) or null_of(row, self.site) for row in rows]
@@ -171,18 +172,20 @@ class WriteRepair(Strategy):
         return entries + [null]
 
     def _around(self, entry):
-        """Return a ``Basis`` that has a version's own row; 1 round."""
+        """Read a ``Basis`` that includes a version's own row; 1 round."""
         return self._basis(
             entry.object,
             Query(True, self.keys.of_object(entry.object), limit=1),
             self._version_query(entry.object, entry.version.id))
 
     def _whole(self, obj):
-        """Return the ``Basis`` of all versions; 1 round."""
+        """Read the ``Basis`` with all versions; 1 round."""
         return self._basis(obj, Query(True, self.keys.of_object(obj)))
 
     def _basis(self, obj, *queries):
-        """Return the ``Basis`` of these queries of versions; 1 round."""
+        """
+        Read the ``Basis`` with the versions that match some queries; 1 round.
+        """
         histories, listed, *versions = self.rows.read(
             self._history_query(obj), Query(False, obj, exact=True),
             *queries)
@@ -219,9 +222,10 @@ class WriteRepair(Strategy):
 
     def _write(self, basis, fresh, again=False):
         """
-        Write versions, and the pointer that they make; 1 round.
+        Write versions and the pointer that follows from them, in 1 round.
 
-        :param again: they are there, so that the pointer may be right
+        :param again: whether the versions have rows already, so that the
+            pointer may be right and is then not written
         """
         known = list(basis.known) + fresh
         try:
@@ -237,9 +241,9 @@ class WriteRepair(Strategy):
 
     def _write_all(self, basis, fresh):
         """
-        The same, from a basis that has all versions. One that is pointed to
-        and has no row is still being written, or its writer died; its data
-        is there.
+        Write versions and the pointer, from a basis that has all versions. If
+        the latest that the pointer names has no row, it is still being written
+        or its writer died; its data is there, so it gets its row, too.
         """
         pointed = basis.pointer and basis.pointer.latest
         if pointed and all(entry.version.id != pointed.version.id
@@ -264,8 +268,11 @@ class WriteRepair(Strategy):
 
     def _without_plain(self, obj):
         """
-        :returns: a ``Basis``, and the purges of those null versions of this
-            site that the one that is written now has overwritten
+        Read the basis of a null version that replaces the others of this site.
+
+        :returns: a ``Basis`` without the null version that has no row, and a
+            list of the purges of those null versions of this site that are
+            overwritten
         """
         basis = self._whole(obj)
         stale = [replace(entry, purged=self.tick())

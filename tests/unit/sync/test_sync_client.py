@@ -175,4 +175,5 @@ class TestUnreachable(ClientTestCase):
             self.stack.callback(filler.close)
             filler.setblocking(False)
             filler.connect_ex(address)
+        self.client.connections.conn_timeout = 0.5
         self.assertIs(Answer.TIMEOUT, self.failure(node(1, address[1])))

@@ -17,8 +17,8 @@ from swift_lightsync.versioning.core.row_data import Entry, Pointer
 from swift_lightsync.versioning.core.stamp import Stamp, offset_of
 from swift_lightsync.versioning.core.version import Version
 from swift_lightsync.versioning.strategies import write_repair
+from swift_lightsync.versioning.strategies.basis import latest_entry
 from swift_lightsync.versioning.strategies.read_repair import ReadRepair
-from swift_lightsync.versioning.strategies.strategy import latest_entry
 from swift_lightsync.versioning.strategies.write_repair import WriteRepair
 from tests.unit.versioning.fakes import NOW, SITES, MemoryRows
 

@@ -13,7 +13,7 @@ from swift_lightsync.versioning.core.clock import HybridClock
 from swift_lightsync.versioning.core.row_data import Entry, Row
 from swift_lightsync.versioning.core.stamp import Stamp, offset_of
 from swift_lightsync.versioning.core.version import Version
-from swift_lightsync.versioning.strategies.strategy import latest_entry
+from swift_lightsync.versioning.strategies.basis import latest_entry
 from swift_lightsync.versioning.strategies.write_repair import WriteRepair
 from tests.unit.versioning.fakes import NOW, SITES, MemoryRows
 

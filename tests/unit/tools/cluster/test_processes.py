@@ -78,3 +78,12 @@ class TestPorts(unittest.TestCase):
         base = ports.free_base_port()
         self.assertEqual({''}, {ports.bind_error('127.0.0.1', base + offset)
                                 for offset in range(10)})
+
+    def test_what_one_process_has_found_another_does_not_find(self):
+        base = ports.free_base_port()
+        done = subprocess.run(
+            [sys.executable, '-c', 'from tools.cluster import ports\n'
+             'ports.SEARCHED = range(%d, %d, 10)\n'
+             'ports.free_base_port()' % (base, base + 10)],
+            stderr=subprocess.PIPE, text=True)
+        self.assertIn('no free ports for a cluster', done.stderr)
