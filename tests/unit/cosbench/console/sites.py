@@ -122,7 +122,7 @@ def evil():
                     history=[],
                     xml='<workload name="</textarea>%s"/>' % HOSTILE)
     for stage in document['stages']:
-        stage.update(name=HOSTILE, id='s1-' + HOSTILE, reason=HOSTILE,
+        stage.update(name=HOSTILE, id='s1-' + EVIL, reason=HOSTILE,
                      history=[[HOSTILE, results.BEGIN]])
         for each in stage['works']:
             each.update(name=HOSTILE, reason=HOSTILE, counted=None, rampup=0,
