@@ -4,13 +4,15 @@
 import os
 import random
 import time
-from hashlib import md5
 from itertools import count
 
 from swift.common.exceptions import DiskFileDeleted, DiskFileNotExist
 from swift.common.storage_policy import POLICIES, reload_storage_policies
 from swift.common.utils import Timestamp, hash_path, set_swift_dir
-from swift.obj.diskfile import DiskFileRouter, get_data_dir, read_metadata
+from swift.obj.diskfile import DiskFileRouter, read_metadata
+
+from swift_losf.format.layout import Layout
+from tools.benchmarks.sync_data import write_object
 
 
 class ClusterObjects:
@@ -34,25 +36,19 @@ class ClusterObjects:
         self.ring = self.cluster.ring(int(self.policy))
 
     def nodes(self, name):
-        """:returns: the partition of an object, and its devices, by row"""
+        """Return the partition of an object, and its devices, by row."""
         return self.ring.get_nodes('a', 'c', name)
 
     def hash_name(self, name):
-        """:returns: the name of an object's directory"""
+        """Return the name of an object's directory."""
         return hash_path('a', 'c', name)
 
     def write(self, name, body, timestamp, holders):
         """Put a version of an object on devices, as object-servers do."""
         partition, _ = self.nodes(name)
         for device in holders:
-            diskfile = self._diskfile(device, partition, name)
-            with diskfile.create(size=len(body)) as writer:
-                writer.write(body)
-                writer.put({'X-Timestamp': Timestamp(timestamp).internal,
-                            'Content-Type': 'text/plain',
-                            'Content-Length': str(len(body)),
-                            'ETag': md5(body).hexdigest()})
-                writer.commit(Timestamp(timestamp))
+            write_object(self._diskfile(device, partition, name), body,
+                         Timestamp(timestamp), 'text/plain')
 
     def post(self, name, meta, timestamp, holders):
         """Change the metadata of an object on devices."""
@@ -81,11 +77,10 @@ class ClusterObjects:
 
     def seen(self, name, device):
         """
-        :param name: of the object
-        :param device: the device's name
-        :returns: what a client sees of an object on a device: a tuple of
-            timestamp and body, which is None for a deleted one; None if
-            there is nothing
+        Return what a client sees of an object on a device.
+
+        :returns: a tuple of timestamp and body, which is None for a deleted
+            one; None if there is nothing
         """
         partition, _ = self.nodes(name)
         diskfile = self._diskfile({'device': device}, partition, name)
@@ -99,24 +94,22 @@ class ClusterObjects:
             return None
 
     def devices(self):
-        """:returns: the names of all devices of the cluster"""
-        return [device for node in self.cluster.spec.node_numbers()
-                for device in self.cluster.devices(node)]
+        """Return the names of all devices of the cluster."""
+        return list(self.cluster.device_paths())
 
     def objects_path(self, device):
-        """:returns: the directory of a device's partitions"""
-        return os.path.join(
-            self.cluster.device_path(self.cluster.node_of(device), device),
-            get_data_dir(self.policy))
+        """Return the directory of a device's partitions."""
+        return Layout(self.cluster.device_paths()[device],
+                      int(self.policy)).objects
 
     def partitions(self, device):
-        """:returns: the partitions that a device has a directory of"""
+        """Return the partitions that a device has a directory of."""
         path = self.objects_path(device)
         return {int(name) for name in os.listdir(path)
                 if name.isdigit()} if os.path.isdir(path) else set()
 
     def strays(self):
-        """:returns: (device, partition) of what the ring places elsewhere"""
+        """Return (device, partition) of what the ring places elsewhere."""
         return [(device, partition) for device in self.devices()
                 for partition in sorted(self.partitions(device))
                 if partition >= self.ring.partition_count or device not in {
@@ -125,9 +118,9 @@ class ClusterObjects:
 
     def on_device(self, device):
         """
-        :param device: the device's name
-        :returns: all that a device holds of the policy: a dict of path below
-            the objects directory -> (contents, metadata)
+        Return all that a device holds of the policy.
+
+        :returns: path below the objects directory -> (contents, metadata)
         """
         objects = self.objects_path(device)
         found = {}
@@ -142,8 +135,9 @@ class ClusterObjects:
 
     def replicas(self):
         """
-        :returns: a dict of partition -> a dict of device name -> what it
-            holds of the partition, for the devices that the ring names
+        Return what the devices that the ring names hold of each partition.
+
+        :returns: partition -> device name -> as of ``on_device``
         """
         held = {device: self.on_device(device) for device in self.devices()}
         partitions = {path.split(os.sep)[0]
@@ -158,9 +152,9 @@ class ClusterObjects:
 
     def unequal(self, without=None):
         """
+        Return the partitions whose replicas differ, as a client sees them.
+
         :param without: the name of a device that does not count
-        :returns: the partitions whose replicas are not all the same, as a
-            client sees them
         """
         return sorted(partition for partition, devices
                       in self.replicas().items()
@@ -222,8 +216,9 @@ class Acknowledged:
 
     def quorum(self, name, without=()):
         """
+        Return as many devices of an object as a write needs, any of them.
+
         :param without: names of devices that cannot be written to
-        :returns: as many devices of an object as a write needs, any of them
         """
         _, nodes = self.objects.nodes(name)
         return self.random.sample(
@@ -242,9 +237,10 @@ class Acknowledged:
 
     def wrong(self, without=()):
         """
+        Return where a client does not see what was acknowledged.
+
         :param without: names of devices that do not count
-        :returns: (object, device) where the ring places an object and a
-            client does not see what was acknowledged
+        :returns: (object, device) of those that the ring names
         """
         return [(name, node['device']) for name in sorted(self.newest)
                 for node in self.objects.nodes(name)[1]
@@ -252,7 +248,7 @@ class Acknowledged:
                 self.objects.seen(name, node['device']) != self.newest[name]]
 
     def holders(self, name):
-        """:returns: the devices, of all, that have the newest version"""
+        """Return the devices, of all, that have the newest version."""
         return [device for device in self.objects.devices()
                 if self.objects.seen(name, device) == self.newest[name]]
 

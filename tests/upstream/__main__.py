@@ -20,29 +20,26 @@ def _parser():
             ('probe', None, 'the probe tests, in a cluster of tools/saio')):
         one = kinds.add_parser(kind, help=text, description='Suites: %s.'
                                % ', '.join(sorted(runner.SUITES[kind])))
-        one.add_argument('suites', nargs='*', default=default,
-                         metavar='SUITE', help='name of a suite, or a path '
-                         "or test id below Swift's source tree "
-                         '(default: %s)' % (' '.join(default) if default
-                                            else "the subject's"))
-        one.add_argument('--stock', action='store_true',
-                         help="run Swift's own classes")
-        one.add_argument('--record', action='store_true',
-                         help='make the counts of stock Swift the baseline '
-                         '(needs --stock)')
-        one.add_argument('--check-exclusions', action='store_true',
-                         help='run only the excluded tests; each that '
-                         'passes is an error')
-        one.add_argument('--subject', choices=sorted(subject.SUBJECTS),
-                         default=subject.DEFAULT, help='what the tests are '
-                         'run against (default: %(default)s)')
-        if kind == 'unit':
-            one.add_argument('--prove', action='store_true',
-                             help='break methods of our classes, one after '
-                             'another: tests must fail')
+        add = one.add_argument
+        add('suites', nargs='*', default=default, metavar='SUITE',
+            help='name of a suite, or a path or test id below Swift\'s '
+            'source tree (default: %s)' % (' '.join(default or (
+                "the subject's",))))
+        add('--subject', choices=sorted(subject.SUBJECTS),
+            default=subject.DEFAULT,
+            help='what the tests are run against (default: %(default)s)')
         if kind == 'functional':
-            one.add_argument('--loader', choices=LOADERS,
-                             help='erasure coding or encryption')
+            add('--loader', choices=LOADERS,
+                help='erasure coding or encryption')
+        for option, text in (
+                ('--stock', "run Swift's own classes"),
+                ('--record', 'make the counts of stock Swift the baseline '
+                 '(needs --stock)'),
+                ('--check-exclusions', 'run only the excluded tests; each '
+                 'that passes is an error'),
+                ('--prove', 'break methods of our classes, one after '
+                 'another: tests must fail'))[:4 if kind == 'unit' else 3]:
+            add(option, action='store_true', help=text)
     return parser
 
 

@@ -9,6 +9,12 @@ the right to make namespaces, the run says what that limits.
 
 As a program this is the inner half: it prepares the namespaces it runs in
 and then becomes pytest.
+
+Swift's replicator tests put a mock where the replicator opens its HTTP
+connections, and the mock knows REPLICATE only. A message of ours goes out by
+a connection of its own, past the mock. So there is a peer, which is what
+those tests stand for: a real object-server of stock Swift on the port that
+the tests' rings name, which answers an unknown verb with 405.
 """
 
 import argparse
@@ -17,15 +23,20 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
 from pathlib import Path
 
 import pytest
+from swift.common.concurrency import eventlet, wsgi
+from swift.common.utils import NullLogger
+from swift.obj.server import ObjectController
 
-from tests.upstream import stock_peer
-
+PROGRAM = (sys.executable, '-m', 'tests.upstream.environment')
 UNSHARE = ('unshare', '--mount', '--net')
 HOSTS = '127.0.0.1 access.com example.com\n'
 XFS_BYTES = 8 << 30  # sparse: only what is written takes space
+PEER_PORT = 6200
+READY = 'ready'
 
 
 class EnvironmentLacks(Exception):
@@ -33,12 +44,10 @@ class EnvironmentLacks(Exception):
 
 
 def may_isolate():
-    """Whether a namespace of its own can be given to a run."""
-    if os.geteuid() != 0:
-        return False
+    """Return whether a namespace of its own can be given to a run."""
     try:
-        return subprocess.call(UNSHARE + ('true',),
-                               stderr=subprocess.DEVNULL) == 0
+        return os.geteuid() == 0 and not subprocess.call(
+            UNSHARE + ('true',), stderr=subprocess.DEVNULL)
     except FileNotFoundError:
         return False
 
@@ -51,8 +60,7 @@ def command(work, source):
     :param source: path of Swift's source tree
     """
     isolated = may_isolate()
-    return [*(UNSHARE if isolated else ()),
-            sys.executable, '-m', 'tests.upstream.environment',
+    return [*(UNSHARE if isolated else ()), *PROGRAM,
             '--work', str(work), '--source', str(source),
             *(['--isolated'] if isolated else []), '--']
 
@@ -75,26 +83,17 @@ def _run(*argv):
     subprocess.run(argv, check=True, stdout=subprocess.DEVNULL)
 
 
-def _mount_tmpfs(work, target):
-    _run('mount', '-t', 'tmpfs', 'tmpfs', str(target))
-
-
-def _mount_xfs(work, target):
-    image = work / 'xfs.img'
-    with open(image, 'wb') as out:
-        out.truncate(XFS_BYTES)
-    _run('mkfs.xfs', '-q', str(image))
-    _run('mount', '-o', 'loop', str(image), str(target))
-
-
-#: The first that serves is taken.
-MOUNTS = {'tmpfs': _mount_tmpfs, 'xfs': _mount_xfs}
-
-
-def _mounted(kind, work, target):
-    """Mount one kind of file system; False if it does not serve."""
+def _mount(kind, work, target):
+    """Mount one kind of file system; return whether it serves."""
     try:
-        MOUNTS[kind](work, target)
+        if kind == 'tmpfs':
+            _run('mount', '-t', 'tmpfs', 'tmpfs', str(target))
+        else:
+            image = work / 'xfs.img'
+            image.touch()
+            os.truncate(image, XFS_BYTES)
+            _run('mkfs.xfs', '-q', str(image))
+            _run('mount', '-o', 'loop', str(image), str(target))
     except (FileNotFoundError, subprocess.CalledProcessError):
         return False
     if takes_large_xattrs(target):
@@ -113,10 +112,9 @@ def prepare_scratch(work, isolated):
     """
     target = work / 'tmp'
     target.mkdir()
-    for kind in MOUNTS if isolated else ():
-        if _mounted(kind, work, target):
-            return target, kind
-    return target, 'directory'
+    kinds = ('tmpfs', 'xfs') if isolated else ()
+    return target, next((kind for kind in kinds
+                         if _mount(kind, work, target)), 'directory')
 
 
 def isolate_network(work):
@@ -129,62 +127,81 @@ def isolate_network(work):
 
 
 @contextlib.contextmanager
-def running_stock_peer(work):
-    """A node of stock Swift where the rings of the tests expect nodes."""
+def running_peer(work):
+    """Run a node of stock Swift where the rings of the tests expect nodes."""
     devices = work / 'peer'
     devices.mkdir()
     peer = subprocess.Popen(
-        [sys.executable, '-m', 'tests.upstream.stock_peer', str(devices)],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL, text=True)
+        [*PROGRAM, '--peer', str(devices)], stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     try:
-        if peer.stdout.readline().strip() != stock_peer.READY:
+        if peer.stdout.readline().strip() != READY:
             raise EnvironmentLacks('No stock object-server could be started '
-                                   'on port %d' % stock_peer.PORT)
+                                   'on port %d' % PEER_PORT)
         yield
     finally:
         peer.kill()
         peer.wait()
 
 
+def serve_as_peer(devices):
+    """
+    Serve until stdin is closed, which the parent's end does at the latest.
+
+    :param devices: a directory that takes the place of /srv/node
+    """
+    def end_with_parent():
+        sys.stdin.read()
+        os._exit(0)
+
+    threading.Thread(target=end_with_parent, daemon=True).start()
+    listener = eventlet.listen(('0.0.0.0', PEER_PORT))
+    app = ObjectController({'devices': devices, 'mount_check': 'false'})
+    print(READY, flush=True)
+    wsgi.server(listener, app, NullLogger())
+
+
 def describe(isolated, kind, scratch):
-    """Return lines that say where the run takes place and what it lacks."""
-    lines = ['upstream: TMPDIR is %s (%s)' % (scratch, kind)]
+    """Print where the run takes place and what it lacks."""
+    print('upstream: TMPDIR is %s (%s)' % (scratch, kind))
     if not isolated:
-        lines.append('upstream: no namespace of its own: tests that need '
-                     'names in /etc/hosts, no route to 10.0.0.0/8 or a stock '
-                     'object-server on port %d may fail' % stock_peer.PORT)
+        print('upstream: no namespace of its own: tests that need names in '
+              '/etc/hosts, no route to 10.0.0.0/8 or a stock object-server '
+              'on port %d may fail' % PEER_PORT)
     if not takes_large_xattrs(scratch):
-        lines.append('upstream: no large extended attributes in TMPDIR: '
-                     'many tests will skip, and the gate will fail')
-    return lines
+        print('upstream: no large extended attributes in TMPDIR: many tests '
+              'will skip, and the gate will fail')
+    sys.stdout.flush()
+
+
+def _run_pytest(args):
+    if args.isolated:
+        isolate_network(args.work)
+    scratch, kind = prepare_scratch(args.work, args.isolated)
+    describe(args.isolated, kind, scratch)
+    os.environ['TMPDIR'] = str(scratch)
+    tempfile.tempdir = None
+    with running_peer(args.work) if args.isolated else \
+            contextlib.nullcontext():
+        os.chdir(args.source)
+        return pytest.main(['--rootdir', str(args.source), *args.pytest])
 
 
 def main(argv=None):
     """Prepare the surroundings, then run pytest in this process."""
-    parser = argparse.ArgumentParser(prog='tests.upstream.environment')
-    parser.add_argument('--work', type=Path, required=True)
-    parser.add_argument('--source', type=Path, required=True)
+    parser = argparse.ArgumentParser(prog=PROGRAM[-1])
+    parser.add_argument('--work', type=Path)
+    parser.add_argument('--source', type=Path)
     parser.add_argument('--isolated', action='store_true')
+    parser.add_argument('--peer', metavar='DEVICES')
     parser.add_argument('pytest', nargs='*')
     args = parser.parse_args(argv)
+    if args.peer:
+        return serve_as_peer(args.peer)
     try:
-        if args.isolated:
-            isolate_network(args.work)
-        scratch, kind = prepare_scratch(args.work, args.isolated)
-    except (FileNotFoundError, subprocess.CalledProcessError) as err:
-        sys.exit('upstream: %s' % err)
-    print('\n'.join(describe(args.isolated, kind, scratch)), flush=True)
-    os.environ['TMPDIR'] = str(scratch)
-    tempfile.tempdir = None
-    peer = running_stock_peer(args.work) if args.isolated else \
-        contextlib.nullcontext()
-    try:
-        with peer:
-            os.chdir(args.source)
-            return pytest.main(['--rootdir', str(args.source),
-                                *args.pytest])
-    except EnvironmentLacks as err:
+        return _run_pytest(args)
+    except (EnvironmentLacks, FileNotFoundError,
+            subprocess.CalledProcessError) as err:
         sys.exit('upstream: %s' % err)
 
 

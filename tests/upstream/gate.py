@@ -13,6 +13,7 @@ import io
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 HERE = Path(__file__).resolve().parent
 EXPECTED = HERE / 'expected.conf'
@@ -23,15 +24,11 @@ class GateError(Exception):
     """A data file of the gate is wrong."""
 
 
-@dataclass(frozen=True)
-class Counts:
+class Counts(NamedTuple):
     """How many tests of a file passed and were skipped."""
 
     passed: int
     skipped: int
-
-    def __str__(self):
-        return '%d passed, %d skipped' % (self.passed, self.skipped)
 
 
 @dataclass(frozen=True)
@@ -58,25 +55,23 @@ class Results:
                 for name in sorted(set(passed) | set(skipped))}
 
 
-def _parser():
+def _read(path):
     parser = configparser.RawConfigParser(delimiters=('=',),
                                           comment_prefixes=('#',))
     parser.optionxform = str
+    with open(path, encoding='utf8') as source:
+        parser.read_file(source)
     return parser
 
 
 def _section(path, name):
-    parser = _parser()
-    with open(path, encoding='utf8') as source:
-        parser.read_file(source)
+    parser = _read(path)
     return dict(parser[name]) if parser.has_section(name) else {}
 
 
 def exclusion_sections():
     """Return the names of the sections of exclusions.conf."""
-    parser = _parser()
-    parser.read(EXCLUSIONS, encoding='utf8')
-    return parser.sections()
+    return _read(EXCLUSIONS).sections()
 
 
 def read_exclusions(section):
@@ -126,11 +121,9 @@ def record(section, results, version):
     if failed:
         raise GateError('Nothing recorded: %d tests of stock Swift failed'
                         % len(failed))
-    parser = _parser()
-    parser.read(EXPECTED, encoding='utf8')
-    merged = read_expected(section)
-    merged.update(results.counts())
-    parser[section] = {name: '%d %d' % (counts.passed, counts.skipped)
+    parser = _read(EXPECTED)
+    merged = {**read_expected(section), **results.counts()}
+    parser[section] = {name: '%d %d' % counts
                        for name, counts in sorted(merged.items())}
     parser['swift'] = {'version': version}
     text = io.StringIO()
@@ -142,13 +135,8 @@ def record(section, results, version):
 
 
 def recorded_version():
-    """The version of Swift whose counts expected.conf holds."""
+    """Return the version of Swift whose counts expected.conf holds."""
     return _section(EXPECTED, 'swift').get('version')
-
-
-def _within(name, selection):
-    return any(name == path or name.startswith(path.rstrip('/') + '/')
-               for path in selection)
 
 
 def violations(results, expected, exclusions, selection):
@@ -161,12 +149,15 @@ def violations(results, expected, exclusions, selection):
     :param selection: paths of the files and directories that were to run
     :returns: list of what is wrong, in words; empty if nothing is
     """
+    def selected(test):
+        name = test.partition('::')[0]
+        return any(name == path or name.startswith(path.rstrip('/') + '/')
+                   for path in selection)
+
     found = ['%s failed' % test for test in results.tests('failed')]
     counts = results.counts()
     left_out = Counter(test.partition('::')[0] for test in results.excluded)
-    for name in sorted(set(counts) | set(expected)):
-        if not _within(name, selection):
-            continue
+    for name in filter(selected, sorted({*counts, *expected})):
         if name not in expected:
             found.append('%s has no baseline: record one' % name)
             continue
@@ -178,7 +169,6 @@ def violations(results, expected, exclusions, selection):
         if got.skipped > stock.skipped:
             found.append('%s: %d skipped, expected at most %d'
                          % (name, got.skipped, stock.skipped))
-    found += ['%s is excluded, but there is no such test' % test
-              for test in sorted(set(exclusions) - set(results.excluded))
-              if _within(test.partition('::')[0], selection)]
-    return found
+    return found + ['%s is excluded, but there is no such test' % test
+                    for test in filter(selected, sorted(
+                        set(exclusions) - set(results.excluded)))]

@@ -42,7 +42,7 @@ def _report(server, pipe):
 
 
 def _serve(layout, pipe):
-    """The whole life of a server, in a process of its own."""
+    """Be a server for all the life of this process."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     server = IndexServer(layout, Options())
     threading.Thread(target=_report, args=(server, pipe),
@@ -58,8 +58,7 @@ class Host:
 
     def serve(self, layout):
         """Start the server of a Layout; return what is wrong, or ''."""
-        self._forget()
-        self._end(self._children.pop(layout.root, None))
+        self.end(lambda root: root != layout.root and os.path.isdir(root))
         reader, writer = os.pipe()
         child = os.fork()
         if not child:
@@ -76,21 +75,13 @@ class Host:
             return '' if up.read() else 'the index server of %s ended' \
                 % layout.root
 
-    def _forget(self):
+    def end(self, unless=lambda root: False):
+        """End the servers, unless a function of their directories is true."""
         for root in list(self._children):
-            if not os.path.isdir(root):
-                self._end(self._children.pop(root))
-
-    @staticmethod
-    def _end(child):
-        if child is not None:
-            os.kill(child, signal.SIGKILL)
-            os.waitpid(child, 0)
-
-    def close(self):
-        """End all servers."""
-        while self._children:
-            self._end(self._children.popitem()[1])
+            if not unless(root):
+                child = self._children.pop(root)
+                os.kill(child, signal.SIGKILL)
+                os.waitpid(child, 0)
 
 
 class IndexHost:
@@ -138,7 +129,7 @@ def main():
         for line in sys.stdin:
             print(host.serve(Layout(*json.loads(line))), flush=True)
     finally:
-        host.close()
+        host.end()
 
 
 if __name__ == '__main__':

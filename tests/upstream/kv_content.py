@@ -76,15 +76,11 @@ class VolumeContent:
         except ValueError:
             return None
         policy = POLICIES.get_by_index(where.policy_index)
-        if policy is None or not self.keeps(policy):
-            return None
-        if where.suffix and not valid_suffix(where.suffix):
-            return None
-        if where.object_hash and not (
-                _HASH.match(where.object_hash)
-                and where.object_hash.endswith(where.suffix)):
-            return None
-        return where
+        sound = policy is not None and self.keeps(policy) and (
+            not where.suffix or valid_suffix(where.suffix)) and (
+            not where.object_hash or _HASH.match(where.object_hash)
+            and where.object_hash.endswith(where.suffix))
+        return where if sound else None
 
     def _find(self, path):
         """

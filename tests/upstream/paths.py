@@ -39,13 +39,13 @@ class Content(Protocol):
     """
 
     def owns(self, path: str) -> bool:
-        """Whether the path is, or would be, a hash directory or file here."""
+        """Return whether it is, or would be, a hash directory or file here."""
 
     def hides(self, path: str) -> bool:
-        """Whether the content itself lies at a real path: no list shows it."""
+        """Return whether the content itself lies there: no list shows it."""
 
     def exists(self, path: str) -> bool:
-        """Whether the content has a directory or file there."""
+        """Return whether the content has a directory or file there."""
 
     def listdir(self, path: str) -> list:
         """Return the names in a directory."""
@@ -92,7 +92,6 @@ class ContentFile(io.FileIO):
                 diskfile.write_metadata(number, metadata)
 
     def keep(self):
-        """Keep in the content what was written."""
         number, place = self.fileno(), self.tell()
         self.seek(0)
         self._keep(self.name, self.readall(), diskfile.read_metadata(number)
@@ -100,7 +99,6 @@ class ContentFile(io.FileIO):
         self.seek(place)
 
     def close(self):
-        """Keep what was written, and close."""
         try:
             if not self.closed and self._keep:
                 self.keep()
@@ -110,17 +108,16 @@ class ContentFile(io.FileIO):
 
 class PathShim:
     """
-    The routes of a test's calls. Each method has the name of the function
-    whose place it takes, and is given the real one first.
+    The routes of a test's calls, to a Content or to the file system.
 
-    :param content: a Content
+    Each method has the name of the function whose place it takes, and is
+    given the real one first.
     """
 
     def __init__(self, content):
         self.content = content
 
     def listdir(self, real, path):
-        """The names in the file system and those of the content."""
         if not self.content.exists(path):
             return self._shown(path, real(path))
         names = set(self.content.listdir(path))
@@ -134,7 +131,6 @@ class PathShim:
                 if not self.content.hides(os.path.join(path, name))]
 
     def walk(self, real, path):
-        """The directories of both, top down, as far as they can be listed."""
         try:
             names = self.listdir(real_listdir, path)
         except OSError:
@@ -146,30 +142,25 @@ class PathShim:
             yield from self.walk(real, os.path.join(path, name))
 
     def exists(self, real, path):
-        """Whether either has the path."""
         return real(path) or self.content.exists(path)
 
     def isdir(self, real, path):
-        """Whether the path is a directory of either."""
         return real(path) or (self.content.exists(path)
                               and not self._is_file(path))
 
     def isfile(self, real, path):
-        """Whether the path is a file of either."""
         return real(path) or self._is_file(path)
 
     def open(self, real, path, mode='r', *args, **kwargs):
-        """A file of the content, or a real one."""
         if not (self._is_file(path)
                 or 'w' in mode and self.content.owns(path)):
             return real(path, mode, *args, **kwargs)
-        raw = ContentFile(self.content, path, mode)
-        binary = io.BufferedRandom(raw)
+        binary = io.BufferedRandom(ContentFile(self.content, path, mode))
         return binary if 'b' in mode else io.TextIOWrapper(
             binary, kwargs.get('encoding'))
 
     def mkdirs(self, real, path, *args, **kwargs):
-        """A real directory; of a hash directory, that of the partition."""
+        """Make a directory; of a hash directory, that of the partition."""
         if self.content.owns(path):
             utils.mkdirs(os.path.dirname(os.path.dirname(path)))
         else:
@@ -178,7 +169,6 @@ class PathShim:
     makedirs = mkdir = mkdirs
 
     def unlink(self, real, path, **kwargs):
-        """Remove a file of the content, or a real one."""
         if self.content.exists(path):
             return self.content.unlink(path)
         return real(path, **kwargs)
@@ -186,7 +176,6 @@ class PathShim:
     remove = unlink
 
     def rename(self, real, source, target, **kwargs):
-        """Move a file within the content, or a real one."""
         if not self._is_file(source):
             return real(source, target, **kwargs)
         if not self.content.owns(target):
@@ -197,7 +186,6 @@ class PathShim:
         self.content.unlink(source)
 
     def rmtree(self, real, path, *args, **kwargs):
-        """Remove what is below a directory of the content, or a real one."""
         if self.content.exists(path):
             self._unlink_tree(path)
             if not real_exists(path):
@@ -217,7 +205,7 @@ class PathShim:
             self._unlink_tree(os.path.join(path, name))
 
     def write(self, real, file, data):
-        """Append to a file of the content that is open, or write really."""
+        """Append to an open file of the content, or write to another."""
         path = getattr(file, 'content_path', None)
         if not self._is_file(path):
             return real(file, data)
@@ -225,17 +213,16 @@ class PathShim:
                            self.content.getxattr(path))
 
     def getxattr(self, real, path, *args, **kwargs):
-        """Of a file of the content: nothing that it could be spoilt with."""
+        """Return what a file of the content could not be spoilt with."""
         return b'none' if self._is_file(path) else real(path, *args, **kwargs)
 
     def setxattr(self, real, path, *args, **kwargs):
-        """Tests do this only to spoil the metadata of a file."""
+        """Spoil a file of the content: tests do it for nothing else."""
         if self._is_file(path):
             return self.content.damage(path)
         return real(path, *args, **kwargs)
 
     def read_metadata(self, real, file, *args, **kwargs):
-        """The metadata of a file of the content, or of a real one."""
         path = getattr(file, 'content_path', file)
         if not self._is_file(path):
             return real(file, *args, **kwargs)
@@ -244,7 +231,6 @@ class PathShim:
     _read_file_metadata = read_metadata
 
     def write_metadata(self, real, file, metadata, *args, **kwargs):
-        """Replace the metadata of a file of the content, or of a real one."""
         path = getattr(file, 'content_path', file)
         if self._is_file(path):
             return self.content.write(path, self.content.read(path), metadata)
@@ -281,11 +267,9 @@ def routed(real, route, package=TESTS):
     """
     Return a function that takes another route when tests call it.
 
-    :param real: a function
     :param route: a function that is given the real one, then its arguments
     :param package: only calls with a path or file from modules of this
         package take the route
-    :returns: what takes the function's place
     """
     @functools.wraps(real)
     def call(*args, **kwargs):
@@ -299,11 +283,7 @@ def routed(real, route, package=TESTS):
 
 
 def install(content):
-    """
-    Route the calls of Swift's tests, before the first of them is imported.
-
-    :param content: a Content
-    """
+    """Route calls to a Content, before the first test is imported."""
     shim = PathShim(content)
     for module, names in ROUTED:
         for name in names:

@@ -2,6 +2,7 @@
 """Runs pytest over a part of Swift's tests and judges what came out."""
 
 import dataclasses
+import functools
 import json
 import os
 import subprocess
@@ -17,9 +18,7 @@ from tests.upstream import environment, gate, source, subject
 
 TIMEOUT = '600'  # seconds a test, so that none hangs for ever
 SAIO = source.REPOSITORY / 'tools' / 'saio'
-STOCK_CLUSTER = ('--replicator', 'stock')
 OBJ = 'test/unit/obj/'
-PROBE = 'test/probe/'
 
 SUITES = {
     'unit': {
@@ -33,17 +32,11 @@ SUITES = {
         'all': ('test/unit',),
     },
     'functional': {'all': ('test/functional',)},
-    'probe': {
-        name: (PROBE + 'test_%s.py' % name,) for name in (
-            'container_merge_policy_index', 'dark_data',
-            'empty_device_handoff', 'object_async_update',
-            'object_conditional_requests', 'object_expirer',
-            'object_failures', 'object_handoff',
-            'object_metadata_replication', 'object_partpower_increase',
-            'object_versioning', 'reconstructor_rebuild',
-            'reconstructor_revert', 'replication_servers_working',
-            'reserved_name', 'signals')
-    },
+    'probe': {name: ('test/probe/test_%s.py' % name,) for name in (
+        *subject.PROBE_SUITES, 'container_merge_policy_index',
+        'object_expirer', 'object_metadata_replication',
+        'object_partpower_increase', 'reconstructor_rebuild',
+        'reconstructor_revert', 'signals')},
 }
 
 
@@ -68,15 +61,10 @@ class Run:
         return self.subject and '%s %s' % (self.subject, self.kind)
 
     def command(self, work, tree):
-        """
-        Return the whole command.
-
-        :param work: the run's own directory
-        :param tree: Swift's source tree
-        """
+        """Return the command, for a directory of its own and Swift's tree."""
         start = (self._saio_command(tree) if self.kind == 'probe' else
                  environment.command(work, tree))
-        return [*start, '-p', 'tests.upstream.plugin',
+        return [*start, '-p', 'tests.upstream.replace',
                 '-p', 'no:cacheprovider', '-p', 'no:requests_mock',
                 '--override-ini', 'addopts=',
                 '-q', '-r', 'fEs', '--timeout', TIMEOUT,
@@ -93,7 +81,7 @@ class Run:
             raise RunError('This Swift cannot be told to run our classes: '
                            'run swift-lightsync-patch apply first')
         cluster = subject.load(self.subject, self.kind).cluster \
-            if self.subject else STOCK_CLUSTER
+            if self.subject else ('--replicator', 'stock')
         return [str(SAIO), *cluster, '--probe', 'run',
                 sys.executable, '-m', 'pytest', '--rootdir', str(tree)]
 
@@ -109,12 +97,10 @@ class Run:
 
 def select(kind, names, tree):
     """
-    Find what suites and paths stand for.
+    Return the paths and test ids that names of suites or paths stand for.
 
     :param kind: a key of SUITES
-    :param names: names of suites, or paths or test ids below the tree
-    :param tree: Swift's source tree
-    :returns: tuple of paths and test ids
+    :param tree: Swift's source tree, which paths are below
     :raises RunError: if there is no such suite and no such path
     """
     selection = []
@@ -140,13 +126,12 @@ def execute(run, quiet=False):
     """
     tree = source.source_tree()
     with tempfile.TemporaryDirectory(prefix='upstream-') as name:
-        work = Path(name)
-        started = time.monotonic()
+        work, started = Path(name), time.monotonic()
         done = subprocess.run(
             run.command(work, tree), cwd=source.REPOSITORY,
             env=run.environ(), text=True,
-            **({'stdout': subprocess.PIPE, 'stderr': subprocess.STDOUT}
-               if quiet else {}))
+            stdout=subprocess.PIPE if quiet else None,
+            stderr=subprocess.STDOUT if quiet else None)
         seconds = time.monotonic() - started
         # 0: all passed, 1: some failed, 5: none was selected
         if done.returncode not in (0, 1, 5):
@@ -163,49 +148,35 @@ def _say(text):
     print('upstream: ' + text, flush=True)
 
 
-def judge(run, results):
-    """
-    Hold a run against the gate and say what is wrong.
-
-    :returns: 0 if nothing is wrong, else 1
-    """
-    exclusions = (gate.read_exclusions(run.exclusions) if run.subject
-                  else {})
-    whole = [path for path in run.selection if '::' not in path]
-    version = source.installed_version()
-    if version != gate.recorded_version():
-        _say("the baseline is of Swift %s, but %s is installed"
-             % (gate.recorded_version(), version))
-    wrong = gate.violations(results, gate.read_expected(run.section),
-                            exclusions, whole)
-    if len(whole) < len(run.selection):
-        _say('single tests are held to nothing but that they do not fail')
-    for line in wrong:
-        _say('WRONG: ' + line)
-    _say('gate %s' % ('FAILED' if wrong else 'passed'))
-    return 1 if wrong else 0
-
-
 def gated(run):
     """
-    Run and judge.
+    Run, hold the outcome against the gate and say what is wrong.
 
-    :returns: exit status
+    :returns: exit status: 0 if nothing is wrong, else 1
     """
     results, seconds = execute(run)
     _say('%d passed, %d failed, %d skipped, %d excluded in %.0f s'
          % (*(len(results.tests(outcome))
               for outcome in ('passed', 'failed', 'skipped')),
             len(results.excluded), seconds))
-    return judge(run, results)
+    whole = [path for path in run.selection if '::' not in path]
+    installed, recorded = source.installed_version(), gate.recorded_version()
+    if installed != recorded:
+        _say("the baseline is of Swift %s, but %s is installed"
+             % (recorded, installed))
+    if len(whole) < len(run.selection):
+        _say('single tests are held to nothing but that they do not fail')
+    wrong = gate.violations(
+        results, gate.read_expected(run.section),
+        gate.read_exclusions(run.exclusions) if run.subject else {}, whole)
+    for line in wrong:
+        _say('WRONG: ' + line)
+    _say('gate %s' % ('FAILED' if wrong else 'passed'))
+    return 1 if wrong else 0
 
 
 def record(run):
-    """
-    Run stock Swift and make its counts the baseline.
-
-    :returns: exit status
-    """
+    """Run stock Swift, make its counts the baseline, and return 0."""
     results, seconds = execute(run)
     gate.record(run.section, results, source.installed_version())
     _say('recorded %d files in %s, %.0f s'
@@ -214,14 +185,9 @@ def record(run):
 
 
 def check_exclusions(run):
-    """
-    Run only the excluded tests, and find the ones that would pass.
-
-    :returns: exit status
-    """
-    needed = dataclasses.replace(
-        run, options=run.options + ('--upstream-only-excluded',))
-    results, _seconds = execute(needed, quiet=True)
+    """Run only the excluded tests, and return 1 if any passes, else 0."""
+    needed = dataclasses.replace(run, options=('--upstream-only-excluded',))
+    results, _ = execute(needed, quiet=True)
     idle = results.tests('passed')
     for test in idle:
         _say('WRONG: %s is excluded, but passes' % test)
@@ -230,18 +196,12 @@ def check_exclusions(run):
     return 1 if idle else 0
 
 
-def _failing(run, broken=None):
-    """
-    Find the tests that fail.
-
-    :param run: a Run
-    :param broken: 'module:class.method' to break, or None
-    :returns: (set of the tests that fail, seconds)
-    """
-    options = ('--upstream-sabotage', broken) if broken else ()
-    results, seconds = execute(dataclasses.replace(run, options=options),
-                               quiet=True)
-    return set(results.tests('failed')), seconds
+@functools.lru_cache(maxsize=None)
+def _failing(name, suite, *options):
+    """Return the set of tests of a unit suite that fail with a subject."""
+    results, _ = execute(Run(SUITES['unit'][suite], 'unit', subject=name,
+                             options=options), quiet=True)
+    return set(results.tests('failed'))
 
 
 def prove(name):
@@ -253,17 +213,14 @@ def prove(name):
     :param name: of the subject
     :returns: exit status
     """
-    status, unsound = 0, {}
+    wrong = 0
     for row in subject.load(name).rows:
         for attribute, suite, least in row.sabotages:
-            run = Run(SUITES['unit'][suite], 'unit', subject=name)
-            if suite not in unsound:
-                unsound[suite] = _failing(run)[0]
             method = '%s.%s' % (row.ours, attribute)
-            failing, seconds = _failing(run, method)
-            noticed = len(failing - unsound[suite])
-            _say('%s%s broken: %d tests of %s notice, at least %d must '
-                 '(%.0f s)' % ('' if noticed >= least else 'WRONG: ', method,
-                               noticed, suite, least, seconds))
-            status = status if noticed >= least else 1
-    return status
+            noticed = len(_failing(name, suite, '--upstream-sabotage', method)
+                          - _failing(name, suite))
+            wrong += noticed < least
+            _say('%s%s broken: %d tests of %s notice, at least %d must'
+                 % ('' if noticed >= least else 'WRONG: ', method, noticed,
+                    suite, least))
+    return 1 if wrong else 0

@@ -26,7 +26,7 @@ class SourceError(Exception):
 
 
 def installed_version():
-    """The version of the Swift that the tests will import."""
+    """Return the version of the Swift that the tests will import."""
     try:
         return metadata.version('swift')
     except metadata.PackageNotFoundError:
@@ -36,11 +36,8 @@ def installed_version():
 
 def _checked(tree, version):
     """
-    Check that a directory is Swift's source of a version.
+    Return a directory if it is Swift's unpacked source of a version.
 
-    :param tree: path that should be an unpacked source distribution
-    :param version: the version that it must have
-    :returns: tree
     :raises SourceError: if it is another thing or another version
     """
     info = tree / 'PKG-INFO'

@@ -50,7 +50,7 @@ class FullExchangeReplicator(LightSyncReplicator):
         super().__init__(ChainMap(conf, options), logger=logger)
 
     def fingerprints(self, policy):
-        """Those of the installed class, past mocks."""
+        """Return those of the installed class, past mocks."""
         prints = super().fingerprints(policy)
         if not isinstance(prints.df_mgr, Unmocked):
             prints.df_mgr = Unmocked(prints.df_mgr)
@@ -76,7 +76,7 @@ class UnboundedController(ObjectController):
 
 
 def legacy_factory(global_conf, **local_conf):
-    """versioned_writes, without Swift's object versioning."""
+    """Return versioned_writes, without Swift's object versioning."""
     return _versioned_writes_factory(
         global_conf, **dict(local_conf, allow_object_versioning='false'))
 

@@ -62,7 +62,7 @@ _HOSTED = 'tests.upstream.kv_hosted:'
 _REPLICATOR = 'swift.obj.replicator:ObjectReplicator'
 _SERVER = 'swift.obj.server:ObjectController'
 _PROXY = 'swift.proxy.server:Application'
-_PROBE_SUITES = (
+PROBE_SUITES = (
     'dark_data', 'empty_device_handoff', 'object_async_update',
     'object_conditional_requests', 'object_failures', 'object_handoff',
     'object_versioning', 'replication_servers_working', 'reserved_name')
@@ -140,12 +140,12 @@ SUBJECTS = {
     'write_repair': _versioning('write_repair'),
 }
 PROBES = {
-    'lightsync': Subject((), _PROBE_SUITES,
+    'lightsync': Subject((), PROBE_SUITES,
                          cluster=('--replicator', 'lightsync')),
     'kv': Subject(
         rows=(Row('swift.obj.diskfile:DiskFileManager',
                   'swift_losf.diskfile.kvfile:KVDiskFileManager'),),
-        suites=_PROBE_SUITES, content='tests.upstream.kv_content:CONTENT',
+        suites=PROBE_SUITES, content='tests.upstream.kv_content:CONTENT',
         cluster=('--replicator', 'stock', '--policies',
                  'gold:3:kv,silver:3')),
 }

@@ -11,12 +11,11 @@ NAME = 'test/unit/obj/test_x.py'
 
 
 def results(passed=0, failed=0, skipped=0, excluded=()):
-    outcomes = {}
-    for outcome, number in (('passed', passed), ('failed', failed),
-                            ('skipped', skipped)):
-        for index in range(number):
-            outcomes['%s::%s%d' % (NAME, outcome, index)] = outcome
-    return gate.Results(outcomes, list(excluded))
+    return gate.Results({
+        '%s::%s%d' % (NAME, outcome, index): outcome
+        for outcome, number in (('passed', passed), ('failed', failed),
+                                ('skipped', skipped))
+        for index in range(number)}, list(excluded))
 
 
 #: What a file of 5 tests that pass and 2 that skip with stock Swift gives,

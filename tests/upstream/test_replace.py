@@ -85,7 +85,7 @@ class Mine(Thing):
 
     def test_a_broken_method_raises_and_keeps_its_mark(self):
         mine = self.install('class Mine(Thing): pass')
-        replace.sabotage('ours_example:Mine', 'GET')
+        replace.sabotage('ours_example:Mine.GET')
         self.assertTrue(mine.GET.publicly_accessible)
         with self.assertRaises(replace.Sabotaged):
             mine().GET()
@@ -93,7 +93,7 @@ class Mine(Thing):
     def test_breaking_a_method_that_is_not_there_is_an_error(self):
         self.install('class Mine(Thing): pass')
         with self.assertRaisesRegex(replace.ReplaceError, "'nonsense'"):
-            replace.sabotage('ours_example:Mine', 'nonsense')
+            replace.sabotage('ours_example:Mine.nonsense')
 
     def test_what_is_not_installed_is_refused_by_name(self):
         for absent in ('ours_absent:Mine', 'swift.obj.stock_example:Absent'):

@@ -8,27 +8,28 @@ import shutil
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from typing import Any, Dict, Iterator, List, Sequence, Tuple
+from typing import Any, Optional
 
 from cosbench.measure.result import Result
 from swift_lightsync.common.progress import Progress
 from tools.benchmarks import record, workload
-from tools.benchmarks.record import Metric, Record, Spread
+from tools.benchmarks.record import Metric, Record, Spread, in_turn
 from tools.benchmarks.settings import BenchError, number, require
 
-
-def add_common(parser: Any, runs: int = 3) -> None:
-    """Add the options that every benchmark has."""
-    add = parser.add_argument
-    add('--runs', type=number(1, 1000), default=runs,
-        help='of each measurement')
-    add('--seed', type=int, default=1, help='of all random choices')
-    add('--json', metavar='FILE', help='write all records there')
-    add('--output', metavar='DIR', help='keep there what COSBench wrote: '
-        'workloads, results, reports, comparisons')
-    add('--keep', action='store_true',
-        help='keep the directory of the clusters: data, logs')
+#: option -> (type, default, placeholder, what --help says); a tuple has all
+#: values, bool is a flag
+Options = dict[str, tuple[Any, Any, Optional[str], str]]
+#: those that every benchmark has
+COMMON: Options = {
+    'runs': (number(1, 1000), 3, None, 'of each measurement'),
+    'seed': (int, 1, None, 'of all random choices'),
+    'json': (str, None, 'FILE', 'write all records there'),
+    'output': (str, None, 'DIR', 'keep there what COSBench wrote: '
+               'workloads, results, reports, comparisons'),
+    'keep': (bool, False, None,
+             'keep the directory of the clusters: data, logs')}
 
 
 class Bench:
@@ -40,18 +41,51 @@ class Bench:
 
     #: of the command line, and of the directory
     name = ''
+    options: Options = {}
     metrics: Sequence[Metric] = ()
     #: the contestants that the others are compared with
     references: Sequence[str] = ()
 
     def __init__(self, args: Any) -> None:
         self.args = args
-        self.records: List[Record] = []
-        self.failures: List[str] = []
+        self.records: list[Record] = []
+        self.failures: list[str] = []
         self.root = ''
         self._progress = Progress()
         self._begin = time.monotonic()
-        self._results: Dict[Tuple[str, str, int], Result] = {}
+        self._results: dict[tuple[str, str, int], Result] = {}
+
+    @classmethod
+    def add_options(cls, parser: Any) -> None:
+        for name, (kind, default, metavar, text) in {
+                **cls.options, **COMMON}.items():
+            parser.add_argument('--' + name, default=default, help=text, **(
+                {'action': 'store_true'} if kind is bool else
+                {'choices': kind} if isinstance(kind, tuple) else
+                {'type': kind, 'metavar': metavar}))
+
+    def start(self, stack: ExitStack, sites: Iterable[str],
+              make: Callable[[str], Any]) -> dict[str, Any]:
+        """
+        Start clusters, which the stack ends.
+
+        :param make: returns a context of the name of one
+        :returns: name -> what its context gave
+        """
+        started = {}
+        for name in dict.fromkeys(sites):
+            self.say('starting the cluster of %s' % name)
+            started[name] = stack.enter_context(make(name))
+        return started
+
+    def turns(self, cases: Iterable[Any], contestants: Iterable[str]
+              ) -> Iterator[tuple[int, Any, str]]:
+        """Yield the run, the case and the contestant of each measurement."""
+        cases = list(cases)
+        for run in range(1, self.args.runs + 1):
+            for case in cases:
+                for name in in_turn(contestants, run):
+                    yield run, case, name
 
     def measure(self, stack: ExitStack) -> None:
         """
@@ -82,7 +116,12 @@ class Bench:
         self.client = workload.Client(os.path.abspath(output),
                                       self.args.seed)
         try:
-            self._measure_and_report()
+            try:
+                with ExitStack() as stack:
+                    self.measure(stack)
+            finally:
+                # Also when it is interrupted: what was measured is measured.
+                self._report()
         finally:
             if self.args.keep:
                 self.say('kept: %s' % self.root)
@@ -91,14 +130,6 @@ class Bench:
         for failure in self.failures:
             print('failed: %s' % failure, file=sys.stderr)
         return 1 if self.failures else 0
-
-    def _measure_and_report(self) -> None:
-        try:
-            with ExitStack() as stack:
-                self.measure(stack)
-        finally:
-            # Also when it is interrupted: what was measured is measured.
-            self._report()
 
     def _report(self) -> None:
         if self.records:
@@ -144,7 +175,7 @@ class Bench:
         self._results[case, contestant, run] = result
         return result
 
-    def _intervals(self) -> Dict[tuple, Spread]:
+    def _intervals(self) -> dict[tuple, Spread]:
         """Compare COSBench's results with those of the references."""
         found = {}
         for (case, name, run), result in self._results.items():

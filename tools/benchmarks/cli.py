@@ -5,7 +5,7 @@ import argparse
 import signal
 import sys
 from importlib import import_module
-from typing import List, Optional
+from typing import Any, Optional
 
 #: system -> (module, class, what --help says)
 SYSTEMS = {
@@ -21,7 +21,7 @@ SYSTEMS = {
                  "of the HTTP client of COSBench's drivers")}
 
 
-def main(argv: Optional[List[str]] = None) -> int:
+def main(argv: Optional[list[str]] = None) -> int:
     """
     Run a benchmark.
 
@@ -36,27 +36,29 @@ def main(argv: Optional[List[str]] = None) -> int:
         'side by side; it makes the clusters, and removes them.')
     systems = parser.add_subparsers(dest='system', required=True,
                                     metavar='SYSTEM')
-    for name, (module, _, text) in SYSTEMS.items():
+    for name, (_, _, text) in SYSTEMS.items():
         system = systems.add_parser(
             name, help=text, description=text,
             formatter_class=argparse.ArgumentDefaultsHelpFormatter)
         # Only what is asked for: imports take seconds.
         if argv[:1] in ([name], []):
-            import_module('tools.benchmarks.' + module).add_arguments(system)
-    args = parser.parse_args(argv)
-    return _run(args)
+            _load(name).add_options(system)
+    return _run(parser.parse_args(argv))
+
+
+def _load(system: str) -> Any:
+    module, name, _ = SYSTEMS[system]
+    return getattr(import_module('tools.benchmarks.' + module), name)
 
 
 def _run(args: argparse.Namespace) -> int:
     from tools.benchmarks.settings import BenchError
     from tools.cluster import ClusterError
 
-    module, name, _ = SYSTEMS[args.system]
-    bench = getattr(import_module('tools.benchmarks.' + module), name)
     # So that the clusters are removed on the way out.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
-        return bench(args).run()
+        return _load(args.system)(args).run()
     except (BenchError, ClusterError) as err:
         print('bench %s: %s' % (args.system, err), file=sys.stderr)
         return 2

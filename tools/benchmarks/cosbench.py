@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """``bench cosbench``: the HTTP client of COSBench's drivers, and aiohttp's."""
 
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from multiprocessing import get_context
-from typing import Any, Dict, Iterator
+from typing import Any
 
 from tools.benchmarks import http_clients
-from tools.benchmarks.bench import Bench, add_common
+from tools.benchmarks.bench import Bench
 from tools.benchmarks.http_clients import CONTESTANTS, Scenario
-from tools.benchmarks.record import Metric, in_turn
+from tools.benchmarks.record import Metric
 from tools.benchmarks.settings import KIB, BenchError, names, number
 
 _SPAWN = get_context('spawn')
@@ -19,21 +20,6 @@ SCENARIOS = {'get-1k': Scenario('GET', KIB),
              'get-64k': Scenario('GET', 64 * KIB),
              'put-1k': Scenario('PUT', KIB),
              'put-64k': Scenario('PUT', 64 * KIB)}
-
-
-def add_arguments(parser: Any) -> None:
-    """Add the options of this benchmark."""
-    add = parser.add_argument
-    add('--contestants', type=names(CONTESTANTS),
-        default=','.join(CONTESTANTS), metavar='NAME,…',
-        help='what is compared')
-    add('--scenarios', type=names(SCENARIOS), default='get-1k,put-64k',
-        metavar='NAME,…', help='of ' + ', '.join(SCENARIOS))
-    add('--workers', type=number(1, 1000), default=32,
-        help='requests at the same time')
-    add('--seconds', type=number(0.1, 3600, float), default=4.0,
-        help='of each measurement')
-    add_common(parser)
 
 
 @contextmanager
@@ -60,20 +46,28 @@ class Cosbench(Bench):
     """All measurements of one invocation."""
 
     name = 'cosbench'
+    options = {
+        'contestants': (names(CONTESTANTS), ','.join(CONTESTANTS), 'NAME,…',
+                        'what is compared'),
+        'scenarios': (names(SCENARIOS), 'get-1k,put-64k', 'NAME,…',
+                      'of ' + ', '.join(SCENARIOS)),
+        'workers': (number(1, 1000), 32, None,
+                    'requests at the same time'),
+        'seconds': (number(0.1, 3600, float), 4.0, None,
+                    'of each measurement')}
     references = ('aiohttp',)
     metrics = (Metric('per_cpu_second', 'requests/CPU s'),
                Metric('ops_per_second', 'requests/s'))
 
     def measure(self, stack: Any) -> None:
         port = stack.enter_context(_server())
-        for run in range(1, self.args.runs + 1):
-            for scenario in self.args.scenarios:
-                for name in in_turn(self.args.contestants, run):
-                    self.attempt(name, scenario, run, lambda: self._measure(
-                        name, SCENARIOS[scenario], port))
+        for run, scenario, name in self.turns(self.args.scenarios,
+                                              self.args.contestants):
+            self.attempt(name, scenario, run, lambda: self._measure(
+                name, SCENARIOS[scenario], port))
 
     def _measure(self, name: str, scenario: Scenario,
-                 port: int) -> Dict[str, Any]:
+                 port: int) -> dict[str, Any]:
         """Return figures; CPU is counted for the client's process only."""
         args = self.args
         with ProcessPoolExecutor(1, mp_context=_SPAWN) as pool:

@@ -6,7 +6,8 @@ The option ``delay_file`` of ``tools.benchmarks.delay:filter_factory`` names
 the file with the seconds. There is no delay while there is no such file.
 """
 
-from typing import Any, Callable, Dict
+from collections.abc import Callable
+from typing import Any
 
 from swift.common.concurrency import sleep
 
@@ -15,7 +16,7 @@ from swift_lightsync.common.files import replace_file
 FILTER = 'delay'
 
 
-def options(server: str, path: str) -> Dict[str, Any]:
+def options(server: str, path: str) -> dict[str, Any]:
     """Return the sections of a server's conf that delay it."""
     return {
         'pipeline:main': {'pipeline': '%s healthcheck recon %s' % (
@@ -50,13 +51,13 @@ class Delay:
         except FileNotFoundError:
             return 0
 
-    def __call__(self, env: Dict[str, Any], start_response: Any) -> Any:
+    def __call__(self, env: dict[str, Any], start_response: Any) -> Any:
         seconds = self._seconds()
         if seconds:
             self.wait(seconds)
         return self.app(env, start_response)
 
 
-def filter_factory(global_conf: Dict[str, str], **local_conf: str) -> Any:
+def filter_factory(global_conf: dict[str, str], **local_conf: str) -> Any:
     """Make the filter, as paste.deploy asks for it."""
     return lambda app: Delay(app, local_conf['delay_file'])

@@ -13,9 +13,10 @@ import asyncio
 import re
 import resource
 import time
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import lru_cache
-from typing import Any, AsyncIterator, Callable, Dict, NamedTuple, Tuple
+from typing import Any, NamedTuple
 
 import aiohttp
 import uvloop
@@ -92,7 +93,7 @@ async def _aiohttp(port: int, scenario: Scenario) -> AsyncIterator[Any]:
 
 
 #: name -> (contestant, the event loop it runs on)
-CONTESTANTS: Dict[str, Tuple[Any, Callable[[], Any]]] = {
+CONTESTANTS: dict[str, tuple[Any, Callable[[], Any]]] = {
     'aiohttp': (_aiohttp, asyncio.new_event_loop),
     'aiohttp-uvloop': (_aiohttp, uvloop.new_event_loop),
     'client': (_lean, uvloop.new_event_loop),
@@ -112,7 +113,7 @@ def _cpu() -> float:
 
 
 async def _load(make: Any, port: int, scenario: Scenario, workers: int,
-                seconds: float) -> Tuple[int, int, float, float]:
+                seconds: float) -> tuple[int, int, float, float]:
     """
     Load the server and count.
 
@@ -140,7 +141,7 @@ async def _load(make: Any, port: int, scenario: Scenario, workers: int,
 
 
 def ask(name: str, port: int, scenario: Scenario, workers: int,
-        seconds: float) -> Tuple[int, int, float, float]:
+        seconds: float) -> tuple[int, int, float, float]:
     """
     Load the server in this process.
 

@@ -4,20 +4,15 @@
 import math
 import os
 import time
-from typing import Any, Dict, Optional
+from typing import Any, Optional
 
 from swift_losf.errors import IndexUnavailable
 from swift_losf.format.layout import Layout
 from swift_losf.index.index_client import IndexClient
 from tools.benchmarks import request_log, workload
-from tools.benchmarks.bench import Bench, add_common
-from tools.benchmarks.measure import (
-    Device,
-    cpu_seconds,
-    drop_caches,
-    rss_mib,
-)
-from tools.benchmarks.record import Metric, in_turn, percentile
+from tools.benchmarks.bench import Bench
+from tools.benchmarks.measure import cpu_seconds, drop_caches, rss_mib
+from tools.benchmarks.record import Metric, percentile
 from tools.benchmarks.settings import GIB, KIB, BenchError, names, number
 from tools.benchmarks.site import Site, apart, ask
 from tools.benchmarks.throttle import Throttle
@@ -49,24 +44,6 @@ RECOVERY, SWEEP = 120, 30
 BLOCK = 4096
 
 
-def add_arguments(parser: Any) -> None:
-    """Add the options of this benchmark."""
-    add = parser.add_argument
-    add('--objects', type=number(100), default=20000,
-        help='in the device of each backend')
-    add('--ops', type=names(OPS), default=','.join(OPS), metavar='NAME,…',
-        help='what is measured')
-    add('--operations', type=number(1), help='of each measurement; None: '
-        '2000, less for few objects')
-    add('--seconds', type=number(1), default=60,
-        help='after which a measurement has enough operations')
-    add('--iops', type=number(10), metavar='LIMIT', help='reads, and '
-        'writes, a second of a device, such as 120 of a hard disk')
-    add('--clients', type=number(1, 64), default=4,
-        help='requests at the same time')
-    add_common(parser)
-
-
 def _spec(root: str, backend: str, objects: int) -> ClusterSpec:
     root = os.path.join(root, backend)
     power = max(1, round(math.log2(objects / OBJECTS_PER_PARTITION)))
@@ -90,26 +67,13 @@ class Node(Site):
 
     def __init__(self, args: Any, root: str, backend: str,
                  throttle: Optional[Throttle]) -> None:
-        super().__init__(backend, _spec(root, backend, args.objects))
-        self._iops, self._throttle = args.iops, throttle
+        super().__init__(backend, _spec(root, backend, args.objects),
+                         throttle)
 
     def begin(self) -> None:
-        self.device_name, = self.cluster.devices(NODE)
-        self.device = Device(self.cluster.device_path(NODE, self.device_name))
         self.layout = Layout(self.device.path, 0)
         self.direct_io = self.device.be_a_disk()
-        self.log = request_log.path(self.cluster.layout.cache_dir(NODE))
         self._empty_bytes = self.device.used_bytes()
-
-    def __exit__(self, *exc_info: Any) -> None:
-        self.limit(False)
-        super().__exit__(*exc_info)
-
-    def limit(self, on: bool) -> None:
-        """Limit the device to ``--iops``, or lift the limit."""
-        if self._throttle:
-            self._throttle.add(self.pids())
-            self._throttle.limit(self.device.number, self._iops if on else 0)
 
     def pids(self) -> list:
         """Return the pids of the servers whose resources are measured."""
@@ -167,7 +131,8 @@ class Node(Site):
         return ask('%s:%d' % (
             self.cluster.node_ip(NODE),
             self.cluster.spec.port('object-server', NODE)), 'REPLICATE', [
-                '/%s/%d' % (self.device_name, each) for each in found], {})
+                '/%s/%d' % (os.path.basename(self.device.path), each)
+                for each in found], {})
 
     def index_bytes(self) -> float:
         """
@@ -189,6 +154,16 @@ class Losf(Bench):
     """All runs of one invocation."""
 
     name = 'losf'
+    options = {
+        'objects': (number(100), 20000, None, 'in the device of each backend'),
+        'ops': (names(OPS), ','.join(OPS), 'NAME,…', 'what is measured'),
+        'operations': (number(1), None, None, 'of each measurement; None: '
+                       '2000, less for few objects'),
+        'seconds': (number(1), 60, None,
+                    'after which a measurement has enough operations'),
+        'iops': (number(10), None, 'LIMIT', 'reads, and writes, a second of '
+                 'a device, such as 120 of a hard disk'),
+        'clients': (number(1, 64), 4, None, 'requests at the same time')}
     references = ('fs',)
     metrics = (
         Metric('reads', 'reads', 2), Metric('writes', 'writes', 2),
@@ -206,21 +181,17 @@ class Losf(Bench):
         if args.iops:
             limits = Throttle.find()
             stack.callback(limits.close)
-        nodes = {}
+        nodes = self.start(stack, BACKENDS, lambda backend: Node(
+            args, self.root, backend, limits))
         for backend in BACKENDS:
-            self.say('starting a node for %s' % backend)
-            nodes[backend] = stack.enter_context(Node(
-                args, self.root, backend, limits))
             self.say('%s: writing %d objects' % (backend, args.objects))
             self.attempt(backend, 'data set', 1,
                          lambda: self._write(nodes[backend]))
-        for run in range(1, args.runs + 1):
-            for op in args.ops:
-                for backend in in_turn(BACKENDS, run):
-                    self.attempt(backend, op, run, lambda: self._measure(
-                        nodes[backend], op, run))
+        for run, op, backend in self.turns(args.ops, BACKENDS):
+            self.attempt(backend, op, run, lambda: self._measure(
+                nodes[backend], op, run))
 
-    def _write(self, node: Node) -> Dict[str, Any]:
+    def _write(self, node: Node) -> dict[str, Any]:
         result = self.play(node.name, 'data set', 0, workload.document(
             node.auth, CONTAINER, [Stage(
                 'data set', 'write', (1, self.args.objects), SMALL_SIZES,
@@ -230,15 +201,16 @@ class Losf(Bench):
                 'direct_io': node.direct_io,
                 **workload.figures(result, 'data set')}
 
-    def _measure(self, node: Node, op: str, run: int) -> Dict[str, Any]:
+    def _measure(self, node: Node, op: str, run: int) -> dict[str, Any]:
         """Return the mean of the operations, I/Os put off included."""
         if op == 'get-warm':
             self._play(node, op, run)
             node.settle()
         else:
             node.chill()
-        node.limit(True)
-        pids, log = node.pids(), request_log.position(node.log)
+        node.limit(self.args.iops or 0)
+        log, = node.logs
+        pids, begin = node.pids(), request_log.position(log)
         cpu, stats = cpu_seconds(pids), node.device.stats()
         try:
             found = self._play(node, op, run)
@@ -246,7 +218,7 @@ class Losf(Bench):
             cpu = cpu_seconds(pids) - cpu
         finally:
             # As fast as it can: only the I/Os are counted from here on.
-            node.limit(False)
+            node.limit(0)
         rss = rss_mib(pids)
         node.settle()
         late, count = node.device.stats() - stats, found['operations']
@@ -254,11 +226,11 @@ class Losf(Bench):
                 'writes': late.writes / count,
                 'flushes': done.flushes / count,
                 'sectors': (done.sectors_read + late.sectors_written) / count,
-                'rpcs': request_log.since(node.log, log)['RPC'] / count,
+                'rpcs': request_log.since(log, begin)['RPC'] / count,
                 'cpu_ms': (cpu + found.pop('cpu_seconds', 0)) * 1000 / count,
                 'rss_mib': rss}
 
-    def _play(self, node: Node, op: str, run: int) -> Dict[str, Any]:
+    def _play(self, node: Node, op: str, run: int) -> dict[str, Any]:
         """Do the operations of a run; return the client's figures."""
         args, count = self.args, self.args.operations
         operation, part = OPS[op]
@@ -276,7 +248,7 @@ class Losf(Bench):
                 Stage(op, operation, (first, first + count - 1), SMALL_SIZES,
                       args.clients, count, args.seconds)])), op)
 
-    def _audit(self, node: Node) -> Dict[str, Any]:
+    def _audit(self, node: Node) -> dict[str, Any]:
         """Have the auditor for files of zero bytes walk over all objects."""
         begin, cpu = time.perf_counter(), sum(os.times()[2:4])
         node.cluster.run_on(NODE, [
@@ -289,7 +261,7 @@ class Losf(Bench):
                     time.perf_counter() - begin)}
 
 
-def _waited(waits: list) -> Dict[str, Any]:
+def _waited(waits: list) -> dict[str, Any]:
     millis = [wait * 1000 for wait in waits]
     return {'operations': len(waits), 'ops_per_second':
             len(waits) / sum(waits), 'p50_ms': percentile(millis, 50),

@@ -6,8 +6,9 @@ devices.
 
 import os
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import astuple, dataclass
-from typing import Any, Dict, Iterable
+from typing import Any
 
 from tools.benchmarks.settings import BenchError
 from tools.cluster import commands
@@ -28,9 +29,9 @@ def cpu_seconds(pids: Iterable[int]) -> float:
     return ticks / TICKS
 
 
-def cpu_of(cluster: Any) -> Dict[str, float]:
+def cpu_of(cluster: Any) -> dict[str, float]:
     """Return the CPU seconds that each daemon of a cluster has used."""
-    used: Dict[str, float] = defaultdict(float)
+    used: dict[str, float] = defaultdict(float)
     for each in cluster.daemons.all():
         used[cluster.daemons.name(each)] += cpu_seconds([each.pid])
     return used

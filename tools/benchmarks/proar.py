@@ -4,14 +4,16 @@
 import os
 import time
 from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from itertools import product
 from math import sqrt
 from statistics import pstdev
-from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Tuple
+from typing import Any, NamedTuple
 
 from tools.benchmarks import record, request_log, workload
-from tools.benchmarks.bench import Bench, add_common
-from tools.benchmarks.measure import Device, cpu_of
-from tools.benchmarks.record import Metric, Record, in_turn, percentile
+from tools.benchmarks.bench import Bench
+from tools.benchmarks.measure import cpu_of
+from tools.benchmarks.record import Metric, Record, percentile
 from tools.benchmarks.settings import (
     GIB,
     MIB,
@@ -26,8 +28,6 @@ from tools.benchmarks.workload import Stage
 from tools.cluster import ClusterSpec, Policy, commands, free_base_port
 
 NODES = REPLICAS = 3
-#: The disk of this node is the slow one.
-SLOW_NODE = 1
 SLOW = ' slow disk'
 #: site -> the policies of its cluster
 SITES = {
@@ -38,7 +38,7 @@ SITES = {
 #: The options of what is compared; those of PROAR are what OPERATING.md
 #: advises, for no client waits for converger and replication server.
 _NICE = {'nice_priority': 10, 'disk_chunk_size': 262144}
-OPTIONS: Dict[str, Dict[str, Any]] = {
+OPTIONS: dict[str, dict[str, Any]] = {
     'stock': {},
     'proar': {
         'proxy-server': {'proxy-server:policy:1': {'min_sync_copies': 2}},
@@ -69,31 +69,7 @@ MODES = {
 }
 
 
-def add_arguments(parser: Any) -> None:
-    """Add the options of this benchmark."""
-    add = parser.add_argument
-    add('--sizes', type=sizes, default='4K,4M,8M,16M,32M,64M',
-        metavar='SIZE,…', help='of the objects')
-    add('--modes', type=names(MODES), default=','.join(MODES),
-        metavar='NAME,…', help='what is compared')
-    add('--requests', type=number(1), default=1800,
-        help='of each half of a measurement, at most')
-    add('--budget', type=number(1, 4096), default=256, metavar='MIB',
-        help='that each half writes, at most, but four objects')
-    add('--seconds', type=number(1), default=10,
-        help='after which each half of a measurement has enough requests')
-    add('--rate', type=number(0.01, kind=float), default=2.0,
-        help='writes a second of the paced half, fewer of more than 8 MiB')
-    add('--clients', type=number(1, 64), default=4,
-        help='requests at the same time, in the half that loads')
-    add('--slow-iops', type=number(10), default=30, metavar='LIMIT',
-        help='reads, and writes, a second of the slow disk')
-    add('--patience', type=number(1, kind=float), default=120.0,
-        metavar='SECONDS', help='that convergence may take')
-    add_common(parser)
-
-
-def arrivals(directories: Iterable[str]) -> Dict[str, List[float]]:
+def arrivals(directories: Iterable[str]) -> dict[str, list[float]]:
     """
     Find out when the replicas of objects, each written once, were stored.
 
@@ -103,7 +79,7 @@ def arrivals(directories: Iterable[str]) -> Dict[str, List[float]]:
     :param directories: of the objects of each device
     :returns: an object's hash -> Unix times, one for each replica
     """
-    found: Dict[str, List[float]] = defaultdict(list)
+    found: dict[str, list[float]] = defaultdict(list)
     for top in directories:
         for path, _, files in os.walk(top):
             for each in files:
@@ -113,7 +89,7 @@ def arrivals(directories: Iterable[str]) -> Dict[str, List[float]]:
     return found
 
 
-def lags(found: Dict[str, List[float]]) -> Tuple[List[float], int]:
+def lags(found: dict[str, list[float]]) -> tuple[list[float], int]:
     """
     Return how long objects took from their first replica to their last.
 
@@ -145,28 +121,12 @@ class Trio(Site):
         super().__init__(name, ClusterSpec(
             root=root, nodes=NODES, base_port=free_base_port(NODES),
             policies=SITES[name], replicator='stock', disks='xfs',
-            disk_size=8 * GIB, options=options))
-        self._args, self._throttle = args, throttle
+            disk_size=8 * GIB, options=options), throttle)
+        self._patience = args.patience
 
-    def begin(self) -> None:
-        device, = self.cluster.devices(SLOW_NODE)
-        self._slow = Device(self.cluster.device_path(SLOW_NODE, device))
-        self._throttle.add(each.pid for each in self.cluster.daemons.all())
-        self.logs = [request_log.path(self.cluster.layout.cache_dir(node))
-                     for node in self.nodes]
-
-    def __exit__(self, *exc_info: Any) -> None:
-        self.slow_down(False)
-        super().__exit__(*exc_info)
-
-    def slow_down(self, is_slow: bool) -> None:
-        """Have the slow disk be slow from now on, or like the others."""
-        self._throttle.limit(self._slow.number,
-                             self._args.slow_iops if is_slow else 0)
-
-    def converged(self, policy: int) -> Tuple[List[float], int]:
+    def converged(self, policy: int) -> tuple[list[float], int]:
         """Wait for all replicas; return their lags, and what lacks some."""
-        deadline = time.monotonic() + self._args.patience
+        deadline = time.monotonic() + self._patience
         while True:
             found = lags(arrivals(self.object_dirs(policy)))
             if not found[1] or time.monotonic() > deadline:
@@ -178,6 +138,24 @@ class Proar(Bench):
     """All measurements of one invocation."""
 
     name = 'proar'
+    options = {
+        'sizes': (sizes, '4K,4M,8M,16M,32M,64M', 'SIZE,…', 'of the objects'),
+        'modes': (names(MODES), ','.join(MODES), 'NAME,…',
+                  'what is compared'),
+        'requests': (number(1), 1800, None,
+                     'of each half of a measurement, at most'),
+        'budget': (number(1, 4096), 256, 'MIB',
+                   'that each half writes, at most, but four objects'),
+        'seconds': (number(1), 10, None, 'after which each half of a '
+                    'measurement has enough requests'),
+        'rate': (number(0.01, kind=float), 2.0, None, 'writes a second of '
+                 'the paced half, fewer of more than 8 MiB'),
+        'clients': (number(1, 64), 4, None,
+                    'requests at the same time, in the half that loads'),
+        'slow-iops': (number(10), 30, 'LIMIT',
+                      'reads, and writes, a second of the slow disk'),
+        'patience': (number(1, kind=float), 120.0, 'SECONDS',
+                     'that convergence may take')}
     references = ('stock',)
     metrics = (*workload.METRICS, Metric('lag_p50_s', 'lag p50, s', 2),
                Metric('lag_p99_s', 'lag p99, s', 2),
@@ -185,30 +163,24 @@ class Proar(Bench):
 
     def measure(self, stack: Any) -> None:
         commands.need_root('bench proar')
-        args, trios = self.args, {}
-        throttle = Throttle.find()
+        args, throttle = self.args, Throttle.find()
         stack.callback(throttle.close)
-        for name in dict.fromkeys(MODES[each].site for each in args.modes):
-            self.say('starting the cluster of %s' % name)
-            trios[name] = stack.enter_context(Trio(
-                args, self.root, name, throttle))
+        trios = self.start(
+            stack, (MODES[each].site for each in args.modes),
+            lambda name: Trio(args, self.root, name, throttle))
+        for name, trio in trios.items():
             for policy in SITES[name]:
                 self.client.run(workload.document(
-                    trios[name].auth, 'warm-' + policy.name, [Stage(
+                    trio.auth, 'warm-' + policy.name, [Stage(
                         'warm', 'write', (1, 60), total=60)], policy.name),
                     'warm-up')
-            trios[name].forget()
-        for run in range(1, args.runs + 1):
-            for size in args.sizes:
-                for half in ('paced', 'loaded'):
-                    for name in in_turn(args.modes, run):
-                        mode = MODES[name]
-                        case = '%s %s%s' % (size_text(size), half,
-                                            SLOW * mode.is_slow)
-                        self.attempt(
-                            mode.contestant, case, run, lambda: self._measure(
-                                trios[mode.site], mode, self._stage(
-                                    case, size, half), run))
+            trio.forget()
+        for run, (size, half), name in self.turns(
+                product(args.sizes, ('paced', 'loaded')), args.modes):
+            mode = MODES[name]
+            case = '%s %s%s' % (size_text(size), half, SLOW * mode.is_slow)
+            self.attempt(mode.contestant, case, run, lambda: self._measure(
+                trios[mode.site], mode, self._stage(case, size, half), run))
 
     def _stage(self, case: str, size: int, half: str) -> Stage:
         args = self.args
@@ -225,11 +197,11 @@ class Proar(Bench):
                      args.clients, rate=rate, **least)
 
     def _measure(self, trio: Trio, mode: Mode, stage: Stage,
-                 run: int) -> Dict[str, Any]:
+                 run: int) -> dict[str, Any]:
         """Return the figures of writes, of their convergence included."""
         begins = [request_log.position(log) for log in trio.logs]
         before = cpu_of(trio.cluster)
-        trio.slow_down(mode.is_slow)
+        trio.limit(self.args.slow_iops * mode.is_slow)
         try:
             result = self.play(
                 mode.contestant, stage.name, run, workload.document(
@@ -238,7 +210,7 @@ class Proar(Bench):
                     SITES[mode.site][mode.policy].name))
             found, lacking = trio.converged(mode.policy)
         finally:
-            trio.slow_down(False)
+            trio.limit(0)
         cpu = {name: used - before.get(name, 0)
                for name, used in cpu_of(trio.cluster).items()}
         figures = workload.figures(result, stage.name)
@@ -263,7 +235,7 @@ class Proar(Bench):
 
 
 def balance(requests: int,
-            counts: Iterable[int]) -> Tuple[float, float, float]:
+            counts: Iterable[int]) -> tuple[float, float, float]:
     """
     Tell how even the writes were on the devices (Figure 7).
 
@@ -281,7 +253,7 @@ def balance(requests: int,
 
 def balance_table(records: Iterable[Record]) -> str:
     """Return the requests of each device, of all cases together."""
-    counts: Dict[str, Counter] = defaultdict(Counter)
+    counts: dict[str, Counter] = defaultdict(Counter)
     writes: Counter = Counter()
     for each in records:
         name = each.contestant + SLOW * each.case.endswith(SLOW)

@@ -12,19 +12,11 @@ import json
 import os
 import platform
 import time
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from statistics import median, quantiles
-from typing import (
-    Any,
-    Dict,
-    Iterable,
-    List,
-    Mapping,
-    Optional,
-    Sequence,
-    Tuple,
-)
+from typing import Any, Optional
 
 MISSING = '-'
 
@@ -43,7 +35,7 @@ class Record:
     contestant: str
     case: str
     run: int
-    figures: Dict[str, Any]
+    figures: dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -123,7 +115,7 @@ def lines(rows: Sequence[Sequence[str]], left: int = 3) -> str:
 
 
 #: (case, metric, contestant, reference) -> a ratio's confidence interval
-Intervals = Mapping[Tuple[str, str, str, str], Spread]
+Intervals = Mapping[tuple[str, str, str, str], Spread]
 
 
 def table(records: Sequence[Record], metrics: Sequence[Metric],
@@ -161,13 +153,13 @@ def table(records: Sequence[Record], metrics: Sequence[Metric],
 
 
 def _runs(records: Iterable[Record], contestant: str, case: str,
-          field: str) -> Dict[int, float]:
+          field: str) -> dict[int, float]:
     return {each.run: float(each.figures[field]) for each in records
             if (each.contestant, each.case) == (contestant, case)
             and each.figures.get(field) is not None}
 
 
-def machine() -> Dict[str, Any]:
+def machine() -> dict[str, Any]:
     """
     Return what a stranger needs to know about this machine and its software.
     """
@@ -183,7 +175,7 @@ def machine() -> Dict[str, Any]:
 def write_json(path: str, benchmark: str, settings: Mapping[str, Any],
                records: Sequence[Record]) -> None:
     """Write a run down: machine, versions, settings and all records."""
-    document: Dict[str, Any] = {
+    document: dict[str, Any] = {
         'benchmark': benchmark, 'machine': machine(),
         'settings': dict(settings),
         'records': [asdict(each) for each in records]}
@@ -192,6 +184,6 @@ def write_json(path: str, benchmark: str, settings: Mapping[str, Any],
         output.write('\n')
 
 
-def in_turn(contestants: Iterable[str], run: int) -> List[str]:
+def in_turn(contestants: Iterable[str], run: int) -> list[str]:
     """Return them in the other order every second run, which is fair."""
     return list(contestants)[::1 if run % 2 else -1]

@@ -11,7 +11,7 @@ an index server of LOSF that the process makes.
 import os
 from collections import Counter
 from functools import wraps
-from typing import Any, Dict
+from typing import Any
 
 from swift.common.utils import config_true_value
 
@@ -19,7 +19,7 @@ FILE = 'requests.log'
 FILTER = 'request_log'
 
 
-def options(server: str, pipeline: str, **more: str) -> Dict[str, Any]:
+def options(server: str, pipeline: str, **more: str) -> dict[str, Any]:
     """
     Return the options of a ClusterSpec that put the filter before a server.
 
@@ -84,7 +84,7 @@ class RequestLog:
         os.write(self.fd, b'%s %s\n' % (
             method.encode('ascii'), device.encode('utf8') or b'-'))
 
-    def __call__(self, env: Dict[str, Any], start_response: Any) -> Any:
+    def __call__(self, env: dict[str, Any], start_response: Any) -> Any:
         self.write(env['REQUEST_METHOD'],
                    env['PATH_INFO'].lstrip('/').partition('/')[0])
         return self.app(env, start_response)
@@ -104,7 +104,7 @@ def count_calls(cls: Any, name: str, log: RequestLog) -> None:
     setattr(cls, name, counted)
 
 
-def filter_factory(global_conf: Dict[str, str], **local_conf: str) -> Any:
+def filter_factory(global_conf: dict[str, str], **local_conf: str) -> Any:
     """Make the filter, as paste.deploy asks for it."""
     def make(app: Any) -> RequestLog:
         log = RequestLog(app, path(global_conf['recon_cache_path']))

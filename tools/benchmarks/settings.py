@@ -3,7 +3,8 @@
 
 import argparse
 import re
-from typing import Any, Callable, Iterable, Optional, Tuple
+from collections.abc import Callable, Iterable
+from typing import Any, Optional
 
 KIB, MIB, GIB = 2 ** 10, 2 ** 20, 2 ** 30
 _UNITS = {'': 1, 'K': KIB, 'M': MIB}
@@ -27,11 +28,11 @@ def require(name: str, value: Any, allowed: str, good: bool) -> None:
         raise BenchError('%s is %s; allowed: %s' % (name, value, allowed))
 
 
-def names(allowed: Iterable[str]) -> Callable[[str], Tuple[str, ...]]:
+def names(allowed: Iterable[str]) -> Callable[[str], tuple[str, ...]]:
     """Return an argparse type: a list of allowed names, in their order."""
     known = tuple(allowed)
 
-    def parse(text: str) -> Tuple[str, ...]:
+    def parse(text: str) -> tuple[str, ...]:
         found = [each.strip() for each in text.split(',')]
         for name in found:
             if name not in known:
@@ -67,7 +68,7 @@ def number(low: float, high: Optional[float] = None,
     return parse
 
 
-def sizes(text: str) -> Tuple[int, ...]:
+def sizes(text: str) -> tuple[int, ...]:
     """Return the bytes of a list such as ``4K,64M,100``, each of them once."""
     found = []
     for each in text.split(','):

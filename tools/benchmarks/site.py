@@ -5,19 +5,25 @@ import http.client
 import os
 import shutil
 import time
+from collections.abc import Iterable
 from contextlib import closing
+from functools import cached_property
 from glob import glob
-from typing import Any, Dict, Iterable, List
+from typing import Any, Optional
 from urllib.parse import urlsplit
 
+from swift_losf.format.layout import Layout
+from tools.benchmarks import request_log
+from tools.benchmarks.measure import Device
 from tools.benchmarks.settings import BenchError
+from tools.benchmarks.throttle import Throttle
 from tools.cluster import Cluster, ClusterSpec
 
 #: seconds that an answer may take on a throttled device
 PATIENCE = 120
 
 
-def apart(root: str) -> Dict[str, Any]:
+def apart(root: str) -> dict[str, Any]:
     """Return options that keep databases off the disks of the objects."""
     path = {'DEFAULT': {'devices': os.path.join(root, 'databases'),
                         'mount_check': False}}
@@ -25,7 +31,7 @@ def apart(root: str) -> Dict[str, Any]:
 
 
 def ask(address: str, method: str, paths: Iterable[str],
-        headers: Dict[str, str]) -> List[float]:
+        headers: dict[str, str]) -> list[float]:
     """
     Make requests one after the other, on one connection.
 
@@ -54,18 +60,21 @@ class Site:
 
     :param name: of the contestants that it serves
     :param spec: its ClusterSpec
+    :param throttle: limits the first device; None: it does what it can
     """
 
-    def __init__(self, name: str, spec: ClusterSpec) -> None:
-        self.name = name
+    def __init__(self, name: str, spec: ClusterSpec,
+                 throttle: Optional[Throttle] = None) -> None:
+        self.name, self._throttle = name, throttle
         self.cluster = Cluster(spec)
-        self.nodes = list(spec.node_numbers())
+        #: paths of the request logs of the object-servers
+        self.logs = [request_log.path(self.cluster.layout.cache_dir(node))
+                     for node in spec.node_numbers()]
 
     def __enter__(self) -> Any:
-        for node in self.nodes:
-            for device in self.cluster.devices(node):
-                os.makedirs(os.path.join(self.cluster.spec.root, 'databases',
-                                         device))
+        for device in self.cluster.device_paths():
+            os.makedirs(os.path.join(self.cluster.spec.root, 'databases',
+                                     device))
         self.cluster.up()
         try:
             self._log_in()
@@ -76,10 +85,28 @@ class Site:
         return self
 
     def __exit__(self, *exc_info: Any) -> None:
-        self.cluster.down()
+        try:
+            self.limit(0)
+        finally:
+            self.cluster.down()
 
     def begin(self) -> None:
         """Inspect the cluster, which has just come up."""
+
+    @cached_property
+    def device(self) -> Device:
+        """The device that can be limited: the first one of node 1."""
+        return Device(next(iter(self.cluster.device_paths().values())))
+
+    def limit(self, iops: int) -> None:
+        """
+        Hold the device to so many reads, and writes, a second.
+
+        :param iops: 0: as many as it can
+        """
+        if self._throttle:
+            self._throttle.add(each.pid for each in self.cluster.daemons.all())
+            self._throttle.limit(self.device.number, iops)
 
     def _log_in(self) -> None:
         env = self.cluster.environment()
@@ -97,7 +124,7 @@ class Site:
         self.token = headers['X-Auth-Token']
 
     def request(self, method: str, paths: Iterable[str],
-                **headers: str) -> List[float]:
+                **headers: str) -> list[float]:
         """Make requests to the account, as ``ask`` does."""
         return ask(self.address, method, [
             '%s/%s' % (self.path, each) for each in paths], {
@@ -105,12 +132,10 @@ class Site:
                     name.replace('_', '-'): value
                     for name, value in headers.items()}})
 
-    def object_dirs(self, index: int = 0) -> List[str]:
+    def object_dirs(self, index: int = 0) -> list[str]:
         """Return the directories of a policy's objects, one a device."""
-        name = 'objects-%d' % index if index else 'objects'
-        return [os.path.join(self.cluster.device_path(node, device), name)
-                for node in self.nodes
-                for device in self.cluster.devices(node)]
+        return [Layout(path, index).objects
+                for path in self.cluster.device_paths().values()]
 
     def forget(self) -> None:
         """Remove the files of all objects, to regain the space."""

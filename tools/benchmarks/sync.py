@@ -5,13 +5,13 @@ import argparse
 import math
 import os
 import time
-from typing import Any, Dict, Tuple
+from typing import Any
 
 from swift.common.utils import set_swift_dir
 
 from tools.benchmarks import request_log
-from tools.benchmarks.bench import Bench, add_common
-from tools.benchmarks.record import Metric, in_turn
+from tools.benchmarks.bench import Bench
+from tools.benchmarks.record import Metric
 from tools.benchmarks.settings import KIB, names, number, require
 from tools.benchmarks.sync_data import DataSet, Storage
 from tools.benchmarks.sync_trial import SCENARIOS, Contestant, Trial
@@ -25,7 +25,7 @@ POLICY = 'bench'
 AGE = 3600
 
 
-def _sizes(text: str) -> Tuple[int, int]:
+def _sizes(text: str) -> tuple[int, int]:
     low, _, high = text.partition('-')
     good = low.isdecimal() and (high.isdecimal() or high == '')
     found = (int(low), int(high or low)) if good else (0, 0)
@@ -36,35 +36,26 @@ def _sizes(text: str) -> Tuple[int, int]:
     return found[0] * KIB, found[1] * KIB
 
 
-def add_arguments(parser: Any) -> None:
-    """Add the options of this benchmark."""
-    add = parser.add_argument
-    add('--nodes', type=number(2, MAX_NODES), default=5,
-        help='storage nodes')
-    add('--replicas', type=number(2, MAX_NODES), default=3,
-        help='replicas of each object')
-    add('--part-power', type=number(1, 32), help='of the ring; None: about '
-        '%d objects a partition' % OBJECTS_PER_PARTITION)
-    add('--objects', type=number(1), default=500, metavar='PER_NODE',
-        help='object replicas that a node holds')
-    add('--size', type=_sizes, default='6-10', metavar='LOW-HIGH',
-        help='size of an object, KiB')
-    add('--scenarios', type=names(SCENARIOS), default=','.join(SCENARIOS),
-        metavar='NAME,…', help='what is measured')
-    add('--sync-method', choices=SYNC_METHODS, default='rsync',
-        help='how data is pushed')
-    add('--replicators', type=names(REPLICATORS),
-        default=','.join(REPLICATORS), metavar='NAME,…',
-        help='what is compared')
-    add('--timeout', type=number(1, kind=float), default=600.0,
-        metavar='SECONDS', help='that one replication pass may take')
-    add_common(parser)
-
-
 class Sync(Bench):
     """All trials of one invocation."""
 
     name = 'sync'
+    options = {
+        'nodes': (number(2, MAX_NODES), 5, None, 'storage nodes'),
+        'replicas': (number(2, MAX_NODES), 3, None,
+                     'replicas of each object'),
+        'part-power': (number(1, 32), None, None, 'of the ring; None: about '
+                       '%d objects a partition' % OBJECTS_PER_PARTITION),
+        'objects': (number(1), 500, 'PER_NODE',
+                    'object replicas that a node holds'),
+        'size': (_sizes, '6-10', 'LOW-HIGH', 'size of an object, KiB'),
+        'scenarios': (names(SCENARIOS), ','.join(SCENARIOS), 'NAME,…',
+                      'what is measured'),
+        'sync-method': (SYNC_METHODS, 'rsync', None, 'how data is pushed'),
+        'replicators': (names(REPLICATORS), ','.join(REPLICATORS), 'NAME,…',
+                        'what is compared'),
+        'timeout': (number(1, kind=float), 600.0, 'SECONDS',
+                    'that one replication pass may take')}
     references = ('stock',)
     metrics = (
         Metric('pass_seconds', 'pass, s (slowest node)', 3),
@@ -89,24 +80,20 @@ class Sync(Bench):
             max(1, unique) / OBJECTS_PER_PARTITION)))
         self._data_set = DataSet(args.seed, unique, args.size,
                                  time.time() - AGE)
-        contestants = {}
-        for name in args.replicators:
-            self.say('starting %d nodes for %s' % (args.nodes, name))
-            contestants[name] = stack.enter_context(Contestant(
-                Cluster(ClusterSpec(
-                    root=os.path.join(self.root, name), nodes=args.nodes,
-                    network='namespaces', services=('object',),
-                    disks='directory', replicator=name,
-                    sync_method=args.sync_method,
-                    options=request_log.REPLICATION, policies=(Policy(
-                        POLICY, 0, args.replicas, power),))),
-                args.timeout).running())
+        contestants = self.start(stack, args.replicators, lambda name: (
+            Contestant(Cluster(ClusterSpec(
+                root=os.path.join(self.root, name), nodes=args.nodes,
+                network='namespaces', services=('object',),
+                disks='directory', replicator=name,
+                sync_method=args.sync_method,
+                options=request_log.REPLICATION, policies=(Policy(
+                    POLICY, 0, args.replicas, power),))),
+                args.timeout).running()))
         self._write_master(contestants[args.replicators[0]])
-        for run in range(1, args.runs + 1):
-            for scenario in args.scenarios:
-                for name in in_turn(args.replicators, run):
-                    self.attempt(name, scenario, run, lambda: self._play(
-                        contestants[name], scenario, run))
+        for run, scenario, name in self.turns(args.scenarios,
+                                              args.replicators):
+            self.attempt(name, scenario, run, lambda: self._play(
+                contestants[name], scenario, run))
 
     def _write_master(self, contestant: Contestant) -> None:
         # Rings and the paths of objects depend on swift.conf.
@@ -115,7 +102,7 @@ class Sync(Bench):
         self._storage = Storage(cluster.layout.etc, cluster.ring(POLICY),
                                 args.seed)
         self._master = os.path.join(self.root, 'master')
-        for device in contestant.devices(contestant.nodes):
+        for device in cluster.device_paths():
             os.makedirs(os.path.join(self._master, device))
         objects = self._data_set.objects
         suffixes = {os.path.dirname(self._storage.place(each.name)[2])
@@ -134,7 +121,7 @@ class Sync(Bench):
              for each in objects], lambda device: self._master, rehash=True)
 
     def _play(self, contestant: Contestant, scenario: str,
-              run: int) -> Dict[str, Any]:
+              run: int) -> dict[str, Any]:
         found = Trial(contestant, self._storage, self._data_set,
                       '%s/%d' % (scenario, run)).play(self._master, scenario)
         return {**found, 'messages_per_partition':

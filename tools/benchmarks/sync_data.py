@@ -14,11 +14,12 @@ import os
 import random
 import shutil
 from collections import defaultdict
+from collections.abc import Callable, Iterable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from hashlib import md5
 from multiprocessing import get_context
-from typing import Any, Callable, Dict, Iterable, List, Optional, Tuple
+from typing import Any, Optional
 
 from swift.common import utils
 
@@ -55,7 +56,7 @@ class Version:
 
 
 #: A version, and the names of the devices that it reaches.
-Write = Tuple[Version, Tuple[str, ...]]
+Write = tuple[Version, tuple[str, ...]]
 
 
 class DataSet:
@@ -68,20 +69,20 @@ class DataSet:
     :param epoch: timestamp of the oldest object
     """
 
-    def __init__(self, seed: int, count: int, sizes: Tuple[int, int],
+    def __init__(self, seed: int, count: int, sizes: tuple[int, int],
                  epoch: float) -> None:
         self.seed, self.sizes, self.epoch = seed, sizes, epoch
         self.objects = self._versions('object', count, epoch)
 
     def _versions(self, prefix: str, count: int,
-                  begin: float) -> List[Version]:
+                  begin: float) -> list[Version]:
         rng = random.Random('%s/%s' % (self.seed, prefix))
         return [Version('%s-%07d' % (prefix, i), begin + i * STEP,
                         rng.randint(*self.sizes)) for i in range(count)]
 
     def changes(self, kind: str, seed: str,
-                devices_of: Callable[[str], Tuple[str, ...]],
-                live: Iterable[str]) -> List[Write]:
+                devices_of: Callable[[str], tuple[str, ...]],
+                live: Iterable[str]) -> list[Write]:
         """
         Choose what a scenario writes, to 10 % of the objects.
 
@@ -96,7 +97,7 @@ class DataSet:
         count = max(1, round(len(self.objects) * CHANGED_SHARE))
         begin = self.epoch + CHANGES
 
-        def quorum(name: str) -> Tuple[str, ...]:
+        def quorum(name: str) -> tuple[str, ...]:
             devices = sorted(devices_of(name))
             return tuple(rng.sample(devices, utils.quorum_size(
                 len(devices))))
@@ -117,7 +118,7 @@ class DataSet:
 
 
 def _write_device(swift_dir: str, devices_dir: str, device: str, seed: int,
-                  writes: List[Tuple[Version, int]], rehash: bool) -> None:
+                  writes: list[tuple[Version, int]], rehash: bool) -> None:
     """Write versions, each with its partition; then hash the partitions."""
     utils.set_swift_dir(swift_dir)
     # Their modules read swift.conf.
@@ -129,26 +130,28 @@ def _write_device(swift_dir: str, devices_dir: str, device: str, seed: int,
         {'devices': devices_dir, 'mount_check': 'false'},
         logging.getLogger(__name__))
     for version, partition in writes:
-        _write_version(manager.get_diskfile(
+        disk_file = manager.get_diskfile(
             device, partition, ACCOUNT, CONTAINER, version.name,
-            policy=POLICIES[0]), version, seed)
+            policy=POLICIES[0])
+        timestamp = utils.Timestamp(version.timestamp)
+        if version.is_deleted:
+            disk_file.delete(timestamp)
+        else:
+            write_object(disk_file, random.Random('%s/%s/%r' % (
+                seed, version.name, version.timestamp)).randbytes(
+                    version.size), timestamp)
     if rehash:
         for partition in {partition for _, partition in writes}:
             manager._get_hashes(device, str(partition), POLICIES[0])
 
 
-def _write_version(disk_file: Any, version: Version, seed: int) -> None:
-    timestamp = utils.Timestamp(version.timestamp)
-    if version.is_deleted:
-        disk_file.delete(timestamp)
-        return
-    body = random.Random('%s/%s/%r' % (
-        seed, version.name, version.timestamp)).randbytes(version.size)
+def write_object(disk_file: Any, body: bytes, timestamp: utils.Timestamp,
+                 kind: str = 'application/octet-stream') -> None:
+    """Put an object on a device as an object-server does."""
     with disk_file.create(size=len(body)) as writer:
         writer.write(body)
         writer.put({
-            'X-Timestamp': timestamp.internal,
-            'Content-Type': 'application/octet-stream',
+            'X-Timestamp': timestamp.internal, 'Content-Type': kind,
             'Content-Length': str(len(body)),
             'ETag': md5(body, usedforsecurity=False).hexdigest()})
         writer.commit(timestamp)
@@ -180,9 +183,9 @@ class Storage:
 
     def __init__(self, swift_dir: str, ring: Any, seed: int) -> None:
         self._swift_dir, self._ring, self._seed = swift_dir, ring, seed
-        self._places: Dict[str, Tuple[int, Tuple[str, ...], str]] = {}
+        self._places: dict[str, tuple[int, tuple[str, ...], str]] = {}
 
-    def place(self, name: str) -> Tuple[int, Tuple[str, ...], str]:
+    def place(self, name: str) -> tuple[int, tuple[str, ...], str]:
         """Return an object's partition, devices, and directory in them."""
         if name not in self._places:
             part, nodes = self._ring.get_nodes(ACCOUNT, CONTAINER, name)
@@ -192,7 +195,7 @@ class Storage:
                         ACCOUNT, CONTAINER, name))
         return self._places[name]
 
-    def devices_of(self, name: str) -> Tuple[str, ...]:
+    def devices_of(self, name: str) -> tuple[str, ...]:
         return self.place(name)[1]
 
     def write(self, writes: Iterable[Write],

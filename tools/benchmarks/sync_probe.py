@@ -16,9 +16,10 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from importlib import import_module
-from typing import Any, Dict, Iterable, List, Optional, Sequence, Tuple
+from typing import Any, Optional
 
 from tools.benchmarks.settings import BenchError
 
@@ -93,7 +94,7 @@ class Probes:
     def __init__(self, cluster: Any) -> None:
         self.cluster = cluster
         #: of each node the process, and our end of its pair
-        self._probes: Dict[int, Tuple[subprocess.Popen, socket.socket]] = {}
+        self._probes: dict[int, tuple[subprocess.Popen, socket.socket]] = {}
 
     def start(self, nodes: Sequence[int]) -> None:
         """Start the replicators of nodes, and wait until they are ready."""
@@ -106,7 +107,7 @@ class Probes:
     def _log(self, node: int) -> str:
         return self.cluster.layout.log('probe.%d' % node)
 
-    def _begin(self, node: int) -> Tuple[subprocess.Popen, socket.socket]:
+    def _begin(self, node: int) -> tuple[subprocess.Popen, socket.socket]:
         cluster = self.cluster
         ours, theirs = socket.socketpair(socket.AF_UNIX,
                                          socket.SOCK_SEQPACKET)
@@ -147,7 +148,7 @@ class Probes:
                 process.kill()
                 process.wait()
 
-    def run(self, timeout: float) -> List[Usage]:
+    def run(self, timeout: float) -> list[Usage]:
         """
         Run a pass on all nodes at the same time.
 

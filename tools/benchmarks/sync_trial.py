@@ -3,8 +3,9 @@
 
 import os
 from collections import Counter
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Dict, Iterator, List
+from typing import Any
 
 from tools.benchmarks import request_log
 from tools.benchmarks.measure import cpu_seconds
@@ -53,12 +54,7 @@ class Contestant:
             finally:
                 self.probes.stop()
 
-    def devices(self, nodes: List[int]) -> Dict[str, str]:
-        """Return the devices of nodes: name -> path."""
-        return {device: self.cluster.device_path(node, device)
-                for node in nodes for device in self.cluster.devices(node)}
-
-    def replicate(self, nodes: List[int]) -> Dict[str, Any]:
+    def replicate(self, nodes: list[int]) -> dict[str, Any]:
         """
         Have the live nodes, whose probes run, make a pass together.
 
@@ -87,7 +83,7 @@ class Contestant:
             'max_rss_mib': max(
                 usage.max_rss_kib for usage in usages) / 1024}
 
-    def _bytes_sent(self, nodes: List[int]) -> int:
+    def _bytes_sent(self, nodes: list[int]) -> int:
         return sum(self.cluster.counters(node).tx_bytes for node in nodes)
 
 
@@ -110,7 +106,7 @@ class Trial:
         #: what brings the lost node back, and its number
         self._lost: Any = None
 
-    def play(self, master: str, scenario: str) -> Dict[str, Any]:
+    def play(self, master: str, scenario: str) -> dict[str, Any]:
         """
         Play the scenario, then passes until all replicas are equal.
 
@@ -119,7 +115,7 @@ class Trial:
         :raises BenchError: if a pass took too long, or the cluster is not
             what it should be
         """
-        for device, path in self._contestant.devices(self._live).items():
+        for device, path in self._paths().items():
             restore(os.path.join(master, device), path)
         try:
             self._contestant.probes.start(self._live)
@@ -139,11 +135,13 @@ class Trial:
             self._heal()
 
     def _stale(self) -> int:
-        return self._storage.stale(
-            self._versions.values(),
-            self._contestant.devices(self._live).get)
+        return self._storage.stale(self._versions.values(),
+                                   self._paths().get)
 
-    def _replicate(self) -> Dict[str, Any]:
+    def _paths(self) -> dict[str, str]:
+        return self._contestant.cluster.device_paths(*self._live)
+
+    def _replicate(self) -> dict[str, Any]:
         return self._contestant.replicate(self._live)
 
     def _do(self, step: str) -> None:
@@ -162,7 +160,7 @@ class Trial:
             self._replicate()
         else:
             # Of scenarios that lose no node, all nodes are live.
-            paths = self._contestant.devices(self._live)
+            paths = self._paths()
             writes = self._data_set.changes(
                 step, self._seed, self._storage.devices_of, paths)
             self._storage.write(
@@ -172,13 +170,13 @@ class Trial:
     def _heal(self) -> Any:
         if self._lost is None:
             return None
-        (find, node), self._lost = self._lost, None
-        find(node)
+        (bring_back, node), self._lost = self._lost, None
+        bring_back(node)
         return node
 
 
-def summary(passes: List[Dict[str, Any]], live: int,
-            stale: int) -> Dict[str, Any]:
+def summary(passes: list[dict[str, Any]], live: int,
+            stale: int) -> dict[str, Any]:
     """
     Return the figures of a trial.
 

@@ -9,14 +9,15 @@ contains the servers, and what the filesystem's threads write is not limited.
 """
 
 import os
-from typing import Iterable, Optional, Tuple
+from collections.abc import Iterable
+from typing import Optional
 
 from tools.benchmarks.settings import BenchError
 
 GROUP = 'tools-bench'
 
 
-def mounted(mounts: str) -> Tuple[Optional[str], Optional[str]]:
+def mounted(mounts: str) -> tuple[Optional[str], Optional[str]]:
     """
     Find the hierarchies in the text of /proc/mounts.
 

@@ -11,23 +11,15 @@ longer, and none shorter: the least latency of several counts.
 
 import argparse
 import os
+from collections.abc import Callable, Iterable, Sequence
 from statistics import fmean
-from typing import (
-    Any,
-    Callable,
-    Dict,
-    Iterable,
-    List,
-    NamedTuple,
-    Sequence,
-    Tuple,
-)
+from typing import Any, NamedTuple
 
 from swift_lightsync.versioning.proxy.filter_options import FilterOptions
 from tools.benchmarks import workload
-from tools.benchmarks.bench import Bench, add_common
+from tools.benchmarks.bench import Bench
 from tools.benchmarks.delay import options, set_delay
-from tools.benchmarks.record import Metric, in_turn
+from tools.benchmarks.record import Metric
 from tools.benchmarks.settings import (
     GIB,
     MIB,
@@ -72,7 +64,7 @@ MODES = {
 }
 
 
-def _batches(text: str) -> Tuple[int, ...]:
+def _batches(text: str) -> tuple[int, ...]:
     if not text.strip():
         return ()
     parse = number(1, 9999999)
@@ -83,37 +75,7 @@ def _batches(text: str) -> Tuple[int, ...]:
             '%s, with commas between them, or nothing' % err) from None
 
 
-def add_arguments(parser: Any) -> None:
-    """Add the options of this benchmark."""
-    add = parser.add_argument
-    add('--sizes', type=sizes, default='4K,1M,16M', metavar='SIZE,…',
-        help='of the objects')
-    add('--modes', type=names(MODES), default=','.join(MODES),
-        metavar='NAME,…', help='what is compared')
-    add('--requests', type=number(1), default=1000,
-        help='of each size, one after the other, at most')
-    add('--budget', type=number(1, 2048), default=1024, metavar='MIB',
-        help='that these write, at most, but four objects')
-    add('--batches', type=_batches, default='1000,10000', metavar='NUMBER,…',
-        help='concurrent requests, of objects of the least size')
-    add('--clients', type=number(2, 256), default=32,
-        help="a batch's requests at the same time, at most; one in %d is"
-        % BATCH_SHARE)
-    add('--rounds', type=number(0, 1000), default=3,
-        help='how often the delays that count round trips come')
-    add('--delay', type=number(0, 1000, float), default=0.0, metavar='MS',
-        help='that container- and object-servers let each request wait')
-    for name, most, text in (
-            ('hint', 86400, 'keeps a hint which version is the latest'),
-            ('cache', 3600, 'says what is the latest')):
-        add('--latest-%s-time' % name, type=number(0, most),
-            metavar='SECONDS', default=getattr(
-                FilterOptions, 'latest_%s_time' % name),
-            help="the filter's option: how long memcache " + text)
-    add_common(parser)
-
-
-def slope(points: Sequence[Tuple[float, float]]) -> float:
+def slope(points: Sequence[tuple[float, float]]) -> float:
     """Return the slope of the line with the least squares."""
     mean_x, mean_y = (fmean(each) for each in zip(*points))
     return sum((x - mean_x) * (y - mean_y) for x, y in points) / sum(
@@ -132,7 +94,7 @@ def count_rounds(delay: Callable[[float], None],
         happens on the machine meanwhile befalls all of them
     :returns: the number, not rounded
     """
-    waits: Dict[float, List[float]] = {seconds: [] for seconds in delays}
+    waits: dict[float, list[float]] = {seconds: [] for seconds in delays}
     try:
         for seconds in tuple(delays) * cycles:
             delay(seconds)
@@ -172,7 +134,7 @@ class Keeper(Site):
         """Let requests to container servers wait so much longer."""
         set_delay(self._delay_files[CONTAINERS], self._delay + seconds)
 
-    def count_rounds(self, mode: str, cycles: int) -> Dict[str, float]:
+    def count_rounds(self, mode: str, cycles: int) -> dict[str, float]:
         """
         Count the metadata round trips of a mode's requests.
 
@@ -197,16 +159,38 @@ class Versioning(Bench):
     """All measurements of one invocation."""
 
     name = 'versioning'
+    options = {
+        'sizes': (sizes, '4K,1M,16M', 'SIZE,…', 'of the objects'),
+        'modes': (names(MODES), ','.join(MODES), 'NAME,…',
+                  'what is compared'),
+        'requests': (number(1), 1000, None,
+                     'of each size, one after the other, at most'),
+        'budget': (number(1, 2048), 1024, 'MIB',
+                   'that these write, at most, but four objects'),
+        'batches': (_batches, '1000,10000', 'NUMBER,…',
+                    'concurrent requests, of objects of the least size'),
+        'clients': (number(2, 256), 32, None, "a batch's requests at the "
+                    'same time, at most; one in %d is' % BATCH_SHARE),
+        'rounds': (number(0, 1000), 3, None,
+                   'how often the delays that count round trips come'),
+        'delay': (number(0, 1000, float), 0.0, 'MS', 'that container- and '
+                  'object-servers let each request wait'),
+        'latest-hint-time': (
+            number(0, 86400), FilterOptions.latest_hint_time, 'SECONDS',
+            "the filter's option: how long memcache keeps a hint which "
+            'version is the latest'),
+        'latest-cache-time': (
+            number(0, 3600), FilterOptions.latest_cache_time, 'SECONDS',
+            "the filter's option: how long memcache says what is the "
+            'latest')}
     references = ('object_versioning', 'none')
     metrics = (*workload.METRICS,
                Metric('round_trips', 'round trips', 2, has_ratio=False))
 
     def measure(self, stack: Any) -> None:
-        args, keepers = self.args, {}
-        for name in dict.fromkeys(MODES[each].site for each in args.modes):
-            self.say('starting the cluster of %s' % name)
-            keepers[name] = stack.enter_context(Keeper(
-                args, self.root, name))
+        args = self.args
+        keepers = self.start(stack, (MODES[each].site for each in args.modes),
+                             lambda name: Keeper(args, self.root, name))
         for mode in args.modes:
             keeper = keepers[MODES[mode].site]
             self._play(keeper, mode, 0, 1, 20, 1)
@@ -217,10 +201,8 @@ class Versioning(Bench):
             4, args.budget * MIB // size)), 1) for size in args.sizes]
         works += [(least, batch, min(args.clients, max(
             2, batch // BATCH_SHARE))) for batch in args.batches]
-        for run in range(1, args.runs + 1):
-            for work in works:
-                for mode in in_turn(args.modes, run):
-                    self._play(keepers[MODES[mode].site], mode, run, *work)
+        for run, work, mode in self.turns(works, args.modes):
+            self._play(keepers[MODES[mode].site], mode, run, *work)
 
     def _count_rounds(self, keeper: Keeper, mode: str) -> None:
         try:

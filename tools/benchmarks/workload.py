@@ -12,8 +12,9 @@ import os
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Dict, Sequence, Tuple
+from typing import Any
 
 from cosbench.measure.result import Result
 from cosbench.reports.compare import TIMES, compare
@@ -96,6 +97,7 @@ def document(site_auth: str, container: str, stages: Sequence[Stage],
     return ET.tostring(root, encoding='UTF-8', xml_declaration=True)
 
 
+@dataclass(frozen=True)
 class Client:
     """
     Runs workloads, each in a process of its own.
@@ -104,9 +106,8 @@ class Client:
     :param seed: of all random choices
     """
 
-    def __init__(self, directory: str, seed: int) -> None:
-        self.directory = directory
-        self.seed = seed
+    directory: str
+    seed: int
 
     def run(self, text: bytes, name: str) -> Result:
         """
@@ -133,7 +134,7 @@ class Client:
             return Result.from_json(json.load(found))
 
 
-def figures(result: Result, stage: str) -> Dict[str, Any]:
+def figures(result: Result, stage: str) -> dict[str, Any]:
     """
     Return the figures of a stage.
 
@@ -153,7 +154,7 @@ def figures(result: Result, stage: str) -> Dict[str, Any]:
 
 
 def intervals(first: Result, second: Result,
-              path: str) -> Dict[Tuple[str, str], Spread]:
+              path: str) -> dict[tuple[str, str], Spread]:
     """
     Compare two results, and write the comparison down.
 

@@ -193,6 +193,12 @@ class Cluster:
         self._check_up(node)
         self.network.heal(node)
 
+    def device_paths(self, *nodes: int) -> dict[str, str]:
+        """Return the devices of nodes, or of all: name -> path."""
+        return {device: self.device_path(node, device)
+                for node in nodes or self.spec.node_numbers()
+                for device in self.devices(node)}
+
     def mount(self, node: int, device: str) -> None:
         """Give a node its device back."""
         self.disks.mount(node, device)
@@ -240,8 +246,8 @@ class Cluster:
         return ('object-lightsync' if self.spec.replicator == 'lightsync'
                 else 'object-replicator')
 
-    def replicate_once(self, *nodes: int, args: tuple[str, ...] = (),
-                       check: bool = True) -> list['CompletedProcess[str]']:
+    def replicate_once(self, *nodes: int, args: tuple[str, ...] = ()
+                       ) -> list['CompletedProcess[str]']:
         """
         Run one pass of the object replicator on nodes (none named: on all).
 
@@ -252,8 +258,7 @@ class Cluster:
         return [self.run_on(node, [
             self.layout.launcher('swift-' + self.replicator_daemon),
             self.conf_path('object-server', node), '--once', '--verbose',
-            *args], check=check) for node in nodes or
-            self.spec.node_numbers()]
+            *args]) for node in nodes or self.spec.node_numbers()]
 
     def ring(self, which: Union[Policy, str, int]) -> Ring:
         """

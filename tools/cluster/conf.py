@@ -5,6 +5,7 @@ import io
 import os
 import pwd
 from configparser import RawConfigParser
+from dataclasses import dataclass
 from typing import Any
 
 from tools.cluster.layout import NODE_SERVERS, Layout
@@ -64,6 +65,7 @@ def _ini(*several: Sections) -> str:
     return text.getvalue()
 
 
+@dataclass(frozen=True)
 class ConfRenderer:
     """
     Renders the conf files of one cluster.
@@ -74,13 +76,10 @@ class ConfRenderer:
     :param mount_check: whether devices are mounts
     """
 
-    def __init__(self, spec: ClusterSpec, layout: Layout, network: Network,
-                 mount_check: bool) -> None:
-        self.spec = spec
-        self.layout = layout
-        self.network = network
-        self.mount_check = mount_check
-        self.user = pwd.getpwuid(os.geteuid()).pw_name
+    spec: ClusterSpec
+    layout: Layout
+    network: Network
+    mount_check: bool
 
     def render(self) -> dict[str, str]:
         """Return a dict of path -> text."""
@@ -94,12 +93,10 @@ class ConfRenderer:
         if 'proxy' in spec.services:
             files.update({conf(name): self._text(name, self._proxy(
                 name, pipeline)) for name, pipeline in self._pipelines()})
-        for server, service in NODE_SERVERS.items():
-            if service in spec.services and (
-                    server != 'replication-server' or spec.replication_ports):
-                files.update({conf(server, node): self._text(
-                    server, self._node_server(server, node))
-                    for node in spec.node_numbers()})
+        for server in spec.servers():
+            files.update({conf(server, node): self._text(
+                server, self._node_server(server, node))
+                for node in spec.node_numbers()})
         return files
 
     def _text(self, conf: str, sections: Sections) -> str:
@@ -127,10 +124,10 @@ class ConfRenderer:
             if policy.kv else {})}
 
     def _defaults(self, port: int, ip: str) -> dict[str, Any]:
-        return {'swift_dir': self.layout.etc, 'user': self.user,
-                'bind_ip': ip, 'bind_port': port, 'bind_timeout': 5,
-                'workers': 0, 'log_address': self.layout.log_socket,
-                'fallocate_reserve': 0}
+        return {'swift_dir': self.layout.etc,
+                'user': pwd.getpwuid(os.geteuid()).pw_name, 'bind_ip': ip,
+                'bind_port': port, 'bind_timeout': 5, 'workers': 0,
+                'log_address': self.layout.log_socket, 'fallocate_reserve': 0}
 
     def _node_server(self, server: str, node: int) -> Sections:
         spec, service = self.spec, NODE_SERVERS[server]

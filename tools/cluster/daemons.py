@@ -6,6 +6,7 @@ import re
 import signal
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from subprocess import CompletedProcess
 from typing import Optional
 
@@ -13,7 +14,7 @@ from swift_losf.format.layout import Layout as LosfLayout
 from tools import REPO
 from tools.cluster import commands, ports, processes
 from tools.cluster.errors import ClusterError
-from tools.cluster.layout import NODE_SERVERS, Layout, device_name
+from tools.cluster.layout import Layout, device_name
 from tools.cluster.network import Network
 from tools.cluster.processes import Process
 from tools.cluster.spec import ClusterSpec
@@ -26,6 +27,7 @@ MEMCACHED = 'memcached'
 RSYNC = 'rsync'
 
 
+@dataclass(frozen=True)
 class Daemons:
     """
     The daemons of one cluster.
@@ -36,12 +38,10 @@ class Daemons:
     :param environment: the environment they start in
     """
 
-    def __init__(self, spec: ClusterSpec, layout: Layout, network: Network,
-                 environment: dict[str, str]) -> None:
-        self.spec = spec
-        self.layout = layout
-        self.network = network
-        self.environment = environment
+    spec: ClusterSpec
+    layout: Layout
+    network: Network
+    environment: dict[str, str]
 
     # Which there are
 
@@ -91,13 +91,6 @@ class Daemons:
         """Return whether the sink runs: exactly while the cluster is up."""
         return any(LOG_SINK in process.argv for process in self.all())
 
-    def servers(self) -> list[str]:
-        """Return swift-init's names of the servers of a node."""
-        return [server for server, service in NODE_SERVERS.items()
-                if service in self.spec.services and (
-                    server != 'replication-server'
-                    or self.spec.replication_ports)]
-
     def managers(self) -> list[str]:
         """Return swift-init's names of what else a node needs."""
         return [name for name, is_needed in (
@@ -107,12 +100,12 @@ class Daemons:
 
     def ports(self) -> list[tuple[str, int, str]]:
         """Return the (ip, port, daemon) that the cluster listens on."""
-        names = self.servers() + [RSYNC] * ('object' in self.spec.services)
-        found = [(self.network.node_ip(node), self.spec.port(name, node),
-                  name)
-                 for node in self.spec.node_numbers() for name in names]
-        if 'proxy' in self.spec.services:
-            found += [(self.network.client_ip, self.spec.port(name), name)
+        spec = self.spec
+        names = spec.servers() + [RSYNC] * ('object' in spec.services)
+        found = [(self.network.node_ip(node), spec.port(name, node), name)
+                 for node in spec.node_numbers() for name in names]
+        if 'proxy' in spec.services:
+            found += [(self.network.client_ip, spec.port(name), name)
                       for name in ('proxy-server', MEMCACHED)]
         return found
 
@@ -201,11 +194,11 @@ class Daemons:
         if 'object' in self.spec.services:
             self._start_rsyncd(node)
         self._init(['%s.%d' % (server, node) for server in
-                    self.servers() + self.managers()], node)
+                    self.spec.servers() + self.managers()], node)
 
     def start_servers(self) -> None:
         """Start every server of Swift, all at the same time."""
-        self._init([*self.servers(), *self.managers(), *(
+        self._init([*self.spec.servers(), *self.managers(), *(
             ['proxy-server'] if 'proxy' in self.spec.services else [])],
             *self.spec.node_numbers())
 

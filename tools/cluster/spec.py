@@ -216,6 +216,12 @@ class ClusterSpec:
         """Return the nodes' numbers, from 1."""
         return range(1, self.nodes + 1)
 
+    def servers(self) -> list[str]:
+        """Return swift-init's names of the servers of a node."""
+        return [server for server, service in layout.NODE_SERVERS.items()
+                if service in self.services and (
+                    server != 'replication-server' or self.replication_ports)]
+
     def check_node(self, *numbers: int) -> None:
         """Check that there are nodes of such numbers."""
         for number in numbers:

@@ -4,6 +4,7 @@
 import os
 import threading
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, Optional
@@ -14,14 +15,9 @@ from tools.demonstration.errors import DemoError
 from tools.demonstration.passes import Cost, one_pass
 from tools.demonstration.show import Show
 from tools.demonstration.stage import Stage
-from tools.demonstration.users import (
-    THREADS,
-    ObjectName,
-    Upload,
-    User,
-    each_of,
-)
+from tools.demonstration.users import ObjectName, Upload, User
 
+THREADS = 8
 MAX_PASSES = 12
 EXAMPLES = 10
 NOTHING = 'nothing'
@@ -110,7 +106,7 @@ class Act:
              cues: Optional[Cues] = None, threads: int = THREADS
              ) -> list[Any]:
         """
-        Do an operation with each item.
+        Do an operation with each item, in threads; a failure ends all.
 
         :param what: what is counted, such as 'files uploaded'
         :param cues: what happens after so many, one at a time, while the
@@ -118,15 +114,22 @@ class Act:
         :returns: the results, in the order of the items
         """
         items, numbers, lock = list(items), count(1), threading.Lock()
-        with self.show.doing(what, len(items)) as step:
-            def counted() -> None:
+        with self.show.doing(what, len(items)) as step, \
+                ThreadPoolExecutor(threads) as pool:
+            def one(item: Any) -> Any:
+                result = operation(item)
                 step()
                 cue = (cues or {}).get(next(numbers))
                 if cue:
                     with lock:
                         cue()
+                return result
 
-            return each_of(operation, items, counted, threads)
+            pending = [pool.submit(one, item) for item in items]
+            try:
+                return [each.result() for each in pending]
+            finally:
+                pool.shutdown(cancel_futures=True)
 
     def put(self, items: Iterable[Upload], what: str,
             cues: Optional[Cues] = None) -> None:

@@ -12,9 +12,12 @@ import re
 import resource
 import time
 from collections import Counter
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from typing import Any
 
+from tools.benchmarks.measure import cpu_seconds
 from tools.cluster import Cluster
 from tools.demonstration.errors import DemoError
 from tools.demonstration.show import Show, byte_count
@@ -26,7 +29,6 @@ VERBS = ('LIGHTSYNC', 'REPLICATE', 'SSYNC')
 MESSAGE = re.compile(r'"(%s) /' % '|'.join(VERBS))
 RSYNC_BYTES = re.compile(r'sent (\d+) bytes  received (\d+) bytes')
 SERVERS = ('object-server', 'replication-server', 'rsync')
-TICKS = os.sysconf('SC_CLK_TCK')
 
 
 @dataclass(frozen=True)
@@ -49,11 +51,8 @@ class Cost:
     cpu_seconds: float = 0.0
 
     def __add__(self, other: 'Cost') -> 'Cost':
-        return Cost(self.passes + other.passes,
-                    self.messages + other.messages,
-                    self.rsync_bytes + other.rsync_bytes,
-                    self.seconds + other.seconds,
-                    self.cpu_seconds + other.cpu_seconds)
+        return Cost(**{name: value + getattr(other, name)
+                       for name, value in vars(self).items()})
 
     @property
     def all_messages(self) -> int:
@@ -81,13 +80,7 @@ def read_log(path: str, begin: int) -> tuple[Counter, int]:
 def _cpu_seconds(pids: list[int]) -> float:
     """Return what processes, and the ended children of this one, have used."""
     ended = resource.getrusage(resource.RUSAGE_CHILDREN)
-    ticks = 0
-    for pid in pids:
-        with open('/proc/%d/stat' % pid) as stat:
-            # utime, stime, cutime, cstime are the fields 14 to 17.
-            ticks += sum(map(int, stat.read().rpartition(')')[2]
-                             .split()[11:15]))
-    return ticks / TICKS + ended.ru_utime + ended.ru_stime
+    return cpu_seconds(pids) + ended.ru_utime + ended.ru_stime
 
 
 def _pass_seconds(cluster: Cluster, node: int, begin: float) -> float:
@@ -128,23 +121,20 @@ def one_pass(cluster: Cluster) -> Cost:
 def print_comparison(show: Show, title: str, lightsync: Cost, stock: Cost
                      ) -> None:
     """Print what LightSync and stock Swift took, side by side."""
-    def row(name, form, mine, others):
-        return [name, form(mine), form(others),
-                '%.2g' % (mine / others) if others else '-']
-
     seconds = '{:.1f}'.format
+    rows: list[tuple[str, Callable[[Any], str], Callable[[Cost], Any]]] = [
+        ('passes', str, lambda cost: cost.passes),
+        ('messages', str, lambda cost: cost.all_messages),
+        *(('  ' + verb, str, lambda cost, verb=verb: cost.messages[verb])
+          for verb in VERBS if (lightsync + stock).messages[verb]),
+        ('bytes of rsync', byte_count, lambda cost: cost.rsync_bytes),
+        ('seconds, slowest node', seconds, lambda cost: cost.seconds),
+        ('CPU seconds', seconds, lambda cost: cost.cpu_seconds)]
     show.table([title, 'LightSync', 'stock', 'ratio'], [
-        row('passes', str, lightsync.passes, stock.passes),
-        row('messages', str, lightsync.all_messages, stock.all_messages),
-        *(row('  ' + verb, str, lightsync.messages[verb],
-              stock.messages[verb]) for verb in VERBS
-          if lightsync.messages[verb] or stock.messages[verb]),
-        row('bytes of rsync', byte_count, lightsync.rsync_bytes,
-            stock.rsync_bytes),
-        row('seconds, slowest node', seconds, lightsync.seconds,
-            stock.seconds),
-        row('CPU seconds', seconds, lightsync.cpu_seconds,
-            stock.cpu_seconds)])
+        [name, form(mine), form(others),
+         '%.2g' % (mine / others) if others else '-']
+        for name, form, of in rows for mine, others in [
+            (of(lightsync), of(stock))]])
     if lightsync.cpu_seconds > 0.9 * stock.cpu_seconds:
         show.say('Little CPU is saved here: most of it is the start of a '
                  'Python process a node and pass, the same for both.')

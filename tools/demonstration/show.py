@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from typing import Optional, TextIO
 
 from swift_lightsync.common.progress import Progress
+from tools.benchmarks.record import lines
 
 WIDTH = 79
 INDENT = '  '
@@ -73,11 +74,8 @@ class Show:
 
     def table(self, heads: list[str], rows: list[list[str]]) -> None:
         """Print a table; all columns but the first are aligned right."""
-        widths = [max(map(len, column)) for column in zip(heads, *rows)]
-        rule = ['-' * width for width in widths]
-        self.lines('', *(INDENT + '  '.join([row[0].ljust(widths[0]), *(
-            cell.rjust(width) for cell, width in zip(row[1:], widths[1:]))])
-            for row in (heads, rule, *rows)))
+        self.lines('', *(INDENT + line for line in lines(
+            [heads, *rows], left=1).splitlines()))
 
     @contextmanager
     def doing(self, what: str, total: int = 0

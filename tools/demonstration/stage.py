@@ -8,6 +8,7 @@ the ports, so the same placement, and Swift's own object-server and replicator.
 
 import os
 from dataclasses import replace
+from glob import glob
 from typing import Any
 
 from swift_lightsync.common.files import open_locked
@@ -107,12 +108,8 @@ class Stage:
     def copy_objects(self) -> None:
         """Copy each device's objects to the stock cluster's device."""
         source, stock = self.clusters['lightsync'], self.clusters['stock']
-        for node in source.spec.node_numbers():
-            for device in source.devices(node):
-                top = source.device_path(node, device)
-                commands.run([
-                    'cp', '-R', '--no-dereference',
-                    '--preserve=mode,ownership,timestamps,xattr',
-                    *(os.path.join(top, name) for name in os.listdir(top)
-                      if name.split('-')[0] == 'objects'),
-                    stock.device_path(node, device)])
+        for top, copy in zip(source.device_paths().values(),
+                             stock.device_paths().values()):
+            commands.run(['cp', '-R', '--no-dereference',
+                          '--preserve=mode,ownership,timestamps,xattr',
+                          *glob(os.path.join(top, 'objects*')), copy])

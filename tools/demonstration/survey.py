@@ -8,7 +8,6 @@ objects in volumes, a record in a volume. A partition is in order when every
 device that the ring names for it holds the same files, and no other any.
 """
 
-import hashlib
 import os
 from collections import Counter, defaultdict
 from collections.abc import Iterator
@@ -29,7 +28,7 @@ from swift_losf.format.layout import Layout, policies_in
 from swift_losf.index.index_client import IndexClient
 from tools.cluster import Cluster, Policy
 from tools.demonstration.errors import DemoError
-from tools.demonstration.users import ObjectName
+from tools.demonstration.users import ObjectName, digest
 
 READERS = 2
 EXAMPLES = 5
@@ -51,15 +50,11 @@ Survey = dict[str, frozenset[StoredFile]]
 Placement = dict[tuple[int, int], frozenset[str]]
 
 
-def _digest(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
-
-
 def _in_directories(device_path: str, policy: int) -> Iterator[StoredFile]:
-    top = Path(device_path, data_directory(policy))
-    for path in top.glob('[0-9]*/???/*/*'):
+    for path in Path(Layout(device_path, policy).objects).glob(
+            '[0-9]*/???/*/*'):
         partition, _, hashed, name = path.parts[-4:]
-        content = _digest(path.read_bytes())
+        content = digest(path.read_bytes())
         try:
             metadata = _digest_of_metadata(read_metadata(str(path)))
         except (DiskFileError, EOFError, UnpicklingError) as err:
@@ -69,7 +64,7 @@ def _in_directories(device_path: str, policy: int) -> Iterator[StoredFile]:
 
 
 def _digest_of_metadata(metadata: dict) -> str:
-    return _digest(repr(sorted(metadata.items())).encode())
+    return digest(repr(sorted(metadata.items())).encode())
 
 
 def _in_volumes(device_path: str, policy: int) -> Iterator[StoredFile]:
@@ -87,14 +82,9 @@ def _record(layout: Layout, location: Any, hashed: bytes, name: str
             ) -> tuple[str, str]:
     try:
         with VFileReader.open(layout, location, hashed, name) as record:
-            return _digest(record.read()), _digest_of_metadata(record.metadata)
+            return digest(record.read()), _digest_of_metadata(record.metadata)
     except OSError as err:
         return ('unreadable: %s' % err,) * 2
-
-
-def data_directory(policy: int) -> str:
-    """Return the name of the directory of a policy's objects."""
-    return 'objects-%d' % policy if policy else 'objects'
 
 
 def files_on_device(device_path: str) -> frozenset[StoredFile]:
@@ -119,9 +109,7 @@ def files_on_device(device_path: str) -> frozenset[StoredFile]:
 
 def survey(cluster: Cluster) -> Survey:
     """Read all devices; return a dict of device -> its files."""
-    devices = {device: cluster.device_path(node, device)
-               for node in cluster.spec.node_numbers()
-               for device in cluster.devices(node)}
+    devices = cluster.device_paths()
     with ProcessPoolExecutor(READERS) as pool:
         return dict(zip(devices, pool.map(files_on_device,
                                           devices.values())))
@@ -238,14 +226,11 @@ class Copies:
         """Return the devices that hold an object's newest file."""
         partition, nodes = self.rings[where.container].get_nodes(
             self.account, where.container, where.name)
-        below = storage_directory(data_directory(self.policy(where).index),
-                                  partition, self.hash(where))
-        names = {}
-        for device in (node['device'] for node in nodes):
-            path = self.cluster.device_path(self.cluster.node_of(device),
-                                            device)
-            names[device] = max((each.name for each in Path(
-                path, below).glob('*')), default='')
+        below = storage_directory('', partition, self.hash(where))
+        index, paths = self.policy(where).index, self.cluster.device_paths()
+        names = {device: max((each.name for each in Path(Layout(
+            paths[device], index).objects, below).glob('*')), default='')
+            for device in (node['device'] for node in nodes)}
         newest = max(names.values())
         return {device for device, name in names.items()
                 if name and name == newest}

@@ -9,8 +9,6 @@ nothing is retried, nothing is passed over.
 import hashlib
 import random
 import threading
-from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Optional
 from urllib.parse import unquote
@@ -19,7 +17,6 @@ from swiftclient.client import ClientException, Connection
 
 from tools.demonstration.errors import DemoError
 
-THREADS = 8
 #: seconds that an answer may take
 TIMEOUT = 60
 
@@ -59,27 +56,6 @@ class Upload(NamedTuple):
 def digest(data: bytes) -> str:
     """Return what two equal contents have in common."""
     return hashlib.sha256(data).hexdigest()
-
-
-def each_of(operation: Callable[[Any], Any], items: Iterable[Any],
-            count: Callable[[], None], threads: int = THREADS) -> list[Any]:
-    """
-    Do an operation with each item, in threads; the first failure ends it.
-
-    :param count: called after each
-    :returns: a list of the results, in the order of the items
-    """
-    def one(item: Any) -> Any:
-        result = operation(item)
-        count()
-        return result
-
-    with ThreadPoolExecutor(threads) as pool:
-        pending = [pool.submit(one, item) for item in items]
-        try:
-            return [each.result() for each in pending]
-        finally:
-            pool.shutdown(cancel_futures=True)
 
 
 class User:

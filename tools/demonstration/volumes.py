@@ -80,9 +80,8 @@ class Volumes(Act):
 
     def layouts(self, policy: Policy) -> list[Layout]:
         """Return the Layout of each device."""
-        return [Layout(self.cluster.device_path(node, device), policy.index)
-                for node in self.cluster.spec.node_numbers()
-                for device in self.cluster.devices(node)]
+        return [Layout(path, policy.index)
+                for path in self.cluster.device_paths().values()]
 
     def compare_footprints(self) -> float:
         """Return how many times more files the objects in files cost."""

@@ -9,39 +9,31 @@ from pathlib import Path
 from tools.fuzzing import engine
 from tools.fuzzing.target import Checker
 
-INPUTS = 1000000
-
-
-def _names_of(targets):
-    """Return the type of an argument that names some of the targets."""
-    def names(text):
-        found = text.split(',')
-        for name in found:
-            if name not in targets:
-                raise argparse.ArgumentTypeError(
-                    '%r, must be of %s' % (name, ','.join(targets)))
-        return found
-    return names
-
 
 def _positive(text):
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError('%d, must be at least 1' % value)
-    return value
+    if int(text) < 1:
+        raise argparse.ArgumentTypeError('%s, must be at least 1' % text)
+    return int(text)
 
 
 def _parser(targets):
+    def names(text):
+        for name in text.split(','):
+            if name not in targets:
+                raise argparse.ArgumentTypeError(
+                    '%r, must be of %s' % (name, ','.join(targets)))
+        return text.split(',')
+
     parser = argparse.ArgumentParser(
         prog='fuzz', description='Feed bytes to every parser that takes '
         'bytes from the network or from a disk, and report each input that '
         'raises anything but the documented error, takes too much time or '
         'memory, or is accepted without being what its contents encode to.')
     add = parser.add_argument
-    add('--inputs', type=_positive, default=INPUTS,
+    add('--inputs', type=_positive, default=1000000,
         help='of all targets together; default 1,000,000')
-    add('--target', type=_names_of(targets), default=list(targets),
-        metavar='NAME,...', help='of %s; default all' % ', '.join(targets))
+    add('--target', type=names, default=list(targets), metavar='NAME,...',
+        help='of %s; default all' % ', '.join(targets))
     add('--seed', type=int, help='default: one by chance, which is printed')
     add('--findings', metavar='DIR', type=Path, default='fuzz-findings',
         help='where inputs that were found are put; default fuzz-findings')
@@ -56,16 +48,17 @@ def _say_found(name, problem, path):
 
 
 def _fuzz_one(target, inputs, seed, directory):
-    """Fuzz a target, print what was found, and return how much that is."""
+    """Fuzz a target, print the findings and return how many they are."""
     before = set(directory.iterdir())
     try:
         report = engine.fuzz(target, inputs, seed, directory)
     except engine.Lost as err:
-        # What libFuzzer ended at lies there now.
-        paths = sorted(set(directory.iterdir()) - before)
-        for path in paths or ['(no input was kept)']:
+        # libFuzzer has left the input there at which it ended.
+        paths = sorted(set(directory.iterdir()) - before) or [
+            '(no input was kept)']
+        for path in paths:
             _say_found(target.name, 'the fuzzer ended:\n%s' % err, path)
-        return len(paths) or 1
+        return len(paths)
     print('%-16s %8d inputs, %7d accepted, %4d outcomes, %d findings, %.0f s'
           % (target.name, inputs, report.accepted, report.outcomes,
              len(report.findings), report.seconds), flush=True)
@@ -92,7 +85,7 @@ def _fuzz(targets, inputs, seed, directory):
 
 def _replay(target, path):
     data, checker = path.read_bytes(), Checker(target)
-    # What hangs ends with status 1, too.
+    # A parser that hangs ends with status 1, too.
     faulthandler.dump_traceback_later(engine.HANGS, exit=True)
     with engine.bounded_memory():
         print(checker.feed(data))

@@ -10,24 +10,19 @@ import pickle  # nosec: B403
 import tempfile
 import time
 from dataclasses import asdict
+from operator import methodcaller
+from types import SimpleNamespace
 
 from swift_lightsync.common.nodes import MAX_BYTES
 from swift_lightsync.common.records import RecordError
 from swift_lightsync.report import answer
-from swift_lightsync.sync import (
-    changed_file,
-    failure_store,
-    names,
-    recon_records,
-)
-from swift_lightsync.sync.changed_file import Fingerprint, FingerprintError
+from swift_lightsync.sync import changed_file, failure_store, names
+from swift_lightsync.sync import recon_records as recon
 from swift_lightsync.sync.core.failure_table import REPORT_INTERVAL
 from swift_lightsync.sync.core.sync_round import Answer
-from swift_lightsync.sync.failure_store import FailureStore
 from swift_lightsync.sync.wire import notice
-from swift_lightsync.sync.wire.notice import NoticeError
 from tools.fuzzing.mutate import JSON
-from tools.fuzzing.target import Target, as_json, reread
+from tools.fuzzing.target import Target, as_json
 
 #: Pickles that do, or pretend to do, what a fingerprint never does.
 HOSTILE_PICKLES = (
@@ -46,7 +41,7 @@ NOW = round(time.time(), 3)
 NODE = ['10.0.0.1', 6000]
 DEVICE, OTHER = NODE + ['sda'], ['10.0.0.2', 65535, 'sd5']
 
-FINGERPRINT = asdict(Fingerprint(
+FINGERPRINT = asdict(changed_file.Fingerprint(
     '0123456789abcdef' * 2, 4096, (5, 1 << 40, (1 << 63) - 1), 3e9))
 #: Other fingerprints, most of which are none: a field has another value.
 FIELDS = (
@@ -55,15 +50,11 @@ FIELDS = (
     ('exchanged', float('nan')), ('exchanged', float('inf')),
     ('exchanged', None), ('root', b'x'), ('root', '0' * 33), ('more', 1),
     ('', 1), ('self', 1), ('root ', 1))
-PAIRS = [{
-    'policy': 1, 'device': DEVICE, 'neighbour': OTHER, 'since': NOW - 4000,
-    'checked': NOW, 'agreed': agreed, 'partitions': 999, 'differed': 8,
-    'differing': 0, 'answer': each.value}
-    for each in Answer for agreed in (None, NOW)]
-PASSES = [{'device': DEVICE, 'ended': NOW, 'duration': 99.5,
-           'partitions': 999, 'exchanges': 8, 'full_exchanges': 1}]
-SUSPECTS = [{'key': key, 'state': each.value, 'exceptions': 11,
-             'until': NOW + 90}
+PAIRS = [recon.PairRecord(1, DEVICE, OTHER, NOW - 4000, NOW, agreed, 999, 8,
+                          0, each)
+         for each in Answer for agreed in (None, NOW)]
+PASS = recon.PassRecord(DEVICE, NOW, 99.5, 999, 8, 1)
+SUSPECTS = [answer.Suspect(key, each, 11, NOW + 90)
             for each in answer.State for key in (NODE, DEVICE)]
 
 
@@ -87,20 +78,12 @@ class Unreadable(Exception):
     """The failure table says that it will not have a file."""
 
 
-class _Logger:
-
-    @staticmethod
-    def warning(message, *args):
-        raise Unreadable(message % args)
+def _refuse(message, *args):
+    raise Unreadable(message % args)
 
 
 def in_file(name, read):
-    """
-    Return a parser that puts its input into a file.
-
-    :param name: of the file
-    :param read: a function of the directory that the file is in
-    """
+    """Return a parser that puts its input in a file of a directory."""
     def parse(data):
         with tempfile.TemporaryDirectory(prefix='fuzz-') as directory:
             with open(os.path.join(directory, name), 'wb') as output:
@@ -111,28 +94,24 @@ def in_file(name, read):
 
 def read_failures(directory):
     """Read the table, and see that nothing of it lasts for ever."""
-    store = FailureStore({'recon_cache_path': directory}, _Logger)
+    store = failure_store.FailureStore({'recon_cache_path': directory},
+                                       SimpleNamespace(warning=_refuse))
     store.rejoined()
     table = store.table
     later = time.time() + 2 * REPORT_INTERVAL
     for key in {*table.rows, *table.hints, *table.rejoined}:
-        if table.has_failed(key, later):
-            raise AssertionError('%r has failed for ever' % (key,))
+        assert not table.has_failed(key, later), 'it has failed for ever'
     for reporter, key in table.reports:
-        if table.is_reported(reporter, key, later):
-            raise AssertionError('%r is reported for ever' % (key,))
+        assert not table.is_reported(reporter, key, later), \
+            'it is reported for ever'
     table.forget(later)
-    if table.rows or table.hints or table.rejoined or table.reports:
-        raise AssertionError('an entry is never forgotten')
+    assert not (table.rows or table.hints or table.rejoined
+                or table.reports), 'an entry is never forgotten'
     return table
 
 
 def read_recon(directory):
-    return recon_records.read(os.path.join(directory, recon_records.FILE))
-
-
-def _encode(found):
-    return found.encode()
+    return recon.read(os.path.join(directory, recon.FILE))
 
 
 def _document(name, documents, parse, refuses, longest, **more):
@@ -143,10 +122,11 @@ def _document(name, documents, parse, refuses, longest, **more):
 TARGETS = (
     Target('changed.pkl', fingerprints(),
            in_file(names.CHANGED_FILE, changed_file.load),
-           (FingerprintError,), changed_file.MAX_BYTES),
+           (changed_file.FingerprintError,), changed_file.MAX_BYTES),
     _document('notice', [{'version': 1, 'reporter': NODE, 'failed': failed}
                          for failed in (OTHER, DEVICE, ['10.0.0.2', 1])],
-              reread(notice.decode, _encode), NoticeError, notice.MAX_BYTES),
+              notice.decode, notice.NoticeError, notice.MAX_BYTES,
+              write=methodcaller('encode')),
     _document('failures', [{
         'version': 1, 'rows': rows, 'hints': [[NODE, NOW]] * len(rows),
         'rejoined': [[OTHER, NOW]], 'reports': [[NODE, DEVICE, NOW]]}
@@ -156,12 +136,13 @@ TARGETS = (
               failure_store.MAX_BYTES, large=large_failures,
               buffer=failure_store.MAX_BYTES),
     _document('recon', [{
-        'version': 1, 'pairs': dict(enumerate(pairs)), 'devices': passes}
-        for pairs, passes in (({}, {}), (PAIRS, {'a': PASSES[0]}))],
-              in_file(recon_records.FILE, read_recon), RecordError, MAX_BYTES,
+        'version': 1, 'pairs': {number: each.to_json() for number, each in
+                                enumerate(pairs)}, 'devices': passes}
+        for pairs, passes in (((), {}), (PAIRS, {'a': PASS.to_json()}))],
+              in_file(recon.FILE, read_recon), RecordError, MAX_BYTES,
               buffer=MAX_BYTES),
-    _document('recon-answer', [{
-        'time': NOW, 'source': '/var/cache/swift', 'pairs': PAIRS,
-        'devices': PASSES, 'suspects': SUSPECTS}],
-              reread(answer.decode, _encode), RecordError, MAX_BYTES),
+    _document('recon-answer', [answer.NodeAnswer(
+        NOW, '/var/cache/swift', PAIRS, [PASS], SUSPECTS).to_json()],
+              answer.decode, RecordError, MAX_BYTES,
+              write=methodcaller('encode')),
 )

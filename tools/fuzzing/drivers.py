@@ -8,45 +8,31 @@ properly, except where the signature is what is fuzzed.
 """
 
 import asyncio
-import functools
+import io
 import json
 import time
 from contextlib import asynccontextmanager
+from types import SimpleNamespace
 from unittest import mock
 
 from cosbench import adaptors
+from cosbench.controller import driver_client
 from cosbench.controller.core.plan import Address
-from cosbench.controller.driver_client import (
-    Driver,
-    DriverLost,
-    NoAnswer,
-    RequestDenied,
-)
 from cosbench.controller.driver_share import DriverShare
 from cosbench.controller.measured import Measured
-from cosbench.driver.mission_service import Service
-from cosbench.driver.signature import (
-    NONCE,
-    REQUEST_FIELDS,
-    SIGNATURE,
-    Gate,
-    Head,
-    answer_signature,
-    request_fields,
-)
-from cosbench.driver.signed_server import MAX_BODY, guarded
+from cosbench.driver import mission_service, signature, signed_server
+from cosbench.driver.signature import REQUEST_FIELDS, request_fields
 from cosbench.engine.core.mission import Mission
 from cosbench.engine.core.mission_states import MissionState
 from cosbench.workload.inheritance import Adaptors
 from swift_lightsync.common.signing import SignatureError
 from tools.fuzzing.mutate import JSON, edit_text
 from tools.fuzzing.results import TALLIES, TIMELINES
-from tools.fuzzing.target import Target, as_json, reread
+from tools.fuzzing.target import Target, as_json
 from tools.fuzzing.workloads import WORKLOADS
 
 SECRET = b's' * 32
 NOW, METHOD, TARGET = 1800000000, 'POST', '/v1/missions?a=b'
-MISSIONS = '/v1/missions'
 LONGEST = 1 << 16
 
 
@@ -54,21 +40,16 @@ class Refusal(Exception):
     """An answer that says what is wrong."""
 
 
-@functools.lru_cache(maxsize=None)
-def _loop():
-    return asyncio.new_event_loop()
-
-
 # Signatures
 
 def signed_requests():
-    """Return the fields of requests, a line each, and their bodies."""
-    fields = [(body, request_fields(SECRET, METHOD, TARGET, body, moment,
-                                    '%032x' % moment))
-              for body in (b'', b'{"a": 1}\n')
-              for moment in (NOW - 300, NOW, NOW + 300)]
-    return ['\n'.join(found[key] for key in REQUEST_FIELDS).encode() + b'\n'
-            + body for body, found in fields]
+    """Yield the fields of requests, a line each, and their bodies."""
+    for body in (b'', b'{"a": 1}\n'):
+        for moment in (NOW - 300, NOW, NOW + 300):
+            fields = request_fields(SECRET, METHOD, TARGET, body, moment,
+                                    '%032x' % moment)
+            yield b''.join(fields[key].encode() + b'\n'
+                           for key in REQUEST_FIELDS) + body
 
 
 def decode_request(data):
@@ -78,14 +59,15 @@ def decode_request(data):
         body = lines.pop()
     fields = {key: line.decode('utf8', 'surrogateescape')
               for key, line in zip(REQUEST_FIELDS, lines)}
-    gate, head = Gate(SECRET), Head(METHOD, TARGET, fields)
+    gate = signature.Gate(SECRET)
+    head = signature.Head(METHOD, TARGET, fields)
     gate.check_head(head, NOW)
     gate.check_body(head, body)
     made = request_fields(SECRET, METHOD, TARGET, body,
                           int(fields[REQUEST_FIELDS[0]]),
                           fields[REQUEST_FIELDS[1]])
-    if {**made, REQUEST_FIELDS[0]: ''} != {**fields, REQUEST_FIELDS[0]: ''}:
-        raise AssertionError('was not signed so: %r' % (made,))
+    assert {**made, REQUEST_FIELDS[0]: ''} == {
+        **fields, REQUEST_FIELDS[0]: ''}, 'was not signed so: %r' % (made,)
     try:
         gate.check_head(head, NOW)
     except SignatureError:
@@ -98,7 +80,8 @@ def decode_request(data):
 class _Request:
     """What the handlers of a driver ask a request for."""
 
-    method, path, raw_path, remote = 'POST', MISSIONS, MISSIONS, '::1'
+    method, remote = 'POST', '::1'
+    path = raw_path = '/v1/missions'
 
     def __init__(self, body):
         self._body = body
@@ -113,8 +96,7 @@ class _Request:
 class _Run:
     """A mission that has ended when it is accepted."""
 
-    state = MissionState.COMPLETED
-    reason = ''
+    state, reason = MissionState.COMPLETED, ''
 
     def __init__(self, mission):
         self.mission = mission
@@ -123,7 +105,7 @@ class _Run:
         """Opens nothing: a document may name any server."""
 
 
-class _Service(Service):
+class _Service(mission_service.Service):
 
     def _run(self, mission):
         # To look for what is installed takes longer than all else.
@@ -132,13 +114,18 @@ class _Service(Service):
         return _Run(mission)
 
 
+def _signed(status, headers, body):
+    """Return the header that signs an answer to a request with headers."""
+    return {signature.SIGNATURE: signature.answer_signature(
+        SECRET, status, headers[signature.NONCE], body)}
+
+
 async def _post(body):
-    gate = Gate(SECRET)
-    request = _Request(body)
-    answer = await guarded(gate, _Service(gate)._accept)(request)
-    if answer.headers[SIGNATURE] != answer_signature(
-            SECRET, answer.status, request.headers[NONCE], answer.body):
-        raise AssertionError('the answer is not signed')
+    gate, request = signature.Gate(SECRET), _Request(body)
+    answer = await signed_server.guarded(gate, _Service(gate)._accept)(
+        request)
+    assert answer.headers == {**answer.headers, **_signed(
+        answer.status, request.headers, answer.body)}, 'is not signed'
     return answer.status, json.loads(answer.body)
 
 
@@ -148,10 +135,12 @@ def decode_mission(data):
 
     :raises Refusal: if the driver refuses it, and says why
     """
-    status, found = _loop().run_until_complete(_post(data))
+    status, found = asyncio.run(_post(data))
     if status >= 400:
         raise Refusal('%d %s' % (status, found['error']))
-    reread(Mission.from_json, Mission.to_json)(json.loads(data))
+    mission = Mission.from_json(json.loads(data))
+    assert Mission.from_json(mission.to_json()) == mission, \
+        'is not read as it was written'
     return found
 
 
@@ -165,32 +154,23 @@ class _Session:
 
     @asynccontextmanager
     async def request(self, method, url, data, headers, **more):
-        yield _Answer(self._body, headers[NONCE])
+        stream = io.BytesIO(self._body)
+
+        async def read(size):
+            return stream.read(size)
+        yield SimpleNamespace(
+            status=200, headers=_signed(200, headers, self._body),
+            content=SimpleNamespace(read=read))
 
 
-class _Answer:
-
-    status = 200
-
-    def __init__(self, body, nonce):
-        self._body = body
-        self.headers = {SIGNATURE: answer_signature(
-            SECRET, self.status, nonce, body)}
-        self.content = self
-
-    async def read(self, size):
-        body, self._body = self._body[:size], self._body[size:]
-        return body
-
-
-class _Once(Driver):
+class _Once(driver_client.Driver):
     """A driver that is asked once."""
 
     async def insist(self, method, target, body=None, wait=0.0):
         try:
             return await self.ask(method, target, body)
-        except NoAnswer as err:
-            raise DriverLost(str(err)) from err
+        except driver_client.NoAnswer as err:
+            raise driver_client.DriverLost(str(err)) from err
 
 
 STATUS = {'instance': 'ab', 'time': 2e9, 'cpu_seconds': 8.5, 'pid': 5,
@@ -210,17 +190,16 @@ REPORTS = [None, *({
 def _asked(ask):
     """Return a function that has a controller read an answer."""
     def decode(data):
-        driver = _Once(Address('d', 'd', 'http://d'), SECRET, _Session(data),
-                       5)
-        measured = Measured(5)
+        measured, driver = Measured(5), _Once(
+            Address('d', 'd', 'http://d'), SECRET, _Session(data), 5)
         share = DriverShare(
             driver, Mission('w1', '<workload/>', 0, 0, 0, 1, 7), measured)
         try:
-            _loop().run_until_complete(ask(driver, share))
-        except DriverLost:
-            if not share.sequence and (
-                    measured.count or measured.timeline.operations):
-                raise AssertionError('some of a report was taken') from None
+            asyncio.run(ask(driver, share))
+        except driver_client.DriverLost:
+            assert share.sequence or not (
+                measured.count or measured.timeline.operations), \
+                'some of a report was taken'
             raise
         measured.shown([{'id': 'op1'}], 1, 5)
         return share
@@ -229,19 +208,20 @@ def _asked(ask):
 
 def _answer(name, documents, ask):
     return Target(name, as_json(*documents), _asked(ask),
-                  (DriverLost, RequestDenied), LONGEST, 512, mutations=JSON,
-                  buffer=1 << 21)
+                  (driver_client.DriverLost, driver_client.RequestDenied),
+                  LONGEST, 512, mutations=JSON, buffer=1 << 21)
 
 
 TARGETS = (
-    Target('driver-request', signed_requests(), decode_request,
+    Target('driver-request', tuple(signed_requests()), decode_request,
            (SignatureError,), LONGEST, mutations=(edit_text,)),
     Target('mission', as_json(*(Mission(
         'w1-s1-0', each.replace('filewrite', 'read'), 0, 0, 0, 1, 1 << 60,
         driver, number, elapsed=2.5 * number, operations=left, volume=left
     ).to_json() for number, (each, driver, left) in enumerate(zip(
         WORKLOADS, ('', 'driver1', 'd'), (None, 5, 0))))), decode_mission,
-           (Refusal,), MAX_BODY, 512, mutations=JSON, buffer=1 << 21),
+           (Refusal,), signed_server.MAX_BODY, 512, mutations=JSON,
+           buffer=1 << 21),
     _answer('driver-status', [STATUS],
             lambda driver, share: driver.measure()),
     _answer('driver-state', STATES, lambda driver, share: share.submit()),

@@ -7,6 +7,7 @@ parser that hangs or takes all memory ends it.
 """
 
 import contextlib
+import functools
 import io
 import multiprocessing
 import os
@@ -16,7 +17,8 @@ import sys
 import tempfile
 import time
 import tracemalloc
-from dataclasses import dataclass
+from collections import namedtuple
+from importlib import import_module
 from pathlib import Path
 
 from tools.fuzzing.mutate import mutate
@@ -28,6 +30,9 @@ except ImportError:
     # Only fuzzing needs it: replaying does not.
     atheris = None
 
+#: The modules of targets.
+GROUPS = ('messages', 'documents', 'versions', 'workloads', 'responses',
+          'results', 'drivers')
 PACKAGES = ['swift_lightsync', 'swift_losf', 'cosbench']
 #: Bytes of the longest input that is mutated.
 LONGEST = 1 << 16
@@ -36,32 +41,23 @@ HANGS = 300
 #: Bytes of address space that a parser may take besides what there was.
 ADDRESS_SPACE = 2 << 30
 
+#: What a child did: numbers, a list of Findings, and the time it took.
+Report = namedtuple('Report', 'accepted outcomes findings seconds')
+
 
 class Lost(Exception):
     """A child that ended before its inputs did, with what it said."""
 
 
-@dataclass(frozen=True)
-class Report:
-    """What a child did: numbers, Findings and the time it took."""
-    accepted: int
-    outcomes: int
-    findings: list
-    seconds: float
-
-
+@functools.lru_cache(maxsize=None)
 def targets():
-    """
-    Import all targets, so that atheris sees which of our code is reached.
-
-    :returns: the targets by name
-    """
+    """Return all targets by name, imported so that atheris sees our code."""
     with contextlib.ExitStack() as stack:
         if atheris:
             stack.enter_context(contextlib.redirect_stderr(io.StringIO()))
             stack.enter_context(atheris.instrument_imports(include=PACKAGES))
-        from tools.fuzzing.catalogue import TARGETS
-    return TARGETS
+        return {target.name: target for group in GROUPS for target in
+                import_module('tools.fuzzing.' + group).TARGETS}
 
 
 @contextlib.contextmanager

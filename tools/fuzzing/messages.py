@@ -6,20 +6,17 @@ Each goes through the function that the object-server or the replicator
 decodes it with, and through what is done first with what came out.
 """
 
+from types import SimpleNamespace
+
 from swift_lightsync.sync import missing_message as missing
-from swift_lightsync.sync.core.comparison import differing_slices, slice_roots
-from swift_lightsync.sync.core.partition_set import (
-    MAX_PARTITIONS,
-    PartitionSet,
-    PartitionSetError,
-)
+from swift_lightsync.sync.core import comparison, partition_set
+from swift_lightsync.sync.core.partition_set import PartitionSet
 from swift_lightsync.sync.wire import exchange_message as exchange
-from swift_lightsync.sync.wire import sync_message
-from swift_lightsync.sync.wire.known_sets import KnownSets
-from swift_lightsync.sync.wire.sync_message import SyncMessageError, Verdict
+from swift_lightsync.sync.wire import known_sets, sync_message
 from tools.fuzzing.mutate import repair_crc
 from tools.fuzzing.target import Target
 
+MOST = partition_set.MAX_PARTITIONS
 #: What the answers that are decoded were asked with.
 SLICES = 300
 ASKED = frozenset(range(4096)) | {0xffffffff}
@@ -49,16 +46,16 @@ def _of_each(values):
 
 
 def root_messages():
-    return [sync_message.encode_roots(partitions, slice_roots(
+    return [sync_message.encode_roots(partitions, comparison.slice_roots(
         partitions, count, dict.fromkeys(partitions, DIGEST)),
         with_list=with_list) for partitions in SETS
         for count in (1, 2, len(partitions)) for with_list in (True, False)]
 
 
 def largest_roots():
-    for low in (0, (1 << 32) - MAX_PARTITIONS):
-        partitions = PartitionSet(range(low, low + MAX_PARTITIONS))
-        for count in (1, 512, MAX_PARTITIONS):
+    for low in (0, (1 << 32) - MOST):
+        partitions = PartitionSet(range(low, low + MOST))
+        for count in (1, 512, MOST):
             yield sync_message.encode_roots(partitions, [DIGEST] * count)
 
 
@@ -74,41 +71,35 @@ def largest_offer():
 
 def large_sets():
     """Yield sets with all gaps long, or none, and one that is too long."""
-    yield from (bytes(MAX_PARTITIONS), b'\x80' * 5 * MAX_PARTITIONS,
-                b'\xff\x7f' * MAX_PARTITIONS, b'\x01' * (MAX_PARTITIONS + 1))
+    yield from (bytes(MOST), b'\x80' * 5 * MOST, b'\xff\x7f' * MOST,
+                b'\x01' * (MOST + 1))
 
 
 def roots_reader():
     """Return a parser like the object-server, which remembers sets."""
-    known_sets = KnownSets()
+    known = known_sets.KnownSets()
 
     def parse(data):
         message = sync_message.decode_roots(data)
-        partitions = known_sets.find(message)
+        partitions = known.find(message)
         if partitions is not None:
-            differing_slices(partitions, message.roots, {})
+            comparison.differing_slices(partitions, message.roots, {})
         return message
     return parse
 
 
-class _Named:
+class _Named(SimpleNamespace):
     """A set of which only the digest is known."""
-
-    encoded = b''
-
-    def __init__(self, message):
-        self.digest = message.digest
-        self.count = message.count
 
     def __len__(self):
         return self.count
 
 
 def encode_roots(message):
-    with_list = message.partitions is not None
+    named = message.partitions is None
     return sync_message.encode_roots(
-        message.partitions if with_list else _Named(message), message.roots,
-        with_list=with_list)
+        _Named(digest=message.digest, count=message.count, encoded=b'')
+        if named else message.partitions, message.roots, with_list=not named)
 
 
 def decode_set(data):
@@ -119,16 +110,17 @@ def decode_set(data):
 def _message(name, examples, parse, encode,
              longest=sync_message.MAX_BYTES, **more):
     return Target(
-        name, examples, parse, (SyncMessageError, PartitionSetError), longest,
-        memory=100, encode=encode, finish=repair_crc, **more)
+        name, examples, parse, (sync_message.SyncMessageError,
+                                partition_set.PartitionSetError),
+        longest, memory=100, encode=encode, finish=repair_crc, **more)
 
 
 TARGETS = (
     _message('roots', root_messages(), roots_reader(), encode_roots,
              large=largest_roots),
     _message('reply', [
-        sync_message.encode_reply(Verdict.UNKNOWN_SET),
-        *(sync_message.encode_reply(Verdict.COMPARED, differing)
+        sync_message.encode_reply(sync_message.Verdict.UNKNOWN_SET),
+        *(sync_message.encode_reply(sync_message.Verdict.COMPARED, differing)
           for differing in ([], [0], [1, 5, 299], range(SLICES)))],
              lambda data: sync_message.decode_reply(data, SLICES),
              lambda reply: sync_message.encode_reply(*reply)),
@@ -152,6 +144,6 @@ TARGETS = (
              lambda data: missing.decode_wanted(data, OFFER),
              missing.encode_wanted),
     Target('partition-set', [each.encoded for each in SETS], decode_set,
-           (PartitionSetError,), 5 * MAX_PARTITIONS, 100,
+           (partition_set.PartitionSetError,), 5 * MOST, 100,
            encode=lambda found: found.encoded, large=large_sets),
 )

@@ -41,18 +41,15 @@ def garble(rng, data):
     return data[:start] + new + data[end:]
 
 
-def _places(document):
-    """Return (container, key) of every value in parsed JSON."""
-    found, left = [], [document]
+def _places(value):
+    """Yield (container, key) of every value in parsed JSON."""
+    left = [value]
     while left:
         value = left.pop()
-        keys = ()
         if isinstance(value, (dict, list)):
-            keys = range(len(value)) if isinstance(value, list) else value
-        for key in keys:
-            found.append((value, key))
-            left.append(value[key])
-    return found
+            for key in value if isinstance(value, dict) else range(len(value)):
+                yield value, key
+                left.append(value[key])
 
 
 def _change_json(rng, data, change, wanted=object):
@@ -102,11 +99,9 @@ def edit(rng, text):
 
 def edit_part(separator, first=0, step=1, values=()):
     """
-    Return a mutation of one part of a text.
+    Return a mutation of one part of a text: the first, or a step further.
 
     :param separator: of the parts; None: the whole text is edited
-    :param first: the first part that may be edited
-    :param step: to the next one that may be
     :param values: what may take the place of the part
     """
     def change(rng, data):
@@ -142,15 +137,11 @@ def repair_crc(data):
 
 def mutate(rng, target, data, anything=garble):
     """
-    Make a new input of one.
+    Return the bytes of a new input, made of one of a Target.
 
-    :param rng: a random.Random
-    :param target: a Target
-    :param data: the bytes of an input
     :param anything: a function of rng and bytes that changes any of them;
         where the format has mutations of its own, most inputs have those,
         as the others would seldom leave them valid
-    :returns: the bytes
     """
     if rng.random() < 0.1:
         data = rng.choice(target.examples)

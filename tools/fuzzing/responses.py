@@ -9,13 +9,8 @@ response, which is read as one and in pieces.
 import random
 from zlib import crc32
 
-from cosbench.adaptors.core.http_response import (
-    MAX_EXCERPT,
-    MAX_HEAD,
-    MAX_LINE,
-    Response,
-    header_lines,
-)
+from cosbench.adaptors.core import http_response
+from cosbench.adaptors.core.http_response import MAX_HEAD, MAX_LINE
 from cosbench.adaptors.core.operation_errors import OperationError
 from cosbench.adaptors.http1.url import parse_url
 from cosbench.errors import ConfigError
@@ -69,68 +64,56 @@ def _fed(data, bodiless, sizes):
     Return what came of a response that is fed in pieces.
 
     :param sizes: of the pieces; the last one is what is left
-    :raises OperationError: if it is none
+    :raises OperationError: if it is no response
     """
     body = []
-    response = Response(bodiless, lambda block: body.append(bytes(block)))
-    for size in sizes:
+    response = http_response.Response(
+        bodiless, lambda block: body.append(bytes(block)))
+    for size in (*sizes, len(data)):
         piece, data = data[:size], data[size:]
         if piece:
             response.feed(piece)
-    if data:
-        response.feed(data)
-    if response.complete:
-        reusable = response.reusable
-    else:
+    reusable = response.complete and response.reusable
+    if not response.complete:
         response.eof()
-        reusable = False
     body = b''.join(body)
-    said = response.said(200)
-    if len(response.excerpt) > MAX_EXCERPT or len(said) > 200 or \
-            response.status < 300 and len(body) != response.size or \
-            response.status >= 300 and body:
-        raise AssertionError('%d bytes of a body' % len(body))
+    assert len(body) == (response.size if response.status < 300 else 0) \
+        and len(response.excerpt) <= http_response.MAX_EXCERPT \
+        and len(response.said(200)) <= 200, '%d bytes of a body' % len(body)
     return (response.status, response.size, response.headers, body,
             response.excerpt, reusable)
+
+
+def _result(*args):
+    """Return what came of a response, and its error: one of them is None."""
+    try:
+        return _fed(*args), None
+    except OperationError as err:
+        return None, err
 
 
 def decode_response(data):
     """Read it, and see that it is the same in whatever pieces it comes."""
     bodiless, data = data[:1] == b'h', data[1:]
     rng = random.Random(crc32(data))
-    small = len(data) < 500
-    sizes = [1 if small else rng.randint(1, 4000) for _ in range(
-        len(data) if small else 20)]
-    try:
-        found = _fed(data, bodiless, ())
-    except OperationError as err:
-        try:
-            again = _fed(data, bodiless, sizes)
-        except OperationError as other:
-            if other.kind == err.kind:
-                raise
-            again = other
-        raise AssertionError('%r is none, but in pieces %r' % (
-            err, again)) from None
-    try:
-        again = _fed(data, bodiless, sizes)
-    except OperationError as err:
-        again = err
-    if again != found:
-        raise AssertionError('is %.150r, but in pieces %.150r' % (
-            found, again))
+    sizes = [1] * len(data) if len(data) < 500 else [
+        rng.randint(1, 4000) for _ in range(20)]
+    found, error = _result(data, bodiless, ())
+    again, other = _result(data, bodiless, sizes)
+    assert found == again and getattr(error, 'kind', None) == getattr(
+        other, 'kind', None), 'is %.150r, but in pieces %.150r' % (
+            found or error, again or other)
+    if error:
+        raise error
     return found
 
 
 def decode_url(data):
     """Read it, and see that a request can be made of it."""
     url = parse_url('storage_url', data.decode('utf8', 'surrogateescape'))
-    header_lines([('Host', url.netloc)])
-    if not all('!' <= each <= '~' for each in url.path + url.netloc):
-        raise AssertionError('is no target or host: %r' % (url,))
-    if parse_url('again', str(url)) != url:
-        raise AssertionError('is read again as %r' % (
-            parse_url('again', str(url)),))
+    http_response.header_lines([('Host', url.netloc)])
+    assert all('!' <= each <= '~' for each in url.path + url.netloc), \
+        'is no target or host: %r' % (url,)
     return url
 
 
@@ -138,5 +121,5 @@ TARGETS = (
     Target('http-response', RESPONSES, decode_response, (OperationError,),
            LONGEST, 100, large=large_responses),
     Target('url', as_text(*URLS), decode_url, (ConfigError,), 4000,
-           mutations=(edit_text,)),
+           write=lambda url: str(url).encode(), mutations=(edit_text,)),
 )

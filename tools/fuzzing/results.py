@@ -23,8 +23,6 @@ from tools.fuzzing.target import Target, as_json
 LONGEST = 1 << 20
 #: Points of each operation that a report shows.
 POINTS = 300
-_OUTER = 8
-
 
 #: Samples of operations that begin together, by what the last one takes.
 SAMPLES = [[Sample('op%d' % (1 + number % 2), start, start, start + took / 2,
@@ -76,54 +74,52 @@ def load(data):
         raise RecordError('must be JSON: %s' % err) from None
 
 
+def _twice(found):
+    """Write it, read that and merge both: return what has all twice."""
+    again = type(found).from_json(found.to_json())
+    assert again.to_json() == found.to_json(), 'is not read as it was written'
+    if isinstance(found, Histogram):
+        assert again.buckets() == found.buckets(), 'has other buckets'
+    again.merge(found)
+    return again
+
+
 def decode_histogram(data):
     found = Histogram.from_json(load(data))
-    again = Histogram.from_json(found.to_json())
-    if again.to_json() != found.to_json() or \
-            again.buckets() != found.buckets():
-        raise AssertionError('is not read as it was written')
     values = found.percentiles((0.001, 50, 99.9, 100))
-    if found.count and values[-1] != found.most:
-        raise AssertionError('100 %% are %r' % values[-1])
-    again.merge(found)
-    if again.count != 2 * found.count:
-        raise AssertionError('twice has %d' % again.count)
+    assert not found.count or values[-1] == found.most, \
+        '100 %% are %r' % values[-1]
+    assert _twice(found).count == 2 * found.count, 'has not all twice'
     return found
-
-
-def _alter_counts(rng, data):
-    document = load(data)
-    inner = zlib.decompress(base64.b64decode(document['hdr'])[_OUTER:])
-    inner = garble(rng, inner)
-    if rng.random() < 0.5 and len(inner) >= 40:
-        # With the length that it has now.
-        inner = inner[:4] + (len(inner) - 40).to_bytes(4, 'big') + inner[8:]
-    packed = zlib.compress(inner)
-    document['hdr'] = base64.b64encode(
-        b'\x1c\x84\x93\x14' + len(packed).to_bytes(4, 'big')
-        + packed).decode()
-    if rng.random() < 0.3:
-        document['count'] += rng.choice((-1, 1, 2 ** 40))
-    return json.dumps(document).encode()
 
 
 def alter_histogram(rng, data):
     """Change what is compressed in a histogram."""
     try:
-        return _alter_counts(rng, data)
+        document = load(data)
+        inner = garble(rng, zlib.decompress(
+            base64.b64decode(document['hdr'])[8:]))
+        if rng.random() < 0.5 and len(inner) >= 40:
+            # With the length that it has now.
+            inner = inner[:4] + (len(inner) - 40).to_bytes(4, 'big') \
+                + inner[8:]
+        packed = zlib.compress(inner)
+        document['hdr'] = base64.b64encode(
+            b'\x1c\x84\x93\x14' + len(packed).to_bytes(4, 'big')
+            + packed).decode()
+        if rng.random() < 0.3:
+            document['count'] += rng.choice((-1, 1, 2 ** 40))
+        return json.dumps(document).encode()
     except (ValueError, KeyError, TypeError, zlib.error):
         return data
 
 
 def decode_tally(data):
     found = Tally.from_json(load(data))
-    again = Tally.from_json(found.to_json())
-    if again.to_json() != found.to_json():
-        raise AssertionError('is not read as it was written')
     metrics = Metrics.of(found, 1)
-    if metrics.seconds < 0 or metrics.failures != found.failed:
-        raise AssertionError('is %r' % (metrics,))
-    again.merge(found)
+    assert metrics.seconds >= 0 and metrics.failures == found.failed, \
+        'is %r' % (metrics,)
+    _twice(found)
     return found
 
 
@@ -138,21 +134,16 @@ def largest_timelines():
 def decode_timeline(data):
     found = Timeline.from_json(load(data))
     show_timeline(found, (0.0, None))
-    again = Timeline.from_json(found.to_json())
-    if again.to_json() != found.to_json():
-        raise AssertionError('is not read as it was written')
-    again.merge(found)
+    _twice(found)
     return found
 
 
 def show_timeline(timeline, window):
     for operation in timeline.operations:
         points = list(timeline.points(operation, POINTS))
-        if len(points) > POINTS:
-            raise AssertionError('%d points' % len(points))
-        for point in points:
-            if point.throughput < 0 or point.bandwidth < 0:
-                raise AssertionError('is %r' % (point,))
+        assert len(points) <= POINTS, '%d points' % len(points)
+        assert all(each.throughput >= 0 and each.bandwidth >= 0
+                   for each in points), 'there was less than nothing'
     for operation in timeline.operations[:1]:
         timeline.intervals(operation, *window)
 
@@ -165,8 +156,8 @@ def decode_result(data):
                 work.metrics(operation)
             if work.timeline is not None:
                 show_timeline(work.timeline, work.window)
-            if work.end is not None and work.window[0] < 0:
-                raise AssertionError('its window is %r' % (work.window,))
+            assert work.end is None or work.window[0] >= 0, \
+                'its window is %r' % (work.window,)
     return found
 
 

@@ -12,14 +12,13 @@ import re
 import tracemalloc
 from dataclasses import dataclass, field
 from time import process_time
-from typing import Any, Callable, Iterable, Optional, Sequence
+from typing import Any, Callable, Iterable, NamedTuple, Optional, Sequence
 
 #: Bytes of memory that a parser may take whatever the input is.
 MEMORY_BASE = 1 << 20
 #: Seconds of CPU time that an input may take while its memory is measured,
 #: and seconds for each byte of it, where the reference work takes REFERENCE.
-TIME_BASE, TIME_EACH = 0.5, 2e-5
-REFERENCE = 0.03
+TIME_BASE, TIME_EACH, REFERENCE = 0.5, 2e-5, 0.03
 #: An input is fed so often before it is found to cost too much: what does
 #: not happen again was not the input's doing.
 TRIES = 3
@@ -35,7 +34,6 @@ class Target:
     """
     A parser, and examples of what it reads.
 
-    :param name: of the target
     :param examples: inputs, most of them valid, of which others are made
     :param parse: a function of bytes that returns what they say
     :param refuses: the exceptions that say that an input is not valid
@@ -43,6 +41,8 @@ class Target:
     :param memory: bytes that may be taken for each byte of an input
     :param encode: a function of what was parsed that returns its bytes,
         where no other bytes may say the same
+    :param write: a function of what was parsed that returns bytes which must
+        be read as the same
     :param mutations: functions of a random.Random and bytes, for this format
     :param finish: a function of bytes that makes mutated ones look valid
     :param large: a function that returns examples that are as large as
@@ -56,14 +56,14 @@ class Target:
     longest: int
     memory: int = 64
     encode: Optional[Callable[[Any], bytes]] = None
+    write: Optional[Callable[[Any], bytes]] = None
     mutations: tuple[Callable[[Any, bytes], bytes], ...] = ()
     finish: Optional[Callable[[bytes], bytes]] = None
     large: Callable[[], Iterable[bytes]] = tuple
     buffer: int = 0
 
 
-@dataclass(frozen=True)
-class Finding:
+class Finding(NamedTuple):
     """An input, and what the parser did that it must not do."""
     data: bytes
     problem: str
@@ -98,15 +98,12 @@ class Checker:
                 excess = {what: excess[what] for what in excess
                           if what in again}
         for each in filter(None, (problem, *excess.values())):
-            self._find(data, each)
+            if all(_kind_of(each) != _kind_of(known.problem)
+                   for known in self.findings):
+                self.findings.append(Finding(data, each))
         self.accepted += outcome == ACCEPTED
         self.outcomes.add(outcome)
         return outcome
-
-    def _find(self, data: bytes, problem: str) -> None:
-        kind = _kind_of(problem)
-        if all(kind != _kind_of(each.problem) for each in self.findings):
-            self.findings.append(Finding(data, problem))
 
     def _measure(self, data: bytes) -> tuple[str, str, dict[str, str]]:
         """Return the outcome, a problem or '', and what was too much."""
@@ -128,22 +125,27 @@ class Checker:
         return outcome, problem, excess
 
     def _parse(self, data: bytes) -> tuple[str, str]:
-        target, problem = self.target, ''
         try:
-            found = target.parse(data)
-        except target.refuses as err:
+            found = self.target.parse(data)
+        except self.target.refuses as err:
             return '%s: %s' % (type(err).__name__, _kind_of(str(err))), ''
         except Exception as err:
             problem = '%s: %.200s' % (type(err).__name__, err)
             return _kind_of(problem), problem
         try:
-            encoded = target.encode(found) if target.encode else data
-            if encoded != data:
-                problem = 'is encoded in another way: %s' % encoded[:80].hex()
+            return ACCEPTED, self._difference(data, found)
         except Exception as err:
-            problem = 'cannot be encoded: %s: %.200s' % (
+            return ACCEPTED, 'cannot be encoded: %s: %.200s' % (
                 type(err).__name__, err)
-        return ACCEPTED, problem
+
+    def _difference(self, data: bytes, found: Any) -> str:
+        target = self.target
+        encoded = target.encode(found) if target.encode else data
+        if encoded != data:
+            return 'is encoded in another way: %s' % encoded[:80].hex()
+        if target.write and target.parse(target.write(found)) != found:
+            return 'is not read as it was written'
+        return ''
 
 
 def _kind_of(message: str) -> str:
@@ -151,11 +153,7 @@ def _kind_of(message: str) -> str:
 
 
 def slowness() -> float:
-    """
-    Time the reference work.
-
-    :returns: how many times longer than REFERENCE it takes now, at least 1
-    """
+    """Return how many times longer than REFERENCE its work takes, or 1."""
     begin = process_time()
     for number in range(100000):
         str(number)
@@ -170,20 +168,3 @@ def as_json(*documents: Any) -> tuple[bytes, ...]:
 def as_text(*texts: Any) -> tuple[bytes, ...]:
     """Return the bytes of some texts, or of what str makes texts of."""
     return tuple(str(each).encode() for each in texts)
-
-
-def reread(decode: Callable[[bytes], Any],
-           encode: Callable[[Any], bytes]) -> Callable[[bytes], Any]:
-    """
-    Return a parser that also sees that its result can be sent on.
-
-    :param decode: a function of bytes
-    :param encode: a function of what was decoded, which returns bytes that
-        say the same
-    """
-    def parse(data: bytes) -> Any:
-        found = decode(data)
-        if decode(encode(found)) != found:
-            raise AssertionError('is not read as it was written')
-        return found
-    return parse

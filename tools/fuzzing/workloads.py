@@ -4,20 +4,13 @@
 import random
 from itertools import count, islice
 
-from cosbench.document import writer
-from cosbench.document.reader import MAX_BYTES, parse, portable, read
-from cosbench.document.validate import summary
+from cosbench.document import reader, validate, writer
 from cosbench.errors import ConfigError, WorkloadError
-from cosbench.workload import headers
+from cosbench.workload import headers, names, pacing, selectors, walking
 from cosbench.workload.config import Config
 from cosbench.workload.division import Share
 from cosbench.workload.elements import KNOWN
 from cosbench.workload.model import Content
-from cosbench.workload.names import containers, objects, trigger
-from cosbench.workload.pacing import pace
-from cosbench.workload.selectors import parse as parse_selector
-from cosbench.workload.selectors import parse_sizes
-from cosbench.workload.walking import walk
 from tools.fuzzing.mutate import edit_part, edit_text
 from tools.fuzzing.target import Target, as_text
 
@@ -25,8 +18,6 @@ LONGEST = 1 << 14
 VALUES = ('', '0', '1', '100', '101', '-1', '2147483647', '2147483648',
           '9' * 30, 'true', 'nan', '\u0661', 'x', 'none', 'mock', 'delay',
           'cleanup', 'write', 'object', 'u(1,9)', 'h(1|2|3,4||0)', '1-3')
-
-
 SELECTORS = ('c(1)', 'u(1,9)KB', 'r(2,2)', 's(1,99999999999999) MiB', 'u(5)B',
              '1-3', 'h(1|2|3,4||98)', 'h(5|5|1)KB')
 CONFIGS = (
@@ -60,43 +51,44 @@ def decode_selector(data):
     """Read it, as a size or not, and draw what it gives."""
     text = data.decode('utf8', 'surrogateescape')
     try:
-        found = parse_sizes('sizes', text).selector
+        found = selectors.parse_sizes('sizes', text).selector
     except ConfigError:
-        found = parse_selector('objects', text)
+        found = selectors.parse('objects', text)
     spans = found.spans()
-    if not found.least <= found.most or not all(spans):
-        raise AssertionError('is %r' % (found,))
+    assert found.least <= found.most and all(spans), 'is %r' % (found,)
     for share in (None, Share(0, 1), Share(2, 3), Share(9, 10 ** 6)):
         draw = found.picker(random.Random(1), count(), share)
         for number in islice(iter(draw, None), 3):
-            if not any(number in span for span in spans):
-                raise AssertionError('%r gives %r' % (share, number))
-    if sum(map(len, walk(found, Share(0, 2)) + walk(found, Share(1, 2)))) > \
-            sum(map(len, spans)):
-        raise AssertionError('two workers have more than there is')
+            assert any(number in span for span in spans), \
+                '%r gives %r' % (share, number)
+    walked = [span for worker in (0, 1)
+              for span in walking.walk(found, Share(worker, 2))]
+    assert sum(map(len, walked)) <= sum(map(len, spans)), \
+        'two workers have more than there is'
     return found
 
 
 def decode_config(data):
     """Read it, see that it can be written, and what each kind finds."""
     found = Config.parse(data.decode('utf8', 'surrogateescape'))
-    if dict(Config.parse(str(found))) != dict(found):
-        raise AssertionError('is not read as it was written')
+    assert dict(Config.parse(str(found))) == dict(found), \
+        'is not read as it was written'
     for parse_it in (
-            containers, objects, pace, headers.of_containers,
+            names.containers, names.objects, pacing.pace,
+            headers.of_containers,
             lambda config: config.integer('delay', 0, most=9),
             lambda config: config.fraction('errors', 0),
             lambda config: config.flag('chunked', False),
             lambda config: config.choice('content', Content, None),
-            lambda config: config.parsed('sizes', parse_sizes, None),
-            lambda config: config.parsed('trigger', trigger, None)):
+            lambda config: config.parsed('sizes', selectors.parse_sizes, None),
+            lambda config: config.parsed('trigger', names.trigger, None)):
         parse_it(found)
     return found
 
 
 def _filled(head, each, tail):
     """Return as many of an element as a document can have."""
-    number = (MAX_BYTES - len(head) - len(tail)) // len(each)
+    number = (reader.MAX_BYTES - len(head) - len(tail)) // len(each)
     return (head + each * number + tail).encode()
 
 
@@ -110,12 +102,12 @@ def largest_workloads():
     read_it = '<operation type="read" ratio="1" config="containers=c(1)"/>'
     for inherited in ('', keys, buckets):
         yield _filled(above % inherited, read_it, below)
-    for parts in (('<workload name="n"><workflow>', '<workstage/>',
-                   '</workflow></workload>'), ('<workload config="', 'a;',
-                                               '"/>'),
-                  ('<workload ', "é='<' ", '/>'),
-                  ('<workload a="', '<', '"/>'), ('<?xml', ' encoding="', ''),
-                  ('', '<a>', ''), ('<a b="', '&lt;', '"/>')):
+    for parts in (
+            ('<workload name="n"><workflow>', '<workstage/>',
+             '</workflow></workload>'), ('<workload config="', 'a;', '"/>'),
+            ('<workload ', "é='<' ", '/>'), ('<workload a="', '<', '"/>'),
+            ('<?xml', ' encoding="', ''), ('', '<a>', ''),
+            ('<a b="', '&lt;', '"/>')):
         yield _filled(*parts)
     yield (b'<!DOCTYPE a [<!ENTITY b "%s">]><a>&b;</a>' % (b'x' * 900000))
 
@@ -133,14 +125,14 @@ def edit_names(rng, data):
 
 def decode_workload(data):
     """Read it, and see that it can be written as a document again."""
-    document = read(data)
-    for text in (portable(data), writer.text(parse(data))):
-        if read(text.encode('utf8')).workload != document.workload:
-            raise AssertionError('is not read as it was written')
-    summary(document.workload)
+    document = reader.read(data)
+    for text in (reader.portable(data), writer.text(reader.parse(data))):
+        assert reader.read(text.encode('utf8')).workload == \
+            document.workload, 'is not read as it was written'
+    validate.summary(document.workload)
     for work in document.workload.works:
-        if sum(each.ratio for each in work.operations) != 100:
-            raise AssertionError('ratios of %r' % work.name)
+        assert sum(each.ratio for each in work.operations) == 100, \
+            'ratios of %r' % work.name
         work.quota(work.workers - 1)
     return document
 
@@ -154,7 +146,7 @@ TARGETS = (
     # entry of two bytes.
     Target('workload', [each.encode(code) for each in WORKLOADS
                         for code in ('utf8', 'utf-16', 'utf-8-sig')],
-           decode_workload, (WorkloadError,), MAX_BYTES, 300,
+           decode_workload, (WorkloadError,), reader.MAX_BYTES, 300,
            mutations=(edit_attribute, edit_attribute, edit_names, edit_text),
            large=largest_workloads),
 )

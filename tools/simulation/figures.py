@@ -7,9 +7,10 @@ README.md says what each shows beside the paper's numbers.
 
 import argparse
 import os
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from typing import Any, Dict, Iterator, List, Tuple
+from typing import Any
 
 from tools.benchmarks.record import lines
 from tools.simulation import paper, plots, report
@@ -58,15 +59,15 @@ class Case:
 
 
 #: What was simulated: Case -> Outcome.
-Found = Dict[Case, Any]
+Found = dict[Case, Any]
 
 
-def point(outcome: Any) -> Tuple[float, float]:
+def point(outcome: Any) -> tuple[float, float]:
     """Return minutes and MB a node of the first round after the change."""
     return outcome.first.delay / 60, outcome.first.bytes / 1e6
 
 
-def cases(seed: int, sample: int) -> List[Case]:
+def cases(seed: int, sample: int) -> list[Case]:
     """Return all runs that the figures need, the largest first."""
     largest = paper.REPLICAS[-1], paper.OBJECTS[-1]
     # Neighbours are many: a larger sample, so that pairs of them recur.
@@ -90,15 +91,15 @@ def cases(seed: int, sample: int) -> List[Case]:
                            for protocol in paper.PROTOCOLS]
 
 
-def _largest(found: Found, nodes: int, ring: str = 'dealt') -> Dict[
-        Tuple[str, str], Any]:
+def _largest(found: Found, nodes: int, ring: str = 'dealt') -> dict[
+        tuple[str, str], Any]:
     return {(case.scenario, case.protocol): outcome
             for case, outcome in found.items()
             if (case.nodes, case.replicas, case.objects, case.ring) == (
                 nodes, paper.REPLICAS[-1], paper.OBJECTS[-1], ring)}
 
 
-def topology_rows(found: Found) -> Iterator[Tuple[str, ...]]:
+def topology_rows(found: Found) -> Iterator[tuple[str, ...]]:
     """
     Yield a table of topologies: of the slowest node, and compared to the ring.
     """
@@ -112,7 +113,7 @@ def topology_rows(found: Found) -> Iterator[Tuple[str, ...]]:
                '%.1f' % (first.bytes / ring.bytes))
 
 
-def rows(found: Found) -> Iterator[Tuple[str, ...]]:
+def rows(found: Found) -> Iterator[tuple[str, ...]]:
     """Yield the table: r = 5, n = 4M, beside the paper's numbers."""
     for nodes in (paper.LAB_NODES, paper.LARGE_NODES):
         for (scenario, protocol), outcome in _largest(found, nodes).items():
@@ -150,7 +151,7 @@ def _plots(found: Found) -> Iterator[str]:
         if case.scenario == 'rejoin-minority'})
 
 
-def main(argv: List[str]) -> int:
+def main(argv: list[str]) -> int:
     """
     Simulate all, print the tables, and write the page.
 

@@ -2,8 +2,9 @@
 """Pages with plots of simulations."""
 
 import os
+from collections.abc import Iterable, Iterator
 from html import escape
-from typing import Any, Dict, Iterable, Iterator, List, Tuple
+from typing import Any
 
 from swift_lightsync.common.svg import STYLE, Axis, Series, line_plot
 from tools.simulation import paper
@@ -47,7 +48,7 @@ def preformatted(text: str) -> str:
 
 
 def curves(title: str, scenario: str,
-           points: Dict[Tuple[int, int, str], Tuple[float, float]]
+           points: dict[tuple[int, int, str], tuple[float, float]]
            ) -> Iterator[str]:
     """
     Draw delay and bytes over n, and the paper's numbers as single points.
@@ -70,7 +71,7 @@ def curves(title: str, scenario: str,
                             y is not None for _, y in each.points)])
 
 
-def lines(title: str, label: str, series: Dict[str, List[float]]) -> str:
+def lines(title: str, label: str, series: dict[str, list[float]]) -> str:
     """
     Draw a value over the rounds.
 
@@ -84,7 +85,7 @@ def lines(title: str, label: str, series: Dict[str, List[float]]) -> str:
             for name, values in series.items()])
 
 
-def rounds(directory: str, outcomes: List[Any]) -> None:
+def rounds(directory: str, outcomes: list[Any]) -> None:
     """Write a page with the rounds of some outcomes."""
     parts = []
     for scenario in dict.fromkeys(each.scenario for each in outcomes):

@@ -15,8 +15,10 @@ from unittest import mock
 import pytest
 
 from tools.fuzzing import cli, mutate, target
-from tools.fuzzing.catalogue import TARGETS
+from tools.fuzzing.engine import targets
 from tools.fuzzing.target import Checker, Target
+
+TARGETS = targets()
 
 #: Mutated inputs that each target is given.
 INPUTS = 200
@@ -80,6 +82,10 @@ class TestFindings(unittest.TestCase):
     def test_bytes_that_are_accepted_but_not_what_is_encoded(self):
         self.assertEqual(['is encoded in another way: 37'],
                          problems(encode=lambda number: b'%d' % number))
+
+    def test_what_is_written_is_read_as_something_else(self):
+        self.assertEqual(['is not read as it was written'],
+                         problems(write=lambda number: b'%d' % (number + 1)))
 
     def test_what_is_accepted_but_cannot_be_encoded(self):
         self.assertIn('cannot be encoded: ZeroDivisionError', problems(

@@ -13,7 +13,7 @@ from unittest import mock
 
 from cosbench.adaptors import installed
 from cosbench.document.reader import read
-from tools.benchmarks import cli, proar, sync, versioning, workload
+from tools.benchmarks import cli, proar, versioning, workload
 from tools.benchmarks.record import Record
 from tools.benchmarks.settings import BenchError, size_text, sizes
 from tools.benchmarks.workload import Stage
@@ -23,7 +23,7 @@ FIGURES = {'operations': 10, 'failed': 0, 'ops_per_second': 5.0,
 
 
 def bench(*argv):
-    """:returns: (exit status, stdout, stderr)"""
+    """Run the command; return exit status, stdout and stderr."""
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         try:
@@ -34,14 +34,6 @@ def bench(*argv):
 
 
 class TestCommand(unittest.TestCase):
-
-    def test_help_names_the_systems_and_their_options(self):
-        status, out, _ = bench('--help')
-        self.assertEqual(0, status)
-        for system in cli.SYSTEMS:
-            self.assertIn(system, out)
-            for option in ('--runs', '--json FILE', '--output DIR', '--keep'):
-                self.assertIn(option, bench(system, '--help')[1])
 
     def test_what_is_not_allowed_is_named(self):
         for argv, said in (
@@ -140,7 +132,7 @@ class TestArithmetic(unittest.TestCase):
         self.assertTrue(rows[3].startswith('proar slow disk'))
 
     def count(self, waits, cycles=1):
-        """:param waits: a function of the delay"""
+        """Count the round trips of requests that wait ``waits(delay)``."""
         self.delays = []
         return versioning.count_rounds(
             self.delays.append, lambda: waits(self.delays[-1]), cycles)
@@ -163,89 +155,71 @@ class TestArithmetic(unittest.TestCase):
         self.assertEqual([0.2, 0], self.delays)
 
 
+def site(**values):
+    """Return a class whose instances are contexts with values."""
+    def make(*args):
+        found = mock.MagicMock(**values)
+        found.__enter__.return_value = found
+        found.auth = 'username=u;password=p;auth_url=http://h/'
+        found.name = next((each for each in args if each in (
+            'fs', 'kv', 'stock', 'proar')), '')
+        return found
+    return make
+
+
+def write_master(bench_, _):
+    bench_._partitions, bench_._storage, bench_._master = 4, None, ''
+
+
+#: arguments, what stands for a cluster, how many records, a word of the table
+SMOKE = (
+    ('losf --ops get,put,head --runs 2', {
+        'losf.Node': site(**{
+            'direct_io': True, 'pids.return_value': [os.getpid()],
+            'logs': ['/none'], 'request.return_value': [0.1, 0.2],
+            'index_bytes.return_value': 50}),
+        'losf.commands': mock.Mock()}, 2 + 2 * 3 * 2, 'kv'),
+    ('proar --sizes 4K --runs 1', {
+        'request_log.per_device': lambda *args: Counter(n1d1=9),
+        'proar.Trio': site(**{
+            'logs': ['/none'], 'converged.return_value': ([0.1], 0)}),
+        'proar.Throttle': mock.Mock(), 'proar.commands': mock.Mock(),
+        'proar.cpu_of': lambda cluster: {'proxy-server': 1.0}},
+     5 * 2, 'sampling noise'),
+    ('versioning --sizes 4K --batches 100 --runs 1', {
+        'versioning.Keeper': site(**{
+            'count_rounds.return_value': {'PUT': 2.0, 'GET': 1.0}})},
+     4 * 2 + 4 * 2 * 2, 'round trips'),
+    ('sync --runs 1 --objects 10', {
+        'sync.Contestant': site(), 'sync.Cluster': mock.Mock(),
+        'sync.Sync._write_master': write_master,
+        'sync.Trial.play': lambda *args: {
+            'pass_seconds': 1.0, 'messages': 2.0, 'live_nodes': 5}},
+     6 * 2, 'messages/partition +stock +2.50'),
+    ('cosbench --runs 1 --seconds 0.2 --contestants aiohttp,client '
+     '--scenarios get-1k,put-64k', {}, 4, '/aiohttp'))
+
+
 class TestSmoke(unittest.TestCase):
-    """Each benchmark, with everything of a cluster replaced."""
 
-    def run_bench(self, *argv, **patches):
-        for target, value in patches.items():
-            module, name = target.split('__')
-            self.enterContext(mock.patch(
-                'tools.benchmarks.%s.%s' % (module, name), value))
-        self.enterContext(mock.patch(
-            'tools.benchmarks.workload.Client.run',
-            lambda client, text, name: read(text, installed())))
-        self.enterContext(mock.patch(
-            'tools.benchmarks.workload.figures',
-            lambda result, stage: dict(FIGURES)))
-        self.enterContext(mock.patch(
-            'tools.benchmarks.workload.intervals', lambda *args: {}))
-        with tempfile.TemporaryDirectory() as directory:
-            path = os.path.join(directory, 'out.json')
-            status, out, err = bench(*argv, '--json', path, '--output',
-                                     directory)
-            self.assertEqual(0, status, err)
-            with open(path) as text:
-                return out, json.load(text)['records']
-
-    def site(self, **values):
-        """:returns: a class whose instances are contexts with values"""
-        def make(*args):
-            found = mock.MagicMock(**values)
-            found.__enter__.return_value = found
-            found.auth = 'username=u;password=p;auth_url=http://h/'
-            found.name = next((each for each in args if each in (
-                'fs', 'kv', 'stock', 'proar')), '')
-            return found
-        return make
-
-    def test_losf(self):
-        out, records = self.run_bench(
-            'losf', '--ops', 'get,put,head', '--runs', '2',
-            losf__Node=self.site(**{
-                'direct_io': True, 'pids.return_value': [os.getpid()],
-                'log': '/none', 'request.return_value': [0.1, 0.2],
-                'index_bytes.return_value': 50}),
-            losf__commands=mock.Mock())
-        self.assertEqual(2 + 2 * 3 * 2, len(records))
-        self.assertIn('kv', out)
-
-    def test_proar(self):
-        out, records = self.run_bench(
-            'proar', '--sizes', '4K', '--runs', '1',
-            request_log__per_device=lambda *args: Counter(n1d1=9),
-            proar__Trio=self.site(**{
-                'logs': ['/none'], 'converged.return_value': ([0.1], 0)}),
-            proar__Throttle=mock.Mock(), proar__commands=mock.Mock(),
-            proar__cpu_of=lambda cluster: {'proxy-server': 1.0})
-        self.assertEqual(5 * 2, len(records))
-        self.assertIn('sampling noise', out)
-
-    def test_versioning(self):
-        out, records = self.run_bench(
-            'versioning', '--sizes', '4K', '--batches', '100', '--runs', '1',
-            versioning__Keeper=self.site(**{
-                'count_rounds.return_value': {'PUT': 2.0, 'GET': 1.0}}))
-        self.assertEqual(4 * 2 + 4 * 2 * 2, len(records))
-        self.assertIn('round trips', out)
-
-    def test_sync(self):
-        with mock.patch.object(sync.Sync, '_write_master', lambda *args:
-                               setattr(args[0], '_partitions', 4)), \
-                mock.patch.object(sync.Sync, '_storage', None, create=True), \
-                mock.patch.object(sync.Sync, '_master', '', create=True), \
-                mock.patch.object(sync.Trial, 'play', lambda *args: (
-                    {'pass_seconds': 1.0, 'messages': 2.0,
-                     'live_nodes': 5})):
-            out, records = self.run_bench(
-                'sync', '--runs', '1', '--objects', '10',
-                sync__Contestant=self.site(), sync__Cluster=mock.Mock())
-        self.assertEqual(6 * 2, len(records))
-        self.assertEqual(2.5, records[0]['figures']['messages_per_partition'])
-
-    def test_cosbench(self):
-        out, records = self.run_bench(
-            'cosbench', '--runs', '1', '--seconds', '0.2', '--contestants',
-            'aiohttp,client', '--scenarios', 'get-1k,put-64k')
-        self.assertEqual(4, len(records))
+    def test_each_benchmark_reports_what_its_clusters_do(self):
+        common = {'workload.Client.run': lambda client, text, name: read(
+                      text, installed()),
+                  'workload.figures': lambda result, stage: dict(FIGURES),
+                  'workload.intervals': lambda *args: {}}
+        for argv, stand_ins, count, words in SMOKE:
+            with self.subTest(argv=argv), contextlib.ExitStack() as stack:
+                for target, value in {**common, **stand_ins}.items():
+                    stack.enter_context(mock.patch(
+                        'tools.benchmarks.' + target, value))
+                directory = stack.enter_context(
+                    tempfile.TemporaryDirectory())
+                path = os.path.join(directory, 'out.json')
+                status, out, err = bench(*argv.split(), '--json', path,
+                                         '--output', directory)
+                self.assertEqual(0, status, err)
+                self.assertRegex(out, words)
+                with open(path) as text:
+                    records = json.load(text)['records']
+                self.assertEqual(count, len(records))
         self.assertGreater(records[0]['figures']['per_cpu_second'], 100)
-        self.assertIn('/aiohttp', out)

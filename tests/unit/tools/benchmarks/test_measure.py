@@ -7,7 +7,7 @@ import time
 import unittest
 
 from tools.benchmarks import request_log, throttle
-from tools.benchmarks.delay import Delay, filter_factory, set_delay
+from tools.benchmarks.delay import filter_factory, set_delay
 from tools.benchmarks.measure import BlockStats, cpu_seconds, rss_mib
 from tools.benchmarks.settings import BenchError
 
@@ -133,14 +133,11 @@ class TestDelay(InDirectory):
 
     def test_requests_wait_as_long_as_the_file_says_at_the_time(self):
         path, waits = os.path.join(self.root, 'delay'), []
-        server = Delay(lambda env, start: (env, list(waits)), path,
-                       waits.append)
+        server = filter_factory({}, delay_file=path)(
+            lambda env, start: (env, list(waits)))
+        server.wait = waits.append
         self.assertEqual(('env', []), server('env', None))
         for seconds in (0.5, 0.125, 0):
             set_delay(path, seconds)
             server('env', None)
         self.assertEqual([0.5, 0.125], waits)
-
-    def test_the_conf_names_the_file(self):
-        found = filter_factory({}, delay_file='there')('app')
-        self.assertEqual(('app', 'there'), (found.app, found.path))

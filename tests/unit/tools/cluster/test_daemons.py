@@ -30,19 +30,21 @@ STRANGERS = (
     ('python3', '-m', INDEX_SERVER, '--device-path', '/srv/node1/n1d1'))
 
 
+def daemons(root, **values):
+    spec = ClusterSpec(root=root, **values)
+    return Daemons(spec, Layout(root), LoopbackNetwork(spec), {})
+
+
 class TestDaemons(unittest.TestCase):
 
     def setUp(self):
         argvs = (SERVER, TENTH, PROXY, RSYNCD, PUSH, SINK,
                  INDEX) + STRANGERS
-        patcher = mock.patch(
+        self.enterContext(mock.patch(
             'tools.cluster.processes.all_processes', lambda: [
                 Process(number, argv)
-                for number, argv in enumerate(argvs, 2 ** 30)])
-        patcher.start()
-        self.addCleanup(patcher.stop)
-        spec = ClusterSpec(root='/c', nodes=10)
-        self.daemons = Daemons(spec, Layout('/c'), LoopbackNetwork(spec), {})
+                for number, argv in enumerate(argvs, 2 ** 30)]))
+        self.daemons = daemons('/c', nodes=10)
 
     def argvs(self, processes):
         return [process.argv for process in processes]
@@ -68,12 +70,9 @@ class TestDaemons(unittest.TestCase):
                                ('a:1:proar', ['object-converger']),
                                ('a:1:proar,b:1:kv', [
                                    'object-losf', 'object-converger'])):
-            spec = ClusterSpec(root='/c', policies=Policy.several(text))
-            self.assertEqual(managers, Daemons(
-                spec, Layout('/c'), LoopbackNetwork(spec), {}).managers())
+            self.assertEqual(managers, daemons(
+                '/c', policies=Policy.several(text)).managers())
 
     def test_the_cluster_is_up_while_its_log_sink_runs(self):
         self.assertTrue(self.daemons.log_sink_runs())
-        spec = ClusterSpec(root='/c2')
-        self.assertFalse(Daemons(spec, Layout('/c2'), LoopbackNetwork(spec),
-                                 {}).log_sink_runs())
+        self.assertFalse(daemons('/c2').log_sink_runs())

@@ -17,13 +17,6 @@ class TestClusterSpec(unittest.TestCase):
                 'object-server': {'object-replicator': {'interval': 1}}})
         self.assertEqual(spec, ClusterSpec.from_json(spec.to_json()))
 
-    def test_defaults_are_five_nodes_with_gold_and_platinum(self):
-        spec = ClusterSpec(root='/c')
-        self.assertEqual(5, spec.nodes)
-        self.assertEqual([('gold', 0, 3), ('platinum', 1, 5)], [
-            (each.name, each.index, each.replicas)
-            for each in spec.policies])
-
     def test_a_kv_policy_wants_ssync(self):
         self.assertEqual('rsync', ClusterSpec(root='/c').sync_method)
         self.assertEqual('ssync', ClusterSpec(
@@ -59,12 +52,10 @@ class TestClusterSpec(unittest.TestCase):
 
     def test_policies_are_read_from_a_line(self):
         self.assertEqual(
-            (Policy('gold', 0, 3), Policy('small', 1, 2, kv=True)),
-            Policy.several('gold:3,small:2:kv'))
-        self.assertEqual(
             (Policy('gold', 0, 3, proar=True),
-             Policy('small', 1, 2, kv=True, proar=True)),
-            Policy.several('gold:3:proar,small:2:kv:proar'))
+             Policy('small', 1, 2, kv=True, proar=True),
+             Policy('plain', 2, 4)),
+            Policy.several('gold:3:proar,small:2:kv:proar,plain:4'))
         for text in ('', 'gold', 'gold:0', 'gold:3:', 'gold:3:ec',
                      'gold:3,,a:1', 'gold :3', 'gold:3 '):
             with self.subTest(text=text):
@@ -76,12 +67,10 @@ class TestClusterSpec(unittest.TestCase):
         gold, platinum = spec.policies
         self.assertEqual([gold, platinum, platinum], [
             spec.policy(which) for which in (gold, 'platinum', 1)])
+        self.assertEqual(['object', 'object-1'],
+                         [each.ring_name for each in spec.policies])
         with self.assertRaisesRegex(ClusterError, r"'tin'.*gold \(0\)"):
             spec.policy('tin')
-
-    def test_policy_0_has_the_ring_without_a_number(self):
-        self.assertEqual('object', Policy('a', 0, 1).ring_name)
-        self.assertEqual('object-2', Policy('b', 2, 1).ring_name)
 
     def test_differences_are_the_fields_that_differ(self):
         spec = ClusterSpec(root='/c')

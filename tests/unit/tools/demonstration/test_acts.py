@@ -48,8 +48,9 @@ class ActCase(TestCase):
     def setUp(self):
         self.cluster = mock.Mock()
         self.cluster.spec.policies = self.policies
-        self.cluster.spec.node_numbers.return_value = [1, 2]
         self.cluster.devices = lambda node: ['n%dd1' % node]
+        self.cluster.device_paths.return_value = {
+            'n1d1': '/1/n1d1', 'n2d1': '/2/n2d1'}
         self.cluster.node_of = lambda device: int(device[1])
         self.stream = io.StringIO()
         self.act = self.act_class(
@@ -111,12 +112,15 @@ class TestAct(ActCase):
         with self.assertRaisesRegex(DemoError, 'after 12 .*\n.*b: differs'):
             self.act.replicate_until_equal(self.cluster)
 
-    def test_cues_are_called_once_each_in_their_order(self):
+    def test_results_come_in_order_and_each_cue_once_in_its(self):
         called = []
-        self.act.each(str, range(20), 'numbers', {
-            number: lambda number=number: called.append(number)
-            for number in (5, 10, 21)})
+        self.assertEqual([*range(20)], self.act.each(
+            int, range(20), 'numbers', {
+                number: lambda number=number: called.append(number)
+                for number in (5, 10, 21)}))
         self.assertEqual([5, 10], called)
+        with self.assertRaises(ValueError):
+            self.act.each(int, ['x'], 'numbers')
 
     def test_what_was_put_and_deleted_is_expected(self):
         self.act.put([Upload(OTHER, 'seed')], 'objects')
@@ -185,7 +189,6 @@ class TestVolumes(ActCase):
                 device, policy))[0] for policy in (0, 1, 2)])
 
     def test_volumes_that_take_as_many_files_as_files_are_an_error(self):
-        self.cluster.device_path = '/{}/{}'.format
         with mock.patch.object(volumes, 'footprint', side_effect=[
                 (9, 3000), (9, 4000), (2, 1500), (2, 2500)]):
             self.assertEqual(4.5, self.act.compare_footprints())
@@ -195,7 +198,6 @@ class TestVolumes(ActCase):
             self.act.compare_footprints()
 
     def test_fsck_looks_at_every_device_while_no_index_is_served(self):
-        self.cluster.device_path = '/{}/{}'.format
         self.cluster.run.return_value.stdout = 'found: nothing\n'
         with mock.patch.object(volumes, '_serves'):
             self.act.check_indexes()

@@ -19,7 +19,7 @@ from tools.demonstration import cli, removal, show
 from tools.demonstration.errors import DemoError
 from tools.demonstration.passes import Cost, print_comparison, read_log
 from tools.demonstration.stage import Stage
-from tools.demonstration.users import ObjectName, Upload, User, each_of
+from tools.demonstration.users import ObjectName, Upload, User
 
 
 class Case(TestCase):
@@ -199,14 +199,6 @@ class TestUsers(TestCase):
         self.assertEqual(upload.data, upload.data)
         self.assertNotEqual(upload.data, upload._replace(seed='x').data)
         self.assertTrue(100 <= len(upload.data) <= 200)
-
-    def test_results_come_in_order_and_a_failure_ends_the_batch(self):
-        done = []
-        self.assertEqual([*range(9)], each_of(int, range(9),
-                                              lambda: done.append(1)))
-        self.assertEqual(9, len(done))
-        with self.assertRaises(ValueError):
-            each_of(int, ['x'], done.clear)
 
     def test_a_status_is_told_only_where_it_may_be(self):
         gone = ClientException('gone', http_status=404)
