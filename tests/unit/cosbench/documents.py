@@ -72,6 +72,14 @@ def operation(config, kind='write', attributes=''):
         kind, attributes, config)
 
 
+def reads(attributes, storage='<storage type="mock"/>', objects='c(1)',
+          **around):
+    """:returns: a document with one work that reads from a storage"""
+    return wrapped(work(operation('containers=c(1);objects=' + objects,
+                                  'read'), attributes),
+                   above=storage, **around)
+
+
 def works_of(*works, **around):
     """
     :returns: the works of a document that has them

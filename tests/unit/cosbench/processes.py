@@ -15,7 +15,7 @@ from collections import Counter
 
 from cosbench.driver.secret import SECRET, TOKEN
 from cosbench.driver.signature import request_fields
-from tests.waiting import wait_for
+from tests.waiting import is_running, wait_for
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__),
                                     *['..'] * 3))
@@ -52,10 +52,13 @@ class Listener:
 
     :param case: the test, which ends it
     :param arguments: of ``cosbench``
+    :param level: of its log
+    :param log: of ``Popen``: where its log goes
     """
 
-    def __init__(self, case, *arguments):
+    def __init__(self, case, *arguments, level='error', log=None):
         self.arguments = arguments
+        self._level, self._log = level, log
         self.process = None
         case.addCleanup(self.end)
         self.start()
@@ -63,13 +66,21 @@ class Listener:
     def start(self, port=0):
         self.process = subprocess.Popen(
             [sys.executable, '-m', 'cosbench', *self.arguments,
-             '--port', str(port), '--log-level', 'error'],
-            env=environment(), stdout=subprocess.PIPE)
+             '--port', str(port), '--log-level', self._level],
+            env=environment(), stdout=subprocess.PIPE, stderr=self._log)
+        self.port = self.said()['port']
+        self.url = 'http://127.0.0.1:%d' % self.port
+
+    def said(self):
+        """:returns: the next of the lines that name its processes"""
         line = self.process.stdout.readline()
         if not line:
             raise AssertionError('%s did not start' % self.arguments[0])
-        self.port = json.loads(line)['port']
-        self.url = 'http://127.0.0.1:%d' % self.port
+        return json.loads(line)
+
+    @property
+    def children(self):
+        return children_of(self.process.pid)
 
     def kill(self, number=signal.SIGKILL):
         self.process.send_signal(number)
@@ -82,6 +93,13 @@ class Listener:
             self.kill()
         if self.process is not None:
             self.process.stdout.close()
+
+
+def children_of(pid):
+    with open('/proc/%d/task/%d/children' % (pid, pid),
+              encoding='ascii') as stream:
+        return [int(each) for each in stream.read().split()
+                if is_running(int(each))]
 
 
 def ask(url, method, target, body=b'', fields=None):
@@ -176,6 +194,10 @@ class ObjectServer:
         self.statuses = {}
         #: No answer before this, monotonic.
         self.stalled_until = 0.0
+        #: No answer about a container before this returns true of its name.
+        self.may_answer = lambda container: True
+        #: Open connections; without any there is no load.
+        self.connections = 0
         self._data = b'x' * size
         self._ready = threading.Event()
         self._loop = asyncio.new_event_loop()
@@ -207,6 +229,7 @@ class ObjectServer:
         self._thread.join(DEADLINE)
 
     async def _connection(self, reader, writer):
+        self.connections += 1
         try:
             while True:
                 head = await reader.readuntil(b'\r\n\r\n')
@@ -223,6 +246,7 @@ class ObjectServer:
         except (asyncio.IncompleteReadError, ConnectionError):
             pass
         finally:
+            self.connections -= 1
             writer.close()
 
     async def _answer(self, writer, method, target, length):
@@ -230,6 +254,8 @@ class ObjectServer:
         if wait > 0:
             await asyncio.sleep(wait)
         path = target.split('?')[0].split('/')[3:]
+        while not self.may_answer(path[0]):
+            await asyncio.sleep(0.01)
         kind = '%s %s' % (method, 'object' if len(path) > 1 else 'container')
         status = self.statuses.get(method, 200 if method == 'GET' else 201)
         data = self._data if method == 'GET' and status == 200 else b''
@@ -240,6 +266,10 @@ class ObjectServer:
         writer.write(b'HTTP/1.1 %d X\r\nContent-Length: %d\r\n\r\n' % (
             status, len(data)) + data)
         await writer.drain()
+
+    def wait_for_its_end(self):
+        """Return when nobody is connected, and so nobody can ask."""
+        wait_for(lambda: not self.connections, 'the load ends', DEADLINE)
 
     def count(self, kind):
         return sum(number for (each, _), number in self.requests.items()

@@ -67,11 +67,8 @@ class TestLogin(LoopsCase):
         self.assertEqual(1, auth.logins)
 
     async def test_a_login_is_tried_again_as_often_as_retry_says(self):
-        auth = Counting(failures=2, retry=2)
-        self.assertEqual(Credentials('token3'),
-                         await Login(auth).credentials())
-
-    async def test_and_no_more_often(self):
+        self.assertEqual(Credentials('token3'), await Login(
+            Counting(failures=2, retry=2)).credentials())
         for retry in (0, 1):
             auth = Counting(failures=2, retry=retry)
             with self.assertRaisesRegex(OperationError,

@@ -126,14 +126,13 @@ class TestOperations(LoopsCase):
         self.assertEqual('gold', request.headers['x-storage-policy'])
         request, _ = await self.asked(lambda s: s.create_container('c'), 202)
         self.assertNotIn('x-storage-policy', request.headers)
-
-    async def test_a_container_is_created_with_the_headers_of_its_work(self):
         request, _ = await self.asked(
             lambda s: s.create_container('c', (
                 ('x-storage-policy', 'silver'),
                 ('x-versions-enabled', 'true'))), 201, 'policy=gold')
-        self.assertEqual('silver', request.headers['x-storage-policy'])
-        self.assertEqual('true', request.headers['x-versions-enabled'])
+        self.assertEqual(('silver', 'true'), (
+            request.headers['x-storage-policy'],
+            request.headers['x-versions-enabled']))
 
     async def test_what_is_gone_already_is_deleted(self):
         await self.asked(lambda s: s.delete('c', 'o'), 404)
@@ -149,17 +148,13 @@ class TestOperations(LoopsCase):
                 (301, lambda s: s.list('c')),
                 (401, lambda s: s.get('c', 'o')),
                 (403, lambda s: s.create_container('c'))):
-            with self.assertRaises(OperationError) as raised:
-                await self.asked(operate, status)
-            self.assertEqual('http %d' % status, raised.exception.kind)
-
-    async def test_nothing_is_tried_again(self):
-        async with Recorder(lambda request: answer(503)).running() as server:
-            async with opened(server) as found:
-                for _ in range(3):
-                    with self.assertRaises(OperationError):
-                        await found.get('c', 'o')
-        self.assertEqual(3, len(server.requests))
+            async with Recorder(
+                    lambda request: answer(status)).running() as server:
+                async with opened(server) as found:
+                    with self.fails('http %d' % status):
+                        await operate(found)
+            # Nothing is tried again.
+            self.assertEqual(1, len(server.requests))
 
     async def test_a_failure_says_what_was_asked_and_answered(self):
         server = Swift()
@@ -243,9 +238,10 @@ class TestExpiredTokens(LoopsCase):
             await found.put('c', 'o', Body(100, seed=2))
             await asyncio.gather(*(found.get('c', 'o') for _ in range(20)))
             server.expire()
-            sizes = await asyncio.gather(*(
-                found.get('c', 'o') for _ in range(20)))
-            self.assertEqual({100}, {each.size for each in sizes})
+            got = [bytearray() for _ in range(20)]
+            await asyncio.gather(*(
+                found.get('c', 'o', each.extend) for each in got))
+            self.assertEqual([b''.join(Body(100, seed=2))] * 20, got)
         self.assertEqual(2, server.logins)
 
     async def test_a_body_goes_out_again_whole(self):
@@ -259,24 +255,6 @@ class TestExpiredTokens(LoopsCase):
                 self.assertEqual(b''.join(body),
                                  server.objects['/v1/AUTH_a/c/o'])
                 server.expire()
-
-    async def test_a_sink_gets_the_object_once(self):
-        server = Swift()
-        async with server.opened() as found:
-            await found.put('c', 'o', Body(9, seed=2))
-            server.expire()
-            got = bytearray()
-            await found.get('c', 'o', got.extend)
-        self.assertEqual(b''.join(Body(9, seed=2)), got)
-
-    async def test_a_token_that_never_was_good_is_not_renewed(self):
-        server = Swift()
-        server.expired.update('tk%d' % number for number in range(99))
-        async with server.opened() as found:
-            for _ in range(5):
-                with self.fails('http 401'):
-                    await found.get('c', 'o')
-        self.assertEqual(1, server.logins)
 
     async def test_an_operation_is_repeated_once_only(self):
         server = Swift()

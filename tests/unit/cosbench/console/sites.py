@@ -16,13 +16,13 @@ from cosbench.controller.run_store import Archive
 from cosbench.controller.workload_queue import Controller
 from tests.unit.cosbench import results
 from tests.unit.cosbench.directory_case import new_directory
-from tests.unit.cosbench.documents import operation, work, wrapped
+from tests.unit.cosbench.documents import reads
 
 TOKEN = b'a token of the tests'
-READ = operation('containers=c(1);objects=u(1,9)', 'read')
-SHORT = wrapped(work(READ, 'workers="1" totalOps="1"'),
-                above='<storage type="mock"/>')
+SHORT = reads('workers="1" totalOps="1"')
 EVIL = '<script>alert("1")</script>'
+#: Markup for the text of documents, also for within attributes.
+HOSTILE = '"><script>alert(1)</script>\'<img src=x onerror=y>&lt;'
 _CSRF = re.compile(r'name="csrf" value="([^"]+)"')
 
 
@@ -73,7 +73,7 @@ class SiteCase(unittest.IsolatedAsyncioTestCase):
 
     async def ask_literally(self, path):
         """
-        GET a path as it is: clients take .. out of it.
+        GET a path as it is, with all rights: clients take .. out of it.
 
         :returns: (status, text)
         """
@@ -83,10 +83,16 @@ class SiteCase(unittest.IsolatedAsyncioTestCase):
                            for each in self.client.session.cookie_jar)
         writer.write((
             'GET %s HTTP/1.1\r\nHost: x\r\nCookie: %s\r\n'
-            'Connection: close\r\n\r\n' % (path, cookie)).encode())
+            'Authorization: Bearer %s\r\nConnection: close\r\n\r\n' % (
+                path, cookie, TOKEN.decode())).encode())
         answer = await reader.read()
         writer.close()
         return int(answer.split()[1]), answer.decode()
+
+    def api(self, method, path, token=TOKEN.decode(), **options):
+        """Ask as a program does."""
+        return self.ask(method, path, headers={
+            'Authorization': 'Bearer ' + token}, **options)
 
     async def login(self, token=TOKEN.decode()):
         return await self.ask('POST', '/login', data={'token': token})
@@ -112,21 +118,24 @@ class SiteCase(unittest.IsolatedAsyncioTestCase):
 def evil():
     """:returns: a result document with markup wherever there is text"""
     document = results.tiny()
-    document.update(name=EVIL, description=EVIL, warnings=[EVIL], history=[],
-                    xml='<workload name="</textarea>%s"/>' % EVIL)
+    document.update(name=HOSTILE, description=HOSTILE, warnings=[HOSTILE],
+                    history=[],
+                    xml='<workload name="</textarea>%s"/>' % HOSTILE)
     for stage in document['stages']:
-        stage.update(name=EVIL, id='s1-' + EVIL, reason=EVIL)
+        stage.update(name=HOSTILE, id='s1-' + EVIL, reason=HOSTILE,
+                     history=[[HOSTILE, results.BEGIN]])
         for each in stage['works']:
-            each.update(name=EVIL, reason=EVIL, counted=None, rampup=0,
+            each.update(name=HOSTILE, reason=HOSTILE, counted=None, rampup=0,
                         rampdown=0, rate=None, drivers=[{
-                            'name': EVIL, 'workers': 1, 'first': 0,
-                            'state': 'lost', 'reason': EVIL}])
+                            'name': HOSTILE, 'workers': 1, 'first': 0,
+                            'state': 'lost', 'reason': HOSTILE}])
             for one in each['operations']:
-                one['name'] = EVIL
+                one['name'] = HOSTILE
+                one['config'] = HOSTILE
                 if one['tally']['first_start_us'] is not None:
-                    one['tally']['failures'] = {EVIL: 1}
+                    one['tally']['failures'] = {HOSTILE: 1}
     document['drivers'] = [{
-        'name': EVIL, 'state': 'lost', 'reason': EVIL,
+        'name': HOSTILE, 'state': 'lost', 'reason': HOSTILE,
         'cpu_percent_p95': None, 'loop_lag_ms_p99': None,
         'clock_offset_s': None, 'operations_per_cpu_second': None}]
     return document

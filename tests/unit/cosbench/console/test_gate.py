@@ -3,6 +3,7 @@
 
 import asyncio
 import gzip
+import json
 import os
 import unittest
 from unittest import mock
@@ -35,11 +36,23 @@ class TestLogin(SiteCase):
             status, text, fields = await self.ask(method, path)
             self.assertEqual((303, '/login', ''),
                              (status, fields['Location'], text), path)
-        for path in READS:
-            self.assertEqual(401, (await self.ask('GET', path))[0], path)
+        token = TOKEN.decode()
+        for method, path in [('GET', each) for each in READS + (
+                '/v1/workloads/w1', '/v1/none')] + [
+                    ('POST', '/v1/workloads'),
+                    ('POST', '/v1/workloads/w1/cancel')]:
+            for sent in ({}, 'Bearer ', token, 'Bearer %sx' % token,
+                         'Bearer ' + token[:-1]):
+                status, text, _ = await self.ask(
+                    method, path, headers=sent and {'Authorization': sent})
+                self.assertEqual((401, ['error']), (
+                    status, list(json.loads(text))), path)
+        self.assertEqual(['w1'], self.controller.ids)
 
     async def test_the_token_opens_all_pages_and_reads(self):
         await self.finished(results.tiny())
+        for path in READS:
+            self.assertEqual(200, (await self.api('GET', path))[0], path)
         status, _, fields = await self.login()
         self.assertEqual((303, '/'), (status, fields['Location']))
         for path in PAGES + READS:
@@ -86,13 +99,6 @@ class TestLogin(SiteCase):
         _, _, fields = await self.login()
         self.assertNotIn('chosen-by-another', fields['Set-Cookie'])
 
-    async def test_a_login_ends_the_session_before(self):
-        await self.login()
-        key = self.key()
-        await self.login()
-        self.assertNotEqual(key, self.key())
-        await self.refused(key)
-
     def key(self):
         return next(each.value for each in self.client.session.cookie_jar)
 
@@ -101,14 +107,16 @@ class TestLogin(SiteCase):
         self.assertEqual(303, (await self.ask('GET', '/', headers={
             'Cookie': '%s=%s' % (gate.COOKIE, key)}))[0])
 
-    async def test_a_logout_ends_the_session(self):
+    async def test_a_login_a_logout_and_idleness_end_the_session(self):
+        await self.login()
+        before = self.key()
         await self.login()
         key = self.key()
+        self.assertNotEqual(before, key)
         await self.ask('POST', '/logout', data={'csrf': await self.csrf()})
         self.assertEqual([], list(self.client.session.cookie_jar))
-        await self.refused(key)
-
-    async def test_an_idle_session_ends(self):
+        for each in (before, key):
+            await self.refused(each)
         await self.login()
         self.clock.now += sessions.IDLE - 1
         self.assertEqual(200, (await self.ask('GET', '/v1/workloads'))[0])
@@ -233,10 +241,8 @@ class TestForms(SiteCase):
                 with mock.patch.object(web.Request, read,
                                        side_effect=error('gone')):
                     status, _, _ = await (
-                        self.login() if read == 'post' else self.ask(
-                            'POST', '/v1/workloads', data=SHORT, headers={
-                                'Authorization':
-                                'Bearer ' + TOKEN.decode()}))
+                        self.login() if read == 'post' else self.api(
+                            'POST', '/v1/workloads', data=SHORT))
                 self.assertEqual(400, status)
 
 
@@ -254,6 +260,8 @@ class TestHeaders(SiteCase):
                 _, text, fields = await self.ask(method, path)
                 for name, value in HEADERS.items():
                     self.assertEqual([value], fields.getall(name), path)
+                if path in ('/', '/submit', '/v1/workloads'):
+                    self.assertEqual('no-store', fields['Cache-Control'])
                 # Nothing that this policy would have to forbid.
                 if fields.get('Content-Type', '').startswith('text/html') \
                         and 'Content-Disposition' not in fields:
@@ -268,12 +276,6 @@ class TestHeaders(SiteCase):
             "img-src 'self' data:; connect-src 'self'; form-action 'self'; "
             "base-uri 'none'; frame-ancestors 'none'",
             HEADERS['Content-Security-Policy'])
-
-    async def test_pages_are_kept_by_nobody(self):
-        await self.login()
-        for path in ('/', '/submit', '/v1/workloads'):
-            self.assertEqual('no-store', (await self.ask('GET', path))[2][
-                'Cache-Control'])
 
     async def test_what_is_loaded_is_ours(self):
         directory = os.path.join(os.path.dirname(gate.__file__), 'static')
@@ -308,7 +310,10 @@ class TestLockout(unittest.TestCase):
         self.assertEqual(lockout.LONGEST - 100,
                          self.lockout.wait('10.0.0.1'))
 
-    def test_others_do_not_wait(self):
+    def test_others_do_not_wait_and_old_failures_are_forgiven(self):
+        self.fail(times=9)
+        self.now += lockout.MEMORY + 1
+        self.assertEqual(0, self.fail())
         self.fail(times=9)
         self.assertEqual(0, self.lockout.wait('10.0.0.2'))
         self.lockout.passed('10.0.0.1')
@@ -326,11 +331,6 @@ class TestLockout(unittest.TestCase):
             self.fail('10.1.%d.%d' % divmod(number, 256), 9)
         self.assertEqual(0, self.lockout.wait('10.1.0.0'))
         self.assertGreater(self.lockout.wait('10.1.0.1'), 0)
-
-    def test_old_failures_are_forgiven(self):
-        self.fail(times=9)
-        self.now += lockout.MEMORY + 1
-        self.assertEqual(0, self.fail())
 
 
 class TestSessions(unittest.TestCase):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What pages show, and that no text in them becomes markup."""
 
+import json
 import os
 import re
 from html.parser import HTMLParser
@@ -54,7 +55,8 @@ class TestEscaping(PagesCase):
                      '/submit?from=w1', '/compare?id=w1&id=w2',
                      '/compare?id=w1'):
             text = await self.page(path)
-            self.assertNotIn('<script>', text, path)
+            for tag in ('<script>', '<img'):
+                self.assertNotIn(tag, text, path)
             self.assertIn('&lt;script&gt;', text, path)
             self.assertEqual(text.count('<textarea'),
                              text.count('</textarea>'))
@@ -75,15 +77,11 @@ class TestEscaping(PagesCase):
             self.assertIn('&lt;script&gt;.xml' + ('' if seed else ':1:'),
                           text)
 
-    async def test_json_of_archives_is_not_sniffed(self):
+    async def test_files_are_saved_and_nothing_is_sniffed(self):
         await self.finished(evil())
-        status, _, fields = await self.ask('GET', '/v1/workloads')
+        _, text, fields = await self.ask('GET', '/v1/workloads/w1/files')
         self.assertEqual(('application/json', 'nosniff'), (
             fields['Content-Type'], fields['X-Content-Type-Options']))
-
-    async def test_files_are_saved_and_not_shown(self):
-        await self.finished(evil())
-        _, text, _ = await self.ask('GET', '/v1/workloads/w1/files')
         names = re.findall('"name": "([^"]*)"', text)
         self.assertIn('report.html', names)
         for name in os.listdir(self.archive.path('w1')):
@@ -105,16 +103,19 @@ class TestPaths(PagesCase):
         for name in ('../secret', '..', '.', '..%2fsecret', '..%5csecret',
                      '%2e%2e%2fsecret', '%2e%2e/%2e%2e/secret', 'w1%2f..',
                      '%2fetc%2fpasswd', '//secret', 'w1%00', 'w01', 'W1',
-                     'secret', '-', '%ff', 'w9', '.reported'):
+                     'secret', '-', '%ff', 'w9', '.reported', '-1',
+                     '%2e%2e%2f%2e%2e%2fsecret', 'result.json%00',
+                     'w1%2f..%2f..'):
             for path in ('/workloads/%s', '/workloads/%s/report',
                          '/submit?from=%s', '/compare?id=w1&id=%s',
                          '/static/%s', '/v1/workloads/%s/files',
                          '/v1/workloads/w1/files/%s'):
                 status, text = await self.ask_literally(path % name)
-                self.assertIn(status, (401, 404), path % name)
+                self.assertEqual(404, status, path % name)
                 self.assertNotIn('kept', text)
-        self.assertEqual(200, (await self.ask_literally(
-            '/workloads/w1/report'))[0])
+        for path, status in (('/workloads/w1/report', 200),
+                             ('/v1/workloads/w1/files/', 404)):
+            self.assertEqual(status, (await self.ask_literally(path))[0])
 
     async def test_a_run_that_is_damaged_is_no_page_of_its_path(self):
         await self.finished(results.tiny())
@@ -137,6 +138,10 @@ class TestSubmit(PagesCase):
         document = self.controller.document('w1')
         self.assertEqual((7, SHORT), (document['seed'], document['xml']))
         self.assertIn('Cancel w1?', await self.page('/workloads/w1'))
+        # It is edited with its seed.
+        text = await self.page('/submit?from=w1')
+        self.assertIn('totalOps=&quot;1&quot;', text)
+        self.assertIn('value="7"', text)
 
     async def test_a_file_goes_before_the_text(self):
         status, _, _ = await self.submit(SHORT, name='a.xml')
@@ -162,15 +167,13 @@ class TestSubmit(PagesCase):
         self.assertEqual(200, status)
         self.assertRegex(text, '<p>workload.xml is a workload: n, 1 stages, '
                          '1 works[^<]*storage: mock</p></div>')
-        self.assertEqual([], self.controller.ids)
-
-    async def test_a_warning_says_where(self):
         _, text, _ = await self.submit(SHORT.replace(
             'totalOps="1"', 'totalOps="1" colour="x"'), do='validate')
         self.assertIn('is a workload', text)
         self.assertIn('workload.xml:4:</a> ', text)
+        self.assertEqual([], self.controller.ids)
 
-    async def test_a_text_was_decoded_whatever_it_declares(self):
+    async def test_a_text_was_decoded_and_a_file_is_as_it_declares(self):
         text = '<?xml version="1.0" encoding="%s"?>' + SHORT.replace(
             'name="n"', 'name="caf\u00e9"')
         for encoding in ('UTF-8', 'ISO-8859-1', 'US-ASCII', 'utf-16'):
@@ -180,13 +183,11 @@ class TestSubmit(PagesCase):
                 self.controller.ids[-1]).document['name'], encoding)
         _, shown, _ = await self.submit(declared, do='validate')
         self.assertIn('encoding=&quot;utf-16&quot;', shown)
-
-    async def test_a_file_is_decoded_as_it_declares(self):
-        text = '<?xml version="1.0" encoding="iso-8859-1"?>' + SHORT.replace(
-            'name="n"', 'name="caf\u00e9"')
-        await self.submit(text.encode('latin-1'), name='a.xml')
+        # A file is decoded as it declares.
+        await self.submit((text % 'iso-8859-1').encode('latin-1'),
+                          name='a.xml')
         self.assertEqual('caf\u00e9', self.controller.entry(
-            'w1').document['name'])
+            self.controller.ids[-1]).document['name'])
 
     async def test_a_seed_is_a_number(self):
         for do in ('submit', 'validate'):
@@ -194,23 +195,27 @@ class TestSubmit(PagesCase):
             self.assertIn('seed=&#x27;-1&#x27;: must be', text)
         self.assertEqual([], self.controller.ids)
 
-    async def test_what_is_too_large_is_refused(self):
+    async def test_what_is_too_large_or_no_text_is_refused(self):
         for name in (None, 'a.xml'):
             status, _, _ = await self.submit(' ' * (MAX_BYTES + 1),
                                              name=name)
             self.assertEqual(413, status)
-        self.assertEqual([], self.controller.ids)
-
-    async def test_bytes_that_are_no_text_are_refused(self):
         for data in (b'\xff\xfe', b'\x00' * 100, b'<a \xff/>', b''):
             status, _, _ = await self.submit(data, name='a.xml')
             self.assertEqual(400, status)
+        self.assertEqual([], self.controller.ids)
 
-    async def test_a_run_is_edited_with_its_seed(self):
-        await self.submit(SHORT, seed='7')
-        text = await self.page('/submit?from=w1')
-        self.assertIn('totalOps=&quot;1&quot;', text)
-        self.assertIn('value="7"', text)
+    async def test_the_interface_refuses_the_same(self):
+        status, text, _ = await self.api('POST', '/v1/workloads', data=BAD)
+        self.assertEqual((400, 4), (
+            status, json.loads(text)['problems'][0]['line']))
+        for path, body, expected in (
+                ('', b'', 400), ('', b'<a', 400),
+                ('', b' ' * (MAX_BYTES + 1), 413),
+                ('?seed=-1', SHORT.encode(), 400)):
+            self.assertEqual(expected, (await self.api(
+                'POST', '/v1/workloads' + path, data=body))[0], body[:9])
+        self.assertEqual([], self.controller.ids)
 
 
 class TestHistory(PagesCase):
@@ -274,7 +279,6 @@ class TestAccess(PagesCase):
             self.assertEqual(1, found.tags.count('h1'), path)
             self.assertEqual(1, found.tags.count('main'), path)
             self.assertIn('header', found.tags)
-
-    async def test_the_page_that_one_is_on_is_marked(self):
+        # The page that one is on is marked.
         self.assertIn('<a href="/history" aria-current="page">',
                       await self.page('/history'))

@@ -7,7 +7,7 @@ from unittest import mock
 
 from cosbench.controller import workload_queue
 from cosbench.controller.core.workload_states import WorkloadState
-from tests.unit.cosbench.console.sites import SHORT, TOKEN, SiteCase
+from tests.unit.cosbench.console.sites import SHORT, SiteCase
 
 
 class TestClosing(SiteCase):
@@ -37,12 +37,6 @@ class TestClosing(SiteCase):
         return mock.patch.multiple(workload_queue.WorkloadRun, run=run,
                                    cancel=cancel)
 
-    async def post(self):
-        status, text, _ = await self.ask(
-            'POST', '/v1/workloads', data=SHORT, headers={
-                'Authorization': 'Bearer ' + TOKEN.decode()})
-        return status, json.loads(text)
-
     async def test_what_comes_while_it_stops_is_refused(self):
         self.controller.submit(SHORT.encode())
         self.controller.submit(SHORT.encode())
@@ -52,8 +46,10 @@ class TestClosing(SiteCase):
                 await asyncio.sleep(0.01)
             closing = asyncio.ensure_future(self.controller.close())
             await asyncio.sleep(0)
+            status, text, _ = await self.api('POST', '/v1/workloads',
+                                             data=SHORT)
             self.assertEqual((503, {'error': 'the controller is stopping'}),
-                             await self.post())
+                             (status, json.loads(text)))
             await self.login()
             status, text, _ = await self.submit(SHORT)
             self.assertEqual(503, status)

@@ -4,34 +4,30 @@
 import json
 import os
 import signal
-import time
 import unittest
 
-from cosbench.document.reader import MAX_BYTES
 from tests.unit.cosbench.adaptors import certificates
 from tests.unit.cosbench.directory_case import new_directory
-from tests.unit.cosbench.documents import operation, work, wrapped
+from tests.unit.cosbench.documents import operation, reads, work
 from tests.unit.cosbench.processes import (
-    BEARER,
     DEADLINE,
     Client,
     Listener,
     ObjectServer,
-    ask,
     cosbench,
 )
 from tests.waiting import wait_for
 
 READ = operation('containers=c(1);objects=u(1,9)', 'read')
 MOCK = '<storage type="mock" config="delay=%d"/>'
-SHORT = wrapped(work(READ, 'workers="4" totalOps="40"'), above=MOCK % 1)
+SHORT = reads('workers="4" totalOps="40"', MOCK % 1)
 #: Seconds after which a driver is lost.
 TIMEOUT = 2
 
 
 def timed(seconds, storage=MOCK % 5, attributes=''):
-    return wrapped(work(READ, 'workers="4" runtime="%d" interval="1" %s'
-                        % (seconds, attributes)), above=storage)
+    return reads('workers="4" runtime="%d" interval="1" %s'
+                 % (seconds, attributes), storage, 'u(1,9)')
 
 
 def swift(server):
@@ -95,89 +91,34 @@ class TestRest(ControllerCase):
             self.client.ask('GET', '/v1/workloads/%s/files/result.json'
                             % run_id))
 
-    def test_nothing_is_told_without_the_token(self):
-        run_id = self.client.submit(SHORT)
-        self.client.wait_until(run_id, 'finished')
-        one = '/v1/workloads/' + run_id
-        for method, target in (
-                ('POST', '/v1/workloads'), ('GET', '/v1/workloads'),
-                ('GET', one), ('GET', one + '/result'),
-                ('POST', one + '/cancel'), ('GET', one + '/files'),
-                ('GET', one + '/files/result.json'), ('GET', '/v1/drivers'),
-                ('GET', '/none')):
-            for fields in ({}, {'Authorization': 'Bearer '},
-                           {'Authorization': BEARER},
-                           {'Authorization': 'Bearer %sx' % BEARER},
-                           {'Authorization': 'Bearer ' + BEARER[:-1]}):
-                status, answer = ask(self.controller.url, method, target,
-                                     SHORT.encode(), fields)
-                self.assertEqual((401, ['error']), (status, list(answer)))
-        self.assertEqual([run_id], [each['id'] for each in self.client.ask(
-            'GET', '/v1/workloads')[1]['workloads']])
-
-    def test_no_name_leads_out_of_the_archive(self):
-        run_id = self.client.submit(SHORT)
-        self.client.wait_until(run_id, 'finished')
-        with open(os.path.join(os.path.dirname(self.archive), 'secret'),
-                  'w') as stream:
-            stream.write('{}')
-        for name in ('../../secret', '..%2f..%2fsecret', '%2e%2e/secret',
-                     '%2e%2e%2f%2e%2e%2fsecret', '%2fetc%2fpasswd', '..',
-                     '.', '', 'result.json%00', '..%5c..%5csecret'):
-            target = '/v1/workloads/%s/files/%s' % (run_id, name)
-            self.assertEqual(404, self.client.ask('GET', target)[0], name)
-        for other in ('..', '%2e%2e', 'w1%2f..%2f..', 'w99', 'w01', '-1'):
-            self.assertEqual(404, self.client.ask(
-                'GET', '/v1/workloads/%s/files' % other)[0], other)
-
-    def test_a_document_that_is_refused_is_not_run(self):
-        status, answer = self.client.ask(
-            'POST', '/v1/workloads', timed(1).replace('4', 'x').encode())
-        self.assertEqual(400, status)
-        self.assertEqual(4, answer['problems'][0]['line'])
-        for body, expected in ((b'', 400), (b'<a', 400),
-                               (b' ' * (MAX_BYTES + 1), 413)):
-            self.assertEqual(expected, self.client.ask(
-                'POST', '/v1/workloads', body)[0])
-        self.assertEqual(400, self.client.ask(
-            'POST', '/v1/workloads?seed=-1', SHORT.encode())[0])
-        self.assertEqual([], self.client.ask(
-            'GET', '/v1/workloads')[1]['workloads'])
-
-    def test_workloads_run_one_after_the_other(self):
-        first, second = self.client.submit(timed(2)), \
-            self.client.submit(SHORT)
-        self.client.wait_until(first, 'processing')
-        self.assertEqual('queuing', self.client.info(second)['state'])
-        found = self.client.wait_until(second, 'finished')
-        self.assertGreaterEqual(found['started'],
-                                self.client.info(first)['stopped'])
-
-    def test_a_run_is_cancelled_and_its_load_ends(self):
-        run_id = self.running(timed(600))
-        waiting = self.client.submit(SHORT)
+    def test_runs_come_one_after_the_other_and_are_cancelled(self):
+        server = ObjectServer(self, 0.01)
+        run_id = self.running(timed(600, swift(server)))
+        waiting, last = [self.client.submit(SHORT) for _ in range(2)]
+        self.assertEqual('queuing', self.client.info(waiting)['state'])
         for each in (waiting, run_id):
             self.assertEqual(202, self.client.ask(
                 'POST', '/v1/workloads/%s/cancel' % each)[0])
         found = self.client.wait_until(run_id, 'cancelled')
+        server.wait_for_its_end()
         self.assertEqual('cancelled', found['stages'][0]['state'])
         self.assertGreater(self.client.operations(run_id), 0)
         self.assertEqual('cancelled', self.client.info(waiting)['state'])
         self.assertEqual(409, self.client.ask(
             'POST', '/v1/workloads/%s/cancel' % run_id)[0])
+        self.assertGreaterEqual(
+            self.client.wait_until(last, 'finished')['started'],
+            found['stopped'])
 
     def test_a_pinned_work_runs_on_its_driver(self):
-        run_id = self.client.submit(wrapped(
-            work(READ, 'workers="4" totalOps="40" driver="d2"'),
-            above=MOCK % 1))
-        found = self.client.wait_until(run_id, 'finished')
+        good, bad = [self.client.submit(SHORT.replace(
+            'totalOps', 'driver="%s" totalOps' % name))
+            for name in ('d2', 'd3')]
+        found = self.client.wait_until(good, 'finished')
         self.assertEqual([('d2', 4)], [
             (each['name'], each['workers']) for each in
             found['stages'][0]['works'][0]['drivers']])
-        run_id = self.client.submit(wrapped(
-            work(READ, 'workers="4" totalOps="40" driver="d3"'),
-            above=MOCK % 1))
-        found = self.client.wait_until(run_id, 'failed')
+        found = self.client.wait_until(bad, 'failed')
         self.assertIn('pinned to d3', found['stages'][0]['reason'])
 
     def test_the_commands_speak_to_it(self):
@@ -250,16 +191,12 @@ class TestTls(unittest.TestCase):
 class TestLoss(ControllerCase):
 
     def test_a_driver_that_is_killed_fails_its_stage_and_no_other(self):
-        text = wrapped(
-            work(READ, 'workers="4" runtime="60" interval="1"'),
-            above=MOCK % 5).replace(
+        # The stage would take far longer than what is waited for.
+        run_id = self.running(timed(3600).replace(
             '</workflow>', '<workstage name="after">%s</workstage>'
-            '</workflow>' % work(READ, 'workers="4" totalOps="20"'))
-        run_id = self.running(text)
-        begin = time.monotonic()
+            '</workflow>' % work(READ, 'workers="4" totalOps="20"')))
         self.drivers[1].kill()
         found = self.client.wait_until(run_id, 'failed', 'finished')
-        self.assertLess(time.monotonic() - begin, 30)
         first, after = found['stages']
         self.assertEqual('failed', found['state'])
         self.assertEqual(('failed', 'completed'),
@@ -273,22 +210,17 @@ class TestLoss(ControllerCase):
 
     def test_a_driver_that_hangs_is_lost_and_stops_by_itself(self):
         server = ObjectServer(self, 0.01)
-        run_id = self.running(timed(60, swift(server)))
+        run_id = self.running(timed(3600, swift(server)))
         self.drivers[0].process.send_signal(signal.SIGSTOP)
         found = self.client.wait_until(run_id, 'failed')
         self.assertIn('driver d1 did not answer', found['stages'][0][
             'reason'])
         # It wakes, and its lease is over.
         self.drivers[0].process.send_signal(signal.SIGCONT)
-        wait_for(lambda: self.quiet(server), 'the load ends', DEADLINE)
-
-    def quiet(self, server):
-        before = sum(server.requests.values())
-        time.sleep(1)  # a second in which nothing comes is what is meant
-        return sum(server.requests.values()) == before
+        server.wait_for_its_end()
 
     def test_a_driver_that_was_started_again_is_lost_once(self):
-        run_id = self.running(timed(60))
+        run_id = self.running(timed(3600))
         port = self.drivers[1].port
         self.drivers[1].kill()
         self.drivers[1].start(port)
@@ -319,14 +251,12 @@ class TestRedistribution(ControllerCase):
         self.assertEqual([('d1', 'completed'), ('d2', 'lost'),
                           ('d1', 'completed')], [
             (each['name'], each['state']) for each in work['drivers']])
-        self.assertLess(found['stages'][0]['stopped'] - work['started'], 12)
         self.assertIn('begin again elsewhere', ' '.join(found['warnings']))
 
     def test_total_ops_are_at_least_done(self):
         server = ObjectServer(self, 0.01)
-        run_id = self.running(wrapped(
-            work(READ, 'workers="4" totalOps="1600" interval="1"'),
-            above=swift(server)))
+        run_id = self.running(reads(
+            'workers="4" totalOps="1600" interval="1"', swift(server)))
         self.drivers[1].kill()
         found = self.client.wait_until(run_id, 'failed', 'finished')
         self.assertEqual('finished', found['state'])
@@ -365,14 +295,3 @@ class TestDeathOfTheController(ControllerCase):
         run_id = self.client.submit(SHORT)
         self.client.wait_until(run_id, 'finished')
         self.assertEqual(before, server.count('GET object'))
-
-    def test_drivers_stop_without_a_controller(self):
-        server = ObjectServer(self, 0.01)
-        self.running(timed(600, swift(server)))
-        self.controller.kill()
-
-        def quiet():
-            before = sum(server.requests.values())
-            time.sleep(1)  # as above
-            return sum(server.requests.values()) == before
-        wait_for(quiet, 'the load ends', DEADLINE)

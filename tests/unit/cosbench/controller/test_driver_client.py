@@ -136,15 +136,13 @@ class TestAsk(unittest.TestCase):
     def test_a_driver_is_lost_after_its_timeout_not_before(self):
         async def insist(driver):
             begin = time.monotonic()
-            try:
+            with self.assertRaisesRegex(
+                    DriverLost, 'driver d did not answer for 1 s'):
                 await driver.insist('GET', '/v1/status')
-            except DriverLost as err:
-                return time.monotonic() - begin, str(err)
-        (seconds, reason), tries = asked(lambda nonce: b'', insist, 1.0)
+            return time.monotonic() - begin
+        seconds, tries = asked(lambda nonce: b'', insist, 1.0)
         self.assertGreater(tries, 2)
         self.assertGreater(seconds, 0.5)
-        self.assertLess(seconds, 5)
-        self.assertIn('driver d did not answer for 1 s', reason)
 
     def test_one_whose_fate_is_known_is_not_waited_for(self):
         async def insist(driver):

@@ -13,7 +13,7 @@ from cosbench.controller import runfile, workload_queue
 from cosbench.controller.core.workload_states import WorkloadState
 from cosbench.controller.run_store import REPORTED, RUN
 from cosbench.controller.runfile import Unwritten
-from tests.unit.cosbench.console.sites import SHORT, TOKEN, SiteCase
+from tests.unit.cosbench.console.sites import SHORT, SiteCase
 from tests.unit.cosbench.controller.test_run_store import ArchiveCase
 
 REASON = 'No space left on device'
@@ -88,10 +88,6 @@ class TestArchive(ArchiveCase):
 
 
 class TestController(SiteCase):
-
-    def api(self, method, path, **options):
-        return self.ask(method, path, headers={
-            'Authorization': 'Bearer ' + TOKEN.decode()}, **options)
 
     async def state(self, run_id):
         """

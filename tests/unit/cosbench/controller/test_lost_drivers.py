@@ -79,10 +79,22 @@ class TestLosses(unittest.TestCase):
                 found.end_mission_of.assert_called_once_with(share)
 
 
-class TestStragglers(unittest.TestCase):
+class TestTakeover(unittest.TestCase):
 
-    def judged(self, late, done=1000):
+    def test_others_begin_where_the_work_stands(self):
         run = runs.started([runs.driver('a')])
+        work = run.stages[0].works[0]
+        with mock.patch.object(type(work), 'elapsed', 2.0), \
+                mock.patch.object(work, '_place',
+                                  mock.AsyncMock(return_value=[])) as place:
+            asyncio.run(work._carry(lost_share()))
+        self.assertEqual(2.0, place.call_args.args[0].elapsed)
+
+
+class TestJudgement(unittest.TestCase):
+
+    def judged(self, late=Stragglers(), done=1000, config=''):
+        run = runs.started([runs.driver('a')], config)
         work = run.stages[0].works[0]
         runs.share(work, runs.driver('a'), done).stragglers = late
         work._enter = mock.Mock()
@@ -99,6 +111,15 @@ class TestStragglers(unittest.TestCase):
         state, text = self.judged(Stragglers(400, 400, 0.1))
         self.assertIs(StageState.FAILED, state)
         self.assertIn('400 of them failed', text)
+        # Of afr's 20 % they are half.
+        self.assertIs(StageState.COMPLETED,
+                      self.judged(Stragglers(100, 100, 0.1))[0])
+
+    def test_a_rate_that_is_not_reached_is_warned_of(self):
+        # In three seconds; of few, one that ends too late is no shortfall.
+        for rate, done, warned in ((1000, 900, True), (2, 5, False)):
+            _, text = self.judged(done=done, config='rate=%d' % rate)
+            self.assertEqual(warned, 'where %d were asked for' % rate in text)
 
     def test_the_last_ones_of_a_good_run_are_not_worth_a_word(self):
         state, text = self.judged(Stragglers(2, 0, 0.1))

@@ -55,8 +55,7 @@ class TestAddresses(unittest.TestCase):
             with self.subTest(text), \
                     self.assertRaisesRegex(ConfigError, '^driver='):
                 addresses([text])
-
-    def test_two_of_one_name_or_url_are_refused(self):
+        # Nor may two have one name or URL.
         for texts in (['a=http://h:1', 'a=http://h:2'],
                       ['a=http://h:1', 'b=http://h:1'],
                       ['a=http://h:1-3', 'b=http://h:2']):
@@ -104,24 +103,20 @@ class TestInherited(unittest.TestCase):
         whole = mission(found.workers, **fields)
         return inherited(whole, found, used, elapsed)
 
-    def test_it_goes_on_with_the_rest_of_its_time(self):
+    def test_it_goes_on_with_the_rest_of_its_time_and_quotas(self):
         found = self.inherited('workers="4" runtime="60"', elapsed=20)
         self.assertEqual((20, None, 1), (found.elapsed, found.operations,
                                          found.attempt))
-
-    def test_it_goes_on_with_the_rest_of_its_quotas(self):
+        self.assertIsNone(self.inherited(
+            'workers="4" runtime="60" rampdown="5"', elapsed=65))
+        self.assertIsNone(self.inherited('workers="4" totalOps="100"',
+                                         Progress(100, 0)))
         found = self.inherited(
             'workers="4" totalOps="100" totalBytes="1000"', Progress(30, 400))
         self.assertEqual((70, 600), (found.operations, found.volume))
         again = self.inherited('workers="4" totalOps="100"', Progress(30, 0),
                                operations=70)
         self.assertEqual(40, again.operations)
-
-    def test_nothing_is_left_when_time_or_quota_is_over(self):
-        self.assertIsNone(self.inherited(
-            'workers="4" runtime="60" rampdown="5"', elapsed=65))
-        self.assertIsNone(self.inherited('workers="4" totalOps="100"',
-                                         Progress(100, 0)))
 
     def test_a_special_work_is_done_anew(self):
         found = works_of('<work type="init" workers="4" config="containers='

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The archive: what is in it after whatever happened."""
 
-import json
 import os
 import re
 import stat
@@ -53,10 +52,6 @@ class ArchiveCase(unittest.TestCase):
 
 
 class TestArchive(ArchiveCase):
-
-    def test_what_was_saved_is_there_for_the_next_one(self):
-        document = self.saved(state='finished')
-        self.assertEqual([document], self.reopen().recover())
 
     def test_ids_go_on_where_they_were(self):
         first = self.archive.new('n')
@@ -120,32 +115,6 @@ class TestArchive(ArchiveCase):
             self.reopen().recover()
         write.assert_not_called()
 
-    def test_one_that_waited_still_waits(self):
-        self.saved()
-        found, = self.reopen().recover()
-        self.assertEqual('queuing', found['state'])
-
-    def test_a_crash_while_it_is_written_leaves_the_old_one(self):
-        document = self.saved()
-        for step in ('fsync', 'replace'):
-            with mock.patch.object(archives.os, step,
-                                   side_effect=OSError('crash')), \
-                    self.assertRaises(OSError):
-                self.archive.save({**document, 'state': 'processing'})
-            self.assertEqual(document, self.archive.load(document['id']))
-
-    def test_data_is_on_disk_before_it_has_its_name(self):
-        calls = []
-        document = self.saved()
-        with mock.patch.object(
-                archives.os, 'fsync',
-                side_effect=lambda number: calls.append('sync')), \
-                mock.patch.object(
-                    archives.os, 'replace',
-                    side_effect=lambda *paths: calls.append('replace')):
-            self.archive.save(document)
-        self.assertEqual(['sync', 'replace', 'sync'], calls)
-
     def test_a_damaged_run_is_told_of_and_does_not_hide_the_others(self):
         damaged, good = self.saved(), self.saved()
         path = os.path.join(self.archive.path(damaged['id']), RUN)
@@ -203,10 +172,3 @@ class TestArchive(ArchiveCase):
             with open(os.path.join(path, name), 'rb') as stream:
                 found[name] = stream.read()
         return found
-
-    def test_the_reports_are_written_at_the_end(self):
-        document = self.saved(state='finished', started=6.0, stopped=7.0)
-        self.archive.finish(document)
-        path = self.archive.path(document['id'])
-        with open(os.path.join(path, 'result.json')) as stream:
-            self.assertEqual('finished', json.load(stream)['state'])

@@ -69,9 +69,6 @@ class TestRequests(unittest.TestCase):
             self.refused(Head(method, target, {**fields, **changed}),
                          'the signature is wrong')
 
-    def test_another_secret_does_not_pass(self):
-        self.refused(head(secret=b'0123456789abcdeF'), 'signature')
-
     def test_malformed_times_and_nonces_are_refused(self):
         for changed in ({TIME: '-1'}, {TIME: '1e9'}, {TIME: '9' * 13},
                         {TIME: '\u0661'}, {NONCE: 'short'},
@@ -91,14 +88,6 @@ class TestRequests(unittest.TestCase):
             with self.assertRaises(SignatureError):
                 Gate.check_body(sent, body)
 
-    def test_a_nonce_is_kept_as_long_as_its_request_could_pass(self):
-        gate = Gate(SECRET, 10)
-        ahead = head(now=NOW + 10)
-        gate.check_head(ahead, NOW)
-        for later in range(0, 21):
-            self.refused(ahead, 'been sent before', NOW + later, gate)
-        self.refused(ahead, 'was signed at', NOW + 21, gate)
-
     def test_one_without_the_secret_fills_no_memory(self):
         nonces = Gate(SECRET)
         for number in range(100):
@@ -116,11 +105,7 @@ class TestAnswers(unittest.TestCase):
                      (SECRET, 200, 'f' * 32, b'{}', good),
                      (SECRET, 200, NONCES, b'[]', good),
                      (b'x' * 16, 200, NONCES, b'{}', good),
+                     (SECRET, 200, NONCES, b'', head().fields[SIGNATURE]),
                      (SECRET, 200, NONCES, b'{}', None)):
             with self.assertRaises(SignatureError):
                 check_answer(*args)
-
-    def test_a_request_is_no_answer(self):
-        fields = head().fields
-        with self.assertRaises(SignatureError):
-            check_answer(SECRET, 200, NONCES, b'', fields[SIGNATURE])

@@ -5,7 +5,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import unittest
 
 from cosbench.driver.triggers import ENVIRONMENT, MAX_LINES
@@ -15,7 +14,6 @@ from tests.unit.cosbench.processes import (
     Listener,
     ask,
     cosbench,
-    environment,
     signed,
 )
 from tests.waiting import wait_for
@@ -154,23 +152,17 @@ class TestTriggers(TriggerCase):
 class TestLog(TriggerCase):
 
     def test_what_a_script_says_is_in_the_log_and_has_an_end(self):
-        driver = subprocess.Popen(
-            [sys.executable, '-m', 'cosbench', 'driver', '--port', '0',
-             '--triggers', self.scripts.root], env=environment(),
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        for end in (driver.stderr.close, driver.stdout.close, driver.wait,
-                    driver.kill):
-            self.addCleanup(end)
-        self.url = 'http://127.0.0.1:%d' % json.loads(
-            driver.stdout.readline())['port']
+        driver = Listener(self, 'driver', '--triggers', self.scripts.root,
+                          level='info', log=subprocess.PIPE)
+        self.url = driver.url
         self.scripts.write(
             'say', r"printf 'a\033[31m\302\205b\n'; seq %d; "
             'echo $$ > pids; echo $$ >> pids' % (2 * MAX_LINES))
         self.start('say')
         wait_for_end(self.scripts.pids()[0])
         self.end()
-        driver.terminate()
-        _, said = driver.communicate(timeout=DEADLINE)
+        driver.process.terminate()
+        _, said = driver.process.communicate(timeout=DEADLINE)
         lines = [line for line in said.decode().splitlines()
                  if 'cosbench.trigger' in line]
         self.assertIn('t1: a?[31m?b', lines[1])

@@ -54,16 +54,6 @@ class TestLeash(unittest.TestCase):
         self.assertEqual(0, self.end(process))
         self.assertEqual(['bye'], self.scripts.lines('said'))
 
-    def test_the_group_ends_when_the_writer_of_standard_input_is_killed(
-            self):
-        writer = self.start([
-            sys.executable, '-c', 'import subprocess, sys\n'
-            'subprocess.Popen(sys.argv[1:], stdin=subprocess.PIPE).wait()',
-            *self.command(HOLD)])
-        pids = self.scripts.pids()
-        writer.kill()
-        wait_for_end(*pids)
-
     def test_what_runs_in_the_background_lives_until_then(self):
         process = self.start(self.command(HOLD.replace('wait', '')))
         first, second = self.scripts.pids()

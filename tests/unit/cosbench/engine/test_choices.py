@@ -69,12 +69,6 @@ class TestSelectors(unittest.TestCase):
         self.assertLess(chi_square(counts, expected), CRITICAL[9])
         self.assertEqual(set(expected), set(counts))
 
-    def test_a_histogram_has_the_weights_that_it_is_given(self):
-        counts = self.drawn('containers=c(1);objects=h(1|1|10,2|3|20)')
-        expected = {'myobjects1': 20000, 'myobjects2': 20000,
-                    'myobjects3': 20000}
-        self.assertLess(chi_square(counts, expected), CRITICAL[2])
-
     def test_divided_workers_stay_in_their_own_parts(self):
         parts = [set(self.drawn('containers=c(1);objects=u(1,32)',
                                 Share(index, 4), division='object'))

@@ -30,6 +30,7 @@ class TestJson(unittest.TestCase):
                 ({'seed': 2 ** 63}, 'seed'), ({'seed': '1'}, 'seed'),
                 ({'id': '../x'}, 'id'), ({'id': ''}, 'id'),
                 ({'id': 'a/b'}, 'id'), ({'id': 'a\n'}, 'id'),
+                ({'id': '..'}, 'id'),
                 ({'id': 'a' * 129}, 'id'), ({'id': 3}, 'id'),
                 ({'step': 'other'}, 'step'), ({'step': []}, 'step'),
                 ({'elapsed': float('nan')}, 'elapsed'),
@@ -41,15 +42,6 @@ class TestJson(unittest.TestCase):
             with self.subTest(change), \
                     self.assertRaisesRegex(RecordError, '^' + named):
                 Mission.from_json({**good, **change})
-        for key in good:
-            less = {each: good[each] for each in good if each != key}
-            with self.subTest(missing=key), \
-                    self.assertRaisesRegex(
-                        RecordError, '^%s is missing' % key):
-                Mission.from_json(less)
-        for other in (None, [], 'mission', 3):
-            with self.subTest(other), self.assertRaises(RecordError):
-                Mission.from_json(other)
 
     def test_a_work_or_worker_that_is_not_there_is_refused(self):
         workload = read(DOCUMENT.encode()).workload

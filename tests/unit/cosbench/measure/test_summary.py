@@ -40,8 +40,7 @@ class TestMetrics(unittest.TestCase):
                                    delta=value / 1000, msg=name)
         self.assertAlmostEqual(6.5, found.intended.average)
         self.assertEqual(11.0, found.intended.p100)
-
-    def test_without_a_run_time_it_is_first_start_to_last_end(self):
+        # Without a run time it is the first start to the last end.
         self.assertAlmostEqual(2.0, Metrics.of(tally(), 4).seconds)
         self.assertAlmostEqual(5.0, Metrics.of(tally(), 4, 0).throughput)
 
@@ -51,8 +50,6 @@ class TestMetrics(unittest.TestCase):
             found.op_count, found.throughput, found.bandwidth,
             found.success_ratio, found.avg_res, found.avg_proc, found.p100,
             found.intended))
-
-    def test_failures_only_are_a_ratio_of_nothing(self):
         made = Tally()
         made.add(Sample('op1', 0, 0, 1, 1, 0, 'connect'))
         found = Metrics.of(made, 1, 10)

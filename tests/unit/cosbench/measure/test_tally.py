@@ -20,11 +20,14 @@ def of(samples, origin=0.0):
     return made
 
 
-def merged(*tallies):
-    made = Tally()
-    for tally in tallies:
-        made.merge(tally)
-    return made.to_json()
+def merged(tallies):
+    """:returns: their sum, from sums of sums; they stay as they are"""
+    made, half = Tally(), len(tallies) // 2
+    for part in (tallies[half:], tallies[:half]) if half else (tallies,):
+        before = [each.to_json() for each in part]
+        made.merge(merged(part) if half else part[0])
+        assert before == [each.to_json() for each in part]
+    return made
 
 
 SAMPLE = Sample('op1', 1.0, 1.0, 1.01, 1.02, 7)
@@ -75,19 +78,8 @@ class TestTally(unittest.TestCase):
         shares = [[] for _ in range(parts)]
         for sample in samples:
             rng.choice(shares).append(sample)
-        self.assertEqual(of(samples).to_json(), merged(*map(of, shares)))
-
-    @oracle.PATIENT
-    @given(oracle.many(), oracle.many(), oracle.many())
-    def test_grouping_and_order_do_not_matter(self, first, second, third):
-        one, two, three = of(first), of(second), of(third)
-        left, right = Tally(), Tally()
-        left.merge(one)
-        left.merge(two)
-        right.merge(two)
-        right.merge(three)
-        self.assertEqual(merged(left, three), merged(one, right))
-        self.assertEqual(merged(one, two), merged(two, one))
+        self.assertEqual(of(samples).to_json(),
+                         merged([*map(of, shares)]).to_json())
 
     @oracle.PATIENT
     @given(oracle.many())
@@ -95,12 +87,6 @@ class TestTally(unittest.TestCase):
         text = json.dumps(of(samples).to_json())
         self.assertEqual(json.loads(text),
                          Tally.from_json(json.loads(text)).to_json())
-
-    def test_what_came_back_goes_on_counting(self):
-        sample = Sample('op1', 1, 1, 2, 3, 5)
-        made = Tally.from_json(of([sample]).to_json())
-        made.add(sample)
-        self.assertEqual(of([sample, sample]).to_json(), made.to_json())
 
     def test_a_failure_counts_as_one_and_has_no_time(self):
         made = of([Sample('op1', 1, 1, 2, 3, 50, 'http 503')])
@@ -140,12 +126,6 @@ class TestHostileDocuments(unittest.TestCase):
             read_value(Tally, document, 'answer.tally')
         self.assertIn(words, str(caught.exception))
 
-    def test_each_key_must_be_there(self):
-        for key in self.document:
-            document = dict(self.document)
-            del document[key]
-            self.refused(document, 'answer.tally.%s is missing' % key)
-
     def test_wrong_values_are_named_with_what_is_allowed(self):
         for key, value, words in (
                 ('bytes', -1, 'bytes: -1 must be an integer from 0 to'),
@@ -159,10 +139,6 @@ class TestHostileDocuments(unittest.TestCase):
                 ('last_end_us', 0, 'last_end_us'),
                 ('response', 7, 'answer.tally.response')):
             self.refused({**self.document, key: value}, words)
-
-    def test_no_object_at_all(self):
-        for document in (None, 3, 'x', [], [{}]):
-            self.refused(document, 'answer.tally')
 
     def test_a_short_document_does_not_become_large(self):
         document = of([Sample('op1', 1, 1, 2, 3, 5)]).to_json()

@@ -122,8 +122,7 @@ class TestTimeline(unittest.TestCase):
                   origin=100.0)
         self.assertEqual([(0.0, 1), (5.0, 2)], [
             (point.start, point.count) for point in made.points('op1')])
-
-    def test_rates_are_by_the_second(self):
+        # Rates are by the second.
         point, = of([sample(1, size=300), sample(2, size=200)]).points('op1')
         self.assertEqual((0.4, 100.0), (point.throughput, point.bandwidth))
 
@@ -154,18 +153,15 @@ class TestTimeline(unittest.TestCase):
             sorted((operation, number, interval.count)
                    for operation, number, interval in made))
 
-    def test_it_merges_only_intervals_as_long(self):
-        with self.assertRaisesRegex(ValueError, 'interval=3: must be 5'):
-            of([]).merge(Timeline(3))
-
-    def test_nothing_ends_before_the_origin(self):
-        with self.assertRaisesRegex(ValueError, 'sample.ended=99.0'):
-            of([sample(99.0)], origin=100.0)
-
-    def test_an_interval_has_a_length(self):
-        for seconds in (0, -1, 2 ** 31, float('nan')):
-            with self.assertRaisesRegex(ValueError, 'interval_seconds'):
-                Timeline(seconds)
+    def test_what_is_no_interval_or_another_is_refused(self):
+        for words, act in [
+                ('interval=3: must be 5', lambda: of([]).merge(Timeline(3))),
+                ('sample.ended=99.0', lambda: of([sample(99.0)],
+                                                 origin=100.0))] + [
+                ('interval_seconds', lambda seconds=seconds: Timeline(
+                    seconds)) for seconds in (0, -1, 2 ** 31, float('nan'))]:
+            with self.assertRaisesRegex(ValueError, words):
+                act()
 
 
 class TestHostileDocuments(unittest.TestCase):
@@ -178,12 +174,10 @@ class TestHostileDocuments(unittest.TestCase):
     def row(self, row, words):
         self.refused({'interval': 5, 'operations': {'op1': [row]}}, words)
 
-    def test_a_good_row_is_taken(self):
+    def test_wrong_rows(self):
         self.assertEqual(['op1'], Timeline.from_json({
             'interval': 5, 'operations': {
                 'op1': [[0, 2, 9, 0, 30, 20, [10, 1, 20, 1]]]}}).operations)
-
-    def test_wrong_rows(self):
         for row, words in (
                 (None, "timeline.operations['op1'][0]: None"),
                 ([0, 1], 'a list of 7 values'),
@@ -196,6 +190,9 @@ class TestHostileDocuments(unittest.TestCase):
                 ([0, 1, 0, 0, 9, 9, [MAX_SLOT + 1, 1]], '[6][0]'),
                 ([0, 1, 0, 0, 9, 9, [9, 0]], '[6][1]')):
             self.row(row, words)
+        row = [0, 0, 0, 1, 0, 0, []]
+        self.refused({'interval': 5, 'operations': {'op1': [row, row]}},
+                     '[1][0]: 0 is there twice')
 
     def test_wrong_documents(self):
         for document, words in (
@@ -208,8 +205,3 @@ class TestHostileDocuments(unittest.TestCase):
                     str(n): [] for n in range(1001)}},
                  'an object of 0 to 1000')):
             self.refused(document, words)
-
-    def test_an_interval_twice(self):
-        row = [0, 0, 0, 1, 0, 0, []]
-        self.refused({'interval': 5, 'operations': {'op1': [row, row]}},
-                     '[1][0]: 0 is there twice')

@@ -44,27 +44,22 @@ def found(curve, **options):
 
 class TestRamp(unittest.TestCase):
 
-    def test_the_steps_of_the_paper(self):
+    def test_the_peak_is_the_most_throughput_the_knee_nearly_that(self):
         self.assertEqual((5, 10, 20, 40, 80, 160, 320, 640, 1280, 2560),
                          WORKERS)
-
-    def test_the_peak_is_the_most_throughput_the_knee_nearly_that(self):
-        ramp = found(CURVE)
-        self.assertEqual([5, 10, 20, 40, 80, 160],
-                         [each.workers for each in ramp.steps])
-        self.assertEqual((80, 40), (ramp.peak.workers, ramp.knee.workers))
-
-    def test_the_peak_is_at_an_acceptable_response_time(self):
-        ramp = found(CURVE, most_ms=10)
-        self.assertEqual((20, 20), (ramp.peak.workers, ramp.knee.workers))
-
-    def test_steps_that_fail_do_not_count(self):
-        curve = CURVE + [(320, 500, 5, 100)]
-        self.assertEqual(80, found(curve).peak.workers)
-        self.assertEqual(320, found(curve, least_success=.9).peak.workers)
-
-    def test_of_equal_steps_the_fewer_workers_win(self):
-        self.assertEqual(5, found([(10, 50, 5), (5, 50, 5)]).peak.workers)
+        self.assertEqual(WORKERS[:6], tuple(
+            each.workers for each in found(CURVE).steps))
+        failing = CURVE + [(320, 500, 5, 100)]
+        for curve, options, expected in (
+                (CURVE, {}, (80, 40)), (CURVE, {'most_ms': 10}, (20, 20)),
+                # Steps that fail do not count.
+                (failing, {}, (80, 40)),
+                (failing, {'least_success': .9}, (320, 320)),
+                # Of equal steps the fewer workers win.
+                ([(10, 50, 5), (5, 50, 5)], {}, (5, 5))):
+            ramp = found(curve, **options)
+            self.assertEqual(expected, (ramp.peak.workers,
+                                        ramp.knee.workers))
 
     def test_no_step_may_be_acceptable(self):
         ramp = found(CURVE, most_ms=1)
@@ -115,8 +110,7 @@ class TestViews(unittest.TestCase):
             'read: the performance peaked at 80 workers (120 operations/s, '
             '40 ms in 95% response time). The knee is at 40 workers (116 '
             'operations/s, 12 ms).', summary(found(CURVE)))
-
-    def test_a_peak_at_the_end_may_be_none(self):
+        # A peak at the end may be none.
         self.assertIn('last step', summary(found(CURVE[:4])))
 
     def test_what_the_drivers_bound_is_said(self):

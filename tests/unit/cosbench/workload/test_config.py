@@ -34,23 +34,14 @@ class TestParsing(unittest.TestCase):
         self.assertEqual('c(1)KB', config.text('sizes'))
         self.assertIn('SIZES', config)
 
-    def test_of_two_equal_keys_the_later_wins(self):
-        self.assertEqual('2', Config.parse('A=1;a=2')['a'])
-
-    def test_a_placeholder_is_text(self):
-        config = Config.parse('accesskey=<Access Key>;file=</path/k.json/>')
-        self.assertEqual('<Access Key>', config['accesskey'])
-        self.assertEqual('</path/k.json/>', config['file'])
-
     def test_an_entry_without_a_key_and_equals_is_kept_apart(self):
         config = Config.parse('a=1;none; =x')
         self.assertEqual((('a', '1'),), tuple(config.items()))
         self.assertEqual(('none', '=x'), config.ignored)
 
-    def test_no_text_is_an_empty_config(self):
+    def test_what_is_laid_over_or_comes_later_wins(self):
+        self.assertEqual('2', Config.parse('A=1;a=2')['a'])
         self.assertEqual({}, dict(Config.parse(None)))
-
-    def test_what_is_laid_over_wins(self):
         over = Config.parse('b=3;c=4').over(Config.parse('a=1;B=2'))
         self.assertEqual({'a': '1', 'b': '3', 'c': '4'}, dict(over))
 
@@ -88,12 +79,9 @@ class TestGetters(unittest.TestCase):
     def test_an_absent_key_has_its_default(self):
         self.assertEqual(3, self.config.integer('absent', 3))
         self.assertIs(None, self.config.flag('absent', None))
-
-    def test_an_absent_key_without_default_is_named(self):
-        with self.refused('absent is missing'):
-            self.config.text('absent')
-        with self.refused('absent is missing'):
-            self.config.integer('absent')
+        for get in (self.config.text, self.config.integer):
+            with self.refused('absent is missing'):
+                get('absent')
 
     def test_an_error_names_key_value_and_what_is_allowed(self):
         for key in ('far', 'sign', 'word', 'arabic'):

@@ -50,10 +50,8 @@ class TestDivision(unittest.TestCase):
 
 class TestQuota(unittest.TestCase):
 
-    def test_no_total_is_no_limit(self):
+    def test_no_total_is_no_limit_and_few_operations_end(self):
         self.assertIsNone(quota(0, 4, 0))
-
-    def test_fewer_operations_than_workers_end(self):
         self.assertEqual([1, 1, 0, 0], [quota(2, 4, i) for i in range(4)])
 
     @given(st.integers(1, 10 ** 18), WORKERS)

@@ -24,8 +24,6 @@ class TestHeaders(unittest.TestCase):
             self.assertEqual(
                 (('x-a', 'b = c, ä'), ('x-versions-enabled', 'true')),
                 headers_of(config, kind))
-
-    def test_others_have_none(self):
         for kind in ('dispose', 'cleanup'):
             self.assertEqual((), headers_of('cheader.X-A=b', kind))
 

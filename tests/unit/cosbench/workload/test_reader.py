@@ -46,11 +46,6 @@ class TestAttacks(unittest.TestCase):
         self.assertIn('DOCTYPE', refusals_of(bomb)[0])
         self.assertLess(time.process_time() - begin, 1)
 
-    def test_an_entity_that_is_not_xmls_own_is_refused(self):
-        self.assertEqual(
-            ['1: not well-formed XML: undefined entity'],
-            refusals_of('<workload name="&e;"/>'))
-
     def test_an_inclusion_is_an_element_like_any_other(self):
         text = wrapped(NORMAL, above='<x:include xmlns:x="http://www.w3.org/'
                        '2001/XInclude" href="/etc/passwd"/>')
@@ -87,8 +82,6 @@ class TestAttacks(unittest.TestCase):
                                       'driver="%s"' % (name or '/')))):
                 found, = refusals_of(text)
                 self.assertRegex(found, '(name|id|driver)=.*must be')
-
-    def test_a_stage_name_with_a_semicolon_is_refused(self):
         self.assertIn('must be a name without', refusals_of(
             wrapped(NORMAL, stage='name="a;b"'))[0])
 
@@ -128,15 +121,16 @@ class TestBytes(unittest.TestCase):
                 .encode('utf-16')):
             self.assertEqual('\u00e9t\u00e9', read(data).workload.name)
 
-    def test_what_is_not_in_its_encoding_is_refused_with_the_line(self):
+    def test_other_encodings_are_refused(self):
         self.assertEqual(['3: this is not utf-8'],
                          refusals_of(b'<workload>\n\n\xff</workload>'))
-
-    def test_other_encodings_are_refused(self):
         self.assertIn('encoding utf-7: must be one of utf-8', refusals_of(
             '<?xml version="1.0" encoding="UTF-7"?><workload/>')[0])
 
     def test_what_is_not_well_formed_is_refused_with_the_line(self):
+        self.assertEqual(
+            ['1: not well-formed XML: undefined entity'],
+            refusals_of('<workload name="&e;"/>'))
         for text in ('', 'workload', '<workload>', '\n<a></b>', '<a b=c/>',
                      '<a b="1" b="2"/>', '<a/><a/>', '<a b="&"/>',
                      '<a b="</>', '<a <b="c"/>', '\x00<a/>'):

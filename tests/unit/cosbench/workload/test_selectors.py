@@ -4,7 +4,7 @@
 import random
 import unittest
 from collections import Counter
-from itertools import count, islice
+from itertools import count
 from math import sqrt
 
 from hypothesis import given
@@ -123,10 +123,8 @@ class TestDistributions(unittest.TestCase):
             statistic, bound = chi_square(Counter(bad), {1: .5, 2: .5})
             self.assertGreater(statistic, bound)
 
-    def test_a_constant_is_one_number(self):
-        self.assertEqual({8}, set(drawn('c(8)', 100)))
-
     def test_uniform_draws_each_equally_often(self):
+        self.assertEqual({8}, set(drawn('c(8)', 100)))
         for seed in range(5):
             self.assertFits(drawn('u(11,40)', DRAWS, seed),
                             dict.fromkeys(range(11, 41), 1 / 30))
@@ -143,13 +141,10 @@ class TestDistributions(unittest.TestCase):
         expected = {1: .1, 2: .1, 10: .2, 20: .25, 21: .25, 22: .1}
         for seed in range(5):
             self.assertFits(drawn(text, DRAWS, seed), expected)
-
-    def test_the_first_bucket_is_not_favoured(self):
-        # COSBench drew it once in two.
+        # COSBench drew the first one once in two.
         self.assertFits(drawn('h(1|1|1,2|2|1,3|3|1,4|4|1)', DRAWS),
                         dict.fromkeys(range(1, 5), .25))
-
-    def test_a_histogram_is_divided_bucket_by_bucket(self):
+        # It is divided bucket by bucket.
         found = drawn('h(1|10|1,11|30|3)', DRAWS, 2, Share(1, 10))
         self.assertFits(found, {2: .25, 13: .375, 14: .375})
 
@@ -166,26 +161,22 @@ class TestDistributions(unittest.TestCase):
 
 class TestCursors(unittest.TestCase):
 
-    def test_a_cycle_starts_over(self):
-        self.assertEqual([3, 4, 5, 3, 4], drawn('r(3,5)', 5))
-
-    def test_workers_share_the_cycle_without_division(self):
-        shared = count()
-        self.assertEqual([1, 2], drawn('r(1,4)', 2, shared=shared))
-        self.assertEqual([3, 4, 1], drawn('1-4', 3, shared=shared))
-
-    def test_each_worker_has_its_cycle_under_division(self):
-        shared = count()
-        found = [drawn('r(1,5)', 4, share=Share(index, 2), shared=shared)
-                 for index in (0, 1)]
-        self.assertEqual([[1, 2, 3, 1], [4, 5, 4, 5]], found)
-        self.assertEqual([0], list(islice(shared, 1)))
-
-    def test_a_sequence_is_shared_under_division_too(self):
-        shared = count()
-        found = [drawn('s(1,3)', 2, share=Share(index, 2), shared=shared)
-                 for index in (0, 1)]
-        self.assertEqual([[1, 2], [3, 1]], found)
+    def test_who_goes_on_where(self):
+        """Cycles start over; workers share what is not divided."""
+        shares = [Share(index, 2) for index in (0, 1)]
+        for draws, expected, left in (
+                ([('r(3,5)', 5, None)], [[3, 4, 5, 3, 4]], 5),
+                ([('r(1,4)', 2, None), ('1-4', 3, None)],
+                 [[1, 2], [3, 4, 1]], 5),
+                ([('r(1,5)', 4, share) for share in shares],
+                 [[1, 2, 3, 1], [4, 5, 4, 5]], 0),
+                ([('s(1,3)', 2, share) for share in shares],
+                 [[1, 2], [3, 1]], 4)):
+            shared = count()
+            self.assertEqual(expected, [
+                drawn(text, number, share=share, shared=shared)
+                for text, number, share in draws])
+            self.assertEqual(left, next(shared))
 
 
 class TestWalking(unittest.TestCase):

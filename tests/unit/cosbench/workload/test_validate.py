@@ -45,29 +45,33 @@ class TestValidate(DirectoryCase):
             'swift\n') % path), (status, out))
 
     def test_each_refusal_has_its_file_and_line(self):
-        good, bad = self.put('a.xml', PUBLISHED), self.put('b.xml', REFUSED)
+        good, bad = self.put('a.xml', wrapped(work(
+            READ, 'workers="1" runtime="1" mood="good"'))), \
+            self.put('b.xml', REFUSED)
+        status, out, _ = run(good)
+        # A warning is no refusal.
+        self.assertEqual(0, status)
+        lines = out.splitlines()
+        self.assertTrue(any(each.startswith(good + ': ok: ')
+                            for each in lines))
+        self.assertIn("%s:4: warning: the attribute 'mood' of work is "
+                      'ignored' % good, out)
         status, out, _ = run(good, bad)
         self.assertEqual(1, status)
-        lines = out.splitlines()
-        self.assertTrue(lines[0].startswith(good + ': ok: '))
         self.assertEqual(
             [bad + ":4: workers='0': must be an integer from 1 to "
              '1000000000', bad + ':5: work w has no limit: one of runtime, '
-             'totalOps, totalBytes must be greater than 0'], lines[1:])
-
-    def test_a_warning_is_no_refusal(self):
-        path = self.put('w.xml', wrapped(
-            work(READ, 'workers="1" runtime="1" mood="good"')))
-        status, out, _ = run(path)
-        self.assertEqual(0, status)
-        self.assertIn("%s:4: warning: the attribute 'mood' of work is "
-                      'ignored' % path, out)
+             'totalOps, totalBytes must be greater than 0'],
+            out.splitlines()[len(lines):])
 
     def test_a_file_that_cannot_be_read_is_named(self):
         path = os.path.join(self.directory, 'none.xml')
         self.assertEqual((1, path + ': No such file or directory\n', ''),
                          run(path))
         self.assertEqual(1, run(self.directory)[0])
+        status, _, err = run()
+        self.assertEqual(2, status)
+        self.assertIn('FILE', err)
 
     def test_json_has_the_same(self):
         good, bad = self.put('a.xml', PUBLISHED), self.put('b.xml', REFUSED)
@@ -80,11 +84,6 @@ class TestValidate(DirectoryCase):
         self.assertIsNone(found[1]['summary'])
         self.assertEqual([(4, 'error'), (5, 'error')], [
             (each['line'], each['kind']) for each in found[1]['problems']])
-
-    def test_no_file_is_a_wrong_use(self):
-        status, _, err = run()
-        self.assertEqual(2, status)
-        self.assertIn('FILE', err)
 
     def test_it_runs_as_a_module(self):
         found = subprocess.run(

@@ -38,24 +38,14 @@ class TestHostileServers(LoopsCase):
 
     async def test_what_is_no_http_is_a_protocol_error(self):
         for pieces in (
-                [b'220 mail.example ESMTP\r\n\r\n'],
-                [b'\x00' * 70000],
-                [OK + b'A: b\n\n\r\n\r\n'],
-                [OK, b'X: ' + b'y' * 70000],
-                [OK + b'X: y\r\n' * 20000],
-                [OK + b'Content-Length: many\r\n\r\n'],
+                [b'220 mail.example ESMTP\r\n\r\n'], [b'\x00' * 70000],
                 [OK + b'Transfer-Encoding: chunked\r\n\r\n', b'zz\r\n'],
-                [OK + b'Transfer-Encoding: chunked\r\n\r\n', b'1\r\nabc'],
-                [OK + b'Transfer-Encoding: chunked\r\n\r\n0\r\n',
-                 b'a: b\r\n' * 20000],
                 [b'HTTP/1.1 100 Continue\r\n\r\n'] * 50):
             async with saying(*pieces, then_close=False) as port:
                 await self.fails('protocol', port)
 
     async def test_an_early_close_is_a_failure_of_its_own_class(self):
-        for pieces in (
-                [], [b'HTT'], [OK], [OK + b'Content-Length: 5\r\n\r\nabc'],
-                [OK + b'Transfer-Encoding: chunked\r\n\r\n5\r\nab']):
+        for pieces in ([], [OK + b'Content-Length: 5\r\n\r\nabc']):
             async with saying(*pieces) as port:
                 await self.fails('closed', port)
 
@@ -68,20 +58,13 @@ class TestHostileServers(LoopsCase):
 
     async def test_a_reset_is_a_failure_not_an_exception_of_the_loop(self):
         async def reset(reader, writer):
-            await read_head(reader)
-            writer.get_extra_info('socket').setsockopt(
-                socket.SOL_SOCKET, socket.SO_LINGER, struct.pack('ii', 1, 0))
-            writer.transport.abort()
-        async with listening(reset) as port:
-            await self.fails('closed', port)
-
-    async def test_a_reset_in_the_middle_of_a_body_that_is_sent(self):
-        async def reset(reader, writer):
             await reader.read(100000)
             writer.get_extra_info('socket').setsockopt(
                 socket.SOL_SOCKET, socket.SO_LINGER, struct.pack('ii', 1, 0))
             writer.transport.abort()
         async with listening(reset) as port:
+            await self.fails('closed', port)
+            # In the middle of a body that is sent.
             for chunked in (False, True):
                 await self.fails('closed', port,
                                  body=Body(2 ** 26, chunked=chunked))

@@ -122,8 +122,6 @@ class TestWhatIsValid(unittest.TestCase):
                 self.assertEqual((b'ab', 2, True, False), (
                     body, response.size, response.complete,
                     response.reusable))
-
-    def test_bytes_after_a_response_without_a_body_end_the_reuse(self):
         for status, bodiless in ((204, False), (200, True), (200, False)):
             with self.subTest(status=status, bodiless=bodiless):
                 response, body = parsed(
@@ -139,8 +137,6 @@ class TestWhatIsValid(unittest.TestCase):
             cuts=(50, 70, 2500))
         self.assertEqual((b'', content[:MAX_EXCERPT], 3000), (
             body, response.excerpt, response.size))
-
-    def test_a_chunked_failure_has_an_excerpt_too(self):
         response, _ = parsed(
             b'HTTP/1.1 500 X\r\nTransfer-Encoding: chunked\r\n\r\n'
             + chunked([b'bad', b'luck']))
@@ -173,11 +169,8 @@ class TestWhatIsRefused(unittest.TestCase):
             self.refused(OK + b'Content-Length: ' + value + b'\r\n\r\n',
                          'Content-Length')
 
-    def test_two_different_lengths(self):
         self.refused(OK + b'Content-Length: 1\r\nContent-Length: 2\r\n\r\n',
                      'two of the header')
-
-    def test_a_length_beside_chunks(self):
         self.refused(OK + b'Content-Length: 3\r\n'
                      b'Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
                      'Content-Length')
