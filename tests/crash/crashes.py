@@ -95,6 +95,8 @@ class CrashTestCase(unittest.TestCase):
         :returns: the Popen; a session of its own
         """
         environment = self.cluster.environment()
+        # A pass that is killed leaves the list of what rsync is to push.
+        environment['TMPDIR'] = self.cluster.layout.root
         if slow:
             environment['PATH'] = os.pathsep.join(
                 (slow.directory, environment['PATH']))
