@@ -42,6 +42,9 @@ class TestJson(unittest.TestCase):
             with self.subTest(change), \
                     self.assertRaisesRegex(RecordError, '^' + named):
                 Mission.from_json({**good, **change})
+        for value in ([], None, 'x', {}):
+            with self.subTest(value), self.assertRaises(RecordError):
+                Mission.from_json(value)
 
     def test_a_work_or_worker_that_is_not_there_is_refused(self):
         workload = read(DOCUMENT.encode()).workload
