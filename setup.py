@@ -69,6 +69,7 @@ setup(
             'h2>=4.1,<5',
             # Any protoc compares index_pb2.py with index.proto.
             'grpcio-tools>=1.51,<2',
+            'build>=1',
             'coverage>=7',
             'mypy>=1.8',
             'ruff>=0.4',

@@ -47,14 +47,9 @@ class TestPackage(unittest.TestCase):
         cls.directory = tempfile.mkdtemp(prefix='package-')
         cls.addClassCleanup(shutil.rmtree, cls.directory)
         source = os.path.join(cls.directory, 'source')
-        tracked = run('git', '-C', REPOSITORY, 'ls-files', '-z')
-        for name in filter(None, tracked.split('\0')):
-            path = os.path.join(REPOSITORY, name)
-            if os.path.exists(path):
-                os.makedirs(os.path.join(source, os.path.dirname(name)),
-                            exist_ok=True)
-                shutil.copy(path, os.path.join(source, name))
-        run(sys.executable, 'setup.py', '-q', 'sdist', cwd=source)
+        shutil.copytree(REPOSITORY, source, ignore=shutil.ignore_patterns(
+            '.*', '__pycache__', '*.egg-info', 'build', 'dist'))
+        run(sys.executable, '-m', 'build', '--sdist', source)
         archive, = glob(os.path.join(source, 'dist', '*.tar.gz'))
         # From the source distribution, as an installation without a wheel.
         run(sys.executable, '-m', 'pip', 'wheel', '-q', '--no-deps',
