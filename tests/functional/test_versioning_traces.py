@@ -12,7 +12,7 @@ import random
 import time
 from concurrent.futures import ThreadPoolExecutor
 from itertools import combinations, count
-from tempfile import mkdtemp
+from tempfile import TemporaryDirectory
 
 import pytest
 import swiftclient
@@ -67,7 +67,8 @@ class TracesCase(SitesCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.clocks = mkdtemp(prefix='clocks-')
+        cls.clocks = cls.enterClassContext(
+            TemporaryDirectory(prefix='clocks-'))
         cls.fields = dict(SitesCase.fields, filters={
             'use': 'call:tests.functional.site_clocks:filter_factory',
             'clocks': cls.clocks})

@@ -40,7 +40,7 @@ def unmount(path):
 class DirectoryTestCase(unittest.TestCase):
 
     def setUp(self):
-        self.root = tempfile.mkdtemp(prefix='lm', dir='/tmp')
+        self.root = tempfile.mkdtemp(prefix='lm')
         self.addCleanup(shutil.rmtree, self.root, ignore_errors=True)
         timeout = Timeout(4 * DEADLINE)
         self.addCleanup(timeout.cancel)

@@ -35,7 +35,7 @@ class TestAsStock(KVTest):
 
     def setUp(self):
         super().setUp()
-        self.stock_root = tempfile.mkdtemp(prefix='kv', dir='/tmp')
+        self.stock_root = tempfile.mkdtemp(prefix='kv')
         self.addCleanup(shutil.rmtree, self.stock_root)
         os.mkdir(os.path.join(self.stock_root, 'd1'))
         self.stock = DiskFileManager(
