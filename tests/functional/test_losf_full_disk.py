@@ -153,6 +153,7 @@ class TestFullDisk(DiskCase):
         self.assert_all_is_accepted_again()
 
     def test_a_server_starts_on_a_full_disk(self):
+        wait_for(self.serves, 'it serves')
         self.cluster.kill(1)
         os.unlink(self.objects.layout(DEVICE).socket)
         self.filler.fill()
