@@ -11,14 +11,13 @@ import os
 from dataclasses import dataclass
 from typing import Annotated, Dict, Optional, Tuple
 
+from swift_lightsync.common.nodes import MAX_BYTES
 from swift_lightsync.common.records import Between, Record
 
 #: in recon_cache_path
 FILE = 'proar.recon'
 KEY = 'object_convergence'
 PATH = '/recon/proar'
-#: Longest document that is read, bytes.
-MAX_BYTES = 64 << 20
 
 Count = Annotated[int, Between(0, 10 ** 15 - 1)]
 Number = Annotated[float, Between(0, 1e15)]

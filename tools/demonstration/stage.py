@@ -81,12 +81,13 @@ class Stage:
                     '%s is neither empty nor of an earlier demonstration (it '
                     'has no %s); choose another --dir' % (
                         self.directory, MARKER))
-            if names and open_locked(marker) is None:
-                raise DemoError('another demonstration is at work in %s; '
-                                'wait for it or choose another --dir'
-                                % self.directory)
-            remove(self.directory) if names else None
-            os.makedirs(self.directory, exist_ok=True)
+            if names:
+                if open_locked(marker) is None:
+                    raise DemoError('another demonstration is at work in %s; '
+                                    'wait for it or choose another --dir'
+                                    % self.directory)
+                remove(self.directory)
+                os.makedirs(self.directory, exist_ok=True)
             self.lock = open_locked(marker)
             if self.lock is None:
                 raise DemoError('another demonstration has just begun in %s; '

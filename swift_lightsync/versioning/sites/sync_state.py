@@ -8,6 +8,7 @@ import os
 from dataclasses import dataclass
 from typing import Annotated, Optional, Tuple
 
+from swift_lightsync.common.nodes import MAX_BYTES
 from swift_lightsync.common.records import (
     Between,
     Record,
@@ -20,8 +21,6 @@ FILE = 'versioning.recon'
 KEY = 'container_versions'
 
 
-#: Bytes of the recon file.
-MAX_BYTES = 64 << 20
 Count = Annotated[int, Between(0, 10 ** 15 - 1)]
 Number = Annotated[float, Between(0, 1e15)]
 
