@@ -1,45 +1,49 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-A hybrid logical clock (VERSIONING.md §2.1): from the wall time it makes stamps
-that always grow and exceed every stamp it has been shown.
+The clock of a site (VERSIONING.md §2): it makes stamps from the wall time.
+
+The clock remembers nothing: what it has shown for one object cannot change
+the stamps of another. A version that has to follow another one is given that
+one's id instead.
 """
 
-from swift_lightsync.versioning.core.stamp import TICKS, Stamp
+import secrets
+from typing import Callable, Optional
+
+from swift_lightsync.versioning.core.stamp import TICKS, Stamp, offset_of
 
 
 class ClockAhead(ValueError):
     """A stamp from a clock that is too far ahead of this one."""
 
 
-class HybridClock:
+class SiteClock:
     """
-    A clock that never goes back, and never falls behind a stamp that it has
-    been shown.
+    Makes the stamps of one site.
 
-    :param offset: of all of its stamps, see ``offset_of``
-    :param max_skew: seconds that another site may be ahead
+    :param rank: of the site in site_preference
+    :param max_skew: seconds that another clock may be ahead of this one
+    :param nonce: returns a number below 2^32, another one each time
     """
 
-    def __init__(self, offset: int, max_skew: float) -> None:
-        self.offset = offset
+    def __init__(self, rank: int, max_skew: float,
+                 nonce: Callable[[], int] = lambda: secrets.randbits(32)
+                 ) -> None:
+        self.rank = rank
         self.max_skew = max_skew
-        self._last = 0
+        self._nonce = nonce
 
-    def tick(self, now: float) -> Stamp:
+    def tick(self, now: float, after: Optional[Stamp] = None) -> Stamp:
         """
-        Give the next stamp.
+        Make a stamp.
 
         :param now: wall time, in seconds
-        :returns: a ``Stamp`` greater than all that were given or followed
-            before
+        :param after: what the stamp has to exceed, or None
         """
-        self._last = max(int(now * TICKS), self._last + 1)
-        return Stamp(self._last, self.offset)
-
-    def follow(self, *stamps: Stamp) -> None:
-        """Make all later ticks greater than stamps that this site holds."""
-        for stamp in stamps:
-            self._last = max(self._last, stamp.ticks)
+        ticks = int(now * TICKS)
+        if after is not None:
+            ticks = max(ticks, after.ticks + 1)
+        return Stamp(ticks, offset_of(self.rank, self._nonce()))
 
     def check(self, stamp: Stamp, now: float) -> None:
         """

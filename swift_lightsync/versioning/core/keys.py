@@ -1,18 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The names of rows and of data objects (VERSIONING.md §3)."""
+"""
+The names of rows in a hidden container, and of data objects (VERSIONING.md
+§3). Both modes have the same names.
+"""
 
 from dataclasses import dataclass
-from typing import Iterable, List, Optional
+from typing import List
 
 from swift_lightsync.versioning.core.stamp import Stamp
-from swift_lightsync.versioning.core.version import Version, check_site
 
 #: What Swift keeps clients from using in names.
 RESERVED = '\0'
+#: Sorts after all that a name may go on with.
+LAST = '\U0010ffff'
 _HIDDEN = 'site-versions'
 _VERSION = 'V'
-_HISTORY = 'v'
-_READ_REPAIR = 'R'
+_LISTING = 'A'
+_PURGE = 'P'
 
 
 def _joined(*parts: str) -> str:
@@ -26,6 +30,18 @@ def _split(name: str, kind: str, parts: int) -> List[str]:
                          'more parts, each after a null character' %
                          (name, kind, parts - 1))
     return found[1:]
+
+
+#: How the names of all rows of versions begin ...
+VERSIONS = _joined(_VERSION, '')
+#: ... those of listing rows ...
+LISTINGS = _joined(_LISTING, '')
+#: ... and those of purge records.
+PURGES = _joined(_PURGE, '')
+#: The row that says whether the container exists: the life record.
+LIFE = _joined('C')
+#: How much longer the name of a version's data is than its object's.
+ROOM = len(_joined(_VERSION, '', str(Stamp(0, 1))))
 
 
 def hidden_container(container: str) -> str:
@@ -43,85 +59,57 @@ def user_container(hidden: str) -> str:
     return _split(hidden, _HIDDEN, 2)[0]
 
 
-def room_for_versions(sites: Iterable[str]) -> int:
-    """
-    Return how much longer the names of an object's versions can be than its
-    own.
-
-    :param sites: the names of all sites
-    :returns: characters, at most, in any mode and of any site
-    """
-    stamp = str(Stamp(0, 1))
-    return max(len(_joined(_READ_REPAIR, '', site, stamp)) for site in sites)
-
-
 @dataclass(frozen=True)
-class Place:
-    """
-    The parts of the name of a version's row.
-
-    :param site: None if the name does not tell it
-    """
+class VersionName:
+    """The parts of the name of a version's row."""
     object: str
     id: Stamp
-    site: Optional[str] = None
 
 
-class WriteRepairKeys:
+def version_name(obj: str, stamp: Stamp) -> str:
+    """Return the name of a version's row, and of its data object."""
+    return _joined(_VERSION, obj, stamp.inverted_text)
+
+
+def versions_of(obj: str) -> str:
+    """Return how the names of all versions of an object begin."""
+    return _joined(_VERSION, obj, '')
+
+
+def listing_name(obj: str) -> str:
+    """Return the name of an object's listing row."""
+    return _joined(_LISTING, obj)
+
+
+def purge_name(obj: str, stamp: Stamp) -> str:
+    """Return the name of the record that a version is purged."""
+    return _joined(_PURGE, obj, str(stamp))
+
+
+def parse_version(name: str) -> VersionName:
     """
-    Names of Write-Repair: ``V:foo:v4`` and ``v:foo``; ``A:foo`` is the
-    object's own name.
+    Read the name of a version's row.
+
+    :raises ValueError: if it is not one
     """
-
-    all_versions = _joined(_VERSION, '')
-    all_histories = _joined(_HISTORY, '')
-
-    @staticmethod
-    def history(obj: str) -> str:
-        return _joined(_HISTORY, obj)
-
-    @staticmethod
-    def version(obj: str, version: Version) -> str:
-        return _joined(_VERSION, obj, version.id.inverted_text)
-
-    @staticmethod
-    def of_object(obj: str) -> str:
-        """Return the prefix of the names of all versions of an object."""
-        return _joined(_VERSION, obj, '')
-
-    @staticmethod
-    def parse(name: str) -> Place:
-        """
-        Read the name of a version's row.
-
-        :raises ValueError: if it is not one
-        """
-        obj, inverted = _split(name, _VERSION, 3)
-        return Place(obj, Stamp.parse(inverted).inverted)
+    obj, inverted = _split(name, _VERSION, 3)
+    return VersionName(obj, Stamp.parse(inverted).inverted)
 
 
-class ReadRepairKeys:
-    """Names of Read-Repair: ``pre:id:sid:ts``."""
+def parse_listing(name: str) -> str:
+    """
+    Return the object that a listing row is about.
 
-    all_versions = _joined(_READ_REPAIR, '')
+    :raises ValueError: if it is not the name of one
+    """
+    return _split(name, _LISTING, 2)[0]
 
-    @staticmethod
-    def version(obj: str, version: Version) -> str:
-        return _joined(_READ_REPAIR, obj, version.site,
-                       version.id.inverted_text)
 
-    @staticmethod
-    def of_object(obj: str) -> str:
-        """Return the prefix of the names of all versions of an object."""
-        return _joined(_READ_REPAIR, obj, '')
+def parse_purge(name: str) -> VersionName:
+    """
+    Read the name of a purge record.
 
-    @staticmethod
-    def of_site(obj: str, site: str) -> str:
-        """Return the prefix of the names of a site's versions of an object."""
-        return _joined(_READ_REPAIR, obj, site, '')
-
-    @staticmethod
-    def parse(name: str) -> Place:
-        """Read the name of a version's row; see ``WriteRepairKeys``."""
-        obj, site, inverted = _split(name, _READ_REPAIR, 4)
-        return Place(obj, Stamp.parse(inverted).inverted, check_site(site))
+    :raises ValueError: if it is not one
+    """
+    obj, stamp = _split(name, _PURGE, 3)
+    return VersionName(obj, Stamp.parse(stamp))

@@ -1,18 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-What rows mean as versions and pointers (VERSIONING.md §3).
-
-``Row`` is what a container server stores; ``Entry`` is what it means for a
-version, ``Pointer`` what it means for Write-Repair's stored latest.
+What rows mean (VERSIONING.md §3): ``Row`` is what a container server stores,
+``Entry`` is what it means for one version of an object.
 """
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Dict, Optional, Tuple
 from urllib.parse import quote, unquote
 
-from swift_lightsync.versioning.core.keys import Place
+from swift_lightsync.versioning.core.keys import (
+    listing_name,
+    parse_purge,
+    parse_version,
+    purge_name,
+    version_name,
+)
 from swift_lightsync.versioning.core.stamp import Stamp
 from swift_lightsync.versioning.core.version import Vector, Version, check_site
 
@@ -40,7 +44,7 @@ class Row:
     :param stamp: the row's timestamp
     :param size: bytes
     :param etag: an MD5 and parameters
-    :param deleted: whether it is written to delete the row; never read
+    :param deleted: whether it only says that the row is deleted
     """
     name: str
     stamp: Stamp
@@ -58,8 +62,9 @@ class Entry:
     :param object: its name in the user's container
     :param size: bytes of the data
     :param etag: that clients see
-    :param plain: the data is the object of that name in the user's
-        container (a null version), and not under the version's own name
+    :param null: whether clients call it ``null``: it is older than
+        versioning, or was written while that was suspended
+    :param data: the id that its data is stored under; None: its own
     :param purged: the ``Stamp`` of its purge, or None
     :param changed: the ``Stamp`` of the last change of its metadata, or
         None
@@ -69,7 +74,8 @@ class Entry:
     size: int = 0
     etag: str = ''
     content_type: str = 'application/octet-stream'
-    plain: bool = False
+    null: bool = False
+    data: Optional[Stamp] = None
     purged: Optional[Stamp] = None
     changed: Optional[Stamp] = None
 
@@ -80,19 +86,10 @@ class Entry:
             return Kind.PURGE
         return Kind.DELETE if self.version.deleted else Kind.DATA
 
-
-@dataclass(frozen=True)
-class Pointer:
-    """
-    Which version is the latest, and what it was chosen from.
-
-    :param stamp: the timestamp of the row
-    :param latest: an ``Entry``, or None after the purge of all
-    :param frontier: of ``Version``
-    """
-    stamp: Stamp
-    latest: Optional[Entry] = None
-    frontier: Tuple[Version, ...] = field(default=())
+    @property
+    def data_name(self) -> str:
+        """The name of its data in the hidden container."""
+        return version_name(self.object, self.data or self.version.id)
 
 
 def with_parameters(etag: str, **parameters: Any) -> str:
@@ -124,27 +121,6 @@ def parameters_of(etag: str) -> Tuple[str, Dict[str, str]]:
     return '; '.join(rest), ours
 
 
-def stamped_etag(row: Row) -> str:
-    """
-    Return the etag of a row with its stamp, as container servers store it.
-
-    :raises ValueError: if it is too long
-    """
-    etag, ours = parameters_of(row.etag)
-    return with_parameters(etag, **{**ours, 'stamp': str(row.stamp)})
-
-
-def unstamped_etag(etag: str) -> Tuple[str, Optional[str]]:
-    """
-    Split an etag that ``stamped_etag`` has made.
-
-    :returns: the etag of the row, and the text of its stamp or None
-    """
-    rest, ours = parameters_of(etag)
-    stamp = ours.pop('stamp', None)
-    return with_parameters(rest, **ours), stamp
-
-
 def _bytes_of(parameters: Dict[str, str]) -> int:
     found = parameters.get('bytes', '0')
     if not _BYTES.match(found):
@@ -153,14 +129,21 @@ def _bytes_of(parameters: Dict[str, str]) -> int:
     return int(found)
 
 
-def row_of(entry: Entry, name: str) -> Row:
-    """Return the ``Row`` of a version under a name from ``keys``."""
+def row_of(entry: Entry) -> Row:
+    """
+    Return the ``Row`` of a version; that of a purged one says that the row is
+    deleted.
+
+    :raises ValueError: if the row would be too long
+    """
     version = entry.version
+    name = version_name(entry.object, version.id)
     etag = with_parameters(entry.etag, site=version.site,
                            vector=version.vector,
-                           at='plain' if entry.plain else '')
+                           null='1' if entry.null else '',
+                           data=entry.data or '')
     if entry.purged:
-        return Row(name, entry.purged, 0, PURGE_MARKER, etag)
+        return Row(name, entry.purged, 0, 'application/deleted', etag, True)
     stamp = version.id.changed(entry.changed) if entry.changed \
         else version.id
     if version.deleted:
@@ -168,109 +151,78 @@ def row_of(entry: Entry, name: str) -> Row:
     return Row(name, stamp, entry.size, entry.content_type, etag)
 
 
-def entry_of(row: Row, place: Place) -> Entry:
+def purge_record(entry: Entry) -> Row:
     """
-    Return the version that a row describes.
+    Return the row that tells the other sites of a purge.
 
-    :param place: the row's name, parsed by ``keys``
-    :raises ValueError: if the row is not one of a version
+    :param entry: with ``purged``
     """
+    assert entry.purged is not None
+    return Row(purge_name(entry.object, entry.version.id), entry.purged, 0,
+               PURGE_MARKER, row_of(entry).etag)
+
+
+def entry_of(row: Row) -> Entry:
+    """
+    Return the version that a row or a purge record describes.
+
+    :raises ValueError: if the row is neither
+    """
+    record = row.content_type == PURGE_MARKER and not row.deleted
+    name = (parse_purge if record else parse_version)(row.name)
     etag, ours = parameters_of(row.etag)
-    site = place.site or check_site(ours.get('site', ''))
-    version = Version(place.id, site, Vector.parse(ours.get('vector', '')),
+    data = ours.get('data')
+    version = Version(name.id, check_site(ours.get('site', '')),
+                      Vector.parse(ours.get('vector', '')),
                       row.content_type == DELETE_MARKER)
-    return Entry(place.object, version, row.size, etag, row.content_type,
-                 ours.get('at') == 'plain',
-                 row.stamp if row.content_type == PURGE_MARKER else None,
-                 place.id.change(row.stamp))
+    gone = record or row.deleted
+    return Entry(name.object, version, row.size, etag, row.content_type,
+                 bool(ours.get('null')), Stamp.parse(data) if data else None,
+                 row.stamp if gone else None,
+                 None if gone else name.id.change(row.stamp))
 
 
-def _member(version: Version) -> str:
-    return '%s/%s/%s/%s' % (version.id, version.site, version.vector,
-                            'd' if version.deleted else 'p')
+def listing_row(entry: Optional[Entry], obj: str, stamp: Stamp) -> Row:
+    """
+    Return the listing row of an object, ``A:foo``.
 
-
-def _member_of(text: str) -> Version:
-    parts = text.split('/')
-    if len(parts) != 4 or parts[3] not in ('d', 'p'):
-        raise ValueError('a member of a frontier is %.120r, must be '
-                         'id/site/vector/d or p' % (text,))
-    return Version(Stamp.parse(parts[0]), check_site(parts[1]),
-                   Vector.parse(parts[2]), parts[3] == 'd')
-
-
-def history_row(name: str, pointer: Pointer) -> Row:
-    """Return the ``Row`` of ``v:foo``."""
-    entry = pointer.latest
+    :param entry: its latest version, or None if it has none
+    :param stamp: of the row
+    """
+    name = listing_name(obj)
     if entry is None:
-        return Row(name, pointer.stamp, 0, PURGE_MARKER, '')
-    return Row(name, pointer.stamp, 0, entry.content_type, with_parameters(
+        return Row(name, stamp, deleted=True)
+    etag = with_parameters(
         entry.etag, id=entry.version.id, bytes=entry.size,
-        at='plain' if entry.plain else '',
-        frontier=';'.join(map(_member, pointer.frontier))))
+        null='1' if entry.null else '')
+    if entry.version.deleted:
+        # It tells which version it was made of, too.
+        return Row(name, stamp, 0, 'application/deleted', etag, True)
+    return Row(name, stamp, 0, entry.content_type, etag)
 
 
-def pointer_of(row: Row, obj: str) -> Pointer:
+@dataclass(frozen=True)
+class Listed:
     """
-    Return the pointer that a row describes.
+    What a listing row says about the latest version.
 
-    :param row: ``v:foo``
-    :raises ValueError: if the row is not one of a pointer
+    :param etag: that clients see
     """
-    if row.content_type == PURGE_MARKER:
-        return Pointer(row.stamp)
-    etag, ours = parameters_of(row.etag)
-    frontier = tuple(map(_member_of, ours.get('frontier', '').split(';')))
-    identity = Stamp.parse(ours.get('id', ''))
-    for version in frontier:
-        if version.id == identity:
-            return Pointer(row.stamp, Entry(
-                obj, version, _bytes_of(ours), etag,
-                row.content_type, ours.get('at') == 'plain'), frontier)
-    raise ValueError('the latest of %.120r is %s, must be in its frontier'
-                     % (obj, identity))
+    id: Stamp
+    size: int
+    etag: str
+    null: bool
 
 
-def latest_row(pointer: Pointer, obj: str) -> Row:
-    """Return the ``Row`` of ``A:foo``, for the listing of a container."""
-    entry = pointer.latest
-    if entry is None or entry.version.deleted:
-        return Row(obj, pointer.stamp, deleted=True)
-    return Row(obj, pointer.stamp, 0, entry.content_type, with_parameters(
-        entry.etag, id=entry.version.id, site=entry.version.site,
-        bytes=entry.size, at='plain' if entry.plain else ''))
-
-
-def null_of(row: Row, site: str) -> Optional[Entry]:
+def listed_of(etag: str) -> Optional[Listed]:
     """
-    Return the null version that the row of an object describes.
+    Read the etag of a listing row.
 
-    :param row: of an object, in the user's container
-    :param site: the name of this site
-    :returns: the ``Entry`` of a null version that has no row of its own yet,
-        or None if Write-Repair wrote the row
+    :returns: None if the row says that the object has no version
+    :raises ValueError: if it is none of a listing row
     """
-    etag, ours = parameters_of(row.etag)
-    if 'id' in ours:
-        return None
-    return Entry(row.name, Version(row.stamp, site,
-                                   Vector({site: row.stamp})),
-                 row.size, etag, row.content_type, plain=True)
-
-
-def listed_entry(row: Row) -> Optional[Entry]:
-    """
-    Return the latest version that a row in the user's container describes.
-
-    :param row: of an object, in the user's container
-    :returns: the ``Entry`` that Write-Repair wrote there, without its vector;
-        None if Write-Repair did not write the row
-    :raises ValueError: if the row is not well formed
-    """
-    etag, ours = parameters_of(row.etag)
+    plain, ours = parameters_of(etag)
     if 'id' not in ours:
         return None
-    version = Version(Stamp.parse(ours['id']),
-                      check_site(ours.get('site', '')), Vector())
-    return Entry(row.name, version, _bytes_of(ours), etag,
-                 row.content_type, ours.get('at') == 'plain')
+    return Listed(Stamp.parse(ours['id']), _bytes_of(ours), plain,
+                  bool(ours.get('null')))

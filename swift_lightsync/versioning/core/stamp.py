@@ -16,10 +16,11 @@ TICKS = 100000
 #: The first tick that Swift's 10 digits of seconds do not hold.
 END_OF_TIME = 10 ** 10 * TICKS
 OFFSETS = 1 << 64
-#: Sites that site_preference may name.
-MAX_SITES = 256
+#: Sites that site_preference may name: as many as one vector has room for.
+MAX_SITES = 32
+_RANKS = 256
 _RANK_SHIFT = 32
-#: Above the rank: how often a pointer was revised.
+#: Above the rank: how often a listing row was revised.
 _REVISION_SHIFT = 40
 _NO_OFFSET = '0' * 16
 #: Texts of which is remembered what they mean.
@@ -82,12 +83,11 @@ class Stamp:
 
     def revised(self, tick: 'Stamp') -> 'Stamp':
         """
-        Return a stamp for the pointer that replaces the one with this stamp.
+        Return a stamp for the listing row that replaces one with this stamp.
 
         :param tick: a new ``Stamp``
-        :returns: a greater stamp, but not greater than any tick of a clock
-            that has seen this stamp; it differs from the stamp of every other
-            writer that revises this one
+        :returns: a greater stamp with the same ticks, so that a later version
+            replaces both
         """
         revision = (self.offset >> _REVISION_SHIFT) + 1
         if revision << _REVISION_SHIFT >= OFFSETS:
@@ -141,17 +141,17 @@ class Stamp:
     @property
     def rank(self) -> int:
         """The rank of the site, see ``offset_of``; for a version's id only."""
-        return MAX_SITES - 1 - (self.offset >> _RANK_SHIFT & MAX_SITES - 1)
+        return _RANKS - 1 - (self.offset >> _RANK_SHIFT & _RANKS - 1)
 
 
 def offset_of(rank: int, nonce: int) -> int:
     """
-    Return the offset of the stamps of a process.
+    Return the offset of a stamp.
 
     :param rank: of a site, 0 is the preferred one
-    :param nonce: below 2^32, of the process
+    :param nonce: below 2^32, another for each stamp
     """
     if not 0 <= rank < MAX_SITES:
         raise ValueError('the rank of a site is %r, must be 0 to %d' %
                          (rank, MAX_SITES - 1))
-    return (MAX_SITES - 1 - rank) << _RANK_SHIFT | nonce & 0xffffffff
+    return (_RANKS - 1 - rank) << _RANK_SHIFT | nonce & 0xffffffff

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+The messages of the verb VERSION (VERSIONING.md §4): what a proxy or
+propagator asks one replica of a hidden container, and what that answers.
+"""
+
+import json
+from dataclasses import dataclass
+from typing import Annotated, Optional, Tuple
+
+from swift_lightsync.common.records import (
+    Between,
+    Length,
+    Parsed,
+    Record,
+    Utf8,
+)
+from swift_lightsync.versioning.core.row_data import MAX_ETAG, Row
+from swift_lightsync.versioning.core.stamp import Stamp
+
+#: Bytes of a request's body, and rows that it may write or ask for.
+MAX_BODY = 1 << 20
+MAX_ROWS = 1000
+#: Rows of one page.
+MAX_PAGE = 10000
+#: Bytes of an answer: a page of the longest rows.
+MAX_ANSWER = 1 << 27
+_NAME = 4096
+_SIZE = (1 << 63) - 1
+
+_Name = Annotated[str, Utf8(_NAME)]
+_Stamp = Annotated[Stamp, Parsed(Stamp.parse)]
+
+
+@dataclass(frozen=True)
+class WireRow(Record):
+    """A ``Row`` as JSON."""
+    name: _Name
+    stamp: _Stamp
+    size: Annotated[int, Between(0, _SIZE)]
+    type: Annotated[str, Utf8(_NAME * 2)]
+    etag: Annotated[str, Utf8(MAX_ETAG)]
+    deleted: bool
+
+    @classmethod
+    def of(cls, row: Row) -> 'WireRow':
+        return cls(row.name, row.stamp, row.size, row.content_type, row.etag,
+                   row.deleted)
+
+    @property
+    def row(self) -> Row:
+        return Row(self.name, self.stamp, self.size, self.type, self.etag,
+                   self.deleted)
+
+
+@dataclass(frozen=True)
+class Page(Record):
+    """
+    A part of all live rows, by name.
+
+    :param prefix: of their names
+    :param marker: only names after it (before it if ``reverse``)
+    :param end_marker: only names before it (after it if ``reverse``)
+    :param heads: only the first row of each object, which is that of its
+        newest version; for rows of versions only
+    """
+    prefix: _Name = ''
+    marker: _Name = ''
+    end_marker: _Name = ''
+    limit: Annotated[int, Between(1, MAX_PAGE)] = MAX_PAGE
+    reverse: bool = False
+    heads: bool = False
+
+
+@dataclass(frozen=True)
+class Request(Record):
+    """
+    What a replica is to do; it does all of it in one transaction.
+
+    :param object: whose newest version is told; empty: of none
+    :param rows: to merge: of two rows of one name the newer stays
+    :param names: of rows to tell of, deleted ones too
+    :param listed: whether the object has a listing row (Write-Repair)
+    :param stamp: of this operation, for the listing row after a purge
+    :param clock: what the wall clock of the sender says, in seconds, if it
+        has made the stamps of the rows; None: they are not its own
+    :param page: of rows to tell
+    """
+    object: _Name = ''
+    rows: Annotated[Tuple[WireRow, ...], Length(MAX_ROWS)] = ()
+    names: Annotated[Tuple[_Name, ...], Length(MAX_ROWS)] = ()
+    listed: bool = False
+    stamp: Optional[_Stamp] = None
+    clock: Optional[Annotated[float, Between(0, 1e10)]] = None
+    page: Optional[Page] = None
+
+
+@dataclass(frozen=True)
+class Shard(Record):
+    """
+    A shard that has some of the rows that were asked about.
+
+    :param name: its account and container, joined by a slash
+    :param lower: all names of the shard are greater; '' if there is no bound
+    :param upper: no name of the shard is greater; '' if there is no bound
+    """
+    name: _Name
+    lower: _Name
+    upper: _Name
+
+
+@dataclass(frozen=True)
+class Answer(Record):
+    """
+    What a replica has.
+
+    :param before: the newest version of the object before the request
+    :param head: the newest version of the object now
+    :param rows: those of the names that it knows, deleted ones too
+    :param page: the rows of the page
+    :param replaced: null versions that were overwritten
+    :param shards: that have to be asked as well
+    :param left: the names of rows that belong to shards and were not merged
+    :param only_shards: whether the database itself has no rows
+    """
+    before: Optional[WireRow] = None
+    head: Optional[WireRow] = None
+    rows: Annotated[Tuple[WireRow, ...], Length(2 * MAX_ROWS)] = ()
+    page: Annotated[Tuple[WireRow, ...], Length(MAX_PAGE)] = ()
+    replaced: Annotated[Tuple[WireRow, ...], Length(MAX_ROWS)] = ()
+    shards: Annotated[Tuple[Shard, ...], Length(100000)] = ()
+    left: Annotated[Tuple[_Name, ...], Length(MAX_ROWS)] = ()
+    only_shards: bool = False
+
+
+def encoded(message: Record) -> bytes:
+    """
+    Return the bytes of a request or an answer.
+    """
+    return json.dumps(message.to_json(),
+                      separators=(',', ':')).encode('ascii')
