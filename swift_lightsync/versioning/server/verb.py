@@ -120,13 +120,13 @@ class VersionVerb(ContainerController):
         drive, part, account, container = \
             get_container_name_and_placement(req)
         try:
-            asked = self._asked(req)
-        except ValueError as err:
-            raise HTTPBadRequest(request=req, body=str(err)) from err
-        try:
             check_drive(self.root, drive, self.mount_check)
         except ValueError:
             return HTTPInsufficientStorage(drive=drive, request=req)
+        try:
+            asked = self._asked(req)
+        except ValueError as err:
+            raise HTTPBadRequest(request=req, body=str(err)) from err
         if asked.rows and not self.check_free_space(drive):
             return HTTPInsufficientStorage(drive=drive, request=req)
         wrong = self._wrong_clock(asked.clock)
