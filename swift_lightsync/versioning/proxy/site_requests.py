@@ -8,8 +8,10 @@ from swift.common.http import is_success
 from swift.common.swob import HTTPConflict, Request
 from swift.common.utils import drain_and_close
 
-from swift_lightsync.common.rowless import ROWLESS
-from swift_lightsync.versioning.core.keys import hidden_container
+from swift_lightsync.versioning.core.keys import (
+    hidden_container,
+    parse_version,
+)
 from swift_lightsync.versioning.proxy.container import internal, path_of
 from swift_lightsync.versioning.proxy.container_context import (
     CLIENTS,
@@ -29,7 +31,7 @@ class SiteRequests:
         self.filter = filter
 
     def _versioned(self, env, account, container):
-        req = internal(Request(env), 'HEAD', path_of(account, container))
+        req = internal(env, 'HEAD', path_of(account, container))
         return self.filter.versioned(req.environ, account, container)
 
     def _strategy(self, env, account, container, create=False):
@@ -56,17 +58,16 @@ class SiteRequests:
     def _create(self, env, versioned):
         path = path_of(versioned.account, versioned.name)
         method = 'POST' if is_success(versioned.info['status']) else 'PUT'
-        req = internal(Request(env), method, path, {CLIENTS: 'true'})
-        resp = ContainerContext(versioned, self.filter.options).respond(req)
+        req = internal(env, method, path, {CLIENTS: 'true'})
+        resp = ContainerContext(versioned, self.filter.options,
+                                self.filter.logger, False).respond(req)
         drain_and_close(resp)
         if not is_success(resp.status_int):
             raise resp
 
     def _send(self, env, method, account, container, name, headers):
-        sent = internal(Request(env), method, path_of(
-            account, hidden_container(container), name), headers)
-        sent.environ[ROWLESS] = True
-        return sent
+        return internal(env, method, path_of(
+            account, hidden_container(container), name), headers, rows=False)
 
     def _put_data(self, env, account, container, name, entry, body, headers):
         """
@@ -100,7 +101,8 @@ class SiteRequests:
 
     def _delete_data(self, env, account, container, name):
         """Delete the data of a version; return whether it was there."""
-        versioned = self._versioned(env, account, container)
         return delete_data(
-            versioned, Request(env), versioned.version_path(name),
-            self.filter.clock.tick(self.filter.now()))
+            self.filter.app, Request(env), path_of(
+                account, hidden_container(container), name),
+            self.filter.clock.tick(self.filter.now(),
+                                   parse_version(name).id))
