@@ -181,8 +181,8 @@ class VersionVerb(ContainerController):
             with ExitStack() as connections:
                 rows = _rows_of(broker, asked, connections)
                 # The listing row of a sharded container is in another shard.
-                plan = _planned(rows, asked, mine,
-                                asked.listed and not shards)
+                plan = _planned(rows, asked, mine, asked.listed and
+                                not shards and broker.is_root_container())
             if plan.rows:
                 broker.merge_items([
                     record_of(row, broker.storage_policy_index)
