@@ -47,7 +47,11 @@ from swift_lightsync.versioning.core.heads import (
     newest_rows,
     planned,
 )
-from swift_lightsync.versioning.core.keys import RESERVED, versions_of
+from swift_lightsync.versioning.core.keys import (
+    RESERVED,
+    VERSIONS,
+    versions_of,
+)
 from swift_lightsync.versioning.core.row_data import Row, entry_of
 from swift_lightsync.versioning.server.counts import count_rows
 from swift_lightsync.versioning.server.row_table import (
@@ -93,6 +97,10 @@ class _Rows:
     def page(self, page: verb.Page) -> List[Row]:
         rows = self.live(*(table.page(page) for table in self._tables))
         return (rows[::-1] if page.reverse else rows)[:page.limit]
+
+    def digests(self) -> Tuple[int, ...]:
+        """Return the digests; none where rows are in two databases."""
+        return () if self._tables[1:] else self._tables[0].digest().buckets
 
 
 class VersionVerb(ContainerController):
@@ -241,7 +249,8 @@ def _told(rows: _Rows, asked: verb.Request, plan: Plan,
         wire(plan.before), wire(plan.head),
         tuple(map(verb.WireRow.of, named.values())),
         tuple(map(verb.WireRow.of, page)),
-        tuple(map(verb.WireRow.of, plan.replaced)), shards, left)
+        tuple(map(verb.WireRow.of, plan.replaced)), shards, left,
+        digests=rows.digests() if asked.digest else ())
     if shards and broker.get_db_state() == SHARDED and not (
             answer.head or answer.rows or answer.page):
         return replace(answer, only_shards=True)
@@ -286,4 +295,6 @@ def _spans(asked: verb.Request) -> List[Tuple[str, str]]:
         spans.append((prefix, after_prefix(prefix)))
     if asked.page:
         spans.append(bounds(asked.page))
+    if asked.digest:
+        spans.append((VERSIONS, after_prefix(VERSIONS)))
     return spans
