@@ -179,7 +179,8 @@ class Replicas:
         """
         part, nodes = self.ring.get_nodes(*place)
         needed = majority(len(nodes))
-        queue, replies = Queue(), []
+        queue: Queue = Queue()
+        replies: List[Reply] = []
         bodies = verb.encoded(request), verb.encoded(again)
         refused: List[str] = []
         for node in nodes:

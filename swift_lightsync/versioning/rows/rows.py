@@ -25,7 +25,6 @@ from swift_lightsync.versioning.rows.replicas import (
     Replicas,
     RowsUnavailable,
     VerbMissing,
-    majority,
     unavailable,
 )
 from swift_lightsync.versioning.rows.row_reader import (

@@ -12,7 +12,16 @@ say together (VERSIONING.md §4). This module only computes.
 """
 
 from dataclasses import dataclass, field, replace
-from typing import Dict, Iterable, List, Mapping, Optional, Sequence, Set, Tuple
+from typing import (
+    Dict,
+    Iterable,
+    List,
+    Mapping,
+    Optional,
+    Sequence,
+    Set,
+    Tuple,
+)
 
 from swift_lightsync.versioning.core.heads import is_version, newest_rows
 from swift_lightsync.versioning.core.keys import PURGES, purge_name

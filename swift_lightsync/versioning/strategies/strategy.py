@@ -294,7 +294,7 @@ class Strategy:
 
     def _entries(self, page, limit):
         """Return the versions of a page and the following ones."""
-        found = []
+        found: List[Entry] = []
         while limit is None or len(found) < limit:
             size = MAX_PAGE if limit is None else \
                 min(MAX_PAGE, limit - len(found))

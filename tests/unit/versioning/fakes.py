@@ -437,7 +437,8 @@ class PatientCase(SwiftTestCase):
     """
 
     def setUp(self):
-        for target, name in ((fixtures, 'DEADLINE'), (replicas_module, 'SLOW')):
+        for target, name in ((fixtures, 'DEADLINE'),
+                             (replicas_module, 'SLOW')):
             patcher = mock.patch.object(target, name, PATIENCE)
             patcher.start()
             self.addCleanup(patcher.stop)
