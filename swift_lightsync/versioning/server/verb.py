@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The verb VERSION of the container server (VERSIONING.md §4)."""
+
+import json
+import time
+from collections.abc import Mapping
+from typing import Any, Optional
+
+from swift.common.base_storage_server import timing_stats
+from swift.common.constraints import check_drive
+from swift.common.exceptions import LockTimeout
+from swift.common.swob import (
+    HTTPBadRequest,
+    HTTPConflict,
+    HTTPInsufficientStorage,
+    HTTPLengthRequired,
+    HTTPNotFound,
+    HTTPRequestEntityTooLarge,
+    HTTPServiceUnavailable,
+    Request,
+    Response,
+)
+from swift.common.utils import public
+from swift.container.server import (
+    ContainerController,
+    get_container_name_and_placement,
+)
+
+from swift_lightsync.common.options import number, read_option
+from swift_lightsync.versioning.core import verb
+from swift_lightsync.versioning.core.keys import RESERVED
+from swift_lightsync.versioning.server.replica import answer
+
+
+class VersionVerb(ContainerController):
+    """
+    A mixin of container servers: the verb VERSION, and strict listings of
+    hidden containers.
+
+    :param conf: of [app:container-server]: ``max_clock_skew``, seconds that
+        a proxy's clock may differ from this server's
+    """
+
+    def __init__(self, conf: Mapping[str, Any], logger: Any = None) -> None:
+        super().__init__(conf, logger)
+        self.max_clock_skew = read_option(
+            conf, 'max_clock_skew', '60', number(0, 86400))
+
+    @public
+    @timing_stats()
+    def VERSION(self, req: Request) -> Response:
+        """
+        Take rows of versions, and tell what is the newest.
+
+        :param req: its body is a ``verb.Request``
+        """
+        drive, part, account, container = \
+            get_container_name_and_placement(req)
+        try:
+            check_drive(self.root, drive, self.mount_check)
+        except ValueError:
+            return HTTPInsufficientStorage(drive=drive, request=req)
+        try:
+            asked = self._asked(req)
+        except ValueError as err:
+            raise HTTPBadRequest(request=req, body=str(err)) from err
+        if asked.rows and not self.check_free_space(drive):
+            return HTTPInsufficientStorage(drive=drive, request=req)
+        wrong = self._wrong_clock(asked.clock)
+        if wrong:
+            return HTTPConflict(request=req, body=wrong,
+                                content_type='application/json')
+        with self._get_container_broker(drive, part, account,
+                                        container) as broker:
+            if broker.is_deleted() or \
+                    not broker.root_container.startswith(RESERVED):
+                return HTTPNotFound(request=req)
+            try:
+                told = answer(broker, asked)
+            except LockTimeout as err:
+                return HTTPServiceUnavailable(request=req, body=str(err))
+            except ValueError as err:
+                raise HTTPBadRequest(request=req, body=str(err)) from err
+        return Response(request=req, body=verb.encoded(told),
+                        content_type='application/json')
+
+    @staticmethod
+    def _asked(req: Request) -> verb.Request:
+        if req.content_length is None:
+            raise HTTPLengthRequired(request=req)
+        if req.content_length > verb.MAX_BODY:
+            raise HTTPRequestEntityTooLarge(request=req)
+        body = req.environ['wsgi.input'].read(req.content_length)
+        if len(body) != req.content_length:
+            raise HTTPBadRequest(request=req, body='the body is cut off')
+        return verb.Request.parse(body, verb.MAX_BODY, 'VERSION')
+
+    def _wrong_clock(self, clock: Optional[float]) -> bytes:
+        """
+        Say what is wrong with the clock of a sender; empty: nothing is.
+        """
+        now = time.time()
+        if clock is None or abs(clock - now) <= self.max_clock_skew:
+            return b''
+        return json.dumps({
+            'clock': now, 'error': 'the clock of the sender is %.3f s ahead, '
+            'at most %s s either way are accepted' % (
+                clock - now, self.max_clock_skew)}).encode('ascii')
+
+    def _get_container_broker(self, drive: str, part: str, account: str,
+                              container: str, **kwargs: Any) -> Any:
+        if container.startswith(RESERVED):
+            # What is not merged yet must not be left out of a listing.
+            kwargs.pop('stale_reads_ok', None)
+            kwargs.pop('pending_timeout', None)
+        return super()._get_container_broker(drive, part, account,
+                                             container, **kwargs)
