@@ -3,9 +3,9 @@
 Makes a null version of an object that is older than its container's versioning
 (VERSIONING.md §3).
 
-1. The object's data is copied to the hidden container, under its own timestamp.
+1. The data is copied to the hidden container, under its own timestamp.
 2. The row of the null version is written.
-3. The object is deleted in the user's container, just after its own timestamp,
+3. The object is deleted in the user's container, just after that timestamp,
    so that a newer one of a proxy that does not know of versions yet stays, and
    is adopted next.
 

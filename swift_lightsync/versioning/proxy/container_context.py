@@ -90,7 +90,7 @@ class ContainerContext:
     # PUT, POST
 
     def _change(self, req):
-        """Enable versioning, suspend it, or change the container's metadata."""
+        """Enable or suspend versions, or change the container's metadata."""
         strategy = self.versioned.mode and self.versioned.strategy
         made = False
         if CLIENTS in req.headers:
@@ -115,8 +115,9 @@ class ContainerContext:
         """Let a request say what the container's versions are."""
         headers = {ENABLED: wanted, STOCK_ENABLED: wanted}
         if wanted:
-            headers.update({MODE: self._mode.value, STOCK_CONTAINER: wsgi_quote(
-                str_to_wsgi(self.versioned.hidden))})
+            headers.update({MODE: self._mode.value,
+                            STOCK_CONTAINER: wsgi_quote(
+                                str_to_wsgi(self.versioned.hidden))})
         for name, value in headers.items():
             req.headers[sysmeta(name)] = str(value)
 

@@ -151,7 +151,7 @@ def row_item(item, link):
 
 
 def entry_item(entry, link):
-    """Make the item that clients see from the latest ``Entry``, or a subdir."""
+    """Make the item that clients see from an ``Entry``, or a subdir."""
     if isinstance(entry, str):
         return {'subdir': entry}
     return dict(described(entry), **(
