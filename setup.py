@@ -113,6 +113,7 @@ setup(
             'filter_factory',
         ],
         'paste.app_factory': [
+            'container = swift_lightsync.container_server:app_factory',
             'object = swift_lightsync.object_server:app_factory',
             'proxy = swift_lightsync.proxy_server:app_factory',
         ],

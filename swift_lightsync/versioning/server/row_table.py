@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Reads rows of versions in one database of a hidden container.
+
+All queries go through the index of the object table, (deleted, name): what
+they cost follows the rows that they return.
+"""
+
+from sqlite3 import Connection
+from typing import Any, Dict, Iterable, Iterator, List, Optional
+
+from swift.common.utils import decode_timestamps
+
+from swift_lightsync.versioning.core.keys import (
+    LAST,
+    parse_version,
+    versions_of,
+)
+from swift_lightsync.versioning.core.row_data import Row
+from swift_lightsync.versioning.core.stamp import Stamp
+from swift_lightsync.versioning.core.verb import Page
+
+_COLUMNS = ('SELECT name, created_at, size, content_type, etag, deleted '
+            'FROM object WHERE storage_policy_index = ? AND ')
+#: Names in one statement, less than SQLite's limit of arguments.
+_AT_ONCE = 500
+
+
+def after_prefix(prefix: str) -> str:
+    """
+    Return the least name that is greater than all that begin with a prefix;
+    '' if there is none.
+    """
+    kept = prefix.rstrip(LAST)
+    if not kept:
+        return ''
+    after = ord(kept[-1]) + 1
+    # Surrogates are no characters of names.
+    return kept[:-1] + chr(0xe000 if after == 0xd800 else after)
+
+
+def record_of(row: Row, policy: int) -> Dict[str, Any]:
+    """Return a row as a container broker merges it."""
+    return {'name': row.name, 'created_at': str(row.stamp),
+            'size': row.size, 'content_type': row.content_type,
+            'etag': row.etag, 'deleted': int(row.deleted),
+            'storage_policy_index': policy,
+            'ctype_timestamp': None, 'meta_timestamp': None}
+
+
+class RowTable:
+    """
+    The rows of one database.
+
+    :param connection: to it
+    :param policy: the index of the container's storage policy
+    """
+
+    def __init__(self, connection: Connection, policy: int) -> None:
+        self._connection = connection
+        self._policy = policy
+
+    def _rows(self, condition: str, *values: Any) -> Iterator[Row]:
+        for record in self._connection.execute(
+                _COLUMNS + condition, (self._policy,) + values):
+            name, created_at, size, content_type, etag, deleted = record
+            stamp = Stamp.parse(decode_timestamps(created_at)[0].internal)
+            yield Row(name, stamp, size, content_type, etag, bool(deleted))
+
+    def named(self, names: Iterable[str]) -> List[Row]:
+        """Return the rows of some names, deleted ones too."""
+        wanted = sorted(set(names))
+        found: List[Row] = []
+        for start in range(0, len(wanted), _AT_ONCE):
+            chunk = wanted[start:start + _AT_ONCE]
+            found += self._rows('deleted IN (0, 1) AND name IN (%s)' %
+                                ','.join('?' * len(chunk)), *chunk)
+        return found
+
+    def newest(self, obj: str, limit: int) -> List[Row]:
+        """Return the newest versions of an object, newest first."""
+        prefix = versions_of(obj)
+        return list(self._rows(
+            'deleted = 0 AND name > ? AND name < ? ORDER BY name LIMIT ?',
+            prefix, after_prefix(prefix), limit))
+
+    def nulls(self, obj: str) -> List[Row]:
+        """Return the null versions of an object."""
+        prefix = versions_of(obj)
+        return list(self._rows(
+            "deleted = 0 AND name > ? AND name < ? "
+            "AND etag LIKE '%; sv!_null=1%' ESCAPE '!'",
+            prefix, after_prefix(prefix)))
+
+    def page(self, page: Page) -> List[Row]:
+        """Return the rows of a page."""
+        if page.heads:
+            return self._heads(page)
+        low, high = bounds(page)
+        return list(self._between(low, high, page.reverse, page.limit))
+
+    def _between(self, low: str, high: str, reverse: bool,
+                 limit: int) -> Iterator[Row]:
+        """Yield live rows, from one name on and before another."""
+        condition, values = 'deleted = 0 AND name >= ?', [low]
+        if high:
+            condition += ' AND name < ?'
+            values.append(high)
+        return self._rows('%s ORDER BY name %s LIMIT ?' % (
+            condition, 'DESC' if reverse else ''), *values, limit)
+
+    def _heads(self, page: Page) -> List[Row]:
+        low, high = bounds(page)
+        found: List[Row] = []
+        while len(found) < page.limit:
+            row = self._one(low, high, page.reverse)
+            if row is None:
+                break
+            obj = parse_version(row.name).object
+            if page.reverse:
+                # Its newest version is the first one of the object.
+                high = versions_of(obj)
+                row = self._one(max(low, high), after_prefix(high), False)
+            else:
+                low = after_prefix(versions_of(obj))
+            if row is not None:
+                found.append(row)
+        return found
+
+    def _one(self, low: str, high: str, reverse: bool) -> Optional[Row]:
+        return next(self._between(low, high, reverse, 1), None)
+
+
+def bounds(page: Page) -> tuple[str, str]:
+    """
+    Return the names that a page lies between: the first one may be in it, the
+    last one is not; '' is no bound.
+    """
+    after, before = page.marker, page.end_marker
+    if page.reverse:
+        after, before = before, after
+    end = after_prefix(page.prefix) if page.prefix else ''
+    # The next name after one is that with a null character more.
+    return (max(page.prefix, after + '\0' if after else ''),
+            min(before, end) if before and end else before or end)
