@@ -4,18 +4,12 @@ The messages between sites: the heads of requests, and the answers.
 
 A head is a JSON object. An *offer* lists versions of many containers, and is
 answered with the places in its list that the receiver lacks. A *pack* lists
-*shipments*, of many containers too: versions, whose data follow the head in
-their order, and life records of containers. It is answered with one result
-for each shipment. A pack has one shipment of any length, or many small ones.
-
-The headers of a request say nothing about a version. Everything that is read
-here comes from outside: whatever does not have the format below is refused
-with a ValueError that names it, and a bad shipment says nothing against the
-others of its pack.
+shipments of many containers; their data follow the head, in the same order.
+It has one shipment of any length, or several small ones, and is answered with
+a result for each. A bad shipment says nothing against the others of its pack.
 """
 
 import json
-import re
 from dataclasses import dataclass
 from typing import (
     Annotated,
@@ -35,79 +29,32 @@ from typing import (
 from swift_lightsync.common.records import (
     Between,
     Length,
-    Matches,
-    Parsed,
     Record,
     RecordError,
     Utf8,
     load_json,
 )
-from swift_lightsync.versioning.core.life import LifeMessage
-from swift_lightsync.versioning.core.row_data import (
-    DELETE_MARKER,
-    MAX_ETAG,
-    PURGE_MARKER,
-    Entry,
-    Kind,
-    parameters_of,
-    row_of,
+from swift_lightsync.versioning.core.row_data import Kind
+from swift_lightsync.versioning.core.shipment import (
+    AnyStamp,
+    Frame,
+    Id,
+    Name,
+    PlaceName,
+    SiteName,
 )
-from swift_lightsync.versioning.core.stamp import Stamp
-from swift_lightsync.versioning.core.stored_headers import (
-    Headers,
-    check_headers,
-)
-from swift_lightsync.versioning.core.version import Vector, Version, check_site
 
 FORMAT: Literal[1] = 1
 MAX_HEAD = 1 << 20
 MAX_OFFERED = 1000
-#: Shipments of one pack; bytes of the data of each, if there are several,
-#: and of all.
+#: Shipments of a pack.
 MAX_PACKED = 256
-MAX_SMALL = 1 << 16
+#: Bytes of data, of all shipments and of each, if there are several.
 MAX_PACK = 1 << 22
-#: Bytes of an object's name and of a content type.
-MAX_NAME = 4096
-#: As long as a line of a client's headers.
-MAX_TYPE = 8192
-MAX_SIZE = (1 << 63) - 1
-#: Bytes of the error text of one shipment.
+MAX_SMALL = 1 << 16
+#: Bytes of an error text.
 MAX_ERROR = 1000
 _T = TypeVar('_T')
-
-
-def _tick(text: str) -> Stamp:
-    stamp = Stamp.parse(text)
-    if not stamp.is_tick:
-        raise ValueError('%s must be given by a clock' % stamp)
-    return stamp
-
-
-def _etag(text: str) -> str:
-    if parameters_of(text)[1]:
-        raise ValueError('%.80r must have no parameters sv_*' % text)
-    return text
-
-
-# Of an account or a container.
-_Place = Annotated[str, Length(256, 1), Utf8(256), Matches(
-    re.compile('[^\0/]*'), 'a text without null characters and slashes')]
-_Name = Annotated[str, Length(MAX_NAME, 1), Utf8(MAX_NAME), Matches(
-    re.compile('[^\0]*'), 'a text without null characters')]
-_Type = Annotated[str, Utf8(MAX_TYPE), Matches(
-    re.compile(r'[^\0\r\n]*'),
-    'a text without null characters and line breaks')]
-# It is the value of a header of container servers.
-_Etag = Annotated[str, Parsed(_etag, Annotated[str, Utf8(MAX_ETAG), Matches(
-    re.compile('[ -~]*'), 'of printable ASCII')])]
-_Site = Annotated[str, Parsed(check_site)]
-_Id = Annotated[Stamp, Parsed(_tick)]
-_Stamp = Annotated[Stamp, Parsed(Stamp.parse)]
-#: A longer one fits into no row.
-_Vector = Annotated[Vector, Parsed(Vector.parse, Annotated[
-    str, Utf8(MAX_ETAG)])]
-_Size = Annotated[int, Between(0, MAX_SIZE)]
 
 
 @dataclass(frozen=True)
@@ -118,26 +65,26 @@ class Offered(Record):
     :param site: that made it
     :param changed: when its metadata changed, or None if never
     """
-    object: _Name
-    id: _Id
-    site: _Site
+    object: Name
+    id: Id
+    site: SiteName
     kind: Kind
-    changed: Optional[_Stamp] = None
+    changed: Optional[AnyStamp] = None
 
 
 @dataclass(frozen=True)
 class Group(Record):
     """The versions of one container in an offer."""
-    account: _Place
-    container: _Place
+    account: PlaceName
+    container: PlaceName
     versions: Annotated[Tuple[Offered, ...], Length(MAX_OFFERED)]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Offer(Record):
     """The head of an offer; its versions are numbered through all groups."""
-    format: Literal[1] = FORMAT
-    verb: Literal['offer'] = 'offer'
+    format: Literal[1]
+    verb: Literal['offer']
     groups: Annotated[Tuple[Group, ...], Length(MAX_OFFERED)]
 
     def __post_init__(self) -> None:
@@ -147,77 +94,7 @@ class Offer(Record):
                              'allowed' % (count, MAX_OFFERED))
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Version(Record):
-    """A version in a shipment."""
-    object: _Name
-    id: _Id
-    site: _Site
-    vector: _Vector
-    kind: Kind
-    deleted: bool
-    null: bool
-    size: _Size
-    etag: _Etag
-    type: _Type
-    purged: Optional[_Stamp] = None
-    changed: Optional[_Stamp] = None
-    headers: Headers
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Shipped(Record):
-    """A shipment in the head of a pack: a version or a life record."""
-    account: _Place
-    container: _Place
-    version: Optional[_Version] = None
-    life: Optional[LifeMessage] = None
-
-
 @dataclass(frozen=True)
-class Shipment:
-    """
-    One thing that travels: a version, or the life record of a container.
-
-    :param container: the user's
-    :param entry: an ``Entry``; where its data is means nothing to other sites
-    :param headers: (name in lower case, value), those that are stored
-    :param length: bytes of data that follow
-    :param life: a ``LifeMessage``, if there is no entry
-    """
-    account: str
-    container: str
-    entry: Optional[Entry] = None
-    headers: Headers = ()
-    length: int = 0
-    life: Optional[LifeMessage] = None
-
-
-@dataclass(frozen=True)
-class Frame(Record):
-    """
-    A shipment as it came.
-
-    :param length: bytes of data that are its
-    :param what: JSON that nobody has looked at yet
-    """
-    length: _Size
-    what: Any
-
-    def open(self) -> Shipment:
-        """
-        Read what the shipment is.
-
-        :raises ValueError: if it is none
-        """
-        found = _Shipped.from_json(self.what, 'a shipment')
-        try:
-            return _shipment(found, self.length)
-        except ValueError as err:
-            raise ValueError('a shipment: %s' % err) from err
-
-
-@dataclass(frozen=True, kw_only=True)
 class Pack(Record):
     """The head of a pack."""
     format: Literal[1]
@@ -229,10 +106,9 @@ class Pack(Record):
         if len(self.shipments) > 1 and (
                 most > MAX_SMALL or self.length > MAX_PACK):
             raise ValueError(
-                'its %d shipments have up to %d bytes, and %d together, at '
-                'most %d and %d are allowed' % (
-                    len(self.shipments), most, self.length, MAX_SMALL,
-                    MAX_PACK))
+                'length is up to %d for %d shipments, and %d in all; at most '
+                '%d and %d are allowed' % (most, len(self.shipments),
+                                           self.length, MAX_SMALL, MAX_PACK))
 
     @property
     def length(self) -> int:
@@ -241,8 +117,8 @@ class Pack(Record):
 
     @property
     def is_small(self) -> bool:
-        """Whether it is read whole before anything is stored."""
-        return self.length <= MAX_SMALL or len(self.shipments) > 1
+        """Whether all of it is verified before anything is stored."""
+        return len(self.shipments) > 1 or self.length <= MAX_SMALL
 
 
 @dataclass(frozen=True)
@@ -262,7 +138,7 @@ class Lacking(Record):
 @dataclass(frozen=True)
 class Result(Record):
     """
-    What became of one shipment.
+    The answer to one shipment.
 
     :param status: as of HTTP
     :param error: why it is not stored, or ''
@@ -281,7 +157,8 @@ class _Results(Record):
     results: Annotated[Tuple[Result, ...], Length(MAX_PACKED)]
 
 
-def _json(value: Any) -> bytes:
+def encoded(value: Any) -> bytes:
+    """Return the bytes of a value of JSON."""
     return json.dumps(value, separators=(',', ':')).encode('ascii')
 
 
@@ -298,30 +175,14 @@ def offer(groups: Iterable[Group]) -> bytes:
 
     :param groups: of at most ``MAX_OFFERED`` versions
     """
-    return _head(_json(Offer(groups=tuple(groups)).to_json()))
-
-
-def framed(shipped: Shipment) -> bytes:
-    """Return the part of a pack's head that is about one shipment."""
-    version, entry = None, shipped.entry
-    if entry is not None:
-        made = entry.version
-        version = _Version(
-            object=entry.object, id=made.id, site=made.site,
-            vector=made.vector, kind=entry.kind, deleted=made.deleted,
-            null=entry.null, size=entry.size, etag=entry.etag,
-            type=entry.content_type, purged=entry.purged,
-            changed=entry.changed, headers=shipped.headers)
-    what = _Shipped(account=shipped.account, container=shipped.container,
-                    version=version, life=shipped.life)
-    return _json(Frame(shipped.length, what.to_json()).to_json())
+    return _head(encoded(Offer(FORMAT, 'offer', tuple(groups)).to_json()))
 
 
 def pack(frames: Iterable[bytes]) -> bytes:
     """
     Return the head of a request that carries shipments.
 
-    :param frames: what ``framed`` gave for each
+    :param frames: the JSON of the ``Frame`` of each
     """
     return _head(b'{"format":%d,"verb":"ship","shipments":[%s]}' % (
         FORMAT, b','.join(frames)))
@@ -349,44 +210,6 @@ def bounded(items: Iterable[_T], most: int, weight: int,
         yield part
 
 
-def _shipment(found: _Shipped, length: int) -> Shipment:
-    version = found.version
-    if (version is None) == (found.life is None):
-        raise ValueError('must have either a version or a life')
-    if version is None:
-        if length:
-            raise ValueError('length is %d, must be 0 for a life' % length)
-        return Shipment(found.account, found.container, life=found.life)
-    entry = _entry(version, length)
-    check_headers(version.headers)
-    return Shipment(found.account, found.container, entry, version.headers,
-                    length)
-
-
-def _entry(found: _Version, length: int) -> Entry:
-    if dict(found.vector).get(found.site) != found.id:
-        raise ValueError('vector is %.120s, must have %s for its site %s' % (
-            found.vector, found.id, found.site))
-    entry = Entry(
-        found.object,
-        Version(found.id, found.site, found.vector, found.deleted),
-        found.size, found.etag, found.type, found.null, purged=found.purged,
-        changed=found.changed)
-    if found.kind is not entry.kind:
-        raise ValueError('kind is %s, must be %s, by its fields' % (
-            found.kind.value, entry.kind.value))
-    if entry.kind is Kind.DATA:
-        if entry.content_type in (DELETE_MARKER, PURGE_MARKER):
-            raise ValueError('type is %s, must not be that of a marker' %
-                             entry.content_type)
-    elif length:
-        raise ValueError('length is %d, must be 0 for kind %s' % (
-            length, entry.kind.value))
-    # Before its data is stored: no row could tell of it.
-    row_of(entry)
-    return entry
-
-
 def decode(head: bytes) -> Union[Offer, Pack]:
     """
     Read the head of a request.
@@ -394,27 +217,14 @@ def decode(head: bytes) -> Union[Offer, Pack]:
     :raises ValueError: if it is none
     """
     fields = load_json(head, MAX_HEAD, 'a head')
-    if not isinstance(fields, dict) or fields.get('verb') != 'ship':
-        # Of the fields with defaults these two must be there.
-        if isinstance(fields, dict):
-            fields = {'format': None, 'verb': None, **fields}
-        return Offer.from_json(fields, 'an offer')
-    return Pack.from_json(fields, 'a pack')
-
-
-def answer(record: Record) -> bytes:
-    """Return the bytes of an answer."""
-    return _json(record.to_json())
-
-
-def error(text: str) -> bytes:
-    """Return the bytes of the answer to a request that is refused."""
-    return _json({'error': text})
+    if isinstance(fields, dict) and fields.get('verb') == 'ship':
+        return Pack.from_json(fields, 'a pack')
+    return Offer.from_json(fields, 'an offer')
 
 
 def results(found: Iterable[Result]) -> bytes:
     """Return the bytes of the answer to a pack."""
-    return answer(_Results(tuple(found)))
+    return encoded(_Results(tuple(found)).to_json())
 
 
 def lacking(body: bytes, count: int) -> Lacking:
