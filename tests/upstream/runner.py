@@ -27,6 +27,7 @@ SUITES = {
             'updater')},
         'ssync': (OBJ + 'test_ssync.py', OBJ + 'test_ssync_receiver.py',
                   OBJ + 'test_ssync_sender.py'),
+        'container': ('test/unit/container/test_server.py',),
         'obj': ('test/unit/obj',),
         'proxy': ('test/unit/proxy',),
         'all': ('test/unit',),

@@ -61,6 +61,9 @@ _OURS = 'tests.upstream.stand_ins:'
 _HOSTED = 'tests.upstream.kv_hosted:'
 _REPLICATOR = 'swift.obj.replicator:ObjectReplicator'
 _SERVER = 'swift.obj.server:ObjectController'
+_CONTAINER = Row('swift.container.server:ContainerController',
+                 'swift_lightsync.container_server:ContainerController',
+                 (('PUT', 'container', 90), ('GET', 'container', 60)))
 _PROXY = 'swift.proxy.server:Application'
 PROBE_SUITES = (
     'dark_data', 'empty_device_handoff', 'object_async_update',
@@ -73,6 +76,7 @@ def _versioning(mode):
     return Subject(
         rows=(
             Row(_PROXY, 'swift_lightsync.proxy_server:Application'),
+            _CONTAINER,
             Row('swift.common.middleware.versioned_writes:filter_factory',
                 _OURS + 'legacy_factory'),
             Row('swift.common.middleware.symlink:filter_factory',
@@ -136,6 +140,8 @@ SUBJECTS = {
         rows=(Row(_PROXY, _OURS + 'PrimaryRoleApplication'),
               Row(_SERVER, _OURS + 'UnboundedController')),
         suites=('proxy',)),
+    # The container server that keeps versions.
+    'container': Subject(rows=(_CONTAINER,), suites=('container',)),
     'read_repair': _versioning('read_repair'),
     'write_repair': _versioning('write_repair'),
 }

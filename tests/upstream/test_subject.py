@@ -81,5 +81,5 @@ class TestCommandLine(unittest.TestCase):
     def test_what_cannot_be_run_is_an_error(self):
         self.assertIn('cannot be run against full_exchange', self.says(
             'probe', '--subject', 'full_exchange', 'dark_data'))
-        self.assertIn("'nonsense' (choose from 'full_exchange'",
+        self.assertIn("'nonsense' (choose from 'container'",
                       self.says('unit', '--subject', 'nonsense'))

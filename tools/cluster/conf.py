@@ -131,10 +131,12 @@ class ConfRenderer:
 
     def _node_server(self, server: str, node: int) -> Sections:
         spec, service = self.spec, NODE_SERVERS[server]
-        is_ours = service == 'object' and (
-            spec.replicator == 'lightsync' or spec.has_proar())
+        is_ours = {'object': spec.replicator == 'lightsync' or
+                   spec.has_proar(),
+                   'container': bool(spec.versioning)}.get(service, False)
         app = 'app:%s' % ('object-server' if service == 'object' else server)
-        extra = ['lightsync-recon'] if is_ours else []
+        extra = ['lightsync-recon'] if is_ours and service == 'object' \
+            else []
         sections: Sections = {
             'DEFAULT': {
                 **self._defaults(spec.port(server, node),

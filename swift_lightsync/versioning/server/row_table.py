@@ -7,12 +7,15 @@ they cost follows the rows that they return.
 """
 
 from sqlite3 import Connection
-from typing import Any, Dict, Iterable, Iterator, List, Optional
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple
 
+from swift.common.concurrency import sleep
 from swift.common.utils import decode_timestamps
 
+from swift_lightsync.versioning.core.digest import Digest
 from swift_lightsync.versioning.core.keys import (
     LAST,
+    VERSIONS,
     parse_version,
     versions_of,
 )
@@ -91,6 +94,21 @@ class RowTable:
             "deleted = 0 AND name > ? AND name < ? "
             "AND etag LIKE '%; sv!_null=1%' ESCAPE '!'",
             prefix, after_prefix(prefix)))
+
+    def digest(self) -> Digest:
+        """Return the digest of all live versions."""
+        return Digest.of(self._records())
+
+    def _records(self) -> Iterator[Tuple[str, str, str]]:
+        records = self._connection.execute(
+            'SELECT name, created_at, content_type FROM object WHERE '
+            'storage_policy_index = ? AND deleted = 0 AND name >= ? AND '
+            'name < ?', (self._policy, VERSIONS, after_prefix(VERSIONS)))
+        for number, record in enumerate(records):
+            if number % _AT_ONCE == 0:
+                # Others are served meanwhile.
+                sleep()
+            yield record
 
     def page(self, page: Page) -> List[Row]:
         """Return the rows of a page."""

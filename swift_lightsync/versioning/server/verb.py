@@ -1,19 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The verb VERSION: what a container server does for versions of objects
-(VERSIONING.md §4).
-
-One request reads what the replica holds of an object, decides what of the
-request's rows to take (core/heads.py), merges it, and answers with the
-newest version; all under the lock of the container.
-"""
+"""The verb VERSION of the container server (VERSIONING.md §4)."""
 
 import json
 import time
-from collections.abc import Iterable, Mapping
-from contextlib import ExitStack
-from dataclasses import replace
-from typing import Any, Dict, List, Optional, Tuple
+from collections.abc import Mapping
+from typing import Any, Optional
 
 from swift.common.base_storage_server import timing_stats
 from swift.common.constraints import check_drive
@@ -29,8 +20,7 @@ from swift.common.swob import (
     Request,
     Response,
 )
-from swift.common.utils import lock_parent_directory, public
-from swift.container.backend import SHARD_UPDATE_STATES, SHARDED, SHARDING
+from swift.common.utils import public
 from swift.container.server import (
     ContainerController,
     get_container_name_and_placement,
@@ -38,61 +28,8 @@ from swift.container.server import (
 
 from swift_lightsync.common.options import number, read_option
 from swift_lightsync.versioning.core import verb
-from swift_lightsync.versioning.core.heads import (
-    SEEN,
-    Held,
-    Plan,
-    is_version,
-    lookups,
-    newest_rows,
-    planned,
-)
-from swift_lightsync.versioning.core.keys import RESERVED, versions_of
-from swift_lightsync.versioning.core.row_data import Row, entry_of
-from swift_lightsync.versioning.server.counts import count_rows
-from swift_lightsync.versioning.server.row_table import (
-    RowTable,
-    after_prefix,
-    bounds,
-    record_of,
-)
-
-#: Seconds that a request waits for the container's lock.
-LOCK_TIMEOUT = 10
-
-
-class _Rows:
-    """
-    The rows of a container's databases: one, or two while it is sharded.
-
-    :param tables: a ``RowTable`` of each
-    """
-
-    def __init__(self, tables: List[RowTable]) -> None:
-        self._tables = tables
-
-    def named(self, names: Iterable[str]) -> Dict[str, Row]:
-        wanted = list(names)
-        return newest_rows(*(table.named(wanted) for table in self._tables))
-
-    def live(self, *found: List[Row]) -> List[Row]:
-        """Unite what databases have; a newer one may have deleted a row."""
-        rows = newest_rows(*found)
-        if len(self._tables) > 1:
-            rows = self.named(rows)
-        return [rows[name] for name in sorted(rows)
-                if not rows[name].deleted]
-
-    def newest(self, obj: str, limit: int) -> List[Row]:
-        return self.live(*(table.newest(obj, limit)
-                           for table in self._tables))[:limit]
-
-    def nulls(self, obj: str) -> List[Row]:
-        return self.live(*(table.nulls(obj) for table in self._tables))
-
-    def page(self, page: verb.Page) -> List[Row]:
-        rows = self.live(*(table.page(page) for table in self._tables))
-        return (rows[::-1] if page.reverse else rows)[:page.limit]
+from swift_lightsync.versioning.core.keys import RESERVED
+from swift_lightsync.versioning.server.replica import answer
 
 
 class VersionVerb(ContainerController):
@@ -120,13 +57,13 @@ class VersionVerb(ContainerController):
         drive, part, account, container = \
             get_container_name_and_placement(req)
         try:
-            asked = self._asked(req)
-        except ValueError as err:
-            raise HTTPBadRequest(request=req, body=str(err)) from err
-        try:
             check_drive(self.root, drive, self.mount_check)
         except ValueError:
             return HTTPInsufficientStorage(drive=drive, request=req)
+        try:
+            asked = self._asked(req)
+        except ValueError as err:
+            raise HTTPBadRequest(request=req, body=str(err)) from err
         if asked.rows and not self.check_free_space(drive):
             return HTTPInsufficientStorage(drive=drive, request=req)
         wrong = self._wrong_clock(asked.clock)
@@ -139,12 +76,12 @@ class VersionVerb(ContainerController):
                     not broker.root_container.startswith(RESERVED):
                 return HTTPNotFound(request=req)
             try:
-                answer = self._answer(broker, asked)
+                told = answer(broker, asked)
             except LockTimeout as err:
                 return HTTPServiceUnavailable(request=req, body=str(err))
             except ValueError as err:
                 raise HTTPBadRequest(request=req, body=str(err)) from err
-        return Response(request=req, body=verb.encoded(answer),
+        return Response(request=req, body=verb.encoded(told),
                         content_type='application/json')
 
     @staticmethod
@@ -170,27 +107,6 @@ class VersionVerb(ContainerController):
             'at most %s s either way are accepted' % (
                 clock - now, self.max_clock_skew)}).encode('ascii')
 
-    @staticmethod
-    def _answer(broker: Any, asked: verb.Request) -> verb.Answer:
-        with ExitStack() as stack:
-            if asked.rows or asked.listed:
-                stack.enter_context(lock_parent_directory(
-                    broker.pending_file, LOCK_TIMEOUT))
-            shards, left = _shards(broker, asked)
-            mine = [each.row for each in asked.rows if each.name not in left]
-            with ExitStack() as connections:
-                rows = _rows_of(broker, asked, connections)
-                # The listing row of a sharded container is in another shard.
-                plan = _planned(rows, asked, mine,
-                                asked.listed and not shards)
-            if plan.rows:
-                broker.merge_items([
-                    record_of(row, broker.storage_policy_index)
-                    for row in plan.rows])
-            with ExitStack() as connections:
-                return _told(_rows_of(broker, asked, connections), asked,
-                             plan, shards, left, broker)
-
     def _get_container_broker(self, drive: str, part: str, account: str,
                               container: str, **kwargs: Any) -> Any:
         if container.startswith(RESERVED):
@@ -199,91 +115,3 @@ class VersionVerb(ContainerController):
             kwargs.pop('pending_timeout', None)
         return super()._get_container_broker(drive, part, account,
                                              container, **kwargs)
-
-
-def _rows_of(broker: Any, asked: verb.Request, stack: ExitStack) -> _Rows:
-    """Open the databases of a container."""
-    tables = []
-    brokers = broker.get_brokers() if broker.get_db_state() == SHARDING \
-        else [broker]
-    for each in brokers:
-        connection = stack.enter_context(each.get())
-        if asked.rows and not each.skip_commits:
-            count_rows(connection, asked.listed)
-        tables.append(RowTable(connection, broker.storage_policy_index))
-    return _Rows(tables)
-
-
-def _planned(rows: _Rows, asked: verb.Request, mine: List[Row],
-             listed: bool) -> Plan:
-    if not asked.object and not mine:
-        return Plan((), None, None)
-    gone = sum(row.deleted for row in mine)
-    has_null = any(is_version(row) and not row.deleted and
-                   entry_of(row).null for row in mine)
-    held = Held(
-        rows.newest(asked.object, SEEN + gone) if asked.object else (),
-        rows.named(lookups(asked.object, mine)) if mine or listed else {},
-        rows.nulls(asked.object) if asked.object and has_null else ())
-    return planned(held, asked.object, mine, listed, asked.stamp)
-
-
-def _told(rows: _Rows, asked: verb.Request, plan: Plan,
-          shards: Tuple[verb.Shard, ...], left: Tuple[str, ...],
-          broker: Any) -> verb.Answer:
-    """Make the answer, of what is held now."""
-    def wire(row: Optional[Row]) -> Optional[verb.WireRow]:
-        return verb.WireRow.of(row) if row else None
-
-    named = rows.named(asked.names) if asked.names else {}
-    page = rows.page(asked.page) if asked.page else []
-    answer = verb.Answer(
-        wire(plan.before), wire(plan.head),
-        tuple(map(verb.WireRow.of, named.values())),
-        tuple(map(verb.WireRow.of, page)),
-        tuple(map(verb.WireRow.of, plan.replaced)), shards, left)
-    if shards and broker.get_db_state() == SHARDED and not (
-            answer.head or answer.rows or answer.page):
-        return replace(answer, only_shards=True)
-    return answer
-
-
-def _shards(broker: Any, asked: verb.Request
-            ) -> Tuple[Tuple[verb.Shard, ...], Tuple[str, ...]]:
-    """
-    Find the shards that a request concerns.
-
-    :returns: these, and the names of the request's rows that belong to them
-    """
-    if not broker.has_other_shard_ranges():
-        return (), ()
-    found: Dict[str, Any] = {}
-    left = []
-    for name in dict.fromkeys([row.name for row in asked.rows] +
-                              list(asked.names)):
-        ranges = broker.get_shard_ranges(includes=name,
-                                         states=SHARD_UPDATE_STATES)
-        for each in ranges[:1]:
-            found[each.name] = each
-            left.append(name)
-    for low, high in _spans(asked):
-        for each in broker.get_shard_ranges(
-                marker=low, end_marker=high or None,
-                states=SHARD_UPDATE_STATES):
-            found[each.name] = each
-    rows = {row.name for row in asked.rows}
-    return (tuple(verb.Shard(each.name, str(each.lower), str(each.upper))
-                  for each in sorted(found.values(),
-                                     key=lambda each: each.lower)),
-            tuple(name for name in left if name in rows))
-
-
-def _spans(asked: verb.Request) -> List[Tuple[str, str]]:
-    """Return the first and last names of what is read; '' is no bound."""
-    spans = []
-    if asked.object:
-        prefix = versions_of(asked.object)
-        spans.append((prefix, after_prefix(prefix)))
-    if asked.page:
-        spans.append(bounds(asked.page))
-    return spans

@@ -71,16 +71,15 @@ class LocalData:
         """
         Look up the mode of a container.
 
-        :returns: a text, the mode if its versions are enabled, else empty;
-            None if it cannot be read
+        :returns: a text, its mode, empty if it never had versions; None if it
+            cannot be read
         """
         try:
             found = self._client.get_container_metadata(
                 account, container, acceptable_statuses=(2, HTTP_NOT_FOUND))
         except (UnexpectedResponse, Timeout):
             return None
-        enabled = config_true_value(found.get(ENABLED.lower()))
-        return found.get(MODE.lower(), '') if enabled else ''
+        return found.get(MODE.lower(), '')
 
     def open(self, database, item):
         """

@@ -15,11 +15,10 @@ def ids(entries):
 class StrategyCase(SiteCase):
 
     kind = None
-    lookup = 'full'
 
     def setUp(self):
         super().setUp()
-        self.strategy = self.north.strategy(self.kind, lookup=self.lookup)
+        self.strategy = self.north.strategy(self.kind)
 
     def put(self, obj='o', strategy=None, **fields):
         return self.north.put(strategy or self.strategy, obj, **fields)
@@ -41,20 +40,10 @@ def _of_each(case, variants):
 def of_each_strategy(case):
     """Make a class of tests of it for each strategy."""
     return _of_each(case, [
-        {'kind': WriteRepair, 'lookup': 'full'},
-        {'kind': ReadRepair, 'lookup': 'full'},
-        {'kind': ReadRepair, 'lookup': 'by-site'}])
+        {'kind': WriteRepair}, {'kind': ReadRepair}])
 
 
 def of_both_modes(case):
     """Make a class of tests of it for each mode of a container."""
     return _of_each(case, [{'mode': 'write-repair'},
                            {'mode': 'read-repair'}])
-
-
-def of_all_modes(case):
-    """The same, and of Read-Repair with each lookup."""
-    return _of_each(case, [
-        {'mode': 'write-repair', 'lookup': 'full'},
-        {'mode': 'read-repair', 'lookup': 'full'},
-        {'mode': 'read-repair', 'lookup': 'by-site'}])

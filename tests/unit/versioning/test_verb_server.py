@@ -280,6 +280,11 @@ class TestCounts(VerbCase):
 
 class TestRefusals(VerbCase):
 
+    def test_the_verb_is_one_more_than_swifts(self):
+        self.assertEqual(
+            set('OPTIONS GET POST PUT DELETE HEAD REPLICATE UPDATE VERSION'
+                .split()), set(self.server.allowed_methods))
+
     def refused(self, status, body, container=HIDDEN):
         response = self.ask('VERSION', container, body)
         self.assertEqual(status, response.status_int)
