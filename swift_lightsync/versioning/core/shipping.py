@@ -222,6 +222,11 @@ def decode(head: bytes) -> Union[Offer, Pack]:
     return Offer.from_json(fields, 'an offer')
 
 
+def error(text: str) -> bytes:
+    """Return the bytes of the answer to a request that is refused."""
+    return encoded({'error': text})
+
+
 def results(found: Iterable[Result]) -> bytes:
     """Return the bytes of the answer to a pack."""
     return encoded(_Results(tuple(found)).to_json())
