@@ -122,10 +122,10 @@ class Versioning:
         return resp(env, start_response)
 
     def _respond(self, req, account, container, obj):
-        if not container:
-            return AccountContext(self.app, account).respond(req)
         if not obj and self.receiver.handles(req):
             return self.receiver(req)
+        if not container:
+            return AccountContext(self.app, account).respond(req)
         versioned = self.versioned(req.environ, account, container)
         if versioned.mode or CLIENTS in req.headers and not obj:
             self._check_proxy()
