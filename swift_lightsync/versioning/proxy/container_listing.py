@@ -8,6 +8,7 @@ versioning, what the user's container still has itself.
 
 import json
 from dataclasses import replace
+from typing import Any, Dict, List
 
 from swift.common.constraints import CONTAINER_LISTING_LIMIT
 from swift.common.exceptions import InvalidTimestamp
@@ -135,7 +136,7 @@ class ContainerListing:
 
     def _from_rows(self, req, page):
         """List the latest of each object, of the listing rows."""
-        found = []
+        found: List[Dict[str, Any]] = []
         while True:
             wanted = replace(page, limit=page.limit - len(found))
             items = [row_item(item, self._link)
