@@ -8,6 +8,7 @@ one of them, or with one shipment, is the result of that one alone.
 """
 
 from io import BytesIO
+from typing import Any, Dict, List
 
 from swift.common.concurrency import GreenPool, Timeout
 from swift.common.exceptions import ChunkReadError
@@ -133,7 +134,9 @@ class Arrivals:
 
     def lacking(self, offer):
         """Return the ``Lacking`` that answers an ``Offer``."""
-        lacking, unknown, error, start = [], [], '', 0
+        lacking: List[int] = []
+        unknown: List[int] = []
+        error, start = '', 0
         found = GreenPool(CONCURRENCY).imap(
             lambda group: self._tried(self._lacked, group), offer.groups)
         for group, places in zip(offer.groups, found):
@@ -181,7 +184,7 @@ class Arrivals:
             bodies = [data]
         shipments = [self._tried(self._checked, frame)
                      for frame in pack.shipments]
-        versions = {}
+        versions: Dict[Any, List[Any]] = {}
         for each in shipments:
             if getattr(each, 'entry', None):
                 versions.setdefault((each.account, each.container), []).append(
