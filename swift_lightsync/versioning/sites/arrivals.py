@@ -24,7 +24,7 @@ from swift_lightsync.versioning.core.shipping import (
 )
 from swift_lightsync.versioning.core.verb import MAX_ROWS, Request
 from swift_lightsync.versioning.rows.rows import ClockRefused, RowsUnavailable
-from swift_lightsync.versioning.sites.life import apply_life
+from swift_lightsync.versioning.sites.life import LifeRefused, apply_life
 from swift_lightsync.versioning.sites.received_body import Disconnected
 
 #: Containers, and then shipments, of a request that are worked on at once.
@@ -52,8 +52,10 @@ def result_of(err):
     :returns: None if it is none of those that are expected
     """
     status, text = None, str(err)
-    if isinstance(err, (ClockAhead, Refusal)):
-        status = getattr(err, 'status', 409)
+    if isinstance(err, ClockAhead):
+        status = 409
+    elif isinstance(err, (Refusal, LifeRefused)):
+        status = err.status
     elif isinstance(err, ValueError):
         status = 400
     elif isinstance(err, (RowsUnavailable, ClockRefused)):

@@ -31,6 +31,7 @@ from swift_lightsync.versioning.core.clock import SiteClock
 from swift_lightsync.versioning.rows.replicas import Replicas
 from swift_lightsync.versioning.rows.rows import Rows
 from swift_lightsync.versioning.sites.databases import Databases
+from swift_lightsync.versioning.sites.life import LifeTask
 from swift_lightsync.versioning.sites.local_data import LocalData, make_client
 from swift_lightsync.versioning.sites.peer_client import PeerClient
 from swift_lightsync.versioning.sites.peer_task import PeerTask
@@ -104,7 +105,11 @@ class VersionsPropagator(Daemon):
             'repair': RepairTask(self._strategy, self._replicas,
                                  options.repair_delay, self.logger),
             'purge': PurgeTask(self._replicas, list(peers),
-                               options.reclaim_age, self.logger)}
+                               options.reclaim_age, self.logger),
+            'life': LifeTask(self._strategy, self._replicas, self._source,
+                             list(peers), 'write-repair',
+                             options.reclaim_age, options.repair_delay,
+                             self.logger)}
         return [self._peer_task(peer) for peer in peers.values()], upkeep
 
     def _peer_task(self, peer):
