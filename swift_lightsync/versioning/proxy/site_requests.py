@@ -39,6 +39,22 @@ class SiteContainer:
         """Let no memcache say which version of an object is the latest."""
         self._versioned.latest.forget(obj)
 
+    def headers(self):
+        """Return the headers of the container, access lists too."""
+        return self.change('HEAD').headers
+
+    def change(self, method, headers=()):
+        """
+        Send a request to the user's container itself.
+
+        :returns: a ``Response``, drained
+        """
+        sent = internal(Request(self._env), method, path_of(
+            self._versioned.account, self._versioned.name), headers)
+        # Only owners are told of access lists.
+        sent.environ['swift_owner'] = True
+        return self._answer(sent)
+
     def put_data(self, entry, body, headers):
         """
         Store the data of a version, under its name.
