@@ -136,7 +136,7 @@ class LifeTask(Upkeep):
     def wants(self, item):
         return item.life is not None
 
-    def run(self, database, items):
+    def work_on(self, database, items):
         return [(item.rowid, self._settled(database, item.life))
                 for item in items]
 

@@ -30,7 +30,7 @@ from swift_lightsync.common.rowless import ROWLESS
 from swift_lightsync.versioning.core.keys import hidden_container
 from swift_lightsync.versioning.core.life import LifeMessage, common_headers
 from swift_lightsync.versioning.core.row_data import Entry, Kind
-from swift_lightsync.versioning.core.shipping import Shipment
+from swift_lightsync.versioning.core.shipment import Shipment
 from swift_lightsync.versioning.core.stamp import Stamp
 from swift_lightsync.versioning.core.stored_headers import (
     DELETE_AT,
