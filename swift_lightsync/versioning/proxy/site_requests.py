@@ -40,24 +40,20 @@ class SiteContainer:
         self._versioned.latest.forget(obj)
 
     def headers(self):
-        """Return the headers of the user's container; none if it is gone."""
-        sent = self._own('HEAD', {})
-        # Only owners are told of access lists.
-        sent.environ['swift_owner'] = True
-        resp = self._answer(sent)
-        return resp.headers if is_success(resp.status_int) else {}
+        """Return the headers of the container, access lists too."""
+        return self.change('HEAD').headers
 
-    def change(self, method, headers):
+    def change(self, method, headers=()):
         """
-        Change or delete the user's container; its life record stays.
+        Send a request to the user's container itself.
 
         :returns: a ``Response``, drained
         """
-        return self._answer(self._own(method, headers))
-
-    def _own(self, method, headers):
-        return internal(Request(self._env), method, path_of(
+        sent = internal(Request(self._env), method, path_of(
             self._versioned.account, self._versioned.name), headers)
+        # Only owners are told of access lists.
+        sent.environ['swift_owner'] = True
+        return self._answer(sent)
 
     def put_data(self, entry, body, headers):
         """

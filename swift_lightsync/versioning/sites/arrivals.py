@@ -8,6 +8,7 @@ one of them, or with one shipment, is the result of that one alone.
 """
 
 from io import BytesIO
+from typing import Any, Dict, List
 
 from swift.common.concurrency import GreenPool, Timeout
 from swift.common.exceptions import ChunkReadError
@@ -23,7 +24,7 @@ from swift_lightsync.versioning.core.shipping import (
 )
 from swift_lightsync.versioning.core.verb import MAX_ROWS, Request
 from swift_lightsync.versioning.rows.rows import ClockRefused, RowsUnavailable
-from swift_lightsync.versioning.sites.life import apply_life
+from swift_lightsync.versioning.sites.life import LifeRefused, apply_life
 from swift_lightsync.versioning.sites.received_body import Disconnected
 
 #: Containers, and then shipments, of a request that are worked on at once.
@@ -51,8 +52,10 @@ def result_of(err):
     :returns: None if it is none of those that are expected
     """
     status, text = None, str(err)
-    if isinstance(err, (ClockAhead, Refusal)):
-        status = getattr(err, 'status', 409)
+    if isinstance(err, ClockAhead):
+        status = 409
+    elif isinstance(err, (Refusal, LifeRefused)):
+        status = err.status
     elif isinstance(err, ValueError):
         status = 400
     elif isinstance(err, (RowsUnavailable, ClockRefused)):
@@ -133,7 +136,9 @@ class Arrivals:
 
     def lacking(self, offer):
         """Return the ``Lacking`` that answers an ``Offer``."""
-        lacking, unknown, error, start = [], [], '', 0
+        lacking: List[int] = []
+        unknown: List[int] = []
+        error, start = '', 0
         found = GreenPool(CONCURRENCY).imap(
             lambda group: self._tried(self._lacked, group), offer.groups)
         for group, places in zip(offer.groups, found):
@@ -181,7 +186,7 @@ class Arrivals:
             bodies = [data]
         shipments = [self._tried(self._checked, frame)
                      for frame in pack.shipments]
-        versions = {}
+        versions: Dict[Any, List[Any]] = {}
         for each in shipments:
             if getattr(each, 'entry', None):
                 versions.setdefault((each.account, each.container), []).append(

@@ -26,6 +26,7 @@ from swift_lightsync.versioning.core.signature import (
     check_answer,
     trailer,
 )
+from swift_lightsync.versioning.sites.outgoing import Truncated
 
 CHUNK = 1 << 16
 _MAX_ANSWER = shipping.MAX_HEAD
@@ -45,10 +46,6 @@ class PeerRefused(Exception):
     def __init__(self, status, reason):
         super().__init__(reason)
         self.status = status
-
-
-class Truncated(Exception):
-    """Data is shorter or longer than announced."""
 
 
 class PeerClient:

@@ -11,12 +11,11 @@ The task of the propagator that gives a peer each version it lacks.
 
 import random
 import time
+from typing import Any, Dict, List
 
 from swift.common.concurrency import GreenPool, Semaphore, Timeout, spawn
-from swift.common.utils import close_if_possible
 
 from swift_lightsync.common.backoff import Backoff
-from swift_lightsync.versioning.core.shipment import MAX_NAME
 from swift_lightsync.versioning.core.shipping import (
     MAX_HEAD,
     MAX_PACK,
@@ -28,11 +27,8 @@ from swift_lightsync.versioning.core.shipping import (
     encoded,
 )
 from swift_lightsync.versioning.sites.local_data import DataMissing
-from swift_lightsync.versioning.sites.peer_client import (
-    PeerDown,
-    PeerRefused,
-    Truncated,
-)
+from swift_lightsync.versioning.sites.outgoing import Outgoing, Truncated
+from swift_lightsync.versioning.sites.peer_client import PeerDown, PeerRefused
 from swift_lightsync.versioning.sites.window import Window
 
 #: Versions of a pack that are read at the same time.
@@ -41,19 +37,6 @@ READERS = 8
 TOO_MANY = (429, 503)
 #: Bytes of an offered version without its names.
 _OFFERED = 300
-
-
-class _Opened:
-    """A ``Work`` and what is to be sent of it."""
-
-    def __init__(self, work, shipment, data):
-        self.work = work
-        self.shipment = shipment
-        self.data = data
-        self.frame = encoded(shipment.to_frame().to_json())
-        # Within MAX_PACK, a pack's head is within MAX_HEAD.
-        self.weight = max(shipment.length, len(self.frame) *
-                          (MAX_PACK // MAX_HEAD + 1))
 
 
 def offered(item):
@@ -103,8 +86,10 @@ class PeerTask:
 
     def run(self, works):
         """Start to work on some items; see ``TaskRunner``."""
-        sure = [each for each in works if self._is_lacked(each)]
-        asked = [each for each in works if each not in sure]
+        asked: List[Any] = []
+        sure: List[Any] = []
+        for work in works:
+            (sure if self._is_lacked(work) else asked).append(work)
         for some in bounded(asked, self._options.batch_size, MAX_HEAD,
                             _weight):
             spawn(self._run, self._offer, some)
@@ -147,9 +132,8 @@ class PeerTask:
                     left = self._guarded(job, works, number)
             self._ship_all(left)
         finally:
-            for work in works:
-                if work not in left:
-                    work.put_back()
+            for work in set(works).difference(left):
+                work.put_back()
 
     def _guarded(self, job, works, number):
         try:
@@ -176,7 +160,7 @@ class PeerTask:
 
     def _offer(self, works):
         """Ask what the peer lacks; return what is to be shipped."""
-        groups = {}
+        groups: Dict[Any, List[Any]] = {}
         for work in works:
             groups.setdefault((work.database.account,
                                work.database.container), []).append(work)
@@ -196,96 +180,72 @@ class PeerTask:
 
     def _ship_small(self, works):
         """Ship what is small; return what turns out not to be."""
-        found = [each for each in GreenPool(READERS).imap(self._read, works)
-                 if each is not None]
-        for some in bounded((each for each in found if each.data is not None),
+        found = [each for each in GreenPool(READERS).imap(
+            self._open, works) if each is not None]
+        for some in bounded((each for each in found if each.is_small),
                             MAX_PACKED, MAX_PACK, lambda each: each.weight):
-            start = time.time()
-            self._told(some, self.client.ship(
-                [each.frame for each in some],
-                b''.join(each.data for each in some),
-                sum(each.shipment.length for each in some)), start)
-        return [each.work for each in found if each.data is None]
+            self._send(some, b''.join(each.data for each in some))
+        return [each.work for each in found if not each.is_small]
 
     def _ship_large(self, works):
         """Ship one version whose data is not kept in memory."""
-        opened = self._open(works[0])
-        if opened is None:
-            return []
-        start = time.time()
-        try:
-            self._told([opened], self.client.ship(
-                [opened.frame], opened.data, opened.shipment.length), start)
-        except Truncated as err:
-            self._refused(works[0], err)
-        finally:
-            close_if_possible(opened.data)
+        found = self._open(works[0], keep=True)
+        if found is not None:
+            try:
+                self._send([found], found.data)
+            except Truncated as err:
+                self._refused(works[0], err)
+            finally:
+                found.close()
         return []
 
-    # Data
+    def _send(self, some, data):
+        start = time.time()
+        results = self.client.ship(
+            [each.frame for each in some], data,
+            sum(each.shipment.length for each in some))
+        for each, result in zip(some, results):
+            if result.is_stored:
+                self._shipped(each, start)
+            else:
+                self._refused(each.work, PeerRefused(
+                    result.status, 'site %s answers %d: %s' % (
+                        self.name, result.status, result.error)))
 
-    def _open(self, work):
-        """Return the ``_Opened`` of a work, or None if there is no data."""
+    def _open(self, work, keep=False):
+        """
+        Return the ``Outgoing`` of a work, or None if it cannot be read.
+
+        :param keep: whether large data is left open, to be sent as it is read
+        """
         self._limit()
-        data = ()
         try:
-            shipment, data = self._source.open(work.database, work.item)
-            return _Opened(work, shipment, data)
-        except DataMissing as err:
+            found = Outgoing(self._source, work)
+            if found.is_small:
+                found.read()
+            elif not keep:
+                found.close()
+            return found
+        except (DataMissing, Truncated) as err:
             self._refused(work, err)
         except (Exception, Timeout) as err:
-            close_if_possible(data)
             self._logger.exception('%s: row %d was not read', work.database,
                                    work.item.rowid)
             self.error = str(err)
             work.failed()
         return None
 
-    def _read(self, work):
-        """
-        Read the data of a version.
-
-        :returns: an ``_Opened``, without data if this is large; or None
-        """
-        opened = self._open(work)
-        if opened is None:
-            return None
-        length, parts, size = opened.shipment.length, opened.data, 0
-        opened.data, work.size = None, length
-        if length > MAX_SMALL:
-            close_if_possible(parts)
-            return opened
-        try:
-            opened.data = b''.join(parts)
-            size = len(opened.data)
-        except (Exception, Timeout) as err:
-            self._logger.warning('%s: row %d: its data ends: %s',
-                                 work.database, work.item.rowid, err)
-        finally:
-            close_if_possible(parts)
-        if size != length:
-            self._refused(work, Truncated('%d bytes of data, must be %d' % (
-                size, length)))
-            return None
-        return opened
-
     # What becomes of them
 
-    def _told(self, some, results, start):
-        for each, result in zip(some, results):
-            if not result.is_stored:
-                self._refused(each.work, PeerRefused(
-                    result.status, 'site %s answers %d: %s' % (
-                        self.name, result.status, result.error)))
-                continue
-            each.work.done()
-            entry, length = each.shipment.entry, each.shipment.length
-            self.shipped += 1
-            self.shipped_bytes += length
-            self._logger.increment('shipped.%s.%s' % (
-                entry.kind.value if entry else 'life', self.name))
-            self._logger.update_stats('bytes.%s' % self.name, length)
-            self._logger.timing_since('ship.timing', start)
+    def _shipped(self, sent, start):
+        entry, length = sent.shipment.entry, sent.shipment.length
+        sent.work.done()
+        self.shipped += 1
+        self.shipped_bytes += length
+        self._logger.increment('shipped.%s.%s' % (
+            entry.kind.value if entry else 'life', self.name))
+        self._logger.update_stats('bytes.%s' % self.name, length)
+        self._logger.timing_since('ship.timing', start)
 
     def _failed(self, err):
         self.error = str(err)

@@ -2,6 +2,7 @@
 """Takes a task through all databases; no task waits for another."""
 
 import time
+from typing import List
 
 from swift.common.concurrency import Empty, LightQueue, Timeout, sleep
 
@@ -58,7 +59,8 @@ class TaskRunner:
         :returns: whether there is more to do as soon as something has ended
         """
         now = self._now() if now is None else now
-        ids, ready = set(), []
+        ids = set()
+        ready: List[Follower] = []
         for directory, database in self.databases.followed(
                 self.task.of_hidden):
             ids.add(database.id)

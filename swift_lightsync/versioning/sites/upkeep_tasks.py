@@ -6,7 +6,9 @@ needed. ``Follower`` in sync_point describes the attributes of a task.
 """
 
 from dataclasses import replace
-from typing import Callable, Optional
+from typing import Any, Callable, Dict, List, Optional
+
+from swift.common.concurrency import Timeout
 
 from swift_lightsync.common.backoff import Backoff
 from swift_lightsync.versioning.core.heads import is_listed_right
@@ -22,12 +24,39 @@ from swift_lightsync.versioning.sites.local_data import DataMissing
 class Upkeep:
     """What these tasks have in common."""
 
+    name: str
+    _logger: Any
     delay = 0.0
     wants: Optional[Callable[[Item], bool]] = None
     by_object = False
     of_hidden = True
     #: nothing fails for long: it is always ready
     backoff = Backoff(0, 0)
+
+    def run(self, works):
+        """Work on some items, on those of one database at once."""
+        found: Dict[Any, List[Any]] = {}
+        for work in works:
+            found.setdefault(work.database, []).append(work)
+        for database, some in found.items():
+            done = {}
+            try:
+                done = dict(self.work_on(database, [
+                    work.item for work in some]))
+            except (Exception, Timeout):
+                # What is not done stays so, and is found again.
+                self._logger.exception('%s: task %s failed', database,
+                                       self.name)
+            for work in some:
+                (work.done if done.get(work.item.rowid) else work.failed)()
+
+    def work_on(self, database, items):
+        """
+        Work on some items of a database.
+
+        :returns: pairs of a ROWID and whether the item is done
+        """
+        raise NotImplementedError
 
 
 class RepairTask(Upkeep):
@@ -54,7 +83,7 @@ class RepairTask(Upkeep):
     def wants(self, item: Item) -> bool:
         return item.entry is not None
 
-    def run(self, database, items):
+    def work_on(self, database, items):
         # Another replica's server looks at the rows of a hand-off later.
         if database.mode == 'read-repair' or database.place[0] is None or \
                 database.mode == '':
@@ -124,7 +153,7 @@ class AdoptTask(Upkeep):
         self._source = source
         self._logger = logger
 
-    def run(self, database, items):
+    def work_on(self, database, items):
         strategy = self._strategy(database)
         return [(item.rowid, self._adopt(database, strategy, item))
                 for item in items]
@@ -162,7 +191,7 @@ class PurgeTask(Upkeep):
     def wants(self, item: Item) -> bool:
         return item.entry is not None and item.entry.kind is Kind.PURGE
 
-    def run(self, database, items):
+    def work_on(self, database, items):
         shipped = database.shipped(self._peers)
         return [(item.rowid, item.rowid <= shipped and
                  self._removed(database, item.row)) for item in items]
