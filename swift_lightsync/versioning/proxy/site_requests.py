@@ -8,7 +8,7 @@ from swift.common.http import is_success
 from swift.common.swob import HTTPConflict, Request
 from swift.common.utils import drain_and_close
 
-from swift_lightsync.common.rowless import ROWLESS
+from swift_lightsync.versioning.core.keys import parse_version
 from swift_lightsync.versioning.proxy.container import internal, path_of
 from swift_lightsync.versioning.proxy.container_context import (
     CLIENTS,
@@ -81,16 +81,14 @@ class SiteContainer:
     def delete_data(self, name):
         """Delete the data of a version; return whether it was there."""
         return delete_data(
-            self._versioned, Request(self._env),
+            self._filter.app, Request(self._env),
             self._versioned.version_path(name),
-            self._filter.clock.tick(self._filter.now()))
+            self.strategy.tick(after=parse_version(name).id))
 
     def _request(self, method, name, stamp, headers):
-        sent = internal(Request(self._env), method,
-                        self._versioned.version_path(name),
-                        dict(headers, **{'X-Timestamp': str(stamp)}))
-        sent.environ[ROWLESS] = True
-        return sent
+        return internal(self._env, method, self._versioned.version_path(name),
+                        dict(headers, **{'X-Timestamp': str(stamp)}),
+                        rows=False)
 
     def _answer(self, sent):
         resp = sent.get_response(self._filter.app)
@@ -128,14 +126,14 @@ class SiteRequests:
             if versioned.mode else None
 
     def _versioned(self, env, account, container):
-        req = internal(Request(env), 'HEAD', path_of(account, container))
+        req = internal(env, 'HEAD', path_of(account, container))
         return self.filter.versioned(req.environ, account, container)
 
     def _create(self, env, versioned):
-        path = path_of(versioned.account, versioned.name)
         method = 'POST' if is_success(versioned.info['status']) else 'PUT'
-        req = internal(Request(env), method, path, {CLIENTS: 'true'})
-        resp = ContainerContext(versioned, self.filter.options).respond(req)
+        req = internal(env, method, versioned.path, {CLIENTS: 'true'})
+        resp = ContainerContext(versioned, self.filter.options,
+                                self.filter.logger, False).respond(req)
         drain_and_close(resp)
         if not is_success(resp.status_int):
             raise resp
