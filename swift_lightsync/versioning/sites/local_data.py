@@ -9,14 +9,14 @@ from dataclasses import replace
 from swift.common.concurrency import Timeout
 from swift.common.http import HTTP_NOT_FOUND
 from swift.common.internal_client import InternalClient, UnexpectedResponse
-from swift.common.utils import close_if_possible, config_true_value
+from swift.common.utils import close_if_possible
 from swift.common.wsgi import ConfigString
 
 from swift_lightsync.versioning.core.row_data import Kind
 from swift_lightsync.versioning.core.shipping import Shipment
 from swift_lightsync.versioning.core.stamp import Stamp
 from swift_lightsync.versioning.core.stored_headers import stored_headers
-from swift_lightsync.versioning.sites.databases import ENABLED, MODE
+from swift_lightsync.versioning.sites.databases import MODE
 
 #: Nothing in it that changes what a GET gives: no slo, dlo or symlink.
 PIPELINE = """
