@@ -190,9 +190,11 @@ class _Sharded:
         truncated = found.truncated or len(rows) > page.limit
         if found.page and not rows and truncated:
             # All that was found is deleted, but there may be more.
-            return replace(self._page(following(
-                page, found.page[-1].name, page.limit), View()),
-                rows=view.rows, head=view.head)
+            rest = self._reader.settled(self._place, Request(
+                listed=self._listed, page=following(
+                    page, found.page[-1].name, page.limit)),
+                depth=self._depth)
+            return replace(rest, rows=view.rows, head=view.head)
         return replace(view, page=tuple(rows[:page.limit]),
                        truncated=truncated)
 

@@ -87,7 +87,7 @@ class ShardedCase(SiteCase):
 
 class TestShardedRows(ShardedCase):
 
-    names = ['\0V\0' + letter + '\0' + letter for letter in 'abcdefgh']
+    names = ['\0X\0' + letter for letter in 'abcdefgh']
 
     def write(self, *names, ticks=0):
         self.rows.write(Request(rows=tuple(
@@ -116,11 +116,11 @@ class TestShardedRows(ShardedCase):
                 ({'reverse': True, 'limit': 3}, names[:4:-1]),
                 ({'marker': names[1], 'limit': 5}, names[2:7]),
                 ({'end_marker': names[6]}, names[:6]),
-                ({'prefix': '\0V\0f'}, names[5:6]),
-                ({'heads': False, 'prefix': '\0V\0', 'limit': 8}, names)):
+                ({'prefix': '\0X\0f'}, names[5:6]),
+                ({'prefix': '\0X\0', 'limit': 8}, names)):
             with self.subTest(**options):
                 self.assertEqual(expected, self.read(**options))
-        told = self.rows.read(Request(names=tuple(names) + ('\0V\0x',)))
+        told = self.rows.read(Request(names=tuple(names) + ('\0X\0x',)))
         self.assertEqual({name: row(name) for name in names}, told.rows)
 
     def test_a_read_goes_to_the_shards_that_may_have_it(self):
@@ -299,12 +299,12 @@ class TestSockets(SiteCase):
     def test_rows_go_out_and_come_back(self):
         with served(self.north.servers[0].app) as port:
             rows = self.rows_of(port)
-            written = [row('\0V\0ü/ %2F?&=+\0x', content_type='a/b;c="ü"'),
-                       row('\0V\0ü/ %2F?&=+\0y')]
+            written = [row('\0X\0ü/ %2F?&=+\0x', content_type='a/b;c="ü"'),
+                       row('\0X\0ü/ %2F?&=+\0y')]
             wires = tuple(map(WireRow.of, written))
             self.assertEqual([], rows.write(Request(rows=wires)).page)
             found = rows.read(Request(
-                names=(written[1].name,), page=Page('\0V\0ü/ %2F?&=+\0')))
+                names=(written[1].name,), page=Page('\0X\0ü/ %2F?&=+\0')))
             self.assertEqual((written, written[1:]), (
                 found.page, list(found.rows.values())))
 
