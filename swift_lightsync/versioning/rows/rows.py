@@ -153,7 +153,7 @@ class Rows:
                                             depth)]
             view = united(views, None)
             return view if depth else self._followed(place, request, view)
-        if not disputed(views):
+        if not disputed(views, None):
             return view
         now = self._reader.settled(place, request, replies, depth)
         return replace(now, before=view.before, replaced=view.replaced)

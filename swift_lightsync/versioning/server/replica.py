@@ -68,8 +68,19 @@ class _Rows:
         return self.live(*(table.nulls(obj) for table in self._tables))
 
     def page(self, page: verb.Page) -> List[Row]:
-        rows = self.live(*(table.page(page) for table in self._tables))
-        return (rows[::-1] if page.reverse else rows)[:page.limit]
+        parts = [table.page(page) for table in self._tables]
+        ends = [part[-1].name for part in parts if len(part) >= page.limit]
+        rows = self.live(*parts)[::-1 if page.reverse else 1]
+        if not ends or not self._tables[1:]:
+            return rows[:page.limit]
+        # What a database has after its page is not known yet.
+        end = max(ends) if page.reverse else min(ends)
+        rows = [row for row in rows if (row.name >= end if page.reverse
+                                        else row.name <= end)][:page.limit]
+        if len(rows) < page.limit:
+            rows += self.page(replace(page, marker=end,
+                                      limit=page.limit - len(rows)))
+        return rows
 
     def digests(self, until: Stamp) -> Tuple[int, ...]:
         """Return the digests; none where rows are in two databases."""
