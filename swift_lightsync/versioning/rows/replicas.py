@@ -198,6 +198,17 @@ class Replicas:
                 break
         raise unavailable(place, replies, needed)
 
+    def one(self, place, request, node=None):
+        """
+        Return the ``verb.Answer`` of a node, or of the first replica that
+        gives one; None if there is none.
+        """
+        part, nodes = self.ring.get_nodes(*place)
+        body = verb.encoded(request)
+        replies = (self._request(each, part, place, body) for each in
+                   ([node] if node else sample(nodes, len(nodes))))
+        return next((each.answer for each in replies if each.good), None)
+
     def check_verb(self, place):
         """
         Check that all replicas of a container are on servers with the verb.

@@ -13,6 +13,7 @@ The rows of a container's versions, at all replicas (VERSIONING.md §4).
 from dataclasses import dataclass, field, replace
 from typing import Dict, List, Optional
 
+from swift_lightsync.versioning.core.digest import Digest
 from swift_lightsync.versioning.core.heads import listing_after
 from swift_lightsync.versioning.core.keys import (
     hidden_container,
@@ -110,6 +111,25 @@ class Rows:
         :raises ClockRefused: if the clock of this node is wrong
         """
         return Told.of(self._write(self.place, replace(request, page=None)))
+
+    def digest(self, until):
+        """
+        Return the ``Digest`` of the live versions, as one replica has them.
+
+        :param until: a ``Stamp``; what is later is left out
+        :raises RowsUnavailable: if none can tell
+        """
+        return self._digest(self.place, until)
+
+    def _digest(self, place, until, depth=0):
+        answer = self._replicas.one(place, Request(digest=until))
+        if answer is None or not answer.digests or depth == MAX_DEPTH:
+            raise unavailable(place, [], 1, 'nobody tells the digest')
+        found = Digest(answer.digests)
+        for shard in shards_of([answer], place):
+            found = found.joined(self._digest(place_of(shard), until,
+                                              depth + 1))
+        return found
 
     def check_verb(self):
         """

@@ -25,6 +25,7 @@ from swift_lightsync.versioning.core.heads import (
 )
 from swift_lightsync.versioning.core.keys import VERSIONS, versions_of
 from swift_lightsync.versioning.core.row_data import Row, entry_of
+from swift_lightsync.versioning.core.stamp import Stamp
 from swift_lightsync.versioning.server.counts import count_rows
 from swift_lightsync.versioning.server.row_table import (
     RowTable,
@@ -81,9 +82,10 @@ class _Rows:
                                       limit=page.limit - len(rows)))
         return rows
 
-    def digests(self) -> Tuple[int, ...]:
+    def digests(self, until: Stamp) -> Tuple[int, ...]:
         """Return the digests; none where rows are in two databases."""
-        return () if self._tables[1:] else self._tables[0].digest().buckets
+        return () if self._tables[1:] else \
+            self._tables[0].digest(until).buckets
 
 
 def answer(broker: Any, asked: verb.Request) -> verb.Answer:
@@ -155,7 +157,7 @@ def _told(rows: _Rows, asked: verb.Request, plan: Plan,
         tuple(map(verb.WireRow.of, named.values())),
         tuple(map(verb.WireRow.of, page)),
         tuple(map(verb.WireRow.of, plan.replaced)), shards, left,
-        digests=rows.digests() if asked.digest else ())
+        digests=rows.digests(asked.digest) if asked.digest else ())
     if shards and broker.get_db_state() == SHARDED and not (
             answer.head or answer.rows or answer.page):
         return replace(answer, only_shards=True)

@@ -5,16 +5,19 @@ containers, and those of versioned users' containers, for the objects that are
 older than versioning.
 """
 
+import math
 import os
 from collections import namedtuple
+from contextlib import contextmanager
 from sqlite3 import DatabaseError
 
 from swift.common.exceptions import LockTimeout
-from swift.common.utils import audit_location_generator
-from swift.container.backend import DATADIR, ContainerBroker
+from swift.common.utils import audit_location_generator, get_db_files
+from swift.container.backend import DATADIR, UNSHARDED, ContainerBroker
 
 from swift_lightsync.versioning.core.keys import RESERVED, user_container
 from swift_lightsync.versioning.core.sync_point import PAGE
+from swift_lightsync.versioning.server.row_table import RowTable
 from swift_lightsync.versioning.sites.database_rows import (
     Item,
     made_at,
@@ -83,6 +86,26 @@ class Database:
             return rowid, made_at(record), None
         return rowid, found.made, (found.entry or found.life) and Item(
             rowid, found.row, found.entry, found.life)
+
+    @property
+    def is_whole(self):
+        """
+        Whether it has the rows of all names, rather than those of a shard.
+        """
+        # What the broker knows of files it may know from before.
+        return len(get_db_files(self.broker.db_file)) == 1 and \
+            self.broker.is_root_container() and \
+            self.broker.get_db_state() == UNSHARDED
+
+    @contextmanager
+    def table(self):
+        """Give the rows that it has, as a ``RowTable``."""
+        with self.broker.get() as connection:
+            yield RowTable(connection, self.broker.storage_policy_index)
+
+    def shipped(self, peers):
+        """Return the ROWID up to which some peers have all."""
+        return min((self.point(peer) for peer in peers), default=math.inf)
 
     def point(self, task):
         """Return the ROWID up to which a task is done, or -1."""

@@ -86,7 +86,7 @@ class PropagatorOptions(Options):
 
     :param interval: seconds between two looks at the rows of containers
     :param scan_interval: seconds between two looks for new containers
-    :param concurrency: versions that are sent to one site at the same time
+    :param concurrency: requests to one site at the same time
     :param batch_size: versions that a site is asked about at once
     :param handover_delay: seconds after which the server of another replica
         does what the first one has not done
@@ -104,7 +104,7 @@ class PropagatorOptions(Options):
     interval: float = option(1.0, _SECONDS)
     scan_interval: float = option(30.0, number(0.001, 86400))
     concurrency: int = option(8, integer(1, 1000))
-    batch_size: int = option(100, integer(1, MAX_OFFERED))
+    batch_size: int = option(MAX_OFFERED, integer(1, MAX_OFFERED))
     handover_delay: float = option(15.0, _DELAY)
     repair_delay: float = option(10.0, _DELAY)
     conn_timeout: float = option(2.0, _SECONDS)
