@@ -3,22 +3,20 @@
 
 import json
 import unittest
+from dataclasses import replace
 
-from swift_lightsync.versioning.core import shipping
-from swift_lightsync.versioning.core.keys import ReadRepairKeys
+from swift_lightsync.versioning.core import shipping, verb
 from swift_lightsync.versioning.core.row_data import (
     MAX_ETAG,
     Entry,
-    Row,
-    listed_entry,
-    pointer_of,
+    entry_of,
+    listed_of,
     row_of,
 )
 from swift_lightsync.versioning.core.shipping import Offered, Shipment
 from swift_lightsync.versioning.core.signature import Claim, SignatureError
 from swift_lightsync.versioning.core.stamp import Stamp
 from swift_lightsync.versioning.core.version import Vector, Version
-from swift_lightsync.versioning.rows.row_wire import put_headers
 
 ID = Stamp(170000000000000, 5)
 #: What the row of a version with a change has.
@@ -61,7 +59,7 @@ class TestShipments(unittest.TestCase):
                                     etag='e' * 1500)
 
     def test_the_longest_etag_that_is_taken_fits_into_a_row(self):
-        room = MAX_ETAG - len(put_headers(row_of(ENTRY, 'n'))['X-Etag'])
+        room = MAX_ETAG - len(row_of(ENTRY).etag)
         for more, fits in ((room, True), (room + 1, False)):
             fields = json.loads(shipping.shipment(Shipment(ENTRY)))
             head = json.dumps({
@@ -69,7 +67,7 @@ class TestShipments(unittest.TestCase):
             if fits:
                 found = shipping.decode(head).entry
                 self.assertEqual(MAX_ETAG, len(
-                    put_headers(row_of(found, 'n'))['X-Etag']))
+                    row_of(found).etag))
             else:
                 self.assertRaises(ValueError, shipping.decode, head)
 
@@ -102,19 +100,44 @@ class TestTexts(unittest.TestCase):
         self.assertEqual(0, Claim.parse('hmac-sha256 paris 0 %s %s' % (
             '0' * 32, 'a' * 64)).time)
 
-    def test_the_site_in_the_name_of_a_row_is_one(self):
-        for site in ('', 'Paris', '-a', 'a b'):
-            with self.assertRaisesRegex(ValueError, 'name of a site'):
-                ReadRepairKeys.parse('\0R\0o\0%s\0%s' % (site, ID))
-
 
 class TestRows(unittest.TestCase):
 
     def test_bytes_are_decimal_digits(self):
-        member = '%s%%2Fparis%%2Fparis%%3A%s%%2Fp' % (ID, ID)
         for size in ('-5', '1_0', '\u0661', '+1', ' 1', '1e3', '9' * 20):
-            row = Row('o', ID, etag='x; sv_id=%s; sv_site=paris; sv_bytes=%s;'
-                      ' sv_frontier=%s' % (ID, size, member))
-            for read in (listed_entry, lambda row: pointer_of(row, 'o')):
-                with self.assertRaisesRegex(ValueError, 'bytes of a version'):
-                    read(row)
+            with self.assertRaisesRegex(ValueError, 'bytes of a version'):
+                listed_of('x; sv_id=%s; sv_bytes=%s' % (ID, size))
+
+    def test_the_site_and_the_vector_of_a_row_are_such(self):
+        good = row_of(ENTRY)
+        for old, new in (('sv_site=paris', 'sv_site=Paris'),
+                         ('sv_site=paris', 'sv_site='),
+                         ('sv_vector=paris', 'sv_vector=-paris'),
+                         ('sv_vector=paris', 'sv_data=x; sv_vector=paris')):
+            self.assertIn(old, good.etag)
+            with self.assertRaises(ValueError):
+                entry_of(replace(good, etag=good.etag.replace(old, new)))
+
+
+class TestRequests(unittest.TestCase):
+    """Of the verb VERSION, as anyone could send them to a server."""
+
+    def assert_refused(self, pattern, **values):
+        with self.assertRaisesRegex(ValueError, pattern):
+            verb.Request.from_json(values)
+
+    def test_what_no_proxy_sends_is_refused(self):
+        row = verb.WireRow.of(row_of(ENTRY)).to_json()
+        self.assertEqual(row_of(ENTRY), verb.Request.from_json(
+            {'rows': [row]}).rows[0].row)
+        for name, value in (('stamp', '1'), ('size', -1), ('size', True),
+                            ('deleted', 1), ('name', 'a\ud800'),
+                            ('name', 'n' * 4097),
+                            ('etag', 'e' * (MAX_ETAG + 1))):
+            self.assert_refused(r'rows\[0\].%s: ' % name,
+                                rows=[{**row, name: value}])
+        self.assert_refused('names', names=['a'] * (verb.MAX_ROWS + 1))
+        self.assert_refused('clock', clock=-1)
+        self.assert_refused('clock', clock='now')
+        for limit in (0, verb.MAX_PAGE + 1, True, '5'):
+            self.assert_refused('page.limit', page={'limit': limit})
