@@ -78,12 +78,16 @@ class SiteContainer:
         """
         return self._answer(self._request('POST', name, changed, headers))
 
-    def delete_data(self, name):
-        """Delete the data of a version; return whether it was there."""
+    def delete_data(self, name, after):
+        """
+        Delete the data of a version; return whether it was there.
+
+        :param after: a ``Stamp`` that the data is not newer than
+        """
         return delete_data(
             self._versioned, Request(self._env),
             self._versioned.version_path(name),
-            self._filter.clock.tick(self._filter.now()))
+            self._filter.clock.tick(self._filter.now(), after))
 
     def _request(self, method, name, stamp, headers):
         sent = internal(Request(self._env), method,
