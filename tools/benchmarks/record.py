@@ -178,7 +178,8 @@ def write_json(path: str, benchmark: str, settings: Mapping[str, Any],
     document: dict[str, Any] = {
         'benchmark': benchmark, 'machine': machine(),
         'settings': dict(settings),
-        'records': [asdict(each) for each in records]}
+        # So that a reader need not know which figures are names.
+        'records': [{**each.figures, **asdict(each)} for each in records]}
     with open(path, 'w') as output:
         json.dump(document, output, indent=2, default=str)
         output.write('\n')

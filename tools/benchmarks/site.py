@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from contextlib import closing
 from functools import cached_property
 from glob import glob
-from typing import Any, Optional
+from typing import Any, NamedTuple, Optional
 from urllib.parse import urlsplit
 
 from swift_losf.format.layout import Layout
@@ -52,6 +52,31 @@ def ask(address: str, method: str, paths: Iterable[str],
                 raise BenchError('%s %s: status %d' % (
                     method, path, response.status))
     return waits
+
+
+class Login(NamedTuple):
+    """
+    A token of the test account.
+
+    :param address: HOST:PORT of the proxy-server
+    :param path: of the account
+    """
+
+    address: str
+    path: str
+    token: str
+
+
+def log_in(cluster: Cluster) -> Login:
+    """Get a token of a cluster's test account."""
+    env = cluster.environment()
+    url = urlsplit(env['ST_AUTH'])
+    with closing(http.client.HTTPConnection(url.netloc)) as connection:
+        connection.request('GET', url.path, headers={
+            'X-Auth-User': env['ST_USER'], 'X-Auth-Key': env['ST_KEY']})
+        headers = connection.getresponse().headers
+    return Login(url.netloc, urlsplit(headers['X-Storage-Url']).path,
+                 headers['X-Auth-Token'])
 
 
 class Site:
@@ -113,15 +138,7 @@ class Site:
         #: the config of COSBench's swauth
         self.auth = 'username=%s;password=%s;auth_url=%s' % (
             env['ST_USER'], env['ST_KEY'], env['ST_AUTH'])
-        url = urlsplit(env['ST_AUTH'])
-        with closing(http.client.HTTPConnection(url.netloc)) as connection:
-            connection.request('GET', url.path, headers={
-                'X-Auth-User': env['ST_USER'], 'X-Auth-Key': env['ST_KEY']})
-            headers = connection.getresponse().headers
-        self.address = url.netloc
-        #: of the account
-        self.path = urlsplit(headers['X-Storage-Url']).path
-        self.token = headers['X-Auth-Token']
+        self.address, self.path, self.token = log_in(self.cluster)
 
     def request(self, method: str, paths: Iterable[str],
                 **headers: str) -> list[float]:

@@ -11,14 +11,17 @@ longer, and none shorter: the least latency of several counts.
 
 import argparse
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from statistics import fmean
 from typing import Any, NamedTuple
 
 from swift_lightsync.versioning.proxy.filter_options import FilterOptions
-from tools.benchmarks import workload
+from tools.benchmarks import delay, request_log, workload
 from tools.benchmarks.bench import Bench
-from tools.benchmarks.delay import options, set_delay
+from tools.benchmarks.delay import set_delay
+from tools.benchmarks.measure import cpu_of
+from tools.benchmarks.propagation import Propagation
 from tools.benchmarks.record import Metric
 from tools.benchmarks.settings import (
     GIB,
@@ -44,6 +47,10 @@ CONTAINERS = 'container-server'
 DELAYS = (0.2, 0.4, 0.6)
 #: with a delay, before the next one comes
 ROUND_REQUESTS = 3
+#: Writers that make an object's versions before it is measured.
+FILLERS = 8
+#: Requests to container servers that read or write rows.
+ROW_METHODS = ('VERSION', 'PUT', 'DELETE', 'GET')
 
 
 class Mode(NamedTuple):
@@ -104,6 +111,50 @@ def count_rounds(delay: Callable[[float], None],
     return slope([(seconds, min(found)) for seconds, found in waits.items()])
 
 
+def _options(server: str, path: str) -> dict[str, Any]:
+    """Return the options of a server that waits, and logs what it gets."""
+    sections = delay.options(server, path)
+    if server == CONTAINERS:
+        sections.update(request_log.options(server, '')[server])
+        sections['pipeline:main'] = {'pipeline': '%s %s healthcheck recon %s'
+                                     % (delay.FILTER, request_log.FILTER,
+                                        server)}
+    return sections
+
+
+class Used(NamedTuple):
+    """
+    What a cluster's servers have done so far.
+
+    :param cpu: seconds of all servers, without daemons
+    :param rows: requests to container servers about rows
+    """
+
+    cpu: float
+    rows: int
+
+
+class Work(NamedTuple):
+    """
+    Requests to measure.
+
+    :param size: of the objects, bytes
+    :param clients: requests at the same time
+    :param versions: of each object before they begin
+    """
+
+    size: int
+    requests: int
+    clients: int = 1
+    versions: int = 1
+
+    @property
+    def text(self) -> str:
+        return '%s, %d, %d at once%s' % (
+            size_text(self.size), self.requests, self.clients,
+            ', of %d versions' % self.versions if self.versions > 1 else '')
+
+
 class Keeper(Site):
     """
     A cluster that keeps versions in one way, with servers that can wait.
@@ -127,8 +178,17 @@ class Keeper(Site):
                 'site': HERE, 'site_preference': HERE, 'mode': name,
                 'latest_hint_time': args.latest_hint_time,
                 'latest_cache_time': args.latest_cache_time},
-            options={server: options(server, path) for server, path
+            options={server: _options(server, path) for server, path
                      in self._delay_files.items()}))
+
+    def used(self) -> Used:
+        """Return what the servers have done so far."""
+        methods: Counter = sum((request_log.since(log, 0)
+                                for log in self.logs), Counter())
+        cpu = cpu_of(self.cluster)
+        return Used(sum(seconds for name, seconds in cpu.items()
+                        if name.split('.')[0].endswith('-server')),
+                    sum(methods[each] for each in ROW_METHODS))
 
     def delay(self, seconds: float) -> None:
         """Let requests to container servers wait so much longer."""
@@ -167,6 +227,8 @@ class Versioning(Bench):
                      'of each size, one after the other, at most'),
         'budget': (number(1, 2048), 1024, 'MIB',
                    'that these write, at most, but four objects'),
+        'versions': (_batches, '1', 'NUMBER,…', 'of an object of the least '
+                     'size, before it is measured'),
         'batches': (_batches, '1000,10000', 'NUMBER,…',
                     'concurrent requests, of objects of the least size'),
         'clients': (number(2, 256), 32, None, "a batch's requests at the "
@@ -182,27 +244,46 @@ class Versioning(Bench):
         'latest-cache-time': (
             number(0, 3600), FilterOptions.latest_cache_time, 'SECONDS',
             "the filter's option: how long memcache says what is the "
-            'latest')}
+            'latest'),
+        'sites': (number(0, 6), 0, None, 'measure how fast versions reach '
+                  'the other ones of so many sites; 0: one site alone'),
+        'site-nodes': (number(1, 3), 1, None, 'of each of these sites'),
+        'containers': (number(1, 100000), 1000, None,
+                       'with one new version each'),
+        'rtt': (number(0, 60000, float), 200.0, 'MS',
+                'of a round trip between two sites')}
     references = ('object_versioning', 'none')
     metrics = (*workload.METRICS,
-               Metric('round_trips', 'round trips', 2, has_ratio=False))
+               Metric('cpu_ms', 'CPU, ms', 1),
+               Metric('row_requests', 'row requests', 1, has_ratio=False),
+               Metric('round_trips', 'round trips', 2, has_ratio=False),
+               Metric('seconds', 'seconds', 1))
 
     def measure(self, stack: Any) -> None:
         args = self.args
+        if args.sites:
+            self._propagate(stack)
+            return
         keepers = self.start(stack, (MODES[each].site for each in args.modes),
                              lambda name: Keeper(args, self.root, name))
         for mode in args.modes:
             keeper = keepers[MODES[mode].site]
-            self._play(keeper, mode, 0, 1, 20, 1)
+            self._play(keeper, mode, 0, Work(1, 20))
             if args.rounds:
                 self._count_rounds(keeper, mode)
-        least = min(args.sizes)
-        works = [(size, min(args.requests, max(
-            4, args.budget * MIB // size)), 1) for size in args.sizes]
-        works += [(least, batch, min(args.clients, max(
+        for run, work, mode in self.turns(self._works(), args.modes):
+            # Without versions there is one of each object.
+            if MODES[mode].versioned or work.versions == 1:
+                self._play(keepers[MODES[mode].site], mode, run, work)
+
+    def _works(self) -> list[Work]:
+        args, least = self.args, min(self.args.sizes)
+        works = [Work(size, min(args.requests, max(
+            4, args.budget * MIB // size))) for size in args.sizes]
+        works += [Work(least, args.requests, versions=each)
+                  for each in args.versions if each > 1]
+        return works + [Work(least, batch, min(args.clients, max(
             2, batch // BATCH_SHARE))) for batch in args.batches]
-        for run, work, mode in self.turns(works, args.modes):
-            self._play(keepers[MODES[mode].site], mode, run, *work)
 
     def _count_rounds(self, keeper: Keeper, mode: str) -> None:
         try:
@@ -211,30 +292,65 @@ class Versioning(Bench):
             self.failures.append('%s, round trips: %s' % (mode, err))
             return
         for method, count in found.items():
-            self.attempt(mode, method, 1, lambda: {'round_trips': count})
+            self.attempt(mode, method, 1, lambda: {
+                'mode': mode, 'op': method.lower(), 'round_trips': count})
 
-    def _play(self, keeper: Keeper, mode: str, run: int, size: int,
-              requests: int, clients: int) -> None:
+    def _play(self, keeper: Keeper, mode: str, run: int, work: Work) -> None:
         """PUT objects into a container of their own, and GET them."""
-        what = '%s, %d, %d at once' % (size_text(size), requests, clients)
-        stages = [Stage(
-            '%s %s' % (method, what), operation,
-            (1, max(1, requests // VERSIONS)), 'c(%d)B' % size, clients,
-            requests) for method, operation in (
-                ('PUT', 'write'), ('GET', 'read'))]
-        text = workload.document(
-            keeper.auth, '%s-%d-%d-%d-%d-' % (
-                mode, run, size, requests, clients), stages,
-            versioned=MODES[mode].versioned)
+        container = '%s-%d-%d-%d-%d-%d-' % (mode, run, *work)
+        # Of many versions there is one object, of few several.
+        objects = (1, 1 if work.versions > 1 else
+                   max(1, work.requests // VERSIONS))
         try:
-            result = self.play(mode, what, run, text)
+            if work.versions > 1:
+                self._run(keeper, mode, run, container, Stage(
+                    'fill ' + work.text, 'write', objects, 'c(1)B', FILLERS,
+                    work.versions))
+            for op, operation in (('put', 'write'), ('get', 'read')):
+                stage = Stage('%s %s' % (op.upper(), work.text), operation,
+                              objects, 'c(%d)B' % work.size, work.clients,
+                              work.requests)
+                begin = keeper.used()
+                result = self._run(keeper, mode, run, container, stage)
+                used = keeper.used()
+                # Run 0 warms up.
+                if run:
+                    self.attempt(mode, stage.name, run, lambda: {
+                        'mode': mode, 'op': op, 'size': work.size,
+                        'versions': work.versions,
+                        **_each(workload.figures(result, stage.name),
+                                begin, used)})
         except BenchError as err:
             self.failures.append('%s, %s, run %d: %s' % (
-                mode, what, run, err))
-            return
+                mode, work.text, run, err))
         finally:
             keeper.forget()
-        # Run 0 warms up.
-        for stage in stages if run else ():
-            self.attempt(mode, stage.name, run,
-                         lambda: workload.figures(result, stage.name))
+
+    def _run(self, keeper: Keeper, mode: str, run: int, container: str,
+             stage: Stage) -> Any:
+        return self.play(mode, stage.name, run, workload.document(
+            keeper.auth, container, [stage],
+            versioned=MODES[mode].versioned))
+
+    def _propagate(self, stack: Any) -> None:
+        """Measure how fast versions reach the other sites."""
+        args = self.args
+        sites = stack.enter_context(Propagation(
+            os.path.join(self.root, 'sites'), args.sites, args.site_nodes,
+            args.containers, self.say))
+        sites.prepare(args.rtt / 1000)
+        case = 'propagate %d containers, %d sites, %g ms' % (
+            args.containers, args.sites, args.rtt)
+        for run in range(1, args.runs + 1):
+            self.attempt('write-repair', case, run, lambda: {
+                'mode': 'write-repair', 'op': 'propagate',
+                'containers': args.containers, 'sites': args.sites,
+                'seconds': sites.play(run)})
+            sites.check(run)
+
+
+def _each(figures: dict[str, Any], begin: Used, end: Used) -> dict[str, Any]:
+    """Add to the figures what the servers did for each operation."""
+    count = figures['operations']
+    return {**figures, 'cpu_ms': (end.cpu - begin.cpu) * 1000 / count,
+            'row_requests': (end.rows - begin.rows) / count}

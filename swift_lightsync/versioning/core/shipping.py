@@ -34,6 +34,7 @@ from swift_lightsync.common.records import (
     Utf8,
     load_json,
 )
+from swift_lightsync.versioning.core.comparing import Comparison
 from swift_lightsync.versioning.core.row_data import Kind
 from swift_lightsync.versioning.core.shipment import (
     AnyStamp,
@@ -210,15 +211,18 @@ def bounded(items: Iterable[_T], most: int, weight: int,
         yield part
 
 
-def decode(head: bytes) -> Union[Offer, Pack]:
+def decode(head: bytes) -> Union[Offer, Pack, Comparison]:
     """
     Read the head of a request.
 
     :raises ValueError: if it is none
     """
     fields = load_json(head, MAX_HEAD, 'a head')
-    if isinstance(fields, dict) and fields.get('verb') == 'ship':
+    verb = fields.get('verb') if isinstance(fields, dict) else None
+    if verb == 'ship':
         return Pack.from_json(fields, 'a pack')
+    if verb == 'compare':
+        return Comparison.from_json(fields, 'a comparison')
     return Offer.from_json(fields, 'an offer')
 
 

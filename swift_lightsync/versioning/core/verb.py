@@ -87,7 +87,8 @@ class Request(Record):
     :param clock: what the wall clock of the sender says, in seconds, if it
         has made the stamps of the rows; None: they are not its own
     :param page: of rows to tell
-    :param digest: whether to tell the digests of all live versions
+    :param digest: up to which stamp live versions are in the digests to
+        tell; None: tell none
     """
     object: _Name = ''
     rows: Annotated[Tuple[WireRow, ...], Length(MAX_ROWS)] = ()
@@ -96,7 +97,7 @@ class Request(Record):
     stamp: Optional[_Stamp] = None
     clock: Optional[Annotated[float, Between(0, 1e10)]] = None
     page: Optional[Page] = None
-    digest: bool = False
+    digest: Optional[_Stamp] = None
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Dict, List
 
-from swift_lightsync.versioning.core.keys import (
-    LAST,
-    parse_version,
-    versions_of,
-)
+from swift_lightsync.versioning.core.keys import parse_version, versions_of
 from swift_lightsync.versioning.core.row_data import Row
 from swift_lightsync.versioning.core.verb import (
     MAX_PAGE,
@@ -26,12 +22,13 @@ from swift_lightsync.versioning.rows.views import (
     View,
     covers,
     end_of,
+    last_name,
     mending,
     shards_of,
     united,
 )
 
-#: Times that replicas are asked until they agree.
+#: Times that replicas are given the same rows until they agree.
 TURNS = 8
 #: Shards of shards that are followed.
 MAX_DEPTH = 5
@@ -49,12 +46,7 @@ def following(page, last, limit):
 
     :param last: the last name of that page
     """
-    if page.heads:
-        # The other versions of that object are not in it either.
-        last = versions_of(parse_version(last).object)
-        if not page.reverse:
-            last += LAST
-    return replace(page, marker=last, limit=limit)
+    return replace(page, marker=last_name(page, last), limit=limit)
 
 
 class RowReader:
@@ -99,10 +91,11 @@ class RowReader:
         """
         asked = None if replies else replace(
             request, rows=(), listed=False, clock=None)
-        for _turn in range(TURNS):
-            nodes = [reply.node['id'] for reply in replies]
+        page, given, turns = request.page, set(), 0
+        while turns < TURNS:
             if asked is not None:
-                replies = self._replicas.ask(place, asked, nodes)
+                replies = self._replicas.ask(place, asked, [
+                    reply.node['id'] for reply in replies])
             answers = [reply.answer for reply in replies]
             shards = shards_of(answers, place)
             if shards:
@@ -113,8 +106,11 @@ class RowReader:
             views = [View.of(answer, request.page) for answer in answers]
             asked = mending(request, views)
             if asked is None:
-                return united(views, request.page)
+                return united(views, request.page).cut(page)
             request = replace(request, page=asked.page)
+            # Rows that are new to them bring replicas nearer to each other.
+            turns += given.issuperset(asked.rows)
+            given.update(asked.rows)
         raise unavailable(place, replies, majority(len(replies)),
                           'they do not agree')
 
@@ -180,7 +176,7 @@ class _Sharded:
         sources = [(_ALL, View.of(answer, page)) for answer in self._own]
         shards = self._shards[::-1] if page.reverse else self._shards
         for shard in shards:
-            end = end_of((told for _, told in sources), page.reverse)
+            end = end_of((told for _, told in sources), page)
             if end is not None and (
                     shard.upper and shard.upper < end if page.reverse
                     else shard.lower >= end):
@@ -194,9 +190,11 @@ class _Sharded:
         truncated = found.truncated or len(rows) > page.limit
         if found.page and not rows and truncated:
             # All that was found is deleted, but there may be more.
-            return replace(self._page(following(
-                page, found.page[-1].name, page.limit), View()),
-                rows=view.rows, head=view.head)
+            rest = self._reader.settled(self._place, Request(
+                listed=self._listed, page=following(
+                    page, found.page[-1].name, page.limit)),
+                depth=self._depth)
+            return replace(rest, rows=view.rows, head=view.head)
         return replace(view, page=tuple(rows[:page.limit]),
                        truncated=truncated)
 

@@ -112,21 +112,23 @@ class Rows:
         """
         return Told.of(self._write(self.place, replace(request, page=None)))
 
-    def digest(self):
+    def digest(self, until):
         """
         Return the ``Digest`` of the live versions, as one replica has them.
 
+        :param until: a ``Stamp``; what is later is left out
         :raises RowsUnavailable: if none can tell
         """
-        return self._digest(self.place)
+        return self._digest(self.place, until)
 
-    def _digest(self, place, depth=0):
-        answer = self._replicas.one(place, Request(digest=True))
+    def _digest(self, place, until, depth=0):
+        answer = self._replicas.one(place, Request(digest=until))
         if answer is None or not answer.digests or depth == MAX_DEPTH:
             raise unavailable(place, [], 1, 'nobody tells the digest')
         found = Digest(answer.digests)
         for shard in shards_of([answer], place):
-            found = found.joined(self._digest(place_of(shard), depth + 1))
+            found = found.joined(self._digest(place_of(shard), until,
+                                              depth + 1))
         return found
 
     def check_verb(self):
@@ -151,7 +153,7 @@ class Rows:
                                             depth)]
             view = united(views, None)
             return view if depth else self._followed(place, request, view)
-        if not disputed(views):
+        if not disputed(views, None):
             return view
         now = self._reader.settled(place, request, replies, depth)
         return replace(now, before=view.before, replaced=view.replaced)

@@ -24,7 +24,13 @@ from typing import (
 )
 
 from swift_lightsync.versioning.core.heads import is_version, newest_rows
-from swift_lightsync.versioning.core.keys import PURGES, purge_name
+from swift_lightsync.versioning.core.keys import (
+    LAST,
+    PURGES,
+    parse_version,
+    purge_name,
+    versions_of,
+)
 from swift_lightsync.versioning.core.row_data import Row, entry_of, row_of
 from swift_lightsync.versioning.core.verb import (
     MAX_BODY,
@@ -70,6 +76,15 @@ class View:
             page is not None and len(answer.page) >= page.limit,
             tuple(each.row for each in answer.replaced))
 
+    def cut(self, page: Optional[Page]) -> 'View':
+        """
+        Return the view with a page of the length that was asked for first.
+        """
+        if page is None:
+            return replace(self, page=(), truncated=False)
+        return replace(self, page=self.page[:page.limit], truncated=(
+            self.truncated or len(self.page) > page.limit))
+
     @property
     def heads(self) -> List[Row]:
         """The head as a list, which is empty if there is none."""
@@ -80,38 +95,55 @@ def _row(wire: Optional[WireRow]) -> Optional[Row]:
     return wire.row if wire else None
 
 
-def end_of(views: Iterable[View], reverse: bool) -> Optional[str]:
+def last_name(page: Page, name: str) -> str:
+    """
+    Return the last name that a page says something of.
+
+    :param name: of its last row
+    """
+    if not page.heads:
+        return name
+    # The other versions of that object are not in it either.
+    versions = versions_of(parse_version(name).object)
+    return versions if page.reverse else versions + LAST
+
+
+def end_of(views: Iterable[View], page: Optional[Page]) -> Optional[str]:
     """
     Return the last name that all pages say something of; None: any.
+
+    :param page: that was asked for
     """
-    ends = [view.page[-1].name for view in views
-            if view.truncated and view.page]
-    if not ends:
+    ends = [last_name(page, view.page[-1].name) for view in views
+            if page and view.truncated and view.page]
+    if not page or not ends:
         return None
-    return max(ends) if reverse else min(ends)
+    return max(ends) if page.reverse else min(ends)
 
 
-def within(end: Optional[str], name: str, reverse: bool) -> bool:
+def within(end: Optional[str], name: str, page: Optional[Page]) -> bool:
     """Check whether a name is listed no later than another."""
-    return end is None or (name >= end if reverse else name <= end)
+    return end is None or page is None or (
+        name >= end if page.reverse else name <= end)
 
 
-def disputed(views: Sequence[View], reverse: bool = False) -> List[str]:
+def disputed(views: Sequence[View], page: Optional[Page]) -> List[str]:
     """
     Return the names of the rows that some replicas do not say the same of.
 
     :param views: answers to one request
+    :param page: that was asked for
     :returns: a list, in the order of the page
     """
     heads = {_identity(view.head): view.heads for view in views}
     found = {row.name for rows in heads.values() for row in rows
              if len(heads) > 1}
     found |= _differing([view.rows for view in views])
-    end = end_of(views, reverse)
+    end = end_of(views, page)
     found |= _differing([
         {row.name: row for row in view.page
-         if within(end, row.name, reverse)} for view in views])
-    return sorted(found, reverse=reverse)
+         if within(end, row.name, page)} for view in views])
+    return sorted(found, reverse=bool(page and page.reverse))
 
 
 def _identity(row: Optional[Row]) -> object:
@@ -148,12 +180,15 @@ def mending(request: Request, views: Sequence[View]) -> Optional[Request]:
         again; None: they agree
     """
     page = request.page
-    names = disputed(views, bool(page and page.reverse))
+    names = disputed(views, page)
     if not names:
         return None
-    if page is not None and len(names) > BATCH:
-        # Replicas that differ much are compared in smaller parts.
-        page = replace(page, limit=min(page.limit, BATCH))
+    if page is None and request.object:
+        # Where one version is purged, others may be too.
+        page = Page(versions_of(request.object), limit=BATCH)
+    elif page and (len(names) > BATCH or page.limit < BATCH):
+        # Replicas that differ much are compared in parts.
+        page = replace(page, limit=BATCH)
     known = known_rows(views)
     rows: List[WireRow] = []
     size = 0
@@ -180,12 +215,12 @@ def united(views: Sequence[View], page: Optional[Page]) -> View:
         and the greatest head count
     :param page: that was asked for
     """
-    reverse = bool(page and page.reverse)
-    end = end_of(views, reverse)
+    end = end_of(views, page)
     rows = _joined([view.rows.values() for view in views])
     listed = _joined([view.page for view in views])
-    names = [name for name in sorted(listed, reverse=reverse)
-             if within(end, name, reverse)]
+    names = [name for name in sorted(
+        listed, reverse=bool(page and page.reverse))
+        if within(end, name, page)]
     replaced = newest_rows(*(view.replaced for view in views))
     return View(
         _greatest([view.before] for view in views),

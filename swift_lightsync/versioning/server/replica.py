@@ -25,6 +25,7 @@ from swift_lightsync.versioning.core.heads import (
 )
 from swift_lightsync.versioning.core.keys import VERSIONS, versions_of
 from swift_lightsync.versioning.core.row_data import Row, entry_of
+from swift_lightsync.versioning.core.stamp import Stamp
 from swift_lightsync.versioning.server.counts import count_rows
 from swift_lightsync.versioning.server.row_table import (
     RowTable,
@@ -67,12 +68,24 @@ class _Rows:
         return self.live(*(table.nulls(obj) for table in self._tables))
 
     def page(self, page: verb.Page) -> List[Row]:
-        rows = self.live(*(table.page(page) for table in self._tables))
-        return (rows[::-1] if page.reverse else rows)[:page.limit]
+        parts = [table.page(page) for table in self._tables]
+        ends = [part[-1].name for part in parts if len(part) >= page.limit]
+        rows = self.live(*parts)[::-1 if page.reverse else 1]
+        if not ends or not self._tables[1:]:
+            return rows[:page.limit]
+        # What a database has after its page is not known yet.
+        end = max(ends) if page.reverse else min(ends)
+        rows = [row for row in rows if (row.name >= end if page.reverse
+                                        else row.name <= end)][:page.limit]
+        if len(rows) < page.limit:
+            rows += self.page(replace(page, marker=end,
+                                      limit=page.limit - len(rows)))
+        return rows
 
-    def digests(self) -> Tuple[int, ...]:
+    def digests(self, until: Stamp) -> Tuple[int, ...]:
         """Return the digests; none where rows are in two databases."""
-        return () if self._tables[1:] else self._tables[0].digest().buckets
+        return () if self._tables[1:] else \
+            self._tables[0].digest(until).buckets
 
 
 def answer(broker: Any, asked: verb.Request) -> verb.Answer:
@@ -144,7 +157,7 @@ def _told(rows: _Rows, asked: verb.Request, plan: Plan,
         tuple(map(verb.WireRow.of, named.values())),
         tuple(map(verb.WireRow.of, page)),
         tuple(map(verb.WireRow.of, plan.replaced)), shards, left,
-        digests=rows.digests() if asked.digest else ())
+        digests=rows.digests(asked.digest) if asked.digest else ())
     if shards and broker.get_db_state() == SHARDED and not (
             answer.head or answer.rows or answer.page):
         return replace(answer, only_shards=True)

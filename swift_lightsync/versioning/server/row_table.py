@@ -15,10 +15,12 @@ from swift.common.utils import decode_timestamps
 from swift_lightsync.versioning.core.digest import Digest
 from swift_lightsync.versioning.core.keys import (
     LAST,
+    LIFE,
     VERSIONS,
     parse_version,
     versions_of,
 )
+from swift_lightsync.versioning.core.life import life_of
 from swift_lightsync.versioning.core.row_data import Row
 from swift_lightsync.versioning.core.stamp import Stamp
 from swift_lightsync.versioning.core.verb import Page
@@ -95,11 +97,15 @@ class RowTable:
             "AND etag LIKE '%; sv!_null=1%' ESCAPE '!'",
             prefix, after_prefix(prefix)))
 
-    def digest(self) -> Digest:
-        """Return the digest of all live versions."""
-        return Digest.of(self._records())
+    def digest(self, until: Stamp) -> Digest:
+        """Return the ``Digest`` of the live versions up to a stamp."""
+        return Digest.of(self._records(), until)
 
     def _records(self) -> Iterator[Tuple[str, str, str]]:
+        """Yield what the digest is about."""
+        life = self.named([LIFE])
+        if life and life_of(life[0]).exists:
+            yield LIFE, str(life[0].stamp), life[0].content_type
         records = self._connection.execute(
             'SELECT name, created_at, content_type FROM object WHERE '
             'storage_policy_index = ? AND deleted = 0 AND name >= ? AND '

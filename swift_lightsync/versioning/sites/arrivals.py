@@ -103,6 +103,10 @@ def _newest(*entries):
         each.version.id, each.changed, each.purged) if stamp)
 
 
+def _is_purged(entry):
+    return entry is not None and entry.purged is not None
+
+
 def _is_older(entry, changed):
     """Check whether the metadata here are older than another site's."""
     return changed is not None and (
@@ -196,7 +200,7 @@ class Arrivals:
         for each in shipments:
             if getattr(each, 'entry', None):
                 versions.setdefault((each.account, each.container), []).append(
-                    _identity(each.entry))
+                    each.entry)
         pool = GreenPool(CONCURRENCY)
         self._opened = dict(zip(versions, pool.imap(
             lambda each: self._tried(self._open, *each), versions.items())))
@@ -233,9 +237,16 @@ class Arrivals:
                 self._clock.check(stamp, now)
         return shipment
 
-    def _open(self, place, versions):
-        container = self._helper.open(self._env, *place, create=True)
-        return container, known(container.strategy, versions)
+    def _open(self, place, entries):
+        container = self._helper.open(self._env, *place)
+        mine = known(container.strategy, map(_identity, entries)) \
+            if container else {}
+        # What is purged brings no container back.
+        live = any(not (entry.purged or _is_purged(
+            mine.get(_identity(entry)))) for entry in entries)
+        if container is None or live and not container.exists:
+            container = self._helper.open(self._env, *place, create=True)
+        return container, mine
 
     def _take(self, shipment, body):
         """Store one shipment; return its ``Result``."""

@@ -17,6 +17,7 @@ from swift.common.concurrency import socket
 
 from swift_lightsync.common.signing import SignatureError
 from swift_lightsync.versioning.core import shipping
+from swift_lightsync.versioning.core.comparing import Comparison, differences
 from swift_lightsync.versioning.core.signature import (
     ANSWER_HEADER,
     PATH,
@@ -96,6 +97,20 @@ class PeerClient:
         """
         body = self._ask(shipping.pack(frames), data, length)
         return self._read(shipping.results_of, body, len(frames))
+
+    def compare(self, until, containers):
+        """
+        Compare some containers.
+
+        :param until: a ``Stamp``, see ``Comparison``
+        :param containers: each a ``Compared``
+        :returns: ``Differences``
+        :raises PeerDown: if it does not answer
+        :raises PeerRefused: if it does not compare now
+        """
+        body = self._ask(shipping.encoded(Comparison(
+            shipping.FORMAT, 'compare', until, tuple(containers)).to_json()))
+        return self._read(differences, body, len(containers))
 
     def _read(self, read, body, count):
         try:

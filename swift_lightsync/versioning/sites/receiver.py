@@ -16,6 +16,7 @@ from swift.common.utils import cache_from_env
 
 from swift_lightsync.common.signing import Nonces, SignatureError
 from swift_lightsync.versioning.core import shipping
+from swift_lightsync.versioning.core.comparing import Comparison
 from swift_lightsync.versioning.core.signature import (
     ANSWER_HEADER,
     HEAD_HEADER,
@@ -32,6 +33,7 @@ from swift_lightsync.versioning.sites.arrivals import (
     Refusal,
     result_of,
 )
+from swift_lightsync.versioning.sites.compare_task import told_differences
 from swift_lightsync.versioning.sites.propagator_options import SiteOptions
 from swift_lightsync.versioning.sites.received_body import (
     Data,
@@ -165,4 +167,6 @@ class Receiver:
         if isinstance(what, shipping.Pack):
             return shipping.results(arrivals.store(what, data))
         data.verify()
-        return shipping.encoded(arrivals.lacking(what).to_json())
+        answer = told_differences(self.helper, req.environ, what) \
+            if isinstance(what, Comparison) else arrivals.lacking(what)
+        return shipping.encoded(answer.to_json())

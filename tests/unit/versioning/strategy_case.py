@@ -5,6 +5,7 @@ import sys
 
 from swift_lightsync.versioning.strategies.read_repair import ReadRepair
 from swift_lightsync.versioning.strategies.write_repair import WriteRepair
+from tests.unit.sync.fixtures import wait_for
 from tests.unit.versioning.fakes import SiteCase
 
 
@@ -19,6 +20,10 @@ class StrategyCase(SiteCase):
     def setUp(self):
         super().setUp()
         self.strategy = self.north.strategy(self.kind)
+
+    def settle(self):
+        """Wait until what a majority was enough for is everywhere."""
+        wait_for(lambda: not self.north.network.under_way, 'all is answered')
 
     def put(self, obj='o', strategy=None, **fields):
         return self.north.put(strategy or self.strategy, obj, **fields)

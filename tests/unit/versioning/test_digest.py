@@ -9,15 +9,18 @@ from swift.common.utils import ShardRange, Timestamp
 
 from swift_lightsync.versioning.core.digest import (
     BUCKETS,
+    LIFE_BUCKET,
     Digest,
     bucket_of,
 )
 from swift_lightsync.versioning.core.heads import purge_rows
+from swift_lightsync.versioning.core.life import Life, life_row
 from swift_lightsync.versioning.core.row_data import Entry, row_of
 from swift_lightsync.versioning.core.stamp import TICKS, Stamp
 from swift_lightsync.versioning.core.version import Vector, Version
 from tests.unit.versioning.test_verb_server import HIDDEN, NOW, VerbCase
 
+LATER = Stamp(3000000000 * TICKS)
 _ids = st.builds(Stamp, st.integers(1, 5), st.integers(1, 3))
 entries = st.builds(
     lambda obj, stamp, deleted, changed: Entry(
@@ -33,7 +36,7 @@ def record(entry):
 
 
 def digest(*entries):
-    return Digest.of(map(record, entries))
+    return Digest.of(map(record, entries), LATER)
 
 
 def facts(entries):
@@ -82,6 +85,17 @@ class TestDigest(VerbCase):
             entry.version.id.ticks + TICKS, nonce)) for nonce in (1, 2))
         self.assertEqual(digest(one), digest(two))
 
+    def test_what_is_too_new_is_left_out(self):
+        old, new = self.entry('o'), self.entry('o')
+        until = old.version.id
+        self.assertEqual(Digest.of([record(old)], until), Digest.of(
+            [record(old), record(new)], until))
+        self.assertNotEqual(Digest.of([], until),
+                            Digest.of([record(old)], until))
+        changed = replace(old, changed=Stamp(until.ticks + TICKS, 5))
+        self.assertEqual(Digest.of([record(old)], until),
+                         Digest.of([record(changed)], until))
+
     def test_it_has_all_buckets(self):
         self.assertRaises(ValueError, Digest, (0,) * (BUCKETS - 1))
 
@@ -89,7 +103,7 @@ class TestDigest(VerbCase):
 class TestDigestOfAReplica(VerbCase):
 
     def told(self):
-        return Digest(self.version(digest=True).digests)
+        return Digest(self.version(digest=LATER).digests)
 
     def test_it_is_that_of_the_live_versions(self):
         kept, gone = self.entry('a'), self.entry('b')
@@ -99,6 +113,15 @@ class TestDigestOfAReplica(VerbCase):
         self.version('b', purge_rows(
             gone, self.clock.tick(self.seconds + 1), True))
         self.assertEqual(digest(kept, marker), self.told())
+
+    def test_the_life_of_a_container_is_in_it_while_that_exists(self):
+        nothing = self.told()
+        for seconds in 1, 2:
+            self.version(rows=[life_row(Life(True, Stamp(seconds), 'rome'))])
+            exists = self.told()
+            self.assertEqual({LIFE_BUCKET}, nothing.differing(exists))
+        self.version(rows=[life_row(Life(False, Stamp(3), 'rome'))])
+        self.assertEqual(nothing, self.told())
 
     def test_it_is_told_only_if_asked_for(self):
         self.assertEqual((), self.version().digests)
@@ -113,7 +136,7 @@ class TestDigestOfAReplica(VerbCase):
             ShardRange('a/' + HIDDEN, now, state=ShardRange.ACTIVE)])
         broker.enable_sharding(Timestamp(NOW + 6))
         self.assertTrue(broker.set_sharding_state())
-        answer = self.version(digest=True)
+        answer = self.version(digest=LATER)
         self.assertEqual((), answer.digests)
         self.assertEqual(['.shards_a/s'],
                          [each.name for each in answer.shards])

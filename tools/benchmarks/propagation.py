@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Measures how fast new versions of many containers reach the other sites.
+
+The first site's propagators stand still while its clients write one version
+into each container; the time runs from the moment at which they go on until
+the last of the other sites has acknowledged the last version.
+"""
+
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any
+
+from swift_lightsync.versioning.sites.sync_state import read
+from tools.benchmarks.settings import BenchError
+from tools.benchmarks.site import ask, log_in
+from tools.cluster.cluster import Cluster
+from tools.cluster.sites import Sites
+
+PROPAGATOR = 'container-propagator'
+#: Seconds for which all sites may need to have the containers, and then the
+#: versions.
+PATIENCE = 3600
+#: Requests of clients at the same time.
+CLIENTS = 8
+
+
+class Propagation:
+    """
+    Sites with containers that have versions.
+
+    :param root: a directory for all sites
+    :param sites: how many
+    :param nodes: of each site; as many replicas has each container and object
+    :param containers: how many
+    :param say: writes a line of progress
+    """
+
+    def __init__(self, root: str, sites: int, nodes: int, containers: int,
+                 say: Callable[[str], None]) -> None:
+        self.sites = Sites(root, sites, nodes=nodes)
+        self.first: Cluster = self.sites.clusters[self.sites.names[0]]
+        self._containers = ['c%05d' % each for each in range(containers)]
+        self._say = say
+
+    def __enter__(self) -> 'Propagation':
+        self.sites.up()
+        self._login = log_in(self.first)
+        return self
+
+    def __exit__(self, *exc_info: Any) -> None:
+        self.sites.down()
+
+    def prepare(self, seconds: float) -> None:
+        """
+        Make the containers, and let all sites have them.
+
+        :param seconds: of one round trip between two sites, from then on
+        """
+        self._say('making %d containers' % len(self._containers))
+        self._request('PUT', self._containers, {'X-Versions-Enabled': 'true'})
+        # With one version in each, every site has made its container.
+        before = self._shipped()
+        self._request('PUT', self._objects('first'))
+        self._say('waiting until all sites have them')
+        self._wait(before)
+        names = self.sites.names
+        for one in names:
+            for other in names:
+                if one < other:
+                    self.sites.delay(one, other, seconds / 2)
+
+    def play(self, run: int) -> float:
+        """
+        Write one version into each container, and let the sites get it.
+
+        :returns: seconds until all sites had acknowledged all
+        """
+        with self._stopped():
+            before = self._shipped()
+            self._request('PUT', self._objects('run%d' % run))
+        begin = time.monotonic()
+        self._wait(before)
+        return time.monotonic() - begin
+
+    def check(self, run: int) -> None:
+        """
+        Check that each site serves all versions of a run.
+
+        :raises BenchError: if it does not
+        """
+        for name in self.sites.names[1:]:
+            self._request('HEAD', self._objects('run%d' % run),
+                          cluster=self.sites.clusters[name])
+
+    def _objects(self, name: str) -> list[str]:
+        return ['%s/%s' % (each, name) for each in self._containers]
+
+    def _request(self, method: str, paths: list[str],
+                 headers: dict[str, str] = {},
+                 cluster: Any = None) -> None:
+        login = log_in(cluster) if cluster else self._login
+
+        def some(number: int) -> None:
+            ask(login.address, method,
+                ['%s/%s' % (login.path, path)
+                 for path in paths[number::CLIENTS]],
+                {'X-Auth-Token': login.token, **headers})
+        with ThreadPoolExecutor(CLIENTS) as pool:
+            list(pool.map(some, range(CLIENTS)))
+
+    @contextmanager
+    def _stopped(self) -> Iterator[None]:
+        """Let the first site's propagators stand still."""
+        pids = [pid for node in self.first.spec.node_numbers()
+                for pid in self.first.pids(node, PROPAGATOR)]
+        for pid in pids:
+            os.kill(pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            for pid in pids:
+                os.kill(pid, signal.SIGCONT)
+
+    def _shipped(self) -> dict[str, int]:
+        """Return how many versions each other site was sent so far."""
+        sent = dict.fromkeys(self.sites.names[1:], 0)
+        for node in self.first.spec.node_numbers():
+            state = read(self.first.layout.cache_dir(node))
+            for peer in state.peers if state else ():
+                sent[peer.site] += peer.shipped
+        return sent
+
+    def _wait(self, before: dict[str, int]) -> None:
+        end = time.monotonic() + PATIENCE
+        while time.monotonic() < end:
+            missing = {
+                name: before[name] + len(self._containers) - sent
+                for name, sent in self._shipped().items()
+                if sent < before[name] + len(self._containers)}
+            if not missing:
+                return
+            time.sleep(0.05)
+        raise BenchError('after %d s versions were not at all sites: %s' % (
+            PATIENCE, missing))
