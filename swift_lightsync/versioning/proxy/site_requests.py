@@ -58,8 +58,7 @@ class SiteContainer:
 
         :returns: a ``Response``, drained
         """
-        sent = internal(Request(self._env), method, path_of(
-            self._versioned.account, self._versioned.name), headers)
+        sent = internal(self._env, method, self._versioned.path, headers)
         # Only owners are told of access lists.
         sent.environ['swift_owner'] = True
         return self._answer(sent)

@@ -183,7 +183,10 @@ def _shards(broker: Any, asked: verb.Request
             found[each.name] = each
             left.append(name)
     for low, high in _spans(asked):
-        for each in broker.get_shard_ranges(
+        # A marker leaves out the shard whose last name it is.
+        first = broker.get_shard_ranges(
+            includes=low, states=SHARD_UPDATE_STATES) if low else []
+        for each in first + broker.get_shard_ranges(
                 marker=low, end_marker=high or None,
                 states=SHARD_UPDATE_STATES):
             found[each.name] = each
