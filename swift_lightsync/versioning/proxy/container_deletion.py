@@ -20,9 +20,11 @@ from swift_lightsync.versioning.rows.rows import RowsUnavailable
 
 
 def record_life(strategy, exists):
-    """Write the life record of a container, for peers."""
+    """Write the life record of a container, for peers: the newest of all."""
     if strategy.peers:
-        strategy.set_life(Life(exists, strategy.tick(), strategy.site))
+        known = strategy.life()
+        stamp = strategy.tick(after=known.stamp if known else None)
+        strategy.set_life(Life(exists, stamp, strategy.site))
 
 
 def _conflict(req):
