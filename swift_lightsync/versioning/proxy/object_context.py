@@ -105,11 +105,6 @@ class ObjectContext:
     def own_path(self):
         return self.versioned.own_path(self.obj)
 
-    @property
-    def has_room(self):
-        """Whether the name is short enough for an object with versions."""
-        return len(str_to_wsgi(self.obj)) <= MAX_NAME
-
     @cors_validation
     def respond(self, req):
         """
@@ -120,7 +115,7 @@ class ObjectContext:
         :raises HTTPException: if the request is refused
         :raises RowsUnavailable: if too few replicas give the rows
         """
-        if not self.has_room and req.method != 'PUT':
+        if len(str_to_wsgi(self.obj)) > MAX_NAME:
             return self.without_versions(req)
         answer = getattr(self, self.VERBS[req.method])
         return answer(req)
@@ -130,6 +125,12 @@ class ObjectContext:
         Answer a request to an object whose name is too long for versions: one
         that is older than versioning, and stays what it is.
         """
+        if req.method == 'PUT':
+            self.authorize(req)
+            raise HTTPBadRequest(
+                'Object name length of %d longer than %d, which is the most '
+                'where objects have versions' % (len(str_to_wsgi(self.obj)),
+                                                 MAX_NAME), request=req)
         return req.get_response(self.versioned.app)
 
     def authorize(self, req, acl='write_acl'):
@@ -236,11 +237,6 @@ class ObjectContext:
 
     def put(self, req):
         self.authorize(req)
-        if not self.has_room:
-            raise HTTPBadRequest(
-                'Object name length of %d longer than %d, which is the most '
-                'where objects have versions' % (len(str_to_wsgi(self.obj)),
-                                                 MAX_NAME), request=req)
         writes = self.writes(req)
         writes.check_quota()
         writes.adopt_counted()
