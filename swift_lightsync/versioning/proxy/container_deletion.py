@@ -20,11 +20,12 @@ from swift_lightsync.versioning.rows.rows import RowsUnavailable
 
 
 def record_life(strategy, exists):
-    """Write the life record of a container, for peers: the newest of all."""
+    """Write the life record of a container, for peers."""
     if strategy.peers:
-        known = strategy.life()
-        stamp = strategy.tick(after=known.stamp if known else None)
-        strategy.set_life(Life(exists, stamp, strategy.site))
+        # It counts, even if another clock is ahead.
+        before = strategy.life()
+        strategy.set_life(Life(exists, strategy.tick(
+            before and before.stamp), strategy.site))
 
 
 def _conflict(req):
