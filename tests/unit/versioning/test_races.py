@@ -187,6 +187,13 @@ class TestRaces(RaceCase):
             self.assertNotIn(history[0].data_name, gone)
             self.assertNotIn(history[1].data_name, gone)
 
+    def test_of_a_null_version_with_others_keeps_its_data(self):
+        for race in self.races([
+                lambda strategy, _: put_at_once(strategy, null=True),
+                lambda strategy, _: put_at_once(strategy)]):
+            self.assert_right(race, 5)
+            self.assertEqual([], race.results[0].replaced)
+
     def test_a_late_arrival_does_not_beat_a_write(self):
         late = Entry(OBJECT, Version(Stamp(
             int(NOW - 9) * 100000, offset_of(1, 1)), SITES[1], Vector()))
