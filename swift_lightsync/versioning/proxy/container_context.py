@@ -170,7 +170,9 @@ class ContainerContext:
                 'Object versioning is disabled', request=req)
         self._check_name(req)
         resp = send_internal(self.versioned.app, req, 'PUT',
-                             self.versioned.hidden_path, self._policy(req))
+                             self.versioned.hidden_path, {
+                                 **self._policy(req),
+                                 sysmeta(MODE): self._mode.value})
         if not is_success(resp.status_int):
             raise HTTPInternalServerError(
                 'Error enabling object versioning', request=req)

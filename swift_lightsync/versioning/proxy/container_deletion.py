@@ -22,7 +22,10 @@ from swift_lightsync.versioning.rows.rows import RowsUnavailable
 def record_life(strategy, exists):
     """Write the life record of a container, for peers."""
     if strategy.peers:
-        strategy.set_life(Life(exists, strategy.tick(), strategy.site))
+        # It counts, even if another clock is ahead.
+        before = strategy.life()
+        strategy.set_life(Life(exists, strategy.tick(
+            before and before.stamp), strategy.site))
 
 
 def _conflict(req):

@@ -7,13 +7,19 @@ Requests that the receiver of other sites' versions makes through the filter
 from swift.common.http import is_success
 from swift.common.swob import HTTPConflict, Request
 from swift.common.utils import drain_and_close
+from swift.proxy.controllers.base import get_container_info
 
-from swift_lightsync.versioning.core.keys import parse_version
-from swift_lightsync.versioning.proxy.container import internal, path_of
+from swift_lightsync.versioning.proxy.container import (
+    MODE,
+    SOURCE,
+    internal,
+    path_of,
+)
 from swift_lightsync.versioning.proxy.container_context import (
     CLIENTS,
     ContainerContext,
 )
+from swift_lightsync.versioning.proxy.filter_options import Mode
 from swift_lightsync.versioning.proxy.object_data import delete_data
 
 
@@ -24,16 +30,19 @@ class SiteContainer:
     :param filter: the ``Versioning`` filter
     :param env: of the other site's request
     :param versioned: its ``VersionedContainer``
+    :param strategy: of the hidden container
     """
 
-    def __init__(self, filter, env, versioned):
+    def __init__(self, filter, env, versioned, strategy):
         self._filter = filter
         self._env = env
         self._versioned = versioned
+        self.strategy = strategy
 
     @property
-    def strategy(self):
-        return self._versioned.strategy
+    def exists(self):
+        """Whether there is the user's container, with versions."""
+        return bool(self._versioned.mode)
 
     def forget_latest(self, obj):
         """Let no memcache say which version of an object is the latest."""
@@ -77,12 +86,16 @@ class SiteContainer:
         """
         return self._answer(self._request('POST', name, changed, headers))
 
-    def delete_data(self, name):
-        """Delete the data of a version; return whether it was there."""
+    def delete_data(self, name, after):
+        """
+        Delete the data of a version; return whether it was there.
+
+        :param after: a ``Stamp`` that the data is not newer than
+        """
         return delete_data(
             self._filter.app, Request(self._env),
             self._versioned.version_path(name),
-            self.strategy.tick(after=parse_version(name).id))
+            self.strategy.tick(after=after))
 
     def _request(self, method, name, stamp, headers):
         return internal(self._env, method, self._versioned.version_path(name),
@@ -109,8 +122,9 @@ class SiteRequests:
         """
         Return a container.
 
-        :param create: whether to make it and enable versions
-        :returns: a ``SiteContainer``, or None if the container has no versions
+        :param create: whether to make it, if it is missing, and enable
+            versions
+        :returns: a ``SiteContainer``, or None if there is no hidden container
         :raises HTTPException: if versions cannot be enabled
         """
         versioned = self._versioned(env, account, container)
@@ -121,8 +135,25 @@ class SiteRequests:
                 raise HTTPConflict(
                     'The container %s has just been made, try again' %
                     container)
-        return SiteContainer(self.filter, env, versioned) \
-            if versioned.mode else None
+        strategy = versioned.strategy if versioned.mode else \
+            self._strategy_of_hidden(env, versioned)
+        return strategy and SiteContainer(self.filter, env, versioned,
+                                          strategy)
+
+    def _strategy_of_hidden(self, env, versioned):
+        """
+        Return the strategy of a container that was deleted, or None if nothing
+        is left of it.
+        """
+        info = get_container_info(
+            internal(env, 'HEAD', versioned.hidden_path).environ,
+            self.filter.app, swift_source=SOURCE)
+        if not is_success(info['status']):
+            return None
+        mode = info['sysmeta'].get(MODE)
+        return versioned.make_strategy(
+            Mode(mode) if mode else self.filter.options.mode,
+            info['storage_policy'])
 
     def _versioned(self, env, account, container):
         req = internal(env, 'HEAD', path_of(account, container))

@@ -97,6 +97,16 @@ def _identity(entry):
     return entry.object, entry.version.id
 
 
+def _newest(*entries):
+    """Return the newest stamp that data of some versions may have."""
+    return max(stamp for each in entries for stamp in (
+        each.version.id, each.changed, each.purged) if stamp)
+
+
+def _is_purged(entry):
+    return entry is not None and entry.purged is not None
+
+
 def _is_older(entry, changed):
     """Check whether the metadata here are older than another site's."""
     return changed is not None and (
@@ -190,7 +200,7 @@ class Arrivals:
         for each in shipments:
             if getattr(each, 'entry', None):
                 versions.setdefault((each.account, each.container), []).append(
-                    _identity(each.entry))
+                    each.entry)
         pool = GreenPool(CONCURRENCY)
         self._opened = dict(zip(versions, pool.imap(
             lambda each: self._tried(self._open, *each), versions.items())))
@@ -227,9 +237,16 @@ class Arrivals:
                 self._clock.check(stamp, now)
         return shipment
 
-    def _open(self, place, versions):
-        container = self._helper.open(self._env, *place, create=True)
-        return container, known(container.strategy, versions)
+    def _open(self, place, entries):
+        container = self._helper.open(self._env, *place)
+        mine = known(container.strategy, map(_identity, entries)) \
+            if container else {}
+        # What is purged brings no container back.
+        live = any(not (entry.purged or _is_purged(
+            mine.get(_identity(entry)))) for entry in entries)
+        if container is None or live and not container.exists:
+            container = self._helper.open(self._env, *place, create=True)
+        return container, mine
 
     def _take(self, shipment, body):
         """Store one shipment; return its ``Result``."""
@@ -261,7 +278,8 @@ class Arrivals:
             # it, perhaps now. And first: a sender asks no more when the purge
             # is there.
             if mine is None or mine.kind is Kind.DATA:
-                container.delete_data((mine or entry).data_name)
+                container.delete_data((mine or entry).data_name,
+                                      _newest(entry, mine or entry))
             container.strategy.apply(entry)
         elif mine is None:
             if entry.kind is Kind.DATA:
@@ -291,7 +309,7 @@ class Arrivals:
             replaced = [*replaced, *([mine] if mine and mine.purged else ())]
         for old in replaced:
             if old.kind is not Kind.DELETE:
-                container.delete_data(old.data_name)
+                container.delete_data(old.data_name, _newest(old))
 
     @staticmethod
     def _check(response):

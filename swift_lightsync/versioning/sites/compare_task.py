@@ -228,7 +228,7 @@ class CompareTask:
                 known.append((database, digest))
         while known:
             told = self._task.client.compare(until, [
-                Compared(*_place(database), digest.root)
+                Compared(database.account, database.container, digest.root)
                 for database, digest in known])
             complete &= not told.unknown and told.looked > 0
             theirs = {each.place: each.digest for each in told.different}
@@ -278,10 +278,10 @@ class CompareTask:
             page = Page(prefix, limit=MAX_ROWS)
             while True:
                 found = rows.read(Request(page=page)).page
-                items = [Item(0, row, entry_of(row)) for row in found]
+                entries = [(row, entry_of(row)) for row in found]
                 self._run(database, [
-                    item for item in items
-                    if bucket_of(item.entry.object) in buckets])
+                    Item(0, row, entry) for row, entry in entries
+                    if bucket_of(entry.object) in buckets])
                 if len(found) < MAX_ROWS:
                     break
                 page = Page(prefix, found[-1].name, limit=MAX_ROWS)

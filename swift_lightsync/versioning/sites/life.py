@@ -73,7 +73,8 @@ def apply_life(helper, env, account, container, message):
     strategy = found.strategy
     what = step(strategy.life(), life,
                 not life.exists and not strategy.is_empty())
-    if what is Step.DELETE and _changed(found, 'DELETE') == HTTP_CONFLICT:
+    if what is Step.DELETE and found.exists and \
+            _changed(found, 'DELETE') == HTTP_CONFLICT:
         # It has objects that are older than its versioning.
         what = Step.REVIVE
     if what is Step.REVIVE:

@@ -30,6 +30,7 @@ from swift.common.utils import (
 from swift_lightsync.versioning.core.clock import SiteClock
 from swift_lightsync.versioning.rows.replicas import Replicas
 from swift_lightsync.versioning.rows.rows import Rows
+from swift_lightsync.versioning.sites.compare_task import CompareTask
 from swift_lightsync.versioning.sites.databases import Databases
 from swift_lightsync.versioning.sites.life import LifeTask
 from swift_lightsync.versioning.sites.local_data import LocalData, make_client
@@ -93,6 +94,9 @@ class VersionsPropagator(Daemon):
                                     conn_timeout=self.options.conn_timeout,
                                     node_timeout=self.options.node_timeout)
         self.peer_tasks, self.upkeep = self._tasks()
+        self.comparing = [
+            CompareTask(task, self.databases, self._strategy, self.options,
+                        self.logger) for task in self.peer_tasks]
         self.runners = [TaskRunner(task, self.databases, self.options,
                                    self.logger)
                         for task in [*self.peer_tasks, *self.upkeep.values()]]
@@ -162,6 +166,8 @@ class VersionsPropagator(Daemon):
         for runner in order[1:]:
             pool.spawn(runner.run_all)
         pool.waitall()
+        for comparing in self.comparing:
+            comparing.run_pass()
         self.report()
 
     def run_forever(self, *args, **kwargs):
@@ -169,6 +175,8 @@ class VersionsPropagator(Daemon):
         self._guarded(self.databases.scan)
         for runner in self.runners:
             spawn(runner.run_forever)
+        for comparing in self.comparing:
+            spawn(comparing.run_forever)
         scan_at = time.monotonic() + self.options.scan_interval
         while True:
             sleep(min(self.options.interval, self.options.scan_interval))
@@ -198,8 +206,10 @@ class VersionsPropagator(Daemon):
             tuple(PeerLag(task.name, lags[task].rows, lags[task].oldest,
                           task.shipped, task.shipped_bytes,
                           task.backoff.failures, task.backoff.until,
-                          error(task))
-                  for task in self.peer_tasks))
+                          error(task), comparing.compared,
+                          comparing.differing, comparing.since)
+                  for task, comparing in zip(self.peer_tasks,
+                                             self.comparing)))
 
     def report(self):
         """Write into recon how far the other sites are behind."""

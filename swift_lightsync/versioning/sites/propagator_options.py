@@ -99,7 +99,10 @@ class PropagatorOptions(Options):
     :param max_retry_delay: the most that these seconds grow to
     :param max_bytes_per_second: of data, to each site; 0: no limit
     :param max_versions_per_second: to each site; 0: no limit
-    :param reclaim_age: seconds for which purge markers are kept
+    :param compare_interval: seconds after which all containers are compared
+        with those of each other site
+    :param reclaim_age: seconds for which purge records are kept, and hidden
+        containers of containers that were deleted
     """
     interval: float = option(1.0, _SECONDS)
     scan_interval: float = option(30.0, number(0.001, 86400))
@@ -113,4 +116,5 @@ class PropagatorOptions(Options):
     max_retry_delay: float = option(60.0, _SECONDS)
     max_bytes_per_second: int = option(0, _NUMBER)
     max_versions_per_second: int = option(0, _NUMBER)
+    compare_interval: float = option(21600.0, number(1, 10 ** 7))
     reclaim_age: int = option(604800, _NUMBER)
