@@ -35,7 +35,7 @@ QUEUE = 1000
 FRESH = 10
 #: Weight of what one database may have under way: of a row it is 1, and one
 #: more for each so many bytes, but at most MAX_WEIGHT.
-WEIGHT = 1024
+WEIGHT = 1000
 WEIGHED = 1 << 16
 MAX_WEIGHT = 128
 

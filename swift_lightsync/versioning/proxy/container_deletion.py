@@ -15,7 +15,6 @@ from swift_lightsync.versioning.core.life import Life
 from swift_lightsync.versioning.proxy.container import (
     authorize,
     send_internal,
-    sysmeta,
 )
 from swift_lightsync.versioning.rows.rows import RowsUnavailable
 
@@ -69,15 +68,10 @@ class ContainerDeletion:
 
     def _delete_recorded(self, req, strategy):
         """Delete the user's container, and tell peers."""
+        # A version that comes meanwhile revives it: the propagator does.
         record_life(strategy, False)
         resp = req.get_response(self.versioned.app)
-        if is_success(resp.status_int):
-            if strategy.is_empty():
-                return resp
-            # A version came meanwhile; it needs the container.
-            self._send(req, 'PUT', self.versioned.path, self._metadata())
-            resp = _conflict(req)
-        if resp.status_int != 404:
+        if not is_success(resp.status_int) and resp.status_int != 404:
             record_life(strategy, True)
         return resp
 
@@ -102,17 +96,6 @@ class ContainerDeletion:
         policy = POLICIES[self.versioned.info['storage_policy']]
         return {} if policy.is_deprecated else {
             'X-Storage-Policy': policy.name}
-
-    def _metadata(self):
-        """Return the headers that make the user's container what it was."""
-        info = self.versioned.info
-        headers = {sysmeta(name): value
-                   for name, value in info['sysmeta'].items()}
-        headers.update(('X-Container-Meta-' + name, value)
-                       for name, value in info['meta'].items())
-        for name in ('read', 'write'):
-            headers['X-Container-' + name] = info['%s_acl' % name] or ''
-        return dict(headers, **self._policy())
 
     def _send(self, req, method, path, headers=()):
         return send_internal(self.versioned.app, req, method, path,

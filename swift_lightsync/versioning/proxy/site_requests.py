@@ -9,7 +9,6 @@ from swift.common.swob import HTTPConflict, Request
 from swift.common.utils import drain_and_close
 from swift.proxy.controllers.base import get_container_info
 
-from swift_lightsync.versioning.core.keys import parse_version
 from swift_lightsync.versioning.proxy.container import (
     MODE,
     SOURCE,
@@ -59,8 +58,7 @@ class SiteContainer:
 
         :returns: a ``Response``, drained
         """
-        sent = internal(Request(self._env), method, path_of(
-            self._versioned.account, self._versioned.name), headers)
+        sent = internal(self._env, method, self._versioned.path, headers)
         # Only owners are told of access lists.
         sent.environ['swift_owner'] = True
         return self._answer(sent)
@@ -88,12 +86,16 @@ class SiteContainer:
         """
         return self._answer(self._request('POST', name, changed, headers))
 
-    def delete_data(self, name):
-        """Delete the data of a version; return whether it was there."""
+    def delete_data(self, name, after):
+        """
+        Delete the data of a version; return whether it was there.
+
+        :param after: a ``Stamp`` that the data is not newer than
+        """
         return delete_data(
             self._filter.app, Request(self._env),
             self._versioned.version_path(name),
-            self.strategy.tick(after=parse_version(name).id))
+            self.strategy.tick(after=after))
 
     def _request(self, method, name, stamp, headers):
         return internal(self._env, method, self._versioned.version_path(name),

@@ -97,6 +97,12 @@ def _identity(entry):
     return entry.object, entry.version.id
 
 
+def _newest(*entries):
+    """Return the newest stamp that data of some versions may have."""
+    return max(stamp for each in entries for stamp in (
+        each.version.id, each.changed, each.purged) if stamp)
+
+
 def _is_purged(entry):
     return entry is not None and entry.purged is not None
 
@@ -272,7 +278,8 @@ class Arrivals:
             # it, perhaps now. And first: a sender asks no more when the purge
             # is there.
             if mine is None or mine.kind is Kind.DATA:
-                container.delete_data((mine or entry).data_name)
+                container.delete_data((mine or entry).data_name,
+                                      _newest(entry, mine or entry))
             container.strategy.apply(entry)
         elif mine is None:
             if entry.kind is Kind.DATA:
@@ -302,7 +309,7 @@ class Arrivals:
             replaced = [*replaced, *([mine] if mine and mine.purged else ())]
         for old in replaced:
             if old.kind is not Kind.DELETE:
-                container.delete_data(old.data_name)
+                container.delete_data(old.data_name, _newest(old))
 
     @staticmethod
     def _check(response):

@@ -33,8 +33,8 @@ from swift_lightsync.versioning.sites.window import Window
 
 #: Versions of a pack that are read at the same time.
 READERS = 8
-#: What a peer answers to requests that are too many for it now.
-TOO_MANY = (429, 503)
+#: What a peer answers to a request that is one too many for it now.
+TOO_MANY = 503
 #: Bytes of an offered version without its names.
 _OFFERED = 300
 
@@ -144,7 +144,7 @@ class PeerTask:
         except PeerDown as err:
             self._failed(err)
         except PeerRefused as err:
-            if err.status in TOO_MANY:
+            if err.status == TOO_MANY:
                 self._too_many(works, number, err)
             else:
                 for work in works:

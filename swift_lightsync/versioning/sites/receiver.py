@@ -146,7 +146,7 @@ class Receiver:
         """Do what a request asks; return the status and body of the answer."""
         try:
             if self._under_way > MAX_REQUESTS:
-                raise Refusal(429, 'there are %d other requests' %
+                raise Refusal(503, 'there are %d other requests' %
                               (self._under_way - 1))
             return 200, self._answer(req, claim.sender,
                                      shipping.decode(head), data)

@@ -95,8 +95,9 @@ class SiteContainer:
     def post_data(self, name, changed, headers):
         return self.site.post_data(self._key(name), changed, headers)
 
-    def delete_data(self, name):
-        self.site.delete_data(self._key(name))
+    def delete_data(self, name, after):
+        self.site.delete_data(self._key(name), self.site.clock.tick(
+            self.site.now(), after))
 
     def forget_latest(self, obj):
         self.site.forgotten.append(obj)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The versioning filter: requests to the latest of an object."""
 
+from socket import gethostname
 from unittest import mock
 
 from swift.common.swob import (
@@ -14,7 +15,8 @@ from swift.common.swob import (
 from swift_lightsync.versioning.core.keys import hidden_container
 from swift_lightsync.versioning.core.row_data import DELETE_MARKER
 from swift_lightsync.versioning.proxy.object_data import DELETE_AT
-from swift_lightsync.versioning.rows.rows import RowsUnavailable
+from swift_lightsync.versioning.rows.rows import ClockRefused, RowsUnavailable
+from tests.unit.versioning.fakes import MemoryRows
 from tests.unit.versioning.object_case import ObjectCase
 from tests.unit.versioning.strategy_case import of_both_modes
 
@@ -314,3 +316,14 @@ class TestLatest(ObjectCase):
         resp = self.ask('GET', 'c/o', query='version-id=' + UNKNOWN,
                         environ={'swift.source': 'SYM'})
         self.assertEqual(b'two', resp.body)
+
+    def test_a_wrong_clock_is_a_503_that_names_this_proxy(self):
+        self.ask.put('o', 'one')
+        refused = ClockRefused('it is 61.000 s ahead')
+        with mock.patch.object(MemoryRows, 'write', side_effect=refused):
+            self.assertEqual(503, self.status('PUT', body='two'))
+        self.assertEqual(b'one', self.body())
+        line = self.ask.logger.at('ERROR')[-1]
+        for each in gethostname(), '61.000 s ahead':
+            self.assertIn(each, line)
+        self.assertEqual(1, self.ask.logger.counters['clock.refused'])

@@ -180,7 +180,7 @@ class TestPropagation(SitesTestCase):
         for later in (0, 1000, 1000):
             now = runner._now() + later
             runner._now = lambda: now
-            runner.run_pass()
+            runner.run_all()
             shipped.append(len(self.paris.puts))
         self.assertEqual(sorted(shipped), shipped)
         self.assertLess(shipped[0], 9)
