@@ -61,23 +61,24 @@ def apply_life(helper, env, account, container, message):
     :raises RowsUnavailable: if too few container servers answer
     """
     path, life = (env, account, container), message.life
-    found = helper.open(*path, create=life.exists)
-    if found is None:
+    found = helper.open(*path)
+    if found is None and not life.exists:
         # Of what never was here, or is gone, nothing has to go.
         return
-    strategy = found.strategy
-    what = step(strategy.life(), life,
-                not life.exists and not strategy.is_empty())
+    what = step(found and found.strategy.life(), life,
+                not life.exists and not found.strategy.is_empty())
     if what is Step.REFUSE:
         raise LifeRefused(HTTP_CONFLICT, 'the container has versions; their '
                           'purges are not here yet, or they not there')
     if what is Step.DELETE and found.exists:
         _change(found, 'DELETE')
     elif what is Step.UPDATE:
+        if found is None or not found.exists:
+            found = helper.open(*path, create=True)
         _change(found, 'POST', _post_headers(found.headers(), message))
     if what is not Step.NOTHING:
         # Last: what came to its middle only is repeated.
-        strategy.set_life(life)
+        found.strategy.set_life(life)
 
 
 def _post_headers(before, message):
