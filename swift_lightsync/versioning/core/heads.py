@@ -33,7 +33,7 @@ from swift_lightsync.versioning.core.stamp import Stamp
 from swift_lightsync.versioning.core.version import Vector, Version
 
 #: Newest versions that a vector is joined from.
-SEEN = 16
+SEEN = 8
 
 
 @dataclass(frozen=True)

@@ -102,42 +102,43 @@ def answer(broker: Any, asked: verb.Request) -> verb.Answer:
                 broker.pending_file, LOCK_TIMEOUT))
         shards, left = _shards(broker, asked)
         mine = [each.row for each in asked.rows if each.name not in left]
+        policy = broker.storage_policy_index
         with ExitStack() as connections:
-            rows = _rows_of(broker, asked, connections)
+            rows = _rows_of(broker, policy, connections)
             # The listing row of a sharded container is in another shard.
             plan = _planned(rows, asked, mine, asked.listed and
                             not shards and broker.is_root_container())
         if plan.rows:
-            broker.merge_items([
-                record_of(row, broker.storage_policy_index)
-                for row in plan.rows])
+            with broker.get() as connection:
+                count_rows(connection, asked.listed)
+            broker.merge_items([record_of(row, policy) for row in plan.rows])
         with ExitStack() as connections:
-            return _told(_rows_of(broker, asked, connections), asked,
-                         plan, shards, left, broker)
+            return _told(_rows_of(broker, policy, connections), asked, plan,
+                         shards, left, broker)
 
 
-def _rows_of(broker: Any, asked: verb.Request, stack: ExitStack) -> _Rows:
-    """Open the databases of a container."""
-    tables = []
+def _rows_of(broker: Any, policy: int, stack: ExitStack) -> _Rows:
+    """
+    Open the databases of a container.
+
+    :param policy: the index of its storage policy
+    """
     brokers = broker.get_brokers() if broker.get_db_state() == SHARDING \
         else [broker]
-    for each in brokers:
-        connection = stack.enter_context(each.get())
-        if asked.rows and not each.skip_commits:
-            count_rows(connection, asked.listed)
-        tables.append(RowTable(connection, broker.storage_policy_index))
-    return _Rows(tables)
+    return _Rows([RowTable(stack.enter_context(each.get()), policy)
+                  for each in brokers])
 
 
 def _planned(rows: _Rows, asked: verb.Request, mine: List[Row],
              listed: bool) -> Plan:
     if not asked.object and not mine:
         return Plan((), None, None)
-    gone = sum(row.deleted for row in mine)
+    # What is purged now is no head, and a new version has seen the newest.
+    wanted = SEEN + sum(row.deleted for row in mine) if mine else 1
     has_null = any(is_version(row) and not row.deleted and
                    entry_of(row).null for row in mine)
     held = Held(
-        rows.newest(asked.object, SEEN + gone) if asked.object else (),
+        rows.newest(asked.object, wanted) if asked.object else (),
         rows.named(lookups(asked.object, mine)) if mine or listed else {},
         rows.nulls(asked.object) if asked.object and has_null else ())
     return planned(held, asked.object, mine, listed, asked.stamp)
