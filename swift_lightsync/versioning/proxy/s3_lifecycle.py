@@ -15,7 +15,6 @@ s3api loads the controller where ``[filter:s3api]`` has
 
 import re
 from dataclasses import dataclass
-from typing import Optional
 from urllib.parse import parse_qsl, urlencode
 
 from swift.common.middleware.s3api import etree, s3response
@@ -57,8 +56,8 @@ class Rule:
 
     id: str
     enabled: bool
-    days: Optional[int]
-    keep: Optional[int]
+    days: int | None
+    keep: int | None
 
     def headers(self):
         """Return the headers by which a container stores it."""
@@ -168,9 +167,7 @@ class LifecycleController(Controller):
 
     acl_handler = LifecycleAclHandler
     resource_type = 'LIFECYCLE'
-    _of_buckets = bucket_operation(
-        err_resp=s3response.InvalidRequest,
-        err_msg='Objects have no lifecycle rules')
+    _of_buckets = bucket_operation(err_resp=s3response.InvalidRequest)
 
     @public
     @_of_buckets
