@@ -33,7 +33,7 @@ from swift_lightsync.versioning.core.stamp import Stamp
 from swift_lightsync.versioning.core.version import Vector, Version
 
 #: Newest versions that a vector is joined from.
-SEEN = 16
+SEEN = 8
 
 
 @dataclass(frozen=True)
@@ -134,8 +134,8 @@ def planned(held: Held, obj: str, rows: Sequence[Row], listed: bool,
                    key=lambda row: row.name)
     head = heads[0] if heads else None
     if listed:
-        listing = _listing(held.known.get(listing_name(obj)), head, obj,
-                           stamp)
+        listing = listing_after(held.known.get(listing_name(obj)), head,
+                                obj, stamp)
         if listing is not None:
             taken[listing.name] = listing
     return Plan(tuple(taken.values()), before, head, tuple(replaced))
@@ -176,8 +176,8 @@ def _purge_stamp(version: Version, stamp: Optional[Stamp]) -> Stamp:
     return max(stamp, least) if stamp else least
 
 
-def _listing(known: Optional[Row], head: Optional[Row], obj: str,
-             stamp: Optional[Stamp]) -> Optional[Row]:
+def listing_after(known: Optional[Row], head: Optional[Row], obj: str,
+                  stamp: Optional[Stamp]) -> Optional[Row]:
     """
     Return the listing row to write, or None if the one that is known is right.
     """
@@ -198,7 +198,7 @@ def _listing(known: Optional[Row], head: Optional[Row], obj: str,
 def is_listed_right(known: Optional[Row], head: Optional[Row],
                     obj: str) -> bool:
     """Check whether an object's listing row follows its head."""
-    return _listing(known, head, obj, None) is None
+    return listing_after(known, head, obj, None) is None
 
 
 def purge_rows(entry: Entry, stamp: Stamp, recorded: bool) -> List[Row]:

@@ -2,92 +2,60 @@
 """
 The messages between sites: the heads of requests, and the answers.
 
-A head is a JSON object. An *offer* lists versions, and is answered with the
-places in its list that the receiver lacks; a *shipment* is one version, and
-its data follows the head. The headers of a request say nothing about a
-version. Everything that is read here comes from outside: whatever does not
-have the format below is refused with a ValueError that names it.
+A head is a JSON object. An *offer* lists versions of many containers, and is
+answered with the places in its list that the receiver lacks. A *pack* lists
+shipments of many containers; their data follow the head, in the same order.
+It has one shipment of any length, or several small ones, and is answered with
+a result for each. A bad shipment says nothing against the others of its pack.
 """
 
 import json
-import re
 from dataclasses import dataclass
 from typing import (
     Annotated,
     Any,
+    Callable,
+    Iterable,
+    Iterator,
     List,
     Literal,
     Optional,
     Sequence,
     Tuple,
+    TypeVar,
     Union,
 )
 
 from swift_lightsync.common.records import (
     Between,
     Length,
-    Matches,
-    Parsed,
     Record,
     RecordError,
     Utf8,
     load_json,
 )
-from swift_lightsync.versioning.core.row_data import (
-    DELETE_MARKER,
-    MAX_ETAG,
-    PURGE_MARKER,
-    Entry,
-    Kind,
-    parameters_of,
-    row_of,
-    stamped_etag,
+from swift_lightsync.versioning.core.comparing import Comparison
+from swift_lightsync.versioning.core.row_data import Kind
+from swift_lightsync.versioning.core.shipment import (
+    AnyStamp,
+    Frame,
+    Id,
+    Name,
+    PlaceName,
+    SiteName,
 )
-from swift_lightsync.versioning.core.stamp import Stamp
-from swift_lightsync.versioning.core.stored_headers import (
-    Headers,
-    check_headers,
-)
-from swift_lightsync.versioning.core.version import Vector, Version, check_site
 
 FORMAT: Literal[1] = 1
 MAX_HEAD = 1 << 20
 MAX_OFFERED = 1000
-#: Bytes of an object's name and of a content type.
-MAX_NAME = 4096
-#: As long as a line of a client's headers.
-MAX_TYPE = 8192
-MAX_SIZE = (1 << 63) - 1
-
-
-def _tick(text: str) -> Stamp:
-    stamp = Stamp.parse(text)
-    if not stamp.is_tick:
-        raise ValueError('%s must be given by a clock' % stamp)
-    return stamp
-
-
-def _etag(text: str) -> str:
-    if parameters_of(text)[1]:
-        raise ValueError('%.80r must have no parameters sv_*' % text)
-    return text
-
-
-_Name = Annotated[str, Length(MAX_NAME, 1), Utf8(MAX_NAME), Matches(
-    re.compile('[^\0]*'), 'a text without null characters')]
-_Type = Annotated[str, Utf8(MAX_TYPE), Matches(
-    re.compile(r'[^\0\r\n]*'),
-    'a text without null characters and line breaks')]
-# It is the value of a header of container servers.
-_Etag = Annotated[str, Parsed(_etag, Annotated[str, Utf8(MAX_ETAG), Matches(
-    re.compile('[ -~]*'), 'of printable ASCII')])]
-_Site = Annotated[str, Parsed(check_site)]
-_Id = Annotated[Stamp, Parsed(_tick)]
-_Stamp = Annotated[Stamp, Parsed(Stamp.parse)]
-#: A longer one fits into no row.
-_Vector = Annotated[Vector, Parsed(Vector.parse, Annotated[
-    str, Utf8(MAX_ETAG)])]
-_Size = Annotated[int, Between(0, MAX_SIZE)]
+#: Shipments of a pack.
+MAX_PACKED = 256
+#: Bytes of data, of all shipments and of each, if there are several.
+MAX_PACK = 1 << 22
+MAX_SMALL = 1 << 16
+#: Bytes of an error text.
+MAX_ERROR = 1000
+_T = TypeVar('_T')
 
 
 @dataclass(frozen=True)
@@ -98,154 +66,205 @@ class Offered(Record):
     :param site: that made it
     :param changed: when its metadata changed, or None if never
     """
-    object: _Name
-    id: _Id
-    site: _Site
+    object: Name
+    id: Id
+    site: SiteName
     kind: Kind
-    changed: Optional[_Stamp] = None
+    changed: Optional[AnyStamp] = None
 
 
 @dataclass(frozen=True)
-class _Offer(Record):
-    """The head of an offer."""
-    format: Literal[1]
-    verb: Literal['offer']
+class Group(Record):
+    """The versions of one container in an offer."""
+    account: PlaceName
+    container: PlaceName
     versions: Annotated[Tuple[Offered, ...], Length(MAX_OFFERED)]
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Ship(Record):
-    """The head of a shipment."""
-    format: Literal[1] = FORMAT
-    verb: Literal['ship'] = 'ship'
-    object: _Name
-    id: _Id
-    site: _Site
-    vector: _Vector
-    kind: Kind
-    deleted: bool
-    size: _Size
-    etag: _Etag
-    type: _Type
-    purged: Optional[_Stamp] = None
-    changed: Optional[_Stamp] = None
-    headers: Headers
-    length: _Size
+@dataclass(frozen=True)
+class Offer(Record):
+    """The head of an offer; its versions are numbered through all groups."""
+    format: Literal[1]
+    verb: Literal['offer']
+    groups: Annotated[Tuple[Group, ...], Length(MAX_OFFERED)]
+
+    def __post_init__(self) -> None:
+        count = sum(len(group.versions) for group in self.groups)
+        if count > MAX_OFFERED:
+            raise ValueError('its groups have %d versions, at most %d are '
+                             'allowed' % (count, MAX_OFFERED))
 
 
 @dataclass(frozen=True)
-class _Lacking(Record):
-    """The answer to an offer."""
+class Pack(Record):
+    """The head of a pack."""
+    format: Literal[1]
+    verb: Literal['ship']
+    shipments: Annotated[Tuple[Frame, ...], Length(MAX_PACKED, 1)]
+
+    def __post_init__(self) -> None:
+        most = max(frame.length for frame in self.shipments)
+        if len(self.shipments) > 1 and (
+                most > MAX_SMALL or self.length > MAX_PACK):
+            raise ValueError(
+                'length is up to %d for %d shipments, and %d in all; at most '
+                '%d and %d are allowed' % (most, len(self.shipments),
+                                           self.length, MAX_SMALL, MAX_PACK))
+
+    @property
+    def length(self) -> int:
+        """Bytes of data that follow the head."""
+        return sum(frame.length for frame in self.shipments)
+
+    @property
+    def is_small(self) -> bool:
+        """Whether all of it is verified before anything is stored."""
+        return len(self.shipments) > 1 or self.length <= MAX_SMALL
+
+
+@dataclass(frozen=True)
+class Lacking(Record):
+    """
+    The answer to an offer.
+
+    :param lacking: places of the versions to ship
+    :param unknown: places of those that the receiver cannot tell of now
+    :param error: why it cannot
+    """
     lacking: Tuple[int, ...]
+    unknown: Tuple[int, ...] = ()
+    error: str = ''
 
 
 @dataclass(frozen=True)
-class Shipment:
+class Result(Record):
     """
-    One version, as it travels.
+    The answer to one shipment.
 
-    :param entry: an ``Entry``; where its data is means nothing to other sites
-    :param headers: (name in lower case, value), those that are stored
-    :param length: bytes of data that follow
+    :param status: as of HTTP
+    :param error: why it is not stored, or ''
     """
-    entry: Entry
-    headers: Headers = ()
-    length: int = 0
+    status: Annotated[int, Between(100, 599)]
+    error: Annotated[str, Utf8(MAX_ERROR)] = ''
+
+    @property
+    def is_stored(self) -> bool:
+        return 200 <= self.status < 300
 
 
-def _head(record: Record) -> bytes:
-    head = json.dumps(record.to_json(), separators=(',', ':')).encode('ascii')
+@dataclass(frozen=True)
+class _Results(Record):
+    """The answer to a pack."""
+    results: Annotated[Tuple[Result, ...], Length(MAX_PACKED)]
+
+
+def encoded(value: Any) -> bytes:
+    """Return the bytes of a value of JSON."""
+    return json.dumps(value, separators=(',', ':')).encode('ascii')
+
+
+def _head(head: bytes) -> bytes:
     if len(head) > MAX_HEAD:
         raise ValueError('a head has %d bytes, at most %d are allowed' % (
             len(head), MAX_HEAD))
     return head
 
 
-def offer(versions: Sequence[Offered]) -> bytes:
+def offer(groups: Iterable[Group]) -> bytes:
     """
     Return the head of a request that offers versions.
 
-    :param versions: ``Offered``, at most ``MAX_OFFERED``
+    :param groups: of at most ``MAX_OFFERED`` versions
     """
-    return _head(_Offer(FORMAT, 'offer', tuple(versions)))
+    return _head(encoded(Offer(FORMAT, 'offer', tuple(groups)).to_json()))
 
 
-def shipment(shipped: Shipment) -> bytes:
-    """Return the head of a request that carries a version."""
-    entry = shipped.entry
-    version = entry.version
-    return _head(_Ship(
-        object=entry.object, id=version.id, site=version.site,
-        vector=version.vector, kind=entry.kind, deleted=version.deleted,
-        size=entry.size, etag=entry.etag, type=entry.content_type,
-        purged=entry.purged, changed=entry.changed, headers=shipped.headers,
-        length=shipped.length))
+def pack(frames: Iterable[bytes]) -> bytes:
+    """
+    Return the head of a request that carries shipments.
+
+    :param frames: the JSON of the ``Frame`` of each
+    """
+    return _head(b'{"format":%d,"verb":"ship","shipments":[%s]}' % (
+        FORMAT, b','.join(frames)))
 
 
-def _shipment(found: _Ship) -> Shipment:
-    if dict(found.vector).get(found.site) != found.id:
-        raise ValueError('vector is %.120s, must have %s for its site %s' % (
-            found.vector, found.id, found.site))
-    entry = Entry(
-        found.object,
-        Version(found.id, found.site, found.vector, found.deleted),
-        found.size, found.etag, found.type, purged=found.purged,
-        changed=found.changed)
-    if found.kind is not entry.kind:
-        raise ValueError('kind is %s, must be %s, by its fields' % (
-            found.kind.value, entry.kind.value))
-    if entry.kind is Kind.DATA:
-        if entry.content_type in (DELETE_MARKER, PURGE_MARKER):
-            raise ValueError('type is %s, must not be that of a marker' %
-                             entry.content_type)
-    elif found.length:
-        raise ValueError('length is %d, must be 0 for kind %s' % (
-            found.length, entry.kind.value))
-    # Before its data is stored: no row could tell of it.
-    stamped_etag(row_of(entry, entry.object))
-    check_headers(found.headers)
-    return Shipment(entry, found.headers, found.length)
+def bounded(items: Iterable[_T], most: int, weight: int,
+            weigh: Callable[[_T], int]) -> Iterator[List[_T]]:
+    """
+    Split a list into parts that are not too large for one request.
+
+    :param most: items of a part
+    :param weight: that a part may have, unless it has one item only
+    :param weigh: returns the weight of an item
+    """
+    part: List[_T] = []
+    total = 0
+    for item in items:
+        more = weigh(item)
+        if part and (len(part) >= most or total + more > weight):
+            yield part
+            part, total = [], 0
+        part.append(item)
+        total += more
+    if part:
+        yield part
 
 
-def decode(head: bytes) -> Union[Tuple[Offered, ...], Shipment]:
+def decode(head: bytes) -> Union[Offer, Pack, Comparison]:
     """
     Read the head of a request.
 
-    :returns: a tuple of ``Offered``, or a ``Shipment``
     :raises ValueError: if it is none
     """
     fields = load_json(head, MAX_HEAD, 'a head')
-    if not isinstance(fields, dict) or fields.get('verb') != 'ship':
-        return _Offer.from_json(fields, 'an offer').versions
-    # Of the fields with defaults these two must be there.
-    found = _Ship.from_json({'format': None, **fields}, 'a shipment')
-    try:
-        return _shipment(found)
-    except ValueError as err:
-        raise ValueError('a shipment: %s' % err) from err
+    verb = fields.get('verb') if isinstance(fields, dict) else None
+    if verb == 'ship':
+        return Pack.from_json(fields, 'a pack')
+    if verb == 'compare':
+        return Comparison.from_json(fields, 'a comparison')
+    return Offer.from_json(fields, 'an offer')
 
 
-def answer(**fields: Any) -> bytes:
-    """Return the bytes of an answer."""
-    return json.dumps(fields, sort_keys=True,
-                      separators=(',', ':')).encode('ascii')
+def error(text: str) -> bytes:
+    """Return the bytes of the answer to a request that is refused."""
+    return encoded({'error': text})
 
 
-def lacking(body: bytes, count: int) -> List[int]:
+def results(found: Iterable[Result]) -> bytes:
+    """Return the bytes of the answer to a pack."""
+    return encoded(_Results(tuple(found)).to_json())
+
+
+def lacking(body: bytes, count: int) -> Lacking:
     """
     Read the answer to an offer.
 
     :param body: of the answer
     :param count: of the versions that were offered
-    :returns: a sorted list of the places of those to ship
     :raises ValueError: if it is no such answer
     """
-    places = _Lacking.parse(body, MAX_HEAD, 'an answer').lacking
-    for place in places:
+    found = Lacking.parse(body, MAX_HEAD, 'an answer')
+    for place in found.lacking + found.unknown:
         if not 0 <= place < count:
-            raise ValueError('an answer: lacking has %.60r, must be numbers '
-                             '0 to %d' % (place, count - 1))
-    return sorted(set(places))
+            raise ValueError('an answer: a place is %.60r, must be 0 to %d' %
+                             (place, count - 1))
+    return found
+
+
+def results_of(body: bytes, count: int) -> Sequence[Result]:
+    """
+    Read the answer to a pack.
+
+    :param count: of its shipments
+    :returns: a ``Result`` for each of them
+    :raises ValueError: if it is no such answer
+    """
+    found = _Results.parse(body, MAX_HEAD, 'an answer').results
+    if len(found) != count:
+        raise ValueError('an answer: there are %d results, must be %d' % (
+            len(found), count))
+    return found
 
 
 def reason(body: bytes) -> str:
@@ -254,5 +273,5 @@ def reason(body: bytes) -> str:
         found = load_json(body, MAX_HEAD)
     except RecordError:
         return ''
-    error = found.get('error') if isinstance(found, dict) else None
-    return error[:1000] if isinstance(error, str) else ''
+    text = found.get('error') if isinstance(found, dict) else None
+    return text[:MAX_ERROR] if isinstance(text, str) else ''

@@ -4,8 +4,8 @@ Signatures of requests and answers between sites: they prove who sent them, and
 that nobody altered them.
 
 HMAC-SHA256 with the key that two sites share. A request is ``POST
-/v1/<account>/<container>``; its body is a head (JSON, see shipping), the data
-of an object, and a trailer. The header signs the method, the path, the sender
+/v1/.site-versions``; its body is a head (JSON, see shipping), the data of
+objects, and a trailer. The header signs the method, the path, the sender
 and the receiver, the time, a nonce, the length of the body and the digest of
 the head; the trailer signs the digest of the data, which is known only when it
 has been read. The answer is signed together with the request that it answers.
@@ -24,6 +24,8 @@ from swift_lightsync.common.signing import (
 )
 from swift_lightsync.versioning.core.version import check_site
 
+#: Of all requests; no container's.
+PATH = '/v1/.site-versions'
 HEADER = 'X-Site-Versions-Signature'
 #: The length of the head.
 HEAD_HEADER = 'X-Site-Versions-Head'

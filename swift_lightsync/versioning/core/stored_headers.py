@@ -17,6 +17,8 @@ STORED_PREFIXES = ('x-object-meta-', 'x-object-sysmeta-',
                    'x-object-transient-sysmeta-')
 #: These are of one cluster's fragments.
 _NOT_STORED = ('x-object-sysmeta-ec-',)
+#: Under this name a version keeps X-Delete-At, whose data stays beyond it.
+DELETE_AT = 'x-object-transient-sysmeta-site-versions-delete-at'
 _HEADER = re.compile(r"[a-z0-9!#$%&'*+.^_`|~-]{1,256}\Z", re.ASCII)
 
 

@@ -1,166 +1,87 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-How far a task has come with the rows of a database, and its next steps.
+What a task does next: the rows of one database that are due, and those of many
+databases in a fair order.
 
-1. All rows up to the *point* are done, and single rows beyond it. The point is
-   stored; the rest is only remembered, and a successor finds it out again.
-2. A row is due as soon as the task's delay has passed, at the replica whose
-   turn it is; each further replica takes it over ``handover_delay`` later, if
-   it is not done by then.
-3. A row that fails is held, and tried again after longer and longer delays.
-4. In one turn each row is tried once, so that no row holds up another.
+Accounts, their containers and these containers' databases have their turns one
+after the other, and a database has only so much under way at once: so no row
+holds up another.
 """
 
-import math
-from dataclasses import dataclass
+from collections import deque
 from heapq import nsmallest
-from typing import Any, Callable, Iterator, Optional, Sequence
+from typing import (
+    Any,
+    Callable,
+    Deque,
+    Dict,
+    Iterable,
+    Iterator,
+    List,
+    Optional,
+    Tuple,
+)
 from zlib import crc32
 
-from swift_lightsync.common.backoff import delay_after
+from swift_lightsync.versioning.core.progress import Progress, turn
 
 #: Rows that are read at once.
 PAGE = 1000
 #: Rows beyond the point of which some are held: so many are looked at.
 WINDOW = 20000
-#: Batches of one database, after which the others have their turn.
-TURN = 10
+#: Rows of one database that wait in memory for their turn.
+QUEUE = 1000
+#: Seconds since it was made for which a row that nobody has tried is fresh.
+FRESH = 10
+#: Weight of what one database may have under way: of a row it is 1, and one
+#: more for each so many bytes, but at most MAX_WEIGHT.
+WEIGHT = 1000
+WEIGHED = 1 << 16
+MAX_WEIGHT = 128
 
 
-@dataclass(frozen=True)
-class Lag:
+class Work:
     """
-    The work that a task has not done.
+    An item that is being worked on.
 
-    :param rows: how many rows
-    :param oldest: when the oldest was made, Unix time, or None
+    :param follower: of its database
+    :param item: has ``rowid``, ``row`` and ``entry``
+    :param fresh: whether it has never been tried, by nobody
     """
-    rows: int
-    oldest: Optional[float]
 
+    def __init__(self, follower: 'Follower', item: Any, fresh: bool) -> None:
+        self.database = follower.database
+        self.item = item
+        self.fresh = fresh
+        #: Bytes of its data, as far as that is known.
+        self.size: int = item.entry.size if item.entry else 0
+        self.weight = min(MAX_WEIGHT, 1 + self.size // WEIGHED)
+        self._follower: Optional[Follower] = follower
 
-@dataclass
-class _Seen:
-    """
-    A row beyond the point.
+    def done(self) -> None:
+        """Record that the item needs no more work."""
+        self._end(lambda follower: follower.progress.done(self.item.rowid))
 
-    :param made: when its version was made, Unix time
-    :param until: when it is due, Unix time; None: not decided yet
-    :param subject: what it is about, or None
-    """
-    made: float
-    until: Optional[float] = None
-    failures: int = 0
-    done: bool = False
-    subject: Optional[str] = None
+    def failed(self) -> None:
+        """Hold the item back, longer after each failure."""
+        self._end(lambda follower: follower.hold(self.item.rowid))
 
-
-class Progress:
-    """The known rows beyond the point, the ROWID up to which all are done."""
-
-    def __init__(self, point: int) -> None:
-        self.point = point
-        self._rows: dict[int, _Seen] = {}
-        # By subject: the last row about it.
-        self._last: dict[str, int] = {}
-
-    def look(self, after: int, page: Sequence[tuple[int, float]],
-             complete: bool) -> None:
+    def put_back(self, until: Optional[float] = None) -> None:
         """
-        Record the rows that a database has now.
+        Leave the item as it was: it was not its fault.
 
-        :param after: a ROWID
-        :param page: (ROWID, when it was made) of the rows that follow it
-        :param complete: whether no others follow
+        :param until: when it is due again; None: at once
         """
-        present = {row for row, _ in page}
-        end = page[-1][0] if page else after
-        # A row that was written anew has another ROWID.
-        for row in [row for row in self._rows if row not in present and
-                    row > after and (complete or row <= end)]:
-            self._forget(row)
-        for row, made in page:
-            if row > self.point:
-                self._rows.setdefault(row, _Seen(made))
+        self._end(lambda follower: follower.progress.stop(
+            self.item.rowid, until))
 
-    def _forget(self, row: int) -> None:
-        subject = self._rows.pop(row).subject
-        if subject is not None and self._last.get(subject) == row:
-            del self._last[subject]
-
-    def is_last(self, row: int, subject: Optional[str]) -> bool:
-        """
-        Check that no later row about the same subject has been seen.
-
-        :param subject: what the row is about; None: no other row is about it
-        :returns: False if one has been seen; then this row counts as done
-        """
-        if subject is None or row not in self._rows:
-            return True
-        self._rows[row].subject = subject
-        self._last[subject] = max(row, self._last.get(subject, row))
-        if self._last[subject] == row:
-            return True
-        self.done(row)
-        return False
-
-    def schedule(self, row: int, until: float) -> None:
-        """Decide when a row is due, unless that is decided already."""
-        found = self._rows.get(row)
-        if found is not None and found.until is None:
-            found.until = until
-
-    def is_due(self, row: int, now: float) -> bool:
-        """Check whether a row is to be tried: neither done nor held."""
-        found = self._rows.get(row)
-        return found is not None and not found.done and \
-            found.until is not None and found.until <= now
-
-    @property
-    def due_at(self) -> float:
-        """When the next row is due, Unix time; infinity: never."""
-        return min((seen.until or 0 for seen in self._rows.values()
-                    if not seen.done), default=math.inf)
-
-    def done(self, row: int) -> None:
-        if row in self._rows:
-            self._rows[row].done = True
-
-    def hold(self, row: int, now: float, least: float,
-             most: float) -> None:
-        """
-        Leave a row alone after a failure.
-
-        :param least: seconds until it is due again, doubled each time
-        :param most: what they end at
-        """
-        found = self._rows.get(row)
-        if found:
-            found.failures += 1
-            found.until = now + delay_after(found.failures, least, most)
-
-    def advance(self) -> bool:
-        """
-        Move the point past the rows that are done; return whether it moved.
-        """
-        before = self.point
-        for row in sorted(self._rows):
-            if not self._rows[row].done:
-                break
-            self.point = row
-            self._forget(row)
-        return self.point != before
-
-    @property
-    def end(self) -> int:
-        """The ROWID of the last row that was seen."""
-        return max(self._rows, default=self.point)
-
-    @property
-    def lag(self) -> Lag:
-        """The rows that were seen and are not done."""
-        waiting = [seen.made for seen in self._rows.values() if not seen.done]
-        return Lag(len(waiting), min(waiting, default=None))
+    def _end(self, settle: Callable[['Follower'], None]) -> None:
+        # Whoever comes second does not know better.
+        follower, self._follower = self._follower, None
+        if follower is not None:
+            follower.progress.stop(self.item.rowid)
+            settle(follower)
+            follower.ended(self)
 
 
 class Follower:
@@ -171,58 +92,86 @@ class Follower:
         tells whether an item concerns the task, or None: all do;
         ``by_object``, whether the last item about an object stands for all
         before; ``delay``, the seconds after which an item is due; ``backoff``,
-        before whose ``until`` nothing can be done; and ``run``, which works on
-        some items of one database and returns pairs of a ROWID and whether it
-        is done
-    :param database: has ``place``, ``items``, ``point`` and ``save_point``
-    :param options: has ``batch_size``, ``handover_delay``, ``retry_delay`` and
+        before whose ``until`` nothing can be done
+    :param database: has ``account``, ``container``, ``place``, ``items``,
+        ``point`` and ``save_point``
+    :param options: has ``handover_delay``, ``retry_delay`` and
         ``max_retry_delay``
     :param now: returns the wall time in seconds
+    :param ended: is called after each ``Work`` that has ended
     """
 
     def __init__(self, task: Any, database: Any, options: Any,
-                 now: Callable[[], float]) -> None:
+                 now: Callable[[], float],
+                 ended: Callable[[Work], None] = lambda work: None) -> None:
         self.progress = Progress(database.point(task.name))
+        self.database = database
+        #: Of all that is under way.
+        self.weight = 0
         self._task = task
-        self._database = database
         self._options = options
         self._now = now
+        self._ended = ended
+        self._saved = self.progress.point
+        self._queue: Deque[Any] = deque()
+        # Whether there may be more than the queue had room for.
+        self._more = False
         # What the files were when all was looked at, and when it was only
         # noted; None: never.
         self._looked_at: Any = None
         self._noted: Any = None
 
-    def work(self, state: Any) -> bool:
+    @property
+    def is_ready(self) -> bool:
+        """Whether there is something to ``take``."""
+        return bool(self._queue) and self.weight < WEIGHT
+
+    @property
+    def has_more(self) -> bool:
+        """Whether there is more to do, now or once something has ended."""
+        return bool(self._queue) or self._more
+
+    def look(self, state: Any, now: float) -> None:
         """
-        Do the work that is due, but at most one turn's worth.
+        Look for the rows that are due, unless nothing can have changed.
 
         :param state: a value that changes whenever anything is written
-        :returns: whether there is more to do
+        :param now: what is due later is left, Unix time
         """
-        now = self._now()
-        if state is not None and state == self._looked_at and \
-                now < self.progress.due_at:
-            return False
-        # Unless all of it is looked at, it is to be looked at again.
-        self._looked_at = None
         if now < self._task.backoff.until:
+            self._queue.clear()
+            self._more, self._looked_at = False, None
             self._note(state)
-            return False
-        size = self._options.batch_size
-        due: list[Any] = []
-        tried: set[int] = set()
-        for _ in range(TURN):
-            due = due or self._due(tried)
-            batch, due = due[:size], due[size:]
-            tried.update(item.rowid for item in batch)
-            self._run(batch)
-            if self._now() < self._task.backoff.until:
-                return False
-            if len(batch) < size:
-                # What came meanwhile has changed the state.
-                self._looked_at = state
-                return False
-        return True
+        elif not self._queue and (
+                self._more or state is None or state != self._looked_at
+                or now >= self.progress.due_at):
+            self._queue.extend(self._due(now))
+            self._more = len(self._queue) >= QUEUE
+            self._looked_at = state
+
+    def take(self) -> Work:
+        """Return the next item; its work is under way from now on."""
+        item = self._queue.popleft()
+        work = Work(self, item, self.progress.start(item.rowid))
+        self.weight += work.weight
+        return work
+
+    def hold(self, rowid: int) -> None:
+        """Leave a row alone for longer and longer."""
+        self.progress.hold(rowid, self._now(), self._options.retry_delay,
+                           self._options.max_retry_delay)
+
+    def ended(self, work: Work) -> None:
+        """Take note that a work is not under way any more."""
+        self.weight -= work.weight
+        self._ended(work)
+
+    def save(self) -> None:
+        """Store how far all is done."""
+        self.progress.advance()
+        if self._saved != self.progress.point:
+            self.database.save_point(self._task.name, self.progress.point)
+            self._saved = self.progress.point
 
     def _note(self, state: Any) -> None:
         """
@@ -233,67 +182,72 @@ class Follower:
                 pass
             self._noted = state
 
-    def _run(self, items: Sequence[Any]) -> None:
-        tried = self._task.run(self._database, items) if items else ()
-        for rowid, done in tried:
-            if done:
-                self.progress.done(rowid)
-            else:
-                self.progress.hold(
-                    rowid, self._now(), self._options.retry_delay,
-                    self._options.max_retry_delay)
-        if self.progress.advance():
-            self._database.save_point(self._task.name, self.progress.point)
-
-    def _due(self, tried: set[int]) -> list[Any]:
+    def _due(self, now: float) -> List[Any]:
         """
-        Return the items that are due, as many as may go in one turn.
+        Return the items that are due, as many as the queue has room for.
 
-        :param tried: ROWIDs of rows that are not tried again now
         :returns: a list; items whose turn is this replica's come first
         """
-        now = self._now()
-        found = nsmallest(TURN * self._options.batch_size, (
+        found = nsmallest(QUEUE, (
             each for each in self._scheduled(now)
-            if each[1] not in tried and self.progress.is_due(each[1], now)),
-            key=lambda each: each[:2])
+            if self.progress.is_due(each[1], now)), key=lambda each: each[:2])
         return [item for _, _, item in found]
 
-    def _scheduled(self, now: float) -> Iterator[tuple[int, int, Any]]:
+    def _scheduled(self, now: float) -> Iterator[Tuple[int, int, Any]]:
         """Yield (turn, ROWID, item) of every row that may be due."""
-        ordinal, replicas = self._database.place
-        for rowid, item in self._rows(self.progress.point):
+        ordinal, replicas = self.database.place
+        for made, item in self._rows(self.progress.point):
             turns = turn(crc32(item.row.name.encode('utf8')), ordinal,
                          replicas)
-            self.progress.schedule(rowid, now + self._task.delay +
-                                   self._options.handover_delay * turns)
-            yield turns, rowid, item
+            self.progress.schedule(
+                item.rowid, now + self._task.delay +
+                self._options.handover_delay * turns,
+                not turns and now - made <= FRESH)
+            yield turns, item.rowid, item
 
-    def _rows(self, after: int) -> Iterator[tuple[int, Any]]:
-        """Look at the rows after a ROWID, and yield what may be due."""
+    def _rows(self, after: int) -> Iterator[Tuple[float, Any]]:
+        """
+        Look at the rows after a ROWID, and yield when they were made and what
+        may be due.
+        """
         task, progress = self._task, self.progress
         end = progress.point + WINDOW
         while after < end:
-            page = self._database.items(after, PAGE)
+            page = self.database.items(after, PAGE)
             progress.look(after, [row[:2] for row in page], len(page) < PAGE)
-            for after, _, item in page:
+            for after, made, item in page:
                 if item is None or task.wants and not task.wants(item):
                     progress.done(after)
                 elif not task.by_object or \
                         progress.is_last(after, item.entry.object):
-                    yield after, item
+                    yield made, item
             if len(page) < PAGE:
                 break
 
 
-def turn(name_hash: int, ordinal: Optional[int], replicas: int) -> int:
+def fair(followers: Iterable[Follower], room: int) -> List[Work]:
     """
-    Return how many other replicas' servers may act on a row before this one.
+    Take what is due from many databases, in turn: first of the accounts, then
+    of the containers of an account, then of the databases of a container.
 
-    :param name_hash: a number that depends on the row's name
-    :param ordinal: the replica's place in the ring; None if it has none
-    :returns: 0 for the first
+    :param followers: those that are ready
+    :param room: how much to take at most
     """
-    if ordinal is None:
-        return replicas
-    return (name_hash + ordinal) % replicas
+    tree: Dict[str, Dict[str, Deque[Follower]]] = {}
+    for each in followers:
+        tree.setdefault(each.database.account, {}).setdefault(
+            each.database.container, deque()).append(each)
+    accounts = deque(deque(found.values()) for found in tree.values())
+    taken: List[Work] = []
+    while accounts and len(taken) < room:
+        containers = accounts.popleft()
+        databases = containers.popleft()
+        follower = databases.popleft()
+        taken.append(follower.take())
+        if follower.is_ready:
+            databases.append(follower)
+        if databases:
+            containers.append(databases)
+        if containers:
+            accounts.append(containers)
+    return taken

@@ -15,6 +15,7 @@ from swift_lightsync.common.records import (
     Record,
     Utf8,
 )
+from swift_lightsync.versioning.core.digest import BUCKETS
 from swift_lightsync.versioning.core.row_data import MAX_ETAG, Row
 from swift_lightsync.versioning.core.stamp import Stamp
 
@@ -27,6 +28,7 @@ MAX_PAGE = 10000
 MAX_ANSWER = 1 << 27
 _NAME = 4096
 _SIZE = (1 << 63) - 1
+_HASH = (1 << 64) - 1
 
 _Name = Annotated[str, Utf8(_NAME)]
 _Stamp = Annotated[Stamp, Parsed(Stamp.parse)]
@@ -85,6 +87,8 @@ class Request(Record):
     :param clock: what the wall clock of the sender says, in seconds, if it
         has made the stamps of the rows; None: they are not its own
     :param page: of rows to tell
+    :param digest: up to which stamp live versions are in the digests to
+        tell; None: tell none
     """
     object: _Name = ''
     rows: Annotated[Tuple[WireRow, ...], Length(MAX_ROWS)] = ()
@@ -93,6 +97,7 @@ class Request(Record):
     stamp: Optional[_Stamp] = None
     clock: Optional[Annotated[float, Between(0, 1e10)]] = None
     page: Optional[Page] = None
+    digest: Optional[_Stamp] = None
 
 
 @dataclass(frozen=True)
@@ -122,6 +127,8 @@ class Answer(Record):
     :param shards: that have to be asked as well
     :param left: the names of rows that belong to shards and were not merged
     :param only_shards: whether the database itself has no rows
+    :param digests: of the buckets, see ``Digest``; none if not asked for, or
+        if they cannot be told while the container is being sharded
     """
     before: Optional[WireRow] = None
     head: Optional[WireRow] = None
@@ -131,6 +138,8 @@ class Answer(Record):
     shards: Annotated[Tuple[Shard, ...], Length(100000)] = ()
     left: Annotated[Tuple[_Name, ...], Length(MAX_ROWS)] = ()
     only_shards: bool = False
+    digests: Annotated[Tuple[Annotated[int, Between(0, _HASH)], ...],
+                       Length(BUCKETS)] = ()
 
 
 def encoded(message: Record) -> bytes:

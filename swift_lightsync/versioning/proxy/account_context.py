@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-GET of an account: adds the bytes of versions to the container whose objects
-they are versions of. Clients never see the names of hidden containers.
+GET of an account: adds what a hidden container holds to the user's container
+beside it. Clients never see the names of hidden containers.
 """
 
 import json
@@ -46,22 +46,23 @@ def _listed_name(item: Dict[str, Any]) -> str:
 
 def merged(listing, hidden, reverse, limit):
     """
-    Add the bytes of hidden containers to a listing of containers.
+    Add what hidden containers hold to a listing of containers.
 
     :param listing: of containers, a list of dicts
     :param hidden: of hidden containers, the same
-    :returns: the listing; a hidden container whose user's container is missing
-        is listed under the latter's name, so that someone looks after it
+    :returns: the listing; where versions are left but the user's container is
+        missing, its name is listed, so that someone looks after them
     """
     versions = {user_container(item['name']): item
                 for item in hidden if 'name' in item}
     found = []
     for item in listing:
         beside = versions.pop(item.get('name'), None)
-        found.append(dict(item, bytes=item['bytes'] + beside['bytes'])
+        found.append(dict(item, bytes=item['bytes'] + beside['bytes'],
+                          count=item['count'] + beside['count'])
                      if beside else item)
-    found += [dict(item, name=name, count=0)
-              for name, item in versions.items()]
+    found += [dict(item, name=name) for name, item in versions.items()
+              if item['bytes'] or item['count']]
     found.sort(key=_listed_name, reverse=reverse)
     return found[:limit]
 
@@ -100,7 +101,7 @@ class AccountContext:
         return resp
 
     def _hidden(self, req):
-        sent = internal(req, 'GET', path_of(self.account))
+        sent = internal(req.environ, 'GET', path_of(self.account))
         sent.params = {
             name: str_to_wsgi(value)
             for name, value in hidden_params(text_params(req)).items()}

@@ -23,7 +23,7 @@ SOURCE = 'SV'
 _SYSMETA = get_sys_meta_prefix('container')
 ENABLED = 'site-versions-enabled'
 MODE = 'site-versions-mode'
-#: Swift's own, which s3api and container_sync ask for.
+#: Swift's own, which s3api, container_sync and quotas ask for.
 STOCK_ENABLED = 'versions-enabled'
 STOCK_CONTAINER = 'versions-container'
 RESERVED_NAMES = 'X-Backend-Allow-Reserved-Names'
@@ -58,12 +58,26 @@ def authorize(req, acl):
             raise denied
 
 
-def internal(req, method, path, headers=(), query=''):
-    """Return a ``Request`` of our own; it needs no authorization."""
-    return make_pre_authed_request(
-        req.environ, method=method, swift_source=SOURCE,
+def internal(environ, method, path, headers=(), query='', rows=True):
+    """
+    Return a ``Request`` of our own; it needs no authorization.
+
+    :param environ: of the request that it is made for
+    :param rows: whether object-servers write rows
+    """
+    sent = make_pre_authed_request(
+        environ, method=method, swift_source=SOURCE,
         path='%s?%s' % (wsgi_quote(path), query),
         headers=dict(headers, **{RESERVED_NAMES: 'true'}))
+    sent.environ[ROWLESS] = not rows
+    return sent
+
+
+def send_internal(app, req, method, path, headers=()):
+    """Send a request of our own; return the ``Response``, drained."""
+    resp = internal(req.environ, method, path, headers).get_response(app)
+    drain_and_close(resp)
+    return resp
 
 
 class VersionedContainer:
@@ -74,18 +88,19 @@ class VersionedContainer:
     :param account: text
     :param container: text, the user's
     :param info: what ``get_container_info`` gave
-    :param strategy: makes the strategy; takes no arguments
+    :param make_strategy: a function of a ``Mode`` and the index of a storage
+        policy that returns a strategy
     :param latest: the container's ``LatestCache``
     """
 
-    def __init__(self, app, account, container, info, strategy=None,
+    def __init__(self, app, account, container, info, make_strategy=None,
                  latest=None):
         self.app = app
         self.account = account
         self.name = container
         self.info = info
         self.latest = latest
-        self._make_strategy = strategy
+        self.make_strategy = make_strategy
         self._strategy = None
         self._sysmeta = info.get('sysmeta', {})
 
@@ -101,14 +116,24 @@ class VersionedContainer:
             self._sysmeta.get(ENABLED))
 
     @property
+    def has_objects(self):
+        """Whether the user's container may have objects of its own."""
+        return self.info['object_count'] > 0
+
+    @property
     def strategy(self):
         if self._strategy is None:
-            self._strategy = self._make_strategy()
+            self._strategy = self.make_strategy(
+                self.mode, self.info['storage_policy'])
         return self._strategy
 
     @property
     def hidden(self):
         return hidden_container(self.name)
+
+    @property
+    def path(self):
+        return path_of(self.account, self.name)
 
     @property
     def hidden_path(self):
@@ -118,7 +143,8 @@ class VersionedContainer:
         """Return the path of a version's data, as WSGI has it."""
         return path_of(self.account, self.hidden, name)
 
-    def plain_path(self, obj):
+    def own_path(self, obj):
+        """Return the path of an object of the user's container itself."""
         return path_of(self.account, self.name, obj)
 
     def forward(self, req, path, stamp=None, rows=False):
@@ -164,8 +190,7 @@ class VersionedContainer:
         :returns: the headers, or None if it is not there
         :raises HTTPException: if nobody can tell
         """
-        resp = internal(req, 'HEAD', path).get_response(self.app)
-        drain_and_close(resp)
+        resp = send_internal(self.app, req, 'HEAD', path)
         if resp.is_success:
             return resp.headers
         if resp.status_int != 404:

@@ -1,34 +1,51 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PUT, POST and DELETE of a container: versions are enabled, or end."""
+"""
+Requests to a container: its versions are enabled or suspended, and kept for so
+long.
+"""
 
 from swift.common.constraints import MAX_CONTAINER_NAME_LENGTH
 from swift.common.http import is_success
 from swift.common.storage_policy import POLICIES
 from swift.common.swob import (
     HTTPBadRequest,
-    HTTPConflict,
     HTTPInternalServerError,
     HTTPPreconditionFailed,
+    HTTPServiceUnavailable,
     str_to_wsgi,
     wsgi_quote,
 )
-from swift.common.utils import config_true_value, drain_and_close
+from swift.common.utils import config_true_value
+from swift.proxy.controllers.base import get_container_info
 
+from swift_lightsync.common.options import integer
 from swift_lightsync.versioning.proxy.container import (
     ENABLED,
     MODE,
+    SOURCE,
     STOCK_CONTAINER,
     STOCK_ENABLED,
     authorize,
     internal,
+    send_internal,
     sysmeta,
 )
+from swift_lightsync.versioning.proxy.container_deletion import (
+    ContainerDeletion,
+    record_life,
+)
 from swift_lightsync.versioning.proxy.container_listing import ContainerListing
-from swift_lightsync.versioning.proxy.listing import Page, is_hidden
-from swift_lightsync.versioning.rows.rows import RowsUnavailable
+from swift_lightsync.versioning.rows.rows import VerbMissing
 
 CLIENTS = 'X-Versions-Enabled'
-_SYSMETA_ENABLED = sysmeta(ENABLED)
+#: How long noncurrent versions are kept: the client's header, the container's
+#: sysmeta, and what is allowed.
+_LIFECYCLE = (
+    ('X-Versions-Keep', 'site-versions-keep', integer(0, 10 ** 6)),
+    ('X-Versions-Expire-Noncurrent', 'site-versions-expire-noncurrent',
+     integer(1, 36500)))
+_SHOWN = ((sysmeta(ENABLED), CLIENTS),) + tuple(
+    (sysmeta(name), header) for header, name, _ in _LIFECYCLE)
 
 
 class ContainerContext:
@@ -37,11 +54,16 @@ class ContainerContext:
 
     :param versioned: the ``VersionedContainer``
     :param options: ``FilterOptions``
+    :param logger: of the filter
+    :param recorded: whether the life record follows; not where it is another
+        site's that is being followed
     """
 
-    def __init__(self, versioned, options):
+    def __init__(self, versioned, options, logger, recorded=True):
         self.versioned = versioned
         self.options = options
+        self.logger = logger
+        self.recorded = recorded
 
     def respond(self, req):
         """
@@ -52,38 +74,75 @@ class ContainerContext:
         :raises HTTPException: if the request is refused
         :raises RowsUnavailable: if too few replicas give the rows
         """
-        if req.method in ('PUT', 'POST') and CLIENTS in req.headers:
-            resp = self._switch(req)
+        if req.method in ('PUT', 'POST'):
+            resp = self._change(req)
         elif req.method == 'DELETE' and self.versioned.mode:
-            resp = self._delete(req)
+            resp = ContainerDeletion(self.versioned).respond(req)
         elif req.method in ('GET', 'HEAD'):
             resp = ContainerListing(self.versioned).respond(req)
         else:
             resp = req.get_response(self.versioned.app)
-        if _SYSMETA_ENABLED in resp.headers:
-            resp.headers[CLIENTS] = resp.headers[_SYSMETA_ENABLED]
+        for ours, clients in _SHOWN:
+            if resp.headers.get(ours):
+                resp.headers[clients] = resp.headers[ours]
         return resp
 
-    def _switch(self, req):
-        """Enable versioning, or suspend it."""
-        self._refuse_others(req)
-        wanted = config_true_value(req.headers[CLIENTS])
-        headers = {ENABLED: wanted, STOCK_ENABLED: wanted}
+    # PUT, POST
+
+    def _change(self, req):
+        """Enable or suspend versions, or change the container's metadata."""
+        strategy = self.versioned.mode and self.versioned.strategy
         made = False
+        if CLIENTS in req.headers:
+            self._refuse_others(req)
+            wanted = config_true_value(req.headers[CLIENTS])
+            if wanted:
+                # Swift makes accounts with their first container.
+                authorize(req, None)
+                made = self._make_hidden(req)
+                strategy = self._enabled_strategy(req, made)
+            self._store(req, wanted)
+        self._store_lifecycle(req, strategy)
+        resp = req.get_response(self.versioned.app)
+        if is_success(resp.status_int):
+            if strategy and self.recorded:
+                record_life(strategy, True)
+        elif made:
+            self._delete_hidden(req)
+        return resp
+
+    def _store(self, req, wanted):
+        """Let a request say what the container's versions are."""
+        headers = {ENABLED: wanted, STOCK_ENABLED: wanted}
         if wanted:
-            # Swift makes accounts with their first container.
-            authorize(req, None)
-            made = self._make_hidden(req)
-            mode = self.versioned.mode or self.options.mode
-            headers.update({MODE: mode.value, STOCK_CONTAINER: wsgi_quote(
-                str_to_wsgi(self.versioned.hidden))})
+            headers.update({MODE: self._mode.value,
+                            STOCK_CONTAINER: wsgi_quote(
+                                str_to_wsgi(self.versioned.hidden))})
         for name, value in headers.items():
             req.headers[sysmeta(name)] = str(value)
-        resp = req.get_response(self.versioned.app)
-        if made and not is_success(resp.status_int):
-            drain_and_close(self._delete_hidden(req).get_response(
-                self.versioned.app))
-        return resp
+
+    @property
+    def _mode(self):
+        return self.versioned.mode or self.options.mode
+
+    def _store_lifecycle(self, req, strategy):
+        """
+        Store how long noncurrent versions are kept.
+
+        :raises HTTPBadRequest: if it cannot be kept so
+        """
+        for header, name, parse in _LIFECYCLE:
+            value = req.headers.get(header)
+            if value is None:
+                continue
+            if not strategy:
+                raise HTTPBadRequest('%s: the container has no versions' %
+                                     header, request=req)
+            try:
+                req.headers[sysmeta(name)] = value and str(parse(value))
+            except ValueError as err:
+                raise HTTPBadRequest('%s: %.60s: %s' % (header, value, err),
+                                     request=req)
 
     def _refuse_others(self, req):
         """Raise HTTPBadRequest if Swift versions the container or syncs it."""
@@ -110,13 +169,39 @@ class ContainerContext:
             raise HTTPPreconditionFailed(
                 'Object versioning is disabled', request=req)
         self._check_name(req)
-        resp = internal(req, 'PUT', self.versioned.hidden_path,
-                        self._policy(req)).get_response(self.versioned.app)
-        drain_and_close(resp)
+        resp = send_internal(self.versioned.app, req, 'PUT',
+                             self.versioned.hidden_path, {
+                                 **self._policy(req),
+                                 sysmeta(MODE): self._mode.value})
         if not is_success(resp.status_int):
             raise HTTPInternalServerError(
                 'Error enabling object versioning', request=req)
         return resp.status_int == 201
+
+    def _enabled_strategy(self, req, made):
+        """
+        Return the strategy of a container whose hidden one is there.
+
+        :raises HTTPServiceUnavailable: if its container servers are Swift's
+        """
+        info = get_container_info(
+            internal(req.environ, 'HEAD', self.versioned.hidden_path).environ,
+            self.versioned.app, swift_source=SOURCE)
+        strategy = self.versioned.make_strategy(self._mode,
+                                                info['storage_policy'])
+        try:
+            strategy.rows.check_verb()
+        except VerbMissing as err:
+            self.logger.error(
+                'Versions of %s/%s are not enabled: %s; container servers '
+                'have to be egg:swift-lightsync#container',
+                self.versioned.account, self.versioned.name, err)
+            if made:
+                self._delete_hidden(req)
+            raise HTTPServiceUnavailable(
+                'Object versioning needs egg:swift-lightsync#container on all '
+                'container servers: %s' % err, request=req)
+        return strategy
 
     def _check_name(self, req):
         """Raise HTTPBadRequest if the hidden container's name is too long."""
@@ -145,63 +230,6 @@ class ContainerContext:
             return {'X-Storage-Policy': req.headers['X-Storage-Policy']}
         return {}
 
-    def _delete(self, req):
-        """
-        Delete a container that has no versions left. The hidden container goes
-        first: as long as one of the two is there, a version that another site
-        ships creates neither anew.
-        """
-        authorize(req, None)
-        self._clear(req)
-        resp = self._delete_hidden(req).get_response(self.versioned.app)
-        drain_and_close(resp)
-        if resp.status_int == 409:
-            raise self._conflict(req)
-        gone = is_success(resp.status_int) or resp.status_int == 404
-        resp = req.get_response(self.versioned.app) if gone else \
-            HTTPInternalServerError('Error deleting versioned container',
-                                    request=req)
-        if not is_success(resp.status_int) and resp.status_int != 404:
-            # It is kept, or may be, and needs the other.
-            drain_and_close(internal(
-                req, 'PUT', self.versioned.hidden_path,
-                self._policy(req)).get_response(self.versioned.app))
-        return resp
-
-    def _clear(self, req):
-        """
-        Empty the hidden container; raise HTTPConflict if there are versions.
-        """
-        left = []
-        try:
-            for entry in self._left():
-                if not is_hidden(entry):
-                    raise self._conflict(req)
-                left.append(entry)
-            for entry in left:
-                self.versioned.strategy.purge(entry.object, entry.version.id)
-            if not self.versioned.strategy.clear():
-                raise self._conflict(req)
-        except RowsUnavailable as err:
-            # An earlier DELETE may have come to its middle only.
-            if not err.missing:
-                raise
-
     def _delete_hidden(self, req):
-        return internal(req, 'DELETE', self.versioned.hidden_path)
-
-    @staticmethod
-    def _conflict(req):
-        return HTTPConflict('Delete all versions before deleting container.',
-                            request=req)
-
-    def _left(self):
-        """Yield the versions of a container, reading a few at a time."""
-        page, fetch = Page(100), self.versioned.strategy.versions
-        while True:
-            entries = fetch(marker=page.marker, limit=page.limit,
-                            version_marker=page.version_marker)
-            yield from entries
-            if len(entries) < page.limit:
-                return
-            page = page.after(entries[-1])
+        send_internal(self.versioned.app, req, 'DELETE',
+                      self.versioned.hidden_path)

@@ -1,8 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""GET and HEAD of a container that is, or might be, versioned."""
+"""
+GET and HEAD of a container that is, or might be, versioned.
+
+Its objects are those of the hidden container and, of those that are older than
+versioning, what the user's container still has itself.
+"""
 
 import json
 from dataclasses import replace
+from typing import Any, Dict, List
 
 from swift.common.constraints import CONTAINER_LISTING_LIMIT
 from swift.common.exceptions import InvalidTimestamp
@@ -11,21 +17,23 @@ from swift.common.request_helpers import constrain_req_limit
 from swift.common.swob import (
     HTTPBadRequest,
     HTTPNotAcceptable,
+    HTTPServiceUnavailable,
     str_to_wsgi,
     wsgi_quote,
     wsgi_to_str,
 )
-from swift.common.utils import RESERVED_STR, Timestamp
+from swift.common.utils import RESERVED_STR, Timestamp, drain_and_close
 
 from swift_lightsync.versioning.core.stamp import END_OF_TIME, OFFSETS, Stamp
+from swift_lightsync.versioning.proxy.container import internal
 from swift_lightsync.versioning.proxy.filter_options import Mode
 from swift_lightsync.versioning.proxy.listing import (
     Page,
-    current_item,
-    described,
-    is_hidden,
-    latest_ids,
+    entry_item,
     listed,
+    merged,
+    old_versions,
+    row_item,
     version_items,
 )
 from swift_lightsync.versioning.proxy.object_context import NULL, version_id
@@ -33,13 +41,11 @@ from swift_lightsync.versioning.proxy.object_context import NULL, version_id
 _NEWEST = Stamp(END_OF_TIME - 1, OFFSETS - 1)
 #: Read-Repair counts objects where there are at most so many versions.
 COUNT_LIMIT = CONTAINER_LISTING_LIMIT
-
-
-def is_deleted(entry):
-    return entry.version.deleted
+_COUNT, _BYTES = 'X-Container-Object-Count', 'X-Container-Bytes-Used'
 
 
 def text_params(req):
+    """Return the parameters of a request, a dict of text."""
     return {name: wsgi_to_str(value) for name, value in req.params.items()}
 
 
@@ -60,97 +66,122 @@ class ContainerListing:
         :returns: a ``Response``
         """
         resp = req.get_response(self.versioned.app)
-        if not is_success(resp.status_int):
+        lists_versions = req.method == 'GET' and 'versions' in req.params
+        if not is_success(resp.status_int) or not (
+                self.versioned.mode or lists_versions):
             return resp
         if self.versioned.mode:
-            self._add_versions(req, resp)
+            self._count(req, resp)
         if req.method != 'GET':
             return resp
         try:
-            listing = json.loads(resp.body)
+            own = json.loads(resp.body)
         except ValueError:
             return resp
-        resp.body = json.dumps(self._listing(req, listing)).encode('ascii')
+        answer = self._versions if lists_versions else self._current
+        resp.body = json.dumps(answer(req, own)).encode('ascii')
         return resp
 
-    def _listing(self, req, listing):
-        if 'versions' in req.params:
-            return self._versions(req, listing)
-        if self.versioned.mode is Mode.READ_REPAIR:
-            return self._current(req)
-        return [current_item(item, self._link) for item in listing]
-
-    def _add_versions(self, req, resp):
-        """
-        Add to the headers what the hidden container holds: its bytes and, with
-        Read-Repair, the objects.
-        """
+    def _count(self, req, resp):
+        """Add to the headers what the hidden container holds."""
         hidden = self.versioned.head(req, self.versioned.hidden_path) or {}
-        name = 'X-Container-Bytes-Used'
-        resp.headers[name] = str(int(resp.headers.get(name, 0)) +
-                                 int(hidden.get(name, 0)))
-        name = 'X-Container-Object-Count'
-        if self.versioned.mode is Mode.READ_REPAIR:
-            versions = int(hidden.get(name, 0))
-            resp.headers[name] = str(
-                versions if versions > COUNT_LIMIT else
-                sum(not is_deleted(entry) for entry
-                    in self.versioned.strategy.current()))
+        for name in _COUNT, _BYTES:
+            found = int(hidden.get(name, 0))
+            if name == _COUNT and found <= COUNT_LIMIT and \
+                    self.versioned.mode is Mode.READ_REPAIR:
+                found = sum(not entry.version.deleted for entry
+                            in self.versioned.strategy.current())
+            resp.headers[name] = str(int(resp.headers.get(name, 0)) + found)
 
     def _link(self, name, stamp):
-        return wsgi_quote(str_to_wsgi('/v1/%s/%s/%s' % (
-            self.versioned.account, self.versioned.name, name))) + \
-            '?version-id=%s' % stamp
+        return '%s?version-id=%s' % (
+            wsgi_quote(self.versioned.own_path(name)), stamp)
 
     def _page(self, req):
         return Page.of(text_params(req), constrain_req_limit(
             req, CONTAINER_LISTING_LIMIT))
 
-    def _current(self, req):
-        page = self._page(req)
+    # Objects
 
+    def _current(self, req, own):
+        page = self._page(req)
+        if not page.limit:
+            return []
+        names = {item.get('name') for item in own}
+        if self.versioned.mode is Mode.READ_REPAIR:
+            items = self._from_heads(page, names)
+        else:
+            items = self._from_rows(req, page)
+        names -= {item.get('name') for item in items}
+        return merged(page, items, [
+            item for item in own if 'subdir' in item or item['name'] in names])
+
+    def _from_heads(self, page, names):
+        """
+        List the latest of each object, of the rows of versions.
+
+        :param names: of other objects; those that are deleted are removed
+        """
         def fetch(page):
             return self.versioned.strategy.current(
                 page.prefix, page.marker, page.end_marker, page.limit,
                 page.reverse)
-        return [{'subdir': item} if isinstance(item, str)
-                else self._current_entry(item)
-                for item in listed(page, fetch, is_deleted)[:page.limit]]
 
-    def _current_entry(self, entry):
-        item = described(entry)
-        if not entry.plain:
-            item.update(version_symlink=True, symlink_path=self._link(
-                entry.object, entry.version.id))
-        return item
+        def hides(entry):
+            if entry.version.deleted:
+                names.discard(entry.object)
+            return entry.version.deleted
+        return [entry_item(item, self._link)
+                for item in listed(page, fetch, hides)[:page.limit]]
 
-    def _versions(self, req, listing):
+    def _from_rows(self, req, page):
+        """List the latest of each object, of the listing rows."""
+        found: List[Dict[str, Any]] = []
+        while True:
+            wanted = replace(page, limit=page.limit - len(found))
+            items = [row_item(item, self._link)
+                     for item in self._rows(req, wanted)]
+            found += [item for item in items
+                      if page.subdirs or 'subdir' not in item]
+            if len(items) < wanted.limit or len(found) == page.limit:
+                return found
+            # Subdirs were left out.
+            page = replace(page, marker=items[-1].get('name') or
+                           items[-1]['subdir'])
+
+    def _rows(self, req, page):
+        """Return the listing of listing rows that Swift gives."""
+        sent = internal(req.environ, 'GET', self.versioned.hidden_path)
+        sent.params = {name: str_to_wsgi(value)
+                       for name, value in page.listing_params().items()}
+        resp = sent.get_response(self.versioned.app)
+        if resp.status_int == 404:
+            drain_and_close(resp)
+            return []
+        if not resp.is_success:
+            drain_and_close(resp)
+            raise HTTPServiceUnavailable(request=req)
+        return json.loads(resp.body)
+
+    # Versions
+
+    def _versions(self, req, own):
         # Only JSON can say what there is to say.
         req.environ['swift.format_listing'] = False
         if not req.accept.best_match(['application/json']):
             raise HTTPNotAcceptable(request=req)
         page = self._version_page(req)
         if not self.versioned.mode:
-            return [item if 'subdir' in item else
-                    dict(item, version_id=NULL, is_latest=True)
-                    for item in listing]
+            return old_versions(own, ())
         strategy = self.versioned.strategy
 
         def fetch(page):
             return strategy.versions(
                 page.prefix, page.marker, page.version_marker,
                 page.end_marker, page.limit, page.reverse)
-        hidden = []
-
-        def hides(entry):
-            if is_hidden(entry):
-                hidden.append(entry)
-                return True
-            return False
-        items = listed(page, fetch, hides)
-        return version_items(
-            page, items, latest_ids(page, items, strategy.latest, hidden),
-            version_id)
+        items = version_items(page, listed(page, fetch), version_id,
+                              strategy.siblings)
+        return merged(page, items, old_versions(own, items))
 
     def _version_page(self, req):
         params = text_params(req)
@@ -175,7 +206,7 @@ class ContainerListing:
         if wanted == NULL:
             return next((entry.version.id for entry
                          in self.versioned.strategy.history(obj)
-                         if entry.plain), _NEWEST)
+                         if entry.null), _NEWEST)
         try:
             return Stamp.parse(Timestamp(wanted).internal)
         except (InvalidTimestamp, ValueError, OverflowError):

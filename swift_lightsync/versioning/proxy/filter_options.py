@@ -21,12 +21,6 @@ class Mode(Enum):
     READ_REPAIR = 'read-repair'
 
 
-class Lookup(Enum):
-    """How Read-Repair looks for the latest."""
-    FULL = 'full'
-    BY_SITE = 'by-site'
-
-
 @dataclass(frozen=True)
 class FilterOptions(Options):
     """
@@ -34,7 +28,6 @@ class FilterOptions(Options):
 
     :param sites: ``SiteOptions``
     :param mode: of containers that are versioned from now on
-    :param lookup: how Read-Repair finds the latest version
     :param max_clock_skew: seconds that another site's clock may be ahead
     :param allow_versioning: whether clients may enable it
     :param latest_hint_time: seconds that memcache keeps a hint which version
@@ -44,7 +37,6 @@ class FilterOptions(Options):
     """
     sites: SiteOptions
     mode: Mode = option(Mode.WRITE_REPAIR, choice(Mode))
-    lookup: Lookup = option(Lookup.FULL, choice(Lookup))
     max_clock_skew: float = option(60.0, number(0, 86400))
     allow_versioning: bool = option(True, boolean)
     latest_hint_time: int = option(3600, integer(0, 86400))

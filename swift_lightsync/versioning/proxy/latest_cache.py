@@ -93,7 +93,9 @@ class LatestCache:
             entry = _entry(obj, packed)
         except (TypeError, ValueError):
             return NO_HINT
-        is_sure = generation is not None and before == generation
+        # An object that is older than versioning is adopted by daemons, too.
+        is_sure = generation is not None and before == generation and \
+            entry is not None
         return Hint(True, entry, is_sure) if is_sure or self.hint_seconds \
             else NO_HINT
 
@@ -150,13 +152,13 @@ class LatestCache:
 
 def _packed(entry):
     """Return the fields of an ``Entry`` that find its data, for JSON."""
-    return entry and (str(entry.version.id), entry.version.site,
-                      entry.version.deleted, entry.plain)
+    return entry and (str(entry.version.id), entry.data and str(entry.data),
+                      entry.version.site, entry.version.deleted, entry.null)
 
 
 def _entry(obj, packed):
     if packed is None:
         return None
-    stamp, site, deleted, plain = packed
+    stamp, data, site, deleted, null = packed
     return Entry(obj, Version(Stamp.parse(stamp), site, Vector(), deleted),
-                 plain=plain)
+                 null=null, data=data and Stamp.parse(data))

@@ -1,21 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Listings of versions as clients see them: pages of a strategy's entries, with
-prefix, delimiter, markers, limit and reverse order.
+Listings as clients see them: pages with prefix, delimiter, markers, limit and
+reverse order, of a strategy's entries, of listing rows, and of objects that
+are older than versioning.
 """
 
 from dataclasses import dataclass, replace
-from itertools import groupby
-from typing import Dict, List, Optional, Union
+from typing import Dict, List, Optional, Set, Tuple, Union
 
-from swift.common.utils import Timestamp, override_bytes_from_content_type
+from swift.common.utils import (
+    Timestamp,
+    config_true_value,
+    override_bytes_from_content_type,
+)
 
-from swift_lightsync.versioning.core.row_data import Entry, parameters_of
+from swift_lightsync.versioning.core.keys import LAST, LISTINGS
+from swift_lightsync.versioning.core.row_data import Entry, listed_of
 from swift_lightsync.versioning.core.stamp import Stamp
-from swift_lightsync.versioning.strategies.basis import latest_entry
-
-#: Sorts after all that a name may go on with.
-_LAST = '\U0010ffff'
+from swift_lightsync.versioning.core.version import frontier
 
 
 @dataclass(frozen=True)
@@ -47,8 +49,7 @@ class Page:
             delimiter=params.get('delimiter', ''),
             marker=params.get('marker', ''),
             end_marker=params.get('end_marker', ''),
-            reverse=params.get('reverse', '').lower() in (
-                'true', '1', 'yes', 'on', 't', 'y'))
+            reverse=config_true_value(params.get('reverse', '')))
         if 'path' in params:
             path = params['path'].rstrip('/')
             page = replace(page, prefix=path + '/' if path else '',
@@ -69,15 +70,20 @@ class Page:
             return replace(self, marker=entry.object,
                            version_marker=entry.version.id)
         return replace(self, version_marker=None,
-                       marker=subdir + ('' if self.reverse else _LAST))
+                       marker=subdir + ('' if self.reverse else LAST))
+
+    def listing_params(self):
+        """Return the parameters of a listing of listing rows, a dict."""
+        found = {'format': 'json', 'limit': str(self.limit),
+                 'prefix': LISTINGS + self.prefix,
+                 'delimiter': self.delimiter,
+                 'marker': self.marker and LISTINGS + self.marker,
+                 'end_marker': self.end_marker and LISTINGS + self.end_marker,
+                 'reverse': 'true' if self.reverse else ''}
+        return {name: value for name, value in found.items() if value}
 
 
-def is_hidden(entry):
-    """Check whether an entry only records the deletion of the null version."""
-    return entry.plain and entry.version.deleted
-
-
-def listed(page, fetch, hides=is_hidden):
+def listed(page, fetch, hides=lambda entry: False):
     """
     List entries and subdirs.
 
@@ -111,75 +117,117 @@ def _add(items, page, entry):
         items.append(subdir)
 
 
-def latest_ids(page, items, ask, hidden=()):
-    """
-    Find which listed versions are the latest of their objects.
-
-    :param items: the result of ``listed``
-    :param ask: a function of an object's name that returns its latest
-        ``Entry``, for objects whose versions the page may not list completely
-    :param hidden: each ``Entry`` that was left out
-    :returns: a set of ids
-    """
-    entries = [item for item in items if not isinstance(item, str)]
-    whole: Dict[str, Optional[Entry]] = {}
-    left_out: Dict[str, List[Entry]] = {}
-    for entry in hidden:
-        left_out.setdefault(entry.object, []).append(entry)
-    for name, group in groupby(entries, key=lambda entry: entry.object):
-        whole[name] = latest_entry([*group, *left_out.get(name, ())])
-    if entries and page.version_marker:
-        first = entries[0].object
-        whole[first] = ask(first)
-    if entries and len(items) > page.limit:
-        last = entries[-1].object
-        whole[last] = ask(last)
-    return {entry.version.id for entry in whole.values() if entry}
-
-
 def described(entry):
     """Return the item of a listing, a dict, with what any object has."""
     item = {'name': entry.object, 'bytes': entry.size, 'hash': entry.etag,
             'content_type': entry.content_type,
-            'last_modified': last_modified(entry.version.id)}
+            'last_modified': _last_modified(entry.version.id)}
     override_bytes_from_content_type(item)
     return item
 
 
-def last_modified(stamp):
+def _last_modified(stamp):
     return Timestamp(str(stamp)).isoformat
 
 
-def version_items(page, items, latest, name_of):
+def row_item(item, link):
     """
-    Make the items of a listing of versions.
+    Make the item that clients see from one of a listing of listing rows.
 
-    :param latest: the result of ``latest_ids``
-    :param name_of: a function of an ``Entry`` that returns its id for clients
-    :returns: a list of dicts
-    """
-    return [{'subdir': item} if isinstance(item, str) else
-            dict(described(item), version_id=name_of(item),
-                 is_latest=item.version.id in latest)
-            for item in items[:page.limit]]
-
-
-def current_item(item, link):
-    """
-    Make the item that clients see from an item of the user's container.
-
-    :param item: a dict of a container's listing, from the row of a versioned
-        object's latest version or of an unversioned object
+    :param item: a dict
     :param link: a function of a name and an id that returns the path of a
         version
     :returns: a dict
     """
-    etag, ours = parameters_of(item.get('hash', ''))
-    if 'id' not in ours or ours.get('at') == 'plain':
-        if 'bytes' in ours and 'id' in ours:
-            item = dict(item, bytes=item['bytes'] or int(ours['bytes']))
-        return dict(item, hash=etag) if 'hash' in item else item
+    if 'subdir' in item:
+        return {'subdir': item['subdir'][len(LISTINGS):]}
+    name, row = item['name'][len(LISTINGS):], listed_of(item['hash'])
+    if row is None:
+        return dict(item, name=name)
     return dict(
-        item, hash=etag, bytes=item['bytes'] or int(ours['bytes']),
-        last_modified=last_modified(ours['id']), version_symlink=True,
-        symlink_path=link(item['name'], ours['id']))
+        item, name=name, hash=row.etag, bytes=item['bytes'] or row.size,
+        last_modified=_last_modified(row.id),
+        **({} if row.null else _links(link(name, row.id))))
+
+
+def entry_item(entry, link):
+    """Make the item that clients see from an ``Entry``, or a subdir."""
+    if isinstance(entry, str):
+        return {'subdir': entry}
+    return dict(described(entry), **(
+        {} if entry.null else _links(link(entry.object, entry.version.id))))
+
+
+def _links(path):
+    return {'version_symlink': True, 'symlink_path': path}
+
+
+def version_items(page, items, name_of, siblings):
+    """
+    Make the items of a listing of versions.
+
+    :param page: a ``Page``
+    :param items: the result of ``listed``
+    :param name_of: a function of an ``Entry`` that returns its id for clients
+    :param siblings: a function of an object's name that returns its siblings,
+        the latest first; for objects whose versions are not all on the page
+    :returns: a list of dicts
+    """
+    groups: Dict[str, List[Entry]] = {}
+    for item in items[:page.limit]:
+        if not isinstance(item, str):
+            groups.setdefault(item.object, []).append(item)
+    cut = {page.marker} if page.version_marker else set()
+    cut.update(item.object for item in items[page.limit:]
+               if not isinstance(item, str))
+    marks = {name: _marks([each.version for each in (
+        siblings(name) if name in cut else group)])
+        for name, group in groups.items()}
+    return [{'subdir': item} if isinstance(item, str) else
+            dict(described(item), version_id=name_of(item),
+                 **_marked(item.version.id, *marks[item.object]))
+            for item in items[:page.limit]]
+
+
+def _marks(versions) -> Tuple[Optional[Stamp], Set[Stamp]]:
+    """Return the latest of an object, and all that are its siblings."""
+    return (max((each.id for each in versions), default=None),
+            {each.id for each in frontier(versions)})
+
+
+def _marked(stamp, latest, siblings):
+    return dict({'is_latest': stamp == latest}, **(
+        {'sibling': True} if len(siblings) > 1 and stamp in siblings else {}))
+
+
+def old_versions(own, items):
+    """
+    Make items of a listing of versions from objects older than versioning.
+
+    :param own: items of the user's container itself
+    :param items: of versions
+    """
+    names = {item.get('name') for item in items}
+    return [item if 'subdir' in item else dict(
+        item, version_id='null', is_latest=item['name'] not in names)
+        for item in own]
+
+
+def merged(page, *listings):
+    """
+    Merge listings of one page.
+
+    :param listings: lists of dicts; of equal names the first one's is first
+    """
+    found = [(item.get('name') or item['subdir'], item)
+             for items in (reversed(listings) if page.reverse else listings)
+             for item in items]
+    found.sort(key=lambda pair: pair[0], reverse=page.reverse)
+    seen: Set[str] = set()
+    items = []
+    for _, item in found:
+        if item.get('subdir') not in seen:
+            items.append(item)
+            if 'subdir' in item:
+                seen.add(item['subdir'])
+    return items[:page.limit]

@@ -8,8 +8,9 @@ and left of encryption; the app at the end of the pipeline has to be
 ``egg:swift-lightsync#proxy``, which writes data without rows.
 """
 
-import secrets
 import time
+from functools import partial
+from socket import gethostname
 
 from swift.common.constraints import check_utf8, valid_api_version
 from swift.common.http import is_server_error
@@ -27,8 +28,7 @@ from swift.common.utils import cache_from_env, get_logger
 from swift.proxy.controllers.base import get_account_info, get_container_info
 
 from swift_lightsync.proxy_server import Application
-from swift_lightsync.versioning.core.clock import HybridClock
-from swift_lightsync.versioning.core.stamp import offset_of
+from swift_lightsync.versioning.core.clock import SiteClock
 from swift_lightsync.versioning.proxy.account_context import AccountContext
 from swift_lightsync.versioning.proxy.container import (
     SOURCE,
@@ -46,7 +46,11 @@ from swift_lightsync.versioning.proxy.version_context import (
     VersionContext,
     parse_id,
 )
-from swift_lightsync.versioning.rows.rows import Rows, RowsUnavailable
+from swift_lightsync.versioning.rows.rows import (
+    ClockRefused,
+    Rows,
+    RowsUnavailable,
+)
 from swift_lightsync.versioning.sites.receiver import Receiver
 from swift_lightsync.versioning.strategies.read_repair import ReadRepair
 from swift_lightsync.versioning.strategies.write_repair import WriteRepair
@@ -73,9 +77,9 @@ class Versioning:
         self.now = now
         self.options = FilterOptions.from_conf(conf)
         sites = self.options.sites
-        self.clock = HybridClock(
-            offset_of(sites.site_preference.index(sites.site),
-                      secrets.randbits(32)), self.options.max_clock_skew)
+        self.has_peers = bool(sites.peers())
+        self.clock = SiteClock(sites.site_preference.index(sites.site),
+                               self.options.max_clock_skew)
         self.receiver = Receiver(
             conf, sites.site, self.clock, self.logger,
             helper=SiteRequests(self), now=now)
@@ -108,18 +112,26 @@ class Versioning:
             self.logger.increment('rows.unavailable')
             resp = HTTPNotFound(request=req) if err.missing else \
                 HTTPServiceUnavailable(request=req)
+        except ClockRefused as err:
+            self.logger.error(
+                'A write is refused since the clock of this proxy, %s, '
+                'differs from those of the container servers: %s',
+                gethostname(), err)
+            self.logger.increment('clock.refused')
+            resp = HTTPServiceUnavailable(request=req)
         return resp(env, start_response)
 
     def _respond(self, req, account, container, obj):
-        if not container:
-            return AccountContext(self.app, account).respond(req)
         if not obj and self.receiver.handles(req):
             return self.receiver(req)
+        if not container:
+            return AccountContext(self.app, account).respond(req)
         versioned = self.versioned(req.environ, account, container)
         if versioned.mode or CLIENTS in req.headers and not obj:
             self._check_proxy()
         if not obj:
-            return ContainerContext(versioned, self.options).respond(req)
+            return ContainerContext(versioned, self.options,
+                                    self.logger).respond(req)
         return self._respond_for_object(req, versioned, obj)
 
     def _respond_for_object(self, req, versioned, obj):
@@ -131,7 +143,7 @@ class Versioning:
             self._check_version(req, versioned, wanted)
         if not versioned.mode or req.method not in ObjectContext.VERBS:
             return self.app
-        args = versioned, obj, self.clock, self.now, self._pipeline_final_app
+        args = versioned, obj, self.now, self._pipeline_final_app
         context = VersionContext(wanted, *args) if wanted \
             else ObjectContext(*args)
         try:
@@ -186,24 +198,21 @@ class Versioning:
             environ, self.app, swift_source=SOURCE)['status']
         if is_server_error(status):
             raise HTTPServiceUnavailable(request=Request(environ))
-        versioned: VersionedContainer = VersionedContainer(
+        return VersionedContainer(
             self.app, account, container, info,
-            lambda: self.strategy(environ, versioned),
+            partial(self.strategy, environ, account, container),
             LatestCache(cache_from_env(environ, True), account, container,
                         self.options.latest_hint_time,
                         self.options.latest_cache_time))
-        return versioned
 
-    def strategy(self, environ, versioned):
-        """Return the strategy of a versioned container."""
+    def strategy(self, environ, account, container, mode, policy_index):
+        """Return the strategy of a container in a ``Mode``."""
         sites = self.options.sites
-        rows = Rows(
-            self._pipeline_final_app, self.logger, versioned.account,
-            versioned.name, int(versioned.info['storage_policy']),
-            environ.get('swift.trans_id'))
-        return STRATEGIES[versioned.mode](
-            rows, self.clock, sites.site, sites.site_preference, self.now,
-            self.options.lookup.value)
+        rows = Rows(self._pipeline_final_app, self.logger, account, container,
+                    int(policy_index), environ.get('swift.trans_id'))
+        return STRATEGIES[mode](rows, self.clock, sites.site,
+                                sites.site_preference, self.now,
+                                self.has_peers)
 
 
 def filter_factory(global_conf, **local_conf):

@@ -2,12 +2,16 @@
 """
 Requests to an object, which concern its latest version: PUT, POST, DELETE, GET
 and HEAD (VERSIONING.md §4).
+
+An object of the user's container itself is older than versioning. Reads get it
+there; a write first makes a null version of it.
 """
 
 from swift.common.concurrency import Timeout, spawn, spawn_n
 from swift.common.constraints import MAX_OBJECT_NAME_LENGTH
 from swift.common.swob import (
     HTTPBadRequest,
+    HTTPException,
     HTTPNoContent,
     HTTPNotFound,
     HTTPPreconditionFailed,
@@ -23,24 +27,28 @@ from swift.common.utils import (
 from swift.proxy.controllers.base import cors_validation
 from swift.proxy.controllers.obj import check_content_type
 
-from swift_lightsync.versioning.core.keys import room_for_versions
+from swift_lightsync.versioning.core.keys import ROOM
 from swift_lightsync.versioning.core.row_data import DELETE_MARKER
 from swift_lightsync.versioning.core.stamp import Stamp
+from swift_lightsync.versioning.proxy.adoption import adopt
 from swift_lightsync.versioning.proxy.container import authorize
-from swift_lightsync.versioning.proxy.expiry import (
-    has_expired,
-    hide_expiry,
-    show_expiry,
-)
-from swift_lightsync.versioning.proxy.filter_options import Mode
 from swift_lightsync.versioning.proxy.object_data import (
     delete_data,
     delete_marker,
+    has_expired,
+    hide_expiry,
     put_from_client,
+    show_expiry,
 )
 
 VERSION_ID = 'X-Object-Version-Id'
+#: What a client asks with for the versions that were made at the same time as
+#: the latest, and what it is answered with.
+ASK_SIBLINGS = 'X-Versions-Siblings'
+SIBLINGS = 'X-Object-Version-Siblings'
 NULL = 'null'
+#: The longest name of an object that has versions, in bytes.
+MAX_NAME = MAX_OBJECT_NAME_LENGTH - ROOM
 
 
 def _is_deleted(entry):
@@ -57,7 +65,7 @@ def _drop(data):
 
 def version_id(entry):
     """Return the id that clients use for a version."""
-    return NULL if entry is None or entry.plain else str(entry.version.id)
+    return NULL if entry is None or entry.null else str(entry.version.id)
 
 
 class ObjectContext:
@@ -66,7 +74,6 @@ class ObjectContext:
 
     :param versioned: the ``VersionedContainer``
     :param obj: the object's name, text
-    :param clock: ``HybridClock``
     :param now: returns the wall time in seconds
     :param proxy: the app at the end of the pipeline
     """
@@ -75,10 +82,9 @@ class ObjectContext:
     VERBS = {'GET': 'get', 'HEAD': 'get', 'PUT': 'put', 'POST': 'post',
              'DELETE': 'delete'}
 
-    def __init__(self, versioned, obj, clock, now, proxy):
+    def __init__(self, versioned, obj, now, proxy):
         self.versioned = versioned
         self.obj = obj
-        self.clock = clock
         self.now = now
         # What cors_validation asks a controller for.
         self.app = proxy
@@ -99,8 +105,13 @@ class ObjectContext:
         return self.versioned.strategy
 
     @property
-    def plain_path(self):
-        return self.versioned.plain_path(self.obj)
+    def own_path(self):
+        return self.versioned.own_path(self.obj)
+
+    @property
+    def has_room(self):
+        """Whether the name is short enough for an object with versions."""
+        return len(str_to_wsgi(self.obj)) <= MAX_NAME
 
     @cors_validation
     def respond(self, req):
@@ -112,39 +123,65 @@ class ObjectContext:
         :raises HTTPException: if the request is refused
         :raises RowsUnavailable: if too few replicas give the rows
         """
+        if not self.has_room and req.method != 'PUT':
+            return self.without_versions(req)
         answer = getattr(self, self.VERBS[req.method])
         return answer(req)
+
+    def without_versions(self, req):
+        """
+        Answer a request to an object whose name is too long for versions: one
+        that is older than versioning, and stays what it is.
+        """
+        return req.get_response(self.versioned.app)
 
     def authorize(self, req, acl='write_acl'):
         authorize(req, self.versioned.info.get(acl))
 
     def data_path(self, entry):
         """Return the path of a version's data, as WSGI has it."""
-        return self.plain_path if entry.plain else \
-            self.versioned.version_path(self.strategy.data_name(entry))
-
-    def _send(self, req, entry=None, stamp=None, rows=False):
-        """Return a client's request, redirected to the data of a version."""
-        path = self.data_path(entry) if entry else self.plain_path
-        return self.versioned.forward(req, path, stamp, rows)
+        return self.versioned.version_path(entry.data_name) if entry else \
+            self.own_path
 
     def _data(self, req, entry):
         """Forward a read to a version's data; return the response."""
-        return self._send(req, entry).get_response(self.versioned.app)
+        return self.versioned.forward(
+            req, self.data_path(entry)).get_response(self.versioned.app)
+
+    # Reads
 
     def get(self, req):
         self.authorize(req, 'read_acl')
-        entry, resp = self._latest_to_read(req)
-        if _is_deleted(entry):
-            raise HTTPNotFound(request=req)
-        if resp is None:
-            resp = self._data(req, entry)
-        if entry and not entry.plain and has_expired(resp, self.now()):
+        entry, resp = self._read(req)
+        if entry and has_expired(resp, self.now()):
             drain_and_close(resp)
             raise HTTPNotFound(request=req)
         show_expiry(resp)
-        self.describe(resp, entry)
+        self.describe(req, resp, entry)
         return resp
+
+    def _read(self, req):
+        """
+        Read the latest version. Where its data has gone the version has, too,
+        since the rows were read: they are read once more.
+
+        :returns: (its ``Entry`` or None, the response)
+        :raises HTTPNotFound: if it is a delete marker
+        """
+        entry, resp = self._latest_to_read(req)
+        while True:
+            if _is_deleted(entry):
+                raise HTTPNotFound(request=req)
+            if resp is None:
+                resp = self._data(req, entry)
+            if resp.status_int != 404 or (
+                    entry is None and not self.versioned.has_objects):
+                return entry, resp
+            newer = self.strategy.latest(self.obj)
+            if newer == entry:
+                return entry, resp
+            drain_and_close(resp)
+            entry, resp = newer, None
 
     def _latest_to_read(self, req):
         """
@@ -179,29 +216,103 @@ class ObjectContext:
         self.versioned.latest.keep(self.obj, entry, hint)
         return entry, data.wait() if is_right else None
 
-    def describe(self, resp, entry):
+    def describe(self, req, resp, entry):
         """Tell the client which version answers its GET or HEAD."""
         resp.headers[VERSION_ID] = version_id(entry)
-        if resp.is_success and entry and not entry.plain:
+        if resp.is_success and entry and not entry.null:
             resp.headers['Content-Location'] = '%s?version-id=%s' % (
-                wsgi_quote(self.plain_path), version_id(entry))
+                wsgi_quote(self.own_path), version_id(entry))
+        if entry and config_true_value(req.headers.get(ASK_SIBLINGS)):
+            others = [version_id(each)
+                      for each in self.strategy.siblings(self.obj)
+                      if each.version.id != entry.version.id]
+            if others:
+                resp.headers[SIBLINGS] = ','.join(others)
+
+    # Writes
+
+    def adopt(self, req):
+        """
+        Make a null version of the object if it is older than versioning.
+
+        :returns: its ``Entry``, or None if there is nothing to adopt
+        """
+        return adopt(self.versioned.app, req.environ, self.versioned.account,
+                     self.versioned.name, self.obj, self.strategy)
+
+    def adopt_known(self, req):
+        """The same, if the user's container has objects of its own at all."""
+        if self.versioned.has_objects:
+            self.adopt(req)
+
+    def commit(self, req, entry):
+        """
+        Make a version durable, and delete the null versions it overwrites.
+
+        :returns: what the strategy's ``commit`` returned
+        """
+        committed = self.strategy.commit(entry)
+        self.versioned.latest.keep(self.obj, committed.entry)
+        for old in committed.replaced:
+            if not old.version.deleted:
+                self._delete_replaced(req, old)
+        return committed
+
+    def _delete_replaced(self, req, entry):
+        try:
+            self.delete_data(req, entry)
+        except HTTPException:
+            # No row names it any more; it is dark data, and looked for.
+            pass
+
+    def delete_data(self, req, entry):
+        """
+        Delete the data of a version.
+
+        :raises HTTPException: if it may still be there
+        """
+        delete_data(self.versioned.app, req, self.data_path(entry),
+                    self.strategy.tick(after=entry.version.id))
+
+    def put(self, req):
+        self.authorize(req)
+        if not self.has_room:
+            raise HTTPBadRequest(
+                'Object name length of %d longer than %d, which is the most '
+                'where objects have versions' % (len(str_to_wsgi(self.obj)),
+                                                 MAX_NAME), request=req)
+        self.adopt_known(req)
+        if req.if_none_match is not None and '*' in req.if_none_match and \
+                self._is_there(req):
+            raise HTTPPreconditionFailed(request=req)
+        null = not self.versioned.enabled
+        resp, entry = put_from_client(
+            self.versioned, req, self.strategy.new_version(), self.obj, null)
+        committed = self.commit(req, entry)
+        if not null:
+            resp.headers[VERSION_ID] = version_id(committed.entry)
+        return resp
+
+    def _is_there(self, req):
+        """Check whether clients see the object."""
+        entry = self.strategy.latest(self.obj)
+        if entry is None:
+            return self.versioned.head(req, self.own_path) is not None
+        return not entry.version.deleted
 
     def post(self, req):
         self.authorize(req)
-        entry = self.strategy.latest(self.obj)
-        if entry is None:
-            return self._send(req, rows=True).get_response(
-                self.versioned.app)
-        if entry.version.deleted:
+        entry = self.strategy.latest(self.obj) or self.adopt(req)
+        if entry is None or entry.version.deleted:
             raise HTTPNotFound(request=req)
         # The offset of a tick is for versions.
-        changed = Stamp(self.clock.tick(self.now()).ticks)
-        sent = self._send(req, entry, changed)
+        changed = Stamp(self.strategy.tick(
+            after=entry.changed or entry.version.id).ticks)
+        sent = self.versioned.forward(req, self.data_path(entry), changed)
         refused = check_content_type(req)
         if refused:
             raise refused
-        if not entry.plain:
-            hide_expiry(sent)
+        hide_expiry(sent)
         resp = sent.get_response(self.versioned.app)
         if resp.is_success:
             self.strategy.amend(
@@ -209,91 +320,24 @@ class ObjectContext:
                 entry.content_type, changed)
         return resp
 
-    def _known_latest(self, basis):
-        if self.versioned.mode is Mode.WRITE_REPAIR:
-            return basis.latest
-        return self.strategy.latest(self.obj)
-
-    def _is_there(self, req, entry):
-        """
-        Check whether clients see an object whose latest version is ``entry``.
-        """
-        if entry is None:
-            return self.versioned.head(req, self.plain_path) is not None
-        return not entry.version.deleted
-
-    def _check_name(self, req):
-        """Raise HTTPBadRequest if the name is too long for some site."""
-        length = len(str_to_wsgi(self.obj))
-        most = MAX_OBJECT_NAME_LENGTH - room_for_versions(
-            self.strategy.sites)
-        if length > most:
-            raise HTTPBadRequest(
-                'Object name length of %d longer than %d, which is the most '
-                'where objects have versions' % (length, most), request=req)
-
-    def _commit(self, basis, entry):
-        self.strategy.commit(basis, entry)
-        self.versioned.latest.keep(self.obj, entry)
-
-    def put(self, req):
-        self.authorize(req)
-        if not self.versioned.enabled:
-            return self._put_null(req)
-        self._check_name(req)
-        basis = self.strategy.begin(self.obj)
-        if req.if_none_match is not None and '*' in req.if_none_match and \
-                self._is_there(req, self._known_latest(basis)):
-            raise HTTPPreconditionFailed(request=req)
-        version = self.strategy.new_version(basis)
-        resp, entry = put_from_client(
-            self.versioned, req, self.versioned.version_path(
-                self.strategy.name_of(self.obj, version.id)),
-            version, self.obj)
-        self._commit(basis, entry)
-        resp.headers[VERSION_ID] = version_id(entry)
-        return resp
-
-    def _put_null(self, req):
-        """Overwrite the null version, as versioning is suspended."""
-        if self.strategy.latest(self.obj) is None:
-            return self._send(req, rows=True).get_response(
-                self.versioned.app)
-        basis = self.strategy.begin(self.obj)
-        resp, entry = put_from_client(
-            self.versioned, req, self.plain_path,
-            self.strategy.new_version(basis), self.obj, plain=True)
-        self._commit(basis, entry)
-        return resp
-
     def delete(self, req):
         self.authorize(req)
-        if not self.versioned.enabled:
-            return self.delete_suspended(req)
-        basis = self.strategy.begin(self.obj)
-        was_there = self._is_there(req, self._known_latest(basis))
-        marker = delete_marker(self.obj, self.strategy.new_version(
-            basis, deleted=True))
-        self._commit(basis, marker)
-        answer = HTTPNoContent if was_there else HTTPNotFound
-        return answer(request=req, headers={
-            VERSION_ID: version_id(marker),
-            'X-Backend-Content-Type': DELETE_MARKER})
+        return self.hide(req, null=not self.versioned.enabled)
 
-    def delete_suspended(self, req):
+    def hide(self, req, null):
         """
-        Delete an object while versioning is suspended: the deletion becomes a
-        null version, too.
+        Make a delete marker the latest version.
+
+        :param null: whether it is a null version
+        :returns: a ``Response``
         """
-        latest = self.strategy.latest(self.obj)
-        if latest is None:
-            return self._send(req, rows=True).get_response(
-                self.versioned.app)
-        if latest.version.deleted:
-            raise HTTPNotFound(request=req)
-        basis = self.strategy.begin(self.obj)
-        marker = delete_marker(self.obj, self.strategy.new_version(
-            basis, deleted=True), plain=True)
-        self._commit(basis, marker)
-        delete_data(self.versioned, req, self.plain_path, marker.version.id)
-        return HTTPNoContent(request=req)
+        self.adopt_known(req)
+        committed = self.commit(req, delete_marker(
+            self.obj, self.strategy.new_version(deleted=True), null))
+        before = committed.before
+        was_there = before is not None and not before.version.deleted
+        answer = HTTPNoContent if was_there else HTTPNotFound
+        headers = {} if null else {
+            VERSION_ID: version_id(committed.entry),
+            'X-Backend-Content-Type': DELETE_MARKER}
+        return answer(request=req, headers=headers)

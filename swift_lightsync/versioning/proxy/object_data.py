@@ -2,13 +2,20 @@
 """
 The data of versions: stores what a client sends as an object in the hidden
 container, and makes the ``Entry`` that describes it.
+
+``X-Delete-At`` of a versioned object hides the object as if it were deleted,
+but leaves its data, which readers of that version may still want. The time is
+therefore stored under another name. Object-servers and the expirer do not know
+this name, and a POST replaces it as it replaces ``X-Delete-At``.
 """
 
 import mimetypes
 
+from swift.common.constraints import check_delete_headers
 from swift.common.request_helpers import (
     copy_header_subset,
     get_container_update_override_key,
+    get_object_transient_sysmeta,
 )
 from swift.common.swob import (
     HTTPException,
@@ -26,14 +33,50 @@ from swift.common.utils import (
     drain_and_close,
 )
 
-from swift_lightsync.common.rowless import ROWLESS
+from swift_lightsync.versioning.core.keys import version_name
 from swift_lightsync.versioning.core.row_data import DELETE_MARKER, Entry
 from swift_lightsync.versioning.proxy.container import internal
-from swift_lightsync.versioning.proxy.expiry import hide_expiry
 
-_OVERRIDE_ETAG = get_container_update_override_key('etag')
+DELETE_AT = get_object_transient_sysmeta('site-versions-delete-at')
+_CLIENTS_DELETE_AT = 'X-Delete-At'
+OVERRIDE_ETAG = get_container_update_override_key('etag')
 _NO_CONTAINER = (b'The versions container does not exist. You may want to '
                  b're-enable object versioning.')
+
+
+def hide_expiry(req):
+    """
+    Move the expiry time that a client sends to our own header.
+
+    :raises HTTPBadRequest: if the time is not in the future
+    """
+    req.ensure_x_timestamp()
+    check_delete_headers(req)
+    _hide(req)
+
+
+def _hide(req):
+    if _CLIENTS_DELETE_AT in req.headers:
+        req.headers[DELETE_AT] = req.headers.pop(_CLIENTS_DELETE_AT)
+
+
+def show_expiry(resp):
+    """
+    Move the expiry time back to Swift's header, for the client that reads.
+    """
+    if DELETE_AT in resp.headers:
+        resp.headers[_CLIENTS_DELETE_AT] = resp.headers.pop(DELETE_AT)
+
+
+def has_expired(resp, now):
+    """
+    Check whether an object has reached its expiry time.
+
+    :param resp: the answer to a GET or HEAD, before ``show_expiry``
+    :param now: in seconds
+    """
+    end = resp.headers.get(DELETE_AT)
+    return end is not None and end.isdigit() and int(end) <= now
 
 
 class CountingReader:
@@ -90,33 +133,31 @@ def check(req, resp):
     raise HTTPServiceUnavailable(request=req)
 
 
-def put_from_client(versioned, req, path, version, obj, plain=False):
+def put_from_client(versioned, req, version, obj, null=False):
     """
     Store the data that a client sends as a new version.
 
     :param versioned: a ``VersionedContainer``
-    :param path: of the data, as WSGI has it
     :param version: its ``Version``
     :param obj: the object's name, text
-    :param plain: whether the data is the object in the user's container
+    :param null: whether it is a null version
     :returns: (the answer, the ``Entry``)
     :raises HTTPException: if the data was not stored
     """
-    sent = versioned.forward(req, path, version.id)
-    guess_content_type(sent, versioned.plain_path(obj))
-    if not plain:
-        hide_expiry(sent)
+    sent = versioned.forward(req, versioned.version_path(
+        version_name(obj, version.id)), version.id)
+    guess_content_type(sent, versioned.own_path(obj))
+    hide_expiry(sent)
     reader = sent.environ['wsgi.input'] = CountingReader(
         sent.environ['wsgi.input'])
     footers = _watch_footers(sent)
     resp = sent.get_response(versioned.app)
     check(req, resp)
-    override = footers.get(_OVERRIDE_ETAG) or \
-        sent.headers.get(_OVERRIDE_ETAG)
+    override = footers.get(OVERRIDE_ETAG) or sent.headers.get(OVERRIDE_ETAG)
     return resp, Entry(
         obj, version, reader.bytes_read,
         override or normalize_etag(resp.headers['Etag']),
-        wsgi_to_str(sent.headers['Content-Type']), plain)
+        wsgi_to_str(sent.headers['Content-Type']), null)
 
 
 def _watch_footers(sent):
@@ -135,36 +176,44 @@ def _watch_footers(sent):
     return seen
 
 
-def copy_data(versioned, req, source_path, path, version, entry):
+def open_data(app, req, path):
     """
-    Copy the data of a version to a new version.
+    Return the newest data of an object, as a ``Response``; pass it to
+    ``store_copy``.
+    """
+    return internal(req.environ, 'GET', path,
+                    {'X-Newest': 'true'}).get_response(app)
 
-    :param entry: of the source
-    :returns: (the answer, the ``Entry``)
+
+def store_copy(app, req, source, path, entry):
+    """
+    Store the data of one object as that of a version.
+
+    :param source: what ``open_data`` gave; closed afterwards
+    :param path: of the data, as WSGI has it
+    :param entry: the ``Entry`` of the version
+    :returns: the answer
     :raises HTTPException: if the data was not stored
     """
-    source = internal(req, 'GET', source_path,
-                      {'X-Newest': 'true'}).get_response(versioned.app)
     try:
         check(req, source)
-        put = internal(req, 'PUT', path)
+        put = internal(req.environ, 'PUT', path, rows=False)
         copy_header_subset(source, put,
                            lambda name: name.lower() != 'x-timestamp')
-        put.headers['X-Timestamp'] = str(version.id)
+        _hide(put)
+        put.headers['X-Timestamp'] = str(entry.version.id)
         # What filters on our left have said of the source's row.
         put.headers['Content-Type'] = str_to_wsgi(entry.content_type)
         put.environ['swift.content_type_overridden'] = True
         put.environ['wsgi.input'] = FileLikeIter(source.app_iter)
-        put.environ[ROWLESS] = True
-        resp = put.get_response(versioned.app)
+        resp = put.get_response(app)
         check(req, resp)
+        return resp
     finally:
         close_if_possible(source.app_iter)
-    return resp, Entry(entry.object, version, entry.size, entry.etag,
-                       entry.content_type)
 
 
-def delete_data(versioned, req, path, stamp, rows=False):
+def delete_data(app, req, path, stamp, rows=False):
     """
     Delete the data of a version.
 
@@ -172,14 +221,14 @@ def delete_data(versioned, req, path, stamp, rows=False):
     :returns: whether it was there
     :raises HTTPException: if it may still be there
     """
-    sent = internal(req, 'DELETE', path, {'X-Timestamp': str(stamp)})
-    sent.environ[ROWLESS] = not rows
-    resp = sent.get_response(versioned.app)
+    resp = internal(req.environ, 'DELETE', path, {'X-Timestamp': str(stamp)},
+                    rows=rows).get_response(app)
     drain_and_close(resp)
     if resp.status_int not in (404, 409):
         check(req, resp)
     return resp.is_success
 
 
-def delete_marker(obj, version, plain=False):
-    return Entry(obj, version, 0, MD5_OF_EMPTY_STRING, DELETE_MARKER, plain)
+def delete_marker(obj, version, null=False):
+    """Return the ``Entry`` of a deletion."""
+    return Entry(obj, version, 0, MD5_OF_EMPTY_STRING, DELETE_MARKER, null)

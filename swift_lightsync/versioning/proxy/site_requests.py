@@ -7,20 +7,110 @@ Requests that the receiver of other sites' versions makes through the filter
 from swift.common.http import is_success
 from swift.common.swob import HTTPConflict, Request
 from swift.common.utils import drain_and_close
+from swift.proxy.controllers.base import get_container_info
 
-from swift_lightsync.common.rowless import ROWLESS
-from swift_lightsync.versioning.core.keys import hidden_container
-from swift_lightsync.versioning.proxy.container import internal, path_of
+from swift_lightsync.versioning.proxy.container import (
+    MODE,
+    SOURCE,
+    internal,
+    path_of,
+)
 from swift_lightsync.versioning.proxy.container_context import (
     CLIENTS,
     ContainerContext,
 )
+from swift_lightsync.versioning.proxy.filter_options import Mode
 from swift_lightsync.versioning.proxy.object_data import delete_data
+
+
+class SiteContainer:
+    """
+    A versioned container, as another site writes to it.
+
+    :param filter: the ``Versioning`` filter
+    :param env: of the other site's request
+    :param versioned: its ``VersionedContainer``
+    :param strategy: of the hidden container
+    """
+
+    def __init__(self, filter, env, versioned, strategy):
+        self._filter = filter
+        self._env = env
+        self._versioned = versioned
+        self.strategy = strategy
+
+    @property
+    def exists(self):
+        """Whether there is the user's container, with versions."""
+        return bool(self._versioned.mode)
+
+    def forget_latest(self, obj):
+        """Let no memcache say which version of an object is the latest."""
+        self._versioned.latest.forget(obj)
+
+    def headers(self):
+        """Return the headers of the container, access lists too."""
+        return self.change('HEAD').headers
+
+    def change(self, method, headers=()):
+        """
+        Send a request to the user's container itself.
+
+        :returns: a ``Response``, drained
+        """
+        sent = internal(self._env, method, self._versioned.path, headers)
+        # Only owners are told of access lists.
+        sent.environ['swift_owner'] = True
+        return self._answer(sent)
+
+    def put_data(self, entry, body, headers):
+        """
+        Store the data of a version, under its name.
+
+        :param body: file-like; its exceptions pass through
+        :returns: a ``Response``, drained
+        """
+        sent = self._request('PUT', entry.data_name, entry.version.id,
+                             headers)
+        sent.environ['swift.content_type_overridden'] = True
+        sent.environ['wsgi.input'] = body
+        return self._answer(sent)
+
+    def post_data(self, name, changed, headers):
+        """
+        Replace the metadata of a version.
+
+        :param name: of its data
+        :param changed: ``Stamp`` of the metadata
+        :returns: a ``Response``, drained
+        """
+        return self._answer(self._request('POST', name, changed, headers))
+
+    def delete_data(self, name, after):
+        """
+        Delete the data of a version; return whether it was there.
+
+        :param after: a ``Stamp`` that the data is not newer than
+        """
+        return delete_data(
+            self._filter.app, Request(self._env),
+            self._versioned.version_path(name),
+            self.strategy.tick(after=after))
+
+    def _request(self, method, name, stamp, headers):
+        return internal(self._env, method, self._versioned.version_path(name),
+                        dict(headers, **{'X-Timestamp': str(stamp)}),
+                        rows=False)
+
+    def _answer(self, sent):
+        resp = sent.get_response(self._filter.app)
+        drain_and_close(resp)
+        return resp
 
 
 class SiteRequests:
     """
-    Gives the receiver access to strategies and data.
+    Gives the receiver access to containers.
 
     :param filter: the ``Versioning`` filter
     """
@@ -28,16 +118,13 @@ class SiteRequests:
     def __init__(self, filter):
         self.filter = filter
 
-    def _versioned(self, env, account, container):
-        req = internal(Request(env), 'HEAD', path_of(account, container))
-        return self.filter.versioned(req.environ, account, container)
-
-    def _strategy(self, env, account, container, create=False):
+    def open(self, env, account, container, create=False):
         """
-        Return the strategy of a container.
+        Return a container.
 
-        :param create: whether to make the container and enable versions
-        :returns: a strategy, or None if the container has no versions
+        :param create: whether to make it, if it is missing, and enable
+            versions
+        :returns: a ``SiteContainer``, or None if there is no hidden container
         :raises HTTPException: if versions cannot be enabled
         """
         versioned = self._versioned(env, account, container)
@@ -48,59 +135,35 @@ class SiteRequests:
                 raise HTTPConflict(
                     'The container %s has just been made, try again' %
                     container)
-        return versioned.strategy if versioned.mode else None
+        strategy = versioned.strategy if versioned.mode else \
+            self._strategy_of_hidden(env, versioned)
+        return strategy and SiteContainer(self.filter, env, versioned,
+                                          strategy)
 
-    def _forget_latest(self, env, account, container, obj):
-        self._versioned(env, account, container).latest.forget(obj)
+    def _strategy_of_hidden(self, env, versioned):
+        """
+        Return the strategy of a container that was deleted, or None if nothing
+        is left of it.
+        """
+        info = get_container_info(
+            internal(env, 'HEAD', versioned.hidden_path).environ,
+            self.filter.app, swift_source=SOURCE)
+        if not is_success(info['status']):
+            return None
+        mode = info['sysmeta'].get(MODE)
+        return versioned.make_strategy(
+            Mode(mode) if mode else self.filter.options.mode,
+            info['storage_policy'])
+
+    def _versioned(self, env, account, container):
+        req = internal(env, 'HEAD', path_of(account, container))
+        return self.filter.versioned(req.environ, account, container)
 
     def _create(self, env, versioned):
-        path = path_of(versioned.account, versioned.name)
         method = 'POST' if is_success(versioned.info['status']) else 'PUT'
-        req = internal(Request(env), method, path, {CLIENTS: 'true'})
-        resp = ContainerContext(versioned, self.filter.options).respond(req)
+        req = internal(env, method, versioned.path, {CLIENTS: 'true'})
+        resp = ContainerContext(versioned, self.filter.options,
+                                self.filter.logger, False).respond(req)
         drain_and_close(resp)
         if not is_success(resp.status_int):
             raise resp
-
-    def _send(self, env, method, account, container, name, headers):
-        sent = internal(Request(env), method, path_of(
-            account, hidden_container(container), name), headers)
-        sent.environ[ROWLESS] = True
-        return sent
-
-    def _put_data(self, env, account, container, name, entry, body, headers):
-        """
-        Store the data of a version.
-
-        :param name: of the data in the hidden container
-        :param body: file-like; its exceptions pass through
-        :returns: a ``Response``, drained
-        """
-        sent = self._send(env, 'PUT', account, container, name, dict(
-            headers, **{'X-Timestamp': str(entry.version.id)}))
-        sent.environ['swift.content_type_overridden'] = True
-        sent.environ['wsgi.input'] = body
-        resp = sent.get_response(self.filter.app)
-        drain_and_close(resp)
-        return resp
-
-    def _post_data(self, env, account, container, name, entry, changed,
-                   headers):
-        """
-        Replace the metadata of a version.
-
-        :param changed: ``Stamp`` of the metadata
-        :returns: a ``Response``, drained
-        """
-        sent = self._send(env, 'POST', account, container, name, dict(
-            headers, **{'X-Timestamp': str(changed)}))
-        resp = sent.get_response(self.filter.app)
-        drain_and_close(resp)
-        return resp
-
-    def _delete_data(self, env, account, container, name):
-        """Delete the data of a version; return whether it was there."""
-        versioned = self._versioned(env, account, container)
-        return delete_data(
-            versioned, Request(env), versioned.version_path(name),
-            self.filter.clock.tick(self.filter.now()))

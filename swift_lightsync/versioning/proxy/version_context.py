@@ -4,6 +4,8 @@ Requests to one version of an object, ``?version-id=``: GET, HEAD, DELETE
 (a purge) and PUT (its data becomes a new version, the latest).
 """
 
+from dataclasses import replace
+
 from swift.common.exceptions import InvalidTimestamp
 from swift.common.swob import (
     HTTPBadRequest,
@@ -14,17 +16,21 @@ from swift.common.swob import (
 )
 from swift.common.utils import Timestamp, drain_and_close
 
+from swift_lightsync.versioning.core.keys import version_name
 from swift_lightsync.versioning.core.row_data import DELETE_MARKER
 from swift_lightsync.versioning.core.stamp import Stamp
 from swift_lightsync.versioning.proxy.container import authorize
-from swift_lightsync.versioning.proxy.expiry import show_expiry
 from swift_lightsync.versioning.proxy.object_context import (
     NULL,
     VERSION_ID,
     ObjectContext,
     version_id,
 )
-from swift_lightsync.versioning.proxy.object_data import copy_data, delete_data
+from swift_lightsync.versioning.proxy.object_data import (
+    open_data,
+    show_expiry,
+    store_copy,
+)
 
 CURRENT_ID = 'X-Object-Current-Version-Id'
 #: Statuses that tell something of a version that is there.
@@ -56,6 +62,11 @@ class VersionContext(ObjectContext):
         super().__init__(*args)
         self.wanted = wanted
 
+    def without_versions(self, req):
+        if self.wanted != NULL:
+            raise HTTPNotFound(request=req)
+        return super().without_versions(req)
+
     def _entry(self, req, stamp):
         """
         Return the ``Entry`` of a version, unless it is purged or unknown.
@@ -67,44 +78,39 @@ class VersionContext(ObjectContext):
                 body=b'The specified version does not exist')
         return entry
 
+    def _null(self):
+        """Return the ``Entry`` of the null version, or None."""
+        return next((entry for entry in self.strategy.history(self.obj)
+                     if entry.null), None)
+
     def get(self, req):
         if self.wanted == NULL:
-            return self._get_null(req)
-        stamp = parse_id(req, self.wanted)
-        # Old versions are for who owns the account, as in Swift.
-        authorize(req, None)
-        name = self.strategy.name_of(self.obj, stamp)
-        if name is None:
-            raise HTTPNotFound(request=req)
-        resp = self.versioned.forward(
-            req, self.versioned.version_path(name)).get_response(
-                self.versioned.app)
-        if resp.status_int == 404:
-            drain_and_close(resp)
-            resp = self._get_other(req, stamp)
+            self.authorize(req, 'read_acl')
+            resp = self._read_entry(req, self._null())
+        else:
+            stamp = parse_id(req, self.wanted)
+            # Old versions are for who owns the account, as in Swift.
+            authorize(req, None)
+            resp = self._get_stamped(req, stamp)
         if resp.is_success or resp.status_int in _OF_VERSION:
             resp.headers[VERSION_ID] = self.wanted
         show_expiry(resp)
         return resp
 
-    def _get_other(self, req, stamp):
-        """
-        Read a version that has no data under its own name: a null version has
-        its data elsewhere, a delete marker has none (404).
-        """
-        entry = self._entry(req, stamp)
-        if entry.version.deleted:
+    def _get_stamped(self, req, stamp):
+        resp = self.versioned.forward(req, self.versioned.version_path(
+            version_name(self.obj, stamp))).get_response(self.versioned.app)
+        if resp.status_int != 404:
+            return resp
+        # A delete marker has no data, and some have it under another name.
+        drain_and_close(resp)
+        return self._read_entry(req, self._entry(req, stamp))
+
+    def _read_entry(self, req, entry):
+        if entry and entry.version.deleted:
             raise HTTPNotFound(request=req, headers={
                 VERSION_ID: self.wanted, 'Content-Type': DELETE_MARKER})
-        return self.versioned.forward(
-            req, self.data_path(entry)).get_response(self.versioned.app)
-
-    def _get_null(self, req):
-        self.authorize(req, 'read_acl')
-        resp = self._send(req).get_response(self.versioned.app)
-        if resp.is_success:
-            resp.headers[VERSION_ID] = NULL
-        return resp
+        return self._data(req, entry)
 
     def delete(self, req):
         if self.wanted == NULL:
@@ -112,24 +118,21 @@ class VersionContext(ObjectContext):
         stamp = parse_id(req, self.wanted)
         authorize(req, None)
         entry = self.strategy.get(self.obj, stamp)
-        if entry and entry.purged:
+        if entry and entry.purged and not any(
+                each.data == stamp
+                for each in self.strategy.history(self.obj)):
             # Who purged it may have failed to delete the data.
-            delete_data(self.versioned, req, self.versioned.version_path(
-                self.strategy.data_name(entry)), self.clock.tick(self.now()))
-        entry = self._entry(req, stamp)
-        self.strategy.purge(self.obj, stamp)
-        if not entry.version.deleted:
-            delete_data(self.versioned, req, self.data_path(entry),
-                        self.clock.tick(self.now()))
-        return HTTPNoContent(request=req, headers={
-            VERSION_ID: self.wanted, CURRENT_ID: self._current_id()})
+            self.delete_data(req, entry)
+        return self._purge(req, self._entry(req, stamp))
 
-    def _current_id(self):
-        latest = self.strategy.latest(self.obj)
+    def _purge(self, req, entry):
+        latest = self.strategy.purge(entry)
         self.versioned.latest.keep(self.obj, latest)
-        if latest is None or latest.version.deleted:
-            return NULL
-        return version_id(latest)
+        if not entry.version.deleted:
+            self.delete_data(req, entry)
+        current = None if latest and latest.version.deleted else latest
+        return HTTPNoContent(request=req, headers={
+            VERSION_ID: self.wanted, CURRENT_ID: version_id(current)})
 
     def _delete_null(self, req):
         """
@@ -138,16 +141,9 @@ class VersionContext(ObjectContext):
         null version is the link to the latest.
         """
         self.authorize(req)
-        null = [entry for entry in self.strategy.history(self.obj)
-                if entry.plain and not entry.version.deleted]
-        if not null:
-            return self.delete_suspended(req)
-        for entry in null:
-            self.strategy.purge(self.obj, entry.version.id)
-        delete_data(self.versioned, req, self.plain_path,
-                    self.clock.tick(self.now()))
-        return HTTPNoContent(request=req, headers={
-            VERSION_ID: NULL, CURRENT_ID: self._current_id()})
+        self.adopt_known(req)
+        null = self._null()
+        return self._purge(req, null) if null else self.hide(req, null=True)
 
     def put(self, req):
         stamp = parse_id(req, self.wanted)
@@ -160,15 +156,13 @@ class VersionContext(ObjectContext):
         if latest and latest.version.id == stamp:
             return HTTPOk(request=req, headers={
                 'Etag': entry.etag, VERSION_ID: self.wanted})
-        basis = self.strategy.begin(self.obj)
-        version = self.strategy.new_version(basis)
-        resp, restored = copy_data(
-            self.versioned, req, self.data_path(entry),
-            self.versioned.version_path(
-                self.strategy.name_of(self.obj, version.id)),
-            version, entry)
-        self._commit(basis, restored)
-        resp.headers[VERSION_ID] = version_id(restored)
+        restored = replace(entry, version=self.strategy.new_version(),
+                           null=False, data=None, changed=None)
+        source = open_data(self.versioned.app, req, self.data_path(entry))
+        resp = store_copy(self.versioned.app, req, source,
+                          self.data_path(restored), restored)
+        committed = self.commit(req, restored)
+        resp.headers[VERSION_ID] = version_id(committed.entry)
         return resp
 
     @staticmethod

@@ -1,179 +1,263 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Reads rows from a majority of a container's replicas, page by page; the rows of
-a sharded container come from its shards.
+Reads rows from a majority of a container's replicas until these agree, and
+from its shards (VERSIONING.md §4).
 """
 
-from dataclasses import dataclass, replace
-from typing import List
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Dict, List
 
-from swift.common.concurrency import spawn_n
-from swift.common.constraints import CONTAINER_LISTING_LIMIT
-
+from swift_lightsync.versioning.core.keys import parse_version, versions_of
 from swift_lightsync.versioning.core.row_data import Row
-from swift_lightsync.versioning.rows.row_client import majority, unavailable
-from swift_lightsync.versioning.rows.row_wire import (
+from swift_lightsync.versioning.core.verb import (
+    MAX_PAGE,
+    MAX_ROWS,
     Page,
-    missed,
-    newest,
-    put_headers,
-    row_of_record,
+    Request,
+    Shard,
+)
+from swift_lightsync.versioning.rows.replicas import majority, unavailable
+from swift_lightsync.versioning.rows.views import (
+    View,
+    covers,
+    end_of,
+    last_name,
+    mending,
+    shards_of,
     united,
 )
 
-#: Rows that one page gives to replicas that lack them, at most.
-MAX_MENDED = 16
+#: Times that replicas are given the same rows until they agree.
+TURNS = 8
 #: Shards of shards that are followed.
 MAX_DEPTH = 5
+_ALL = Shard('', '', '')
 
 
-@dataclass(frozen=True)
-class _Shard:
-    place: tuple
-    lower: str
-    upper: str
+def place_of(shard):
+    """Return the (account, container) of a shard."""
+    return tuple(shard.name.split('/', 1))
 
 
-def _shards_of(answers, place):
+def following(page, last, limit):
     """
-    Collect the shards that the replicas of a container name.
+    Return the page after another one.
 
-    :param place: (account, container) that answered
-    :returns: a list of ``_Shard``, every one that any answer names; the
-        container itself comes first if it has rows that its shards lack
+    :param last: the last name of that page
     """
-    found = {}
-    for answer in answers:
-        if answer.is_of_shards:
-            for record in answer.records:
-                name = tuple(record['name'].split('/', 1))
-                found[name] = _Shard(name, record['lower'], record['upper'])
-    # As part of the list it stands for a gap between shards.
-    found.pop(place, None)
-    shards = sorted(found.values(), key=lambda shard: shard.lower)
-    if any(answer.is_sharding for answer in answers):
-        shards.insert(0, _Shard(place, '', ''))
-    return shards
+    return replace(page, marker=last_name(page, last), limit=limit)
 
 
 class RowReader:
     """
-    Reads the rows that match a query.
+    Reads what requests ask for, without what they write.
 
-    :param client: a ``RowClient``
-    :param ask: a function like its ``ask``, which is the default
+    :param replicas: ``Replicas``
     """
 
-    def __init__(self, client, ask=None):
-        self.client = client
-        self._ask = ask or client.ask
+    def __init__(self, replicas):
+        self._replicas = replicas
 
-    def rows(self, place, query, kind='auto', depth=0):
+    def read(self, place, request, depth=0):
         """
-        Read all rows that match a query.
+        Read all that a request asks for.
 
         :param place: (account, container)
-        :param kind: of records: 'object' if only the rows are wanted that the
-            container itself still has, without its shards
-        :returns: (a list of ``Row``, the number of rounds that it took)
-        :raises RowsUnavailable: if too few replicas answered
+        :param request: a ``Request``
+        :param depth: how many containers this is a shard of
+        :returns: a ``View``, whose page has fewer rows than the limit only if
+            there are no more
+        :raises RowsUnavailable: if too few replicas answered, or they do not
+            agree
         """
-        found: List[Row] = []
-        rounds, marker = 0, query.marker
-        while True:
-            limit = CONTAINER_LISTING_LIMIT
-            if query.limit is not None:
-                limit = min(limit, query.limit - len(found))
-            page, more = self._page(
-                place, replace(query, marker=marker, limit=limit), kind,
-                depth)
-            found.extend(page.rows)
-            rounds += more
-            if not page.truncated or len(found) == query.limit:
-                return found, rounds
-            marker = page.rows[-1].name
+        view = self.settled(place, request, depth=depth)
+        found, page = list(view.page), request.page
+        while page and view.truncated and view.page and \
+                len(found) < page.limit:
+            rest = following(page, found[-1].name, page.limit - len(found))
+            more = self.settled(place, Request(
+                listed=request.listed, page=rest), depth=depth)
+            found += more.page
+            view = replace(view, page=more.page, truncated=more.truncated)
+        return replace(view, page=tuple(found))
 
-    def _page(self, place, query, kind, depth):
+    def settled(self, place, request, replies=(), depth=0):
         """
-        Read a page; return (a ``Page``, the number of rounds that it took).
+        Read until replicas agree; a page may end before its limit.
+
+        :param replies: that these have given to this request already
+        :returns: a ``View``
         """
-        parameters = query.parameters()
-        answers = self._ask(place, parameters, kind)
-        pages = [(answer, self._page_of(answer, query))
-                 for answer in answers if not answer.is_of_shards]
-        whole = pages[0][1] if pages else Page((), False)
-        alike = all(page == whole for _, page in pages)
-        if not alike:
-            whole = united([page for _, page in pages], query.limit,
-                           query.reverse)
-        if kind == 'object':
-            return whole, 1
-        if not alike and len(pages) == len(answers) and query.hidden:
-            self._mend(place, pages, whole, query)
-        rounds = 1
-        if any(answer.may_have_shards for answer in answers):
-            answers += self._ask(place, parameters, 'shard')
-            rounds += 1
-        shards = [shard for shard in _shards_of(answers, place)
-                  if query.overlaps(shard.lower, shard.upper)]
-        if not shards:
-            return whole, rounds
-        if depth == MAX_DEPTH:
-            raise unavailable(place, answers, majority(len(answers)))
-        return self._from_shards(place, shards, query, whole, rounds, depth)
+        asked = None if replies else replace(
+            request, rows=(), listed=False, clock=None)
+        page, given, turns = request.page, set(), 0
+        while turns < TURNS:
+            if asked is not None:
+                replies = self._replicas.ask(place, asked, [
+                    reply.node['id'] for reply in replies])
+            answers = [reply.answer for reply in replies]
+            shards = shards_of(answers, place)
+            if shards:
+                if depth == MAX_DEPTH:
+                    break
+                return _Sharded(self, place, answers, shards, depth,
+                                request.listed).read(request)
+            views = [View.of(answer, request.page) for answer in answers]
+            asked = mending(request, views)
+            if asked is None:
+                return united(views, request.page).cut(page)
+            request = replace(request, page=asked.page)
+            # Rows that are new to them bring replicas nearer to each other.
+            turns += given.issuperset(asked.rows)
+            given.update(asked.rows)
+        raise unavailable(place, replies, majority(len(replies)),
+                          'they do not agree')
 
-    def _page_of(self, answer, query):
-        rows = tuple(map(row_of_record, answer.records))
-        if query.exact:
-            return Page(tuple(row for row in rows
-                              if row.name == query.prefix), False)
-        return Page(rows, len(rows) >= query.limit)
 
-    def _from_shards(self, place, shards, query, whole, rounds, depth):
-        if query.reverse:
-            shards.reverse()
-        found = list(whole.rows)
-        end = whole.rows[-1].name if whole.truncated else None
-        for number, shard in enumerate(shards):
-            rows, more = self.rows(
-                shard.place, query,
-                'object' if shard.place == place else 'auto', depth + 1)
-            rounds += more
-            found.extend(rows)
-            if len(rows) == query.limit:
-                end = self._nearer(end, rows[-1].name, query)
-            if end is not None and self._beyond(
-                    shards[number + 1:], end, query):
+class _Sharded:
+    """
+    A container that has shards, and may still have rows of its own.
+
+    :param reader: a ``RowReader``
+    :param answers: of its replicas
+    :param shards: those that have to be asked as well
+    :param depth: how many containers it is a shard of itself
+    :param listed: whether objects have listing rows
+    """
+
+    def __init__(self, reader, place, answers, shards, depth, listed):
+        self._reader = reader
+        self._place = place
+        self._own = [answer for answer in answers if not answer.only_shards]
+        self._shards = shards
+        self._depth = depth
+        self._listed = listed
+
+    def read(self, request):
+        """Return the ``View`` that answers a request."""
+        view = View()
+        if request.names:
+            view = replace(view, rows=self._named(request))
+        if request.object:
+            head = self._first(request.object)
+            view = replace(view, head=head[0] if head else None)
+        if request.page is None:
+            return view
+        if request.page.heads and self._own:
+            rows = tuple(self._heads_of_all(request.page))
+            return replace(view, page=rows,
+                           truncated=len(rows) == request.page.limit)
+        return self._page(request.page, view)
+
+    def _again(self, **asked):
+        """Ask the container itself anew."""
+        return self._reader.read(self._place, Request(
+            listed=self._listed, **asked), self._depth)
+
+    def _of(self, shard, **asked):
+        return self._reader.read(place_of(shard), Request(
+            listed=self._listed, **asked), self._depth + 1)
+
+    def _named(self, request):
+        views = [View.of(answer, None) for answer in self._own]
+        for shard in self._shards:
+            names = tuple(name for name in request.names
+                          if covers(shard, name))
+            if names:
+                views.append(self._of(shard, names=names))
+        return united(views, None).rows if views else {}
+
+    def _first(self, obj):
+        """Return the newest version of an object, in a tuple if it has one."""
+        return self._again(page=Page(versions_of(obj), limit=1)).page
+
+    def _page(self, page, view):
+        sources = [(_ALL, View.of(answer, page)) for answer in self._own]
+        shards = self._shards[::-1] if page.reverse else self._shards
+        for shard in shards:
+            end = end_of((told for _, told in sources), page)
+            if end is not None and (
+                    shard.upper and shard.upper < end if page.reverse
+                    else shard.lower >= end):
                 break
-        page = Page(tuple(sorted(found, key=lambda row: row.name,
-                                 reverse=query.reverse)), False)
-        if end is None:
-            return united([page], query.limit, query.reverse), rounds
-        names = newest(page.rows)
-        inside = tuple(names[name] for name in sorted(
-            names, reverse=query.reverse)
-            if self._nearer(end, name, query) == name)
-        return Page(inside[:query.limit], True), rounds
+            told = self._of(shard, page=page)
+            sources.append((shard, told))
+        found = united([told for _, told in sources], page)
+        rows = self._checked(found.page, sources)
+        if page.heads:
+            rows = self._heads(found.page, rows)
+        truncated = found.truncated or len(rows) > page.limit
+        if found.page and not rows and truncated:
+            # All that was found is deleted, but there may be more.
+            rest = self._reader.settled(self._place, Request(
+                listed=self._listed, page=following(
+                    page, found.page[-1].name, page.limit)),
+                depth=self._depth)
+            return replace(rest, rows=view.rows, head=view.head)
+        return replace(view, page=tuple(rows[:page.limit]),
+                       truncated=truncated)
 
-    @staticmethod
-    def _nearer(end, name, query):
-        """Return whichever of two names is listed first."""
-        if end is None:
-            return name
-        return max(end, name) if query.reverse else min(end, name)
+    def _checked(self, rows, sources):
+        """
+        Leave out the rows that one source has and another one has deleted.
 
-    @staticmethod
-    def _beyond(shards, end, query):
-        """Check that all names of some shards are listed after an end."""
-        if query.reverse:
-            return all(shard.upper and shard.upper < end for shard in shards)
-        return all(shard.lower >= end for shard in shards)
+        :param sources: (shard, view) of each
+        :returns: a list of ``Row``
+        """
+        held = [(shard, {row.name for row in view.page})
+                for shard, view in sources]
+        doubtful = [row.name for row in rows if any(
+            covers(shard, row.name) and row.name not in names
+            for shard, names in held)]
+        known: Dict[str, Row] = {}
+        for start in range(0, len(doubtful), MAX_ROWS):
+            known.update(self._again(names=tuple(
+                doubtful[start:start + MAX_ROWS])).rows)
+        found = [known.get(row.name, row) for row in rows]
+        return [row for row in found if not row.deleted]
 
-    def _mend(self, place, pages, whole, query):
-        """Give rows to replicas that lack them, in the background."""
-        part = self.client.ring.get_part(*place)
-        for answer, page in pages:
-            for row in missed(page, whole, query.reverse)[:MAX_MENDED]:
-                spawn_n(self.client.request, answer.node, part, 'PUT',
-                        '/%s/%s/%s' % (place + (row.name,)),
-                        put_headers(row))
+    def _heads(self, rows, live):
+        """
+        Leave only the newest version of each object; the versions of an
+        object may be in two shards.
+        """
+        divided = {_object(row) for row in set(rows) - set(live)}
+        for shard in self._shards:
+            for bound in (shard.lower, shard.upper):
+                try:
+                    divided.add(parse_version(bound).object)
+                except ValueError:
+                    continue
+        found: Dict[str, Row] = {}
+        for row in rows:
+            obj = _object(row)
+            if obj in found:
+                continue
+            heads = self._first(obj) if obj in divided else (row,)
+            found.update((obj, head) for head in heads)
+        return list(found.values())
+
+    def _heads_of_all(self, page) -> Iterator[Row]:
+        """Yield the heads of a page, of all versions."""
+        rest = replace(page, heads=False, limit=MAX_PAGE)
+        group: List[Row] = []
+        count = 0
+        while count < page.limit:
+            rows = self._again(page=rest).page
+            for row in rows + ((None,) if len(rows) < MAX_PAGE else ()):
+                if group and (row is None or _object(row) !=
+                              _object(group[0])):
+                    yield min(group, key=lambda each: each.name)
+                    group, count = [], count + 1
+                    if count == page.limit:
+                        return
+                if row is not None:
+                    group.append(row)
+            if len(rows) < MAX_PAGE:
+                return
+            rest = following(rest, rows[-1].name, MAX_PAGE)
+
+
+def _object(row):
+    return parse_version(row.name).object

@@ -1,73 +1,78 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Rows of a container, at all of its replicas (VERSIONING.md §3 and §4).
+The rows of a container's versions, at all replicas (VERSIONING.md §4).
 
-1. A row is written to all replicas and is durable when a majority has it. The
-   writer asks a replica that missed it again, in the background; after that,
-   the container-replicator brings it.
-2. Rows are read from a majority and united, so that every durable row is seen.
-   A replica that turns out to lack a row is given it, in the background.
-3. If a replica answers that it is sharded, its shards are asked.
+1. Rows are written to all replicas, and are durable when a majority has them.
+   A replica that missed them is asked again, in the background; after that,
+   the container-replicator brings them.
+2. Rows are read from a majority. Where its replicas do not say the same, each
+   is given the newest row that any has, until they agree.
+3. If a replica names shards, these are asked and written to as well.
 """
 
-from dataclasses import dataclass, field
-from typing import List
+from dataclasses import dataclass, field, replace
+from typing import Dict, List, Optional
 
-from swift.common.concurrency import Queue, sleep, spawn, spawn_n
-
-from swift_lightsync.versioning.core.keys import hidden_container
-from swift_lightsync.versioning.core.row_data import Row
-from swift_lightsync.versioning.rows.row_client import (
-    NO_ANSWER,
-    Answer,
-    RowClient,
+from swift_lightsync.versioning.core.digest import Digest
+from swift_lightsync.versioning.core.heads import listing_after
+from swift_lightsync.versioning.core.keys import (
+    hidden_container,
+    listing_name,
+)
+from swift_lightsync.versioning.core.row_data import Entry, Row, entry_of
+from swift_lightsync.versioning.core.verb import Request, WireRow
+from swift_lightsync.versioning.rows.replicas import (
+    ClockRefused,
+    Replicas,
     RowsUnavailable,
-    majority,
+    VerbMissing,
     unavailable,
 )
-from swift_lightsync.versioning.rows.row_reader import MAX_DEPTH, RowReader
-from swift_lightsync.versioning.rows.row_wire import Query, put_headers
+from swift_lightsync.versioning.rows.row_reader import (
+    MAX_DEPTH,
+    RowReader,
+    place_of,
+)
+from swift_lightsync.versioning.rows.views import (
+    View,
+    covers,
+    disputed,
+    shards_of,
+    united,
+)
 
-__all__ = ['Query', 'Rows', 'RowsUnavailable']
-
-#: Seconds after which a replica that missed a row is asked again.
-RETRY_AFTER = (1, 10)
+__all__ = ['ClockRefused', 'Rows', 'RowsUnavailable', 'Told', 'VerbMissing']
 
 
-@dataclass
-class _Write:
+@dataclass(frozen=True)
+class Told:
     """
-    A row that is being written.
+    What the replicas of a container say together.
 
-    :param place: (account, container)
-    :param needed: replicas that must have it
-    :param asked: replicas that will answer
+    :param before: the newest version of the object before a write
+    :param head: its newest version now
+    :param rows: those that were asked for, by name; deleted ones too
+    :param page: the rows of the page
+    :param replaced: null versions that were overwritten
     """
-    place: tuple
-    row: Row
-    headers: dict
-    needed: int = 0
-    asked: int = 0
-    answers: List[Answer] = field(default_factory=list)
+    before: Optional[Entry] = None
+    head: Optional[Entry] = None
+    rows: Dict[str, Row] = field(default_factory=dict)
+    page: List[Row] = field(default_factory=list)
+    replaced: List[Entry] = field(default_factory=list)
 
-    @property
-    def shards(self):
-        return {answer.shard for answer in self.answers} - {None}
-
-    @property
-    def durable(self):
-        taken = [answer for answer in self.answers
-                 if answer.good or answer.shard]
-        return len(taken) >= self.needed
-
-    @property
-    def decided(self):
-        return self.durable or len(self.answers) == self.asked
+    @classmethod
+    def of(cls, view):
+        """Return what a ``View`` says."""
+        before, head = (row and entry_of(row)
+                        for row in (view.before, view.head))
+        return cls(before, head, dict(view.rows), list(view.page),
+                   list(map(entry_of, view.replaced)))
 
 
 class Rows:
     """
-    Rows of a user's container and of the hidden one beside it.
+    The rows of the hidden container beside a user's container.
 
     :param app: has ``container_ring``, ``conn_timeout``, ``node_timeout`` and,
         in a proxy, ``error_limiter``
@@ -79,93 +84,106 @@ class Rows:
 
     def __init__(self, app, logger, account, container, policy_index=0,
                  trans_id=None, connect=None):
-        self.ring = app.container_ring
-        self.client = RowClient(app, logger, policy_index, trans_id, connect)
-        self.reader = RowReader(self.client)
-        self.user = (account, container)
-        self.hidden = (account, hidden_container(container))
-        #: rounds that were waited for
-        self.rounds = 0
+        self.place = (account, hidden_container(container))
+        self._replicas = Replicas(app, logger, policy_index, trans_id,
+                                  connect)
+        self._reader = RowReader(self._replicas)
 
-    def write(self, user_rows=(), hidden_rows=()):
+    def read(self, request):
         """
-        Write all rows to all replicas, in one round.
+        Read rows: in one round if replicas agree and there are no shards.
 
-        :raises RowsUnavailable: unless a majority takes each row; some rows
-            may be written all the same
-        :raises ValueError: if a row is too long
-        """
-        writes = [_Write(place, row, put_headers(row))
-                  for place, rows in ((self.user, user_rows),
-                                      (self.hidden, hidden_rows))
-                  for row in rows]
-        for _depth in range(MAX_DEPTH):
-            if not writes:
-                return
-            self.rounds += 1
-            self._send_all(writes)
-            writes = [_Write(shard, write.row, write.headers)
-                      for write in writes for shard in write.shards]
-        raise RowsUnavailable('/%s/%s' % writes[0].place, [], 1)
-
-    def _send_all(self, writes):
-        answers = Queue()
-        for write in writes:
-            part, nodes = self.ring.get_nodes(*write.place)
-            write.needed = majority(len(nodes))
-            write.asked = len(nodes)
-            for node in nodes:
-                spawn_n(self._deliver, write, part, node, answers)
-        while not all(write.decided for write in writes):
-            write, answer = answers.get()
-            write.answers.append(answer)
-        for write in writes:
-            if not write.durable:
-                raise unavailable(write.place, write.answers, write.needed)
-
-    def _deliver(self, write, part, node, answers):
-        answer = None
-        try:
-            answer = self._send(write, part, node)
-        finally:
-            # Who waits must not wait for ever, whatever went wrong.
-            answers.put((write, answer or Answer(node, NO_ANSWER)))
-        if answer.good or answer.shard:
-            return
-        for seconds in RETRY_AFTER:
-            sleep(seconds)
-            if self.client.limited(node) or \
-                    self._send(write, part, node).good:
-                return
-
-    def _send(self, write, part, node):
-        return self.client.request(
-            node, part, 'DELETE' if write.row.deleted else 'PUT',
-            '/%s/%s/%s' % (write.place + (write.row.name,)), dict(
-                write.headers, **{
-                    'X-Backend-Accept-Redirect': 'true',
-                    'X-Backend-Accept-Quoted-Location': 'true'}))
-
-    def read(self, *queries):
-        """
-        Read rows, in one round and another for each further page or shards.
-
-        :param queries: ``Query``
-        :returns: a list of ``Row`` for each, sorted by name (in reverse order
-            if ``reverse``)
+        :param request: a ``Request``; its rows are not written
+        :returns: ``Told``; its page has fewer rows than the limit only if
+            there are no more
         :raises RowsUnavailable: if too few replicas answered
         """
-        threads = [spawn(self._read_one, query) for query in queries]
-        results = [thread.wait() for thread in threads]
-        for result in results:
-            if isinstance(result, RowsUnavailable):
-                raise result
-        self.rounds += max(rounds for _, rounds in results)
-        return [rows for rows, _ in results]
+        return Told.of(self._reader.read(self.place, request))
 
-    def _read_one(self, query):
-        try:
-            return self.reader.rows(
-                self.hidden if query.hidden else self.user, query)
-        except RowsUnavailable as error:
-            return error
+    def write(self, request):
+        """
+        Write rows: in one round if replicas agree and there are no shards.
+
+        :param request: a ``Request``; its page is not read
+        :returns: ``Told``
+        :raises RowsUnavailable: unless a majority takes the rows; some may be
+            written all the same
+        :raises ClockRefused: if the clock of this node is wrong
+        """
+        return Told.of(self._write(self.place, replace(request, page=None)))
+
+    def digest(self, until):
+        """
+        Return the ``Digest`` of the live versions, as one replica has them.
+
+        :param until: a ``Stamp``; what is later is left out
+        :raises RowsUnavailable: if none can tell
+        """
+        return self._digest(self.place, until)
+
+    def _digest(self, place, until, depth=0):
+        answer = self._replicas.one(place, Request(digest=until))
+        if answer is None or not answer.digests or depth == MAX_DEPTH:
+            raise unavailable(place, [], 1, 'nobody tells the digest')
+        found = Digest(answer.digests)
+        for shard in shards_of([answer], place):
+            found = found.joined(self._digest(place_of(shard), until,
+                                              depth + 1))
+        return found
+
+    def check_verb(self):
+        """
+        Check that the container's replicas are on servers with the verb.
+
+        :raises VerbMissing: if one is not
+        """
+        self._replicas.check_verb(self.place)
+
+    def _write(self, place, request, depth=0):
+        replies = self._replicas.tell(place, request,
+                                      replace(request, clock=None))
+        answers = [reply.answer for reply in replies]
+        views = [View.of(answer, None) for answer in answers]
+        view = united(views, None)
+        shards = shards_of(answers, place)
+        if shards:
+            left = {name for answer in answers for name in answer.left}
+            rows = [row for row in request.rows if row.name in left]
+            views = [view, *self._to_shards(place, request, rows, shards,
+                                            depth)]
+            view = united(views, None)
+            return view if depth else self._followed(place, request, view)
+        if not disputed(views, None):
+            return view
+        now = self._reader.settled(place, request, replies, depth)
+        return replace(now, before=view.before, replaced=view.replaced)
+
+    def _to_shards(self, place, request, rows, shards, depth):
+        """Write rows to the shards of their names."""
+        if depth == MAX_DEPTH or not all(
+                any(covers(shard, row.name) for shard in shards)
+                for row in rows):
+            raise unavailable(place, [], 1, 'rows belong to no shard')
+        for shard in shards:
+            inside = tuple(row for row in rows if covers(shard, row.name))
+            if inside:
+                yield self._write(place_of(shard), replace(
+                    request, rows=inside, names=(), clock=None), depth + 1)
+
+    def _followed(self, place, request, written):
+        """
+        Read what a sharded container has after a write, and let the listing
+        row follow: it is in another shard than the versions.
+        """
+        if not request.object and not request.names:
+            return written
+        name = listing_name(request.object)
+        now = self._reader.read(place, replace(
+            request, names=(*request.names, name)))
+        if request.object and request.listed:
+            row = listing_after(now.rows.get(name), now.head, request.object,
+                                request.stamp)
+            if row is not None:
+                self._write(place, Request(rows=(WireRow.of(row),),
+                                           listed=True))
+        return replace(now, before=written.before, replaced=written.replaced)

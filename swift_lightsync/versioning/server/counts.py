@@ -11,6 +11,7 @@ count rows.
 """
 
 import re
+from functools import lru_cache
 from sqlite3 import Connection
 
 #: Rows that a database has ever taken.
@@ -21,6 +22,7 @@ _STOCK = re.compile(r'\(1 - (new|old)\.deleted\)'
                     r' AND \1\.name < char\(0, \d+, 1\)\))?')
 
 
+@lru_cache(16)
 def _wanted(sql: str, kind: str) -> str:
     """
     Return the statement that makes a trigger.

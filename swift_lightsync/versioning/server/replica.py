@@ -23,8 +23,9 @@ from swift_lightsync.versioning.core.heads import (
     newest_rows,
     planned,
 )
-from swift_lightsync.versioning.core.keys import versions_of
+from swift_lightsync.versioning.core.keys import VERSIONS, versions_of
 from swift_lightsync.versioning.core.row_data import Row, entry_of
+from swift_lightsync.versioning.core.stamp import Stamp
 from swift_lightsync.versioning.server.counts import count_rows
 from swift_lightsync.versioning.server.row_table import (
     RowTable,
@@ -67,8 +68,24 @@ class _Rows:
         return self.live(*(table.nulls(obj) for table in self._tables))
 
     def page(self, page: verb.Page) -> List[Row]:
-        rows = self.live(*(table.page(page) for table in self._tables))
-        return (rows[::-1] if page.reverse else rows)[:page.limit]
+        parts = [table.page(page) for table in self._tables]
+        ends = [part[-1].name for part in parts if len(part) >= page.limit]
+        rows = self.live(*parts)[::-1 if page.reverse else 1]
+        if not ends or not self._tables[1:]:
+            return rows[:page.limit]
+        # What a database has after its page is not known yet.
+        end = max(ends) if page.reverse else min(ends)
+        rows = [row for row in rows if (row.name >= end if page.reverse
+                                        else row.name <= end)][:page.limit]
+        if len(rows) < page.limit:
+            rows += self.page(replace(page, marker=end,
+                                      limit=page.limit - len(rows)))
+        return rows
+
+    def digests(self, until: Stamp) -> Tuple[int, ...]:
+        """Return the digests; none where rows are in two databases."""
+        return () if self._tables[1:] else \
+            self._tables[0].digest(until).buckets
 
 
 def answer(broker: Any, asked: verb.Request) -> verb.Answer:
@@ -85,42 +102,43 @@ def answer(broker: Any, asked: verb.Request) -> verb.Answer:
                 broker.pending_file, LOCK_TIMEOUT))
         shards, left = _shards(broker, asked)
         mine = [each.row for each in asked.rows if each.name not in left]
+        policy = broker.storage_policy_index
         with ExitStack() as connections:
-            rows = _rows_of(broker, asked, connections)
+            rows = _rows_of(broker, policy, connections)
             # The listing row of a sharded container is in another shard.
-            plan = _planned(rows, asked, mine,
-                            asked.listed and not shards)
+            plan = _planned(rows, asked, mine, asked.listed and
+                            not shards and broker.is_root_container())
         if plan.rows:
-            broker.merge_items([
-                record_of(row, broker.storage_policy_index)
-                for row in plan.rows])
+            with broker.get() as connection:
+                count_rows(connection, asked.listed)
+            broker.merge_items([record_of(row, policy) for row in plan.rows])
         with ExitStack() as connections:
-            return _told(_rows_of(broker, asked, connections), asked,
-                         plan, shards, left, broker)
+            return _told(_rows_of(broker, policy, connections), asked, plan,
+                         shards, left, broker)
 
 
-def _rows_of(broker: Any, asked: verb.Request, stack: ExitStack) -> _Rows:
-    """Open the databases of a container."""
-    tables = []
+def _rows_of(broker: Any, policy: int, stack: ExitStack) -> _Rows:
+    """
+    Open the databases of a container.
+
+    :param policy: the index of its storage policy
+    """
     brokers = broker.get_brokers() if broker.get_db_state() == SHARDING \
         else [broker]
-    for each in brokers:
-        connection = stack.enter_context(each.get())
-        if asked.rows and not each.skip_commits:
-            count_rows(connection, asked.listed)
-        tables.append(RowTable(connection, broker.storage_policy_index))
-    return _Rows(tables)
+    return _Rows([RowTable(stack.enter_context(each.get()), policy)
+                  for each in brokers])
 
 
 def _planned(rows: _Rows, asked: verb.Request, mine: List[Row],
              listed: bool) -> Plan:
     if not asked.object and not mine:
         return Plan((), None, None)
-    gone = sum(row.deleted for row in mine)
+    # What is purged now is no head, and a new version has seen the newest.
+    wanted = SEEN + sum(row.deleted for row in mine) if mine else 1
     has_null = any(is_version(row) and not row.deleted and
                    entry_of(row).null for row in mine)
     held = Held(
-        rows.newest(asked.object, SEEN + gone) if asked.object else (),
+        rows.newest(asked.object, wanted) if asked.object else (),
         rows.named(lookups(asked.object, mine)) if mine or listed else {},
         rows.nulls(asked.object) if asked.object and has_null else ())
     return planned(held, asked.object, mine, listed, asked.stamp)
@@ -139,7 +157,8 @@ def _told(rows: _Rows, asked: verb.Request, plan: Plan,
         wire(plan.before), wire(plan.head),
         tuple(map(verb.WireRow.of, named.values())),
         tuple(map(verb.WireRow.of, page)),
-        tuple(map(verb.WireRow.of, plan.replaced)), shards, left)
+        tuple(map(verb.WireRow.of, plan.replaced)), shards, left,
+        digests=rows.digests(asked.digest) if asked.digest else ())
     if shards and broker.get_db_state() == SHARDED and not (
             answer.head or answer.rows or answer.page):
         return replace(answer, only_shards=True)
@@ -165,7 +184,10 @@ def _shards(broker: Any, asked: verb.Request
             found[each.name] = each
             left.append(name)
     for low, high in _spans(asked):
-        for each in broker.get_shard_ranges(
+        # A marker leaves out the shard whose last name it is.
+        first = broker.get_shard_ranges(
+            includes=low, states=SHARD_UPDATE_STATES) if low else []
+        for each in first + broker.get_shard_ranges(
                 marker=low, end_marker=high or None,
                 states=SHARD_UPDATE_STATES):
             found[each.name] = each
@@ -184,4 +206,6 @@ def _spans(asked: verb.Request) -> List[Tuple[str, str]]:
         spans.append((prefix, after_prefix(prefix)))
     if asked.page:
         spans.append(bounds(asked.page))
+    if asked.digest:
+        spans.append((VERSIONS, after_prefix(VERSIONS)))
     return spans

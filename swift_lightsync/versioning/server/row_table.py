@@ -7,15 +7,20 @@ they cost follows the rows that they return.
 """
 
 from sqlite3 import Connection
-from typing import Any, Dict, Iterable, Iterator, List, Optional
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple
 
+from swift.common.concurrency import sleep
 from swift.common.utils import decode_timestamps
 
+from swift_lightsync.versioning.core.digest import Digest
 from swift_lightsync.versioning.core.keys import (
     LAST,
+    LIFE,
+    VERSIONS,
     parse_version,
     versions_of,
 )
+from swift_lightsync.versioning.core.life import life_of
 from swift_lightsync.versioning.core.row_data import Row
 from swift_lightsync.versioning.core.stamp import Stamp
 from swift_lightsync.versioning.core.verb import Page
@@ -91,6 +96,25 @@ class RowTable:
             "deleted = 0 AND name > ? AND name < ? "
             "AND etag LIKE '%; sv!_null=1%' ESCAPE '!'",
             prefix, after_prefix(prefix)))
+
+    def digest(self, until: Stamp) -> Digest:
+        """Return the ``Digest`` of the live versions up to a stamp."""
+        return Digest.of(self._records(), until)
+
+    def _records(self) -> Iterator[Tuple[str, str, str]]:
+        """Yield what the digest is about."""
+        life = self.named([LIFE])
+        if life and life_of(life[0]).exists:
+            yield LIFE, str(life[0].stamp), life[0].content_type
+        records = self._connection.execute(
+            'SELECT name, created_at, content_type FROM object WHERE '
+            'storage_policy_index = ? AND deleted = 0 AND name >= ? AND '
+            'name < ?', (self._policy, VERSIONS, after_prefix(VERSIONS)))
+        for number, record in enumerate(records):
+            if number % _AT_ONCE == 0:
+                # Others are served meanwhile.
+                sleep()
+            yield record
 
     def page(self, page: Page) -> List[Row]:
         """Return the rows of a page."""

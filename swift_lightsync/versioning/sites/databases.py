@@ -2,25 +2,22 @@
 """
 The databases on this node's devices that propagation follows: those of hidden
 containers, and those of versioned users' containers, for the objects that are
-older than versioning (null versions).
+older than versioning.
 """
 
+import math
 import os
 from collections import namedtuple
+from contextlib import contextmanager
 from sqlite3 import DatabaseError
 
 from swift.common.exceptions import LockTimeout
-from swift.common.utils import (
-    audit_location_generator,
-    config_true_value,
-    get_db_files,
-)
+from swift.common.utils import audit_location_generator, get_db_files
 from swift.container.backend import DATADIR, UNSHARDED, ContainerBroker
 
 from swift_lightsync.versioning.core.keys import RESERVED, user_container
-from swift_lightsync.versioning.core.row_data import Row
-from swift_lightsync.versioning.core.stamp import Stamp
 from swift_lightsync.versioning.core.sync_point import PAGE
+from swift_lightsync.versioning.server.row_table import RowTable
 from swift_lightsync.versioning.sites.database_rows import (
     Item,
     made_at,
@@ -32,8 +29,6 @@ ENABLED = 'X-Container-Sysmeta-Site-Versions-Enabled'
 MODE = 'X-Container-Sysmeta-Site-Versions-Mode'
 #: What a broker raises when a database is gone, locked or damaged.
 BROKER_ERRORS = (DatabaseError, LockTimeout, OSError)
-#: A limit that no listing comes to.
-ALL = 2 ** 31
 _SYNC = 'site-versions/%s/%s'
 
 _Looked = namedtuple('_Looked', 'state followed')
@@ -46,7 +41,8 @@ class Database:
     :param broker: a ``ContainerBroker``
     :param device: the name of the device it is on
     :param site: the name of this site
-    :param mode: of a user's container, a text
+    :param mode: of the user's container, a text; empty: there is no container,
+        or it never had versions; None: nobody can tell
     """
 
     def __init__(self, broker, device, site, mode=''):
@@ -81,14 +77,15 @@ class Database:
     def _item(self, record):
         rowid = record['ROWID']
         try:
-            made, row, entry, keys = meaning_of(
+            found = meaning_of(
                 self.site, self.hidden, record['name'], record['created_at'],
                 record['size'], record['content_type'], record['etag'],
                 record['deleted'])
         except ValueError as err:
             self.broker.logger.warning('%s: row %d: %s', self, rowid, err)
             return rowid, made_at(record), None
-        return rowid, made, entry and Item(rowid, row, entry, keys)
+        return rowid, found.made, (found.entry or found.life) and Item(
+            rowid, found.row, found.entry, found.life)
 
     @property
     def is_whole(self):
@@ -100,22 +97,15 @@ class Database:
             self.broker.is_root_container() and \
             self.broker.get_db_state() == UNSHARDED
 
-    def rows(self, query):
-        """
-        Read the rows that match a query.
+    @contextmanager
+    def table(self):
+        """Give the rows that it has, as a ``RowTable``."""
+        with self.broker.get() as connection:
+            yield RowTable(connection, self.broker.storage_policy_index)
 
-        :param query: a ``Query``
-        :returns: a list of ``Row``
-        """
-        asked = query.parameters()
-        found = self.broker.list_objects_iter(
-            int(asked.get('limit', ALL)), asked.get('marker', ''),
-            asked.get('end_marker', ''), asked.get('prefix', ''), None,
-            storage_policy_index=self.broker.storage_policy_index,
-            reverse='reverse' in asked, allow_reserved=True)
-        return [Row(name, Stamp.parse(stamp), size, content_type, etag)
-                for name, stamp, size, content_type, etag in found
-                if not query.exact or name == query.prefix]
+    def shipped(self, peers):
+        """Return the ROWID up to which some peers have all."""
+        return min((self.point(peer) for peer in peers), default=math.inf)
 
     def point(self, task):
         """Return the ROWID up to which a task is done, or -1."""
@@ -141,10 +131,8 @@ def _state(directory):
 
 
 def _mode(broker):
-    """Return the mode of a container; empty if it has no versions."""
-    def said(name):
-        return broker.metadata.get(name, ('', ''))[0]
-    return said(MODE) if config_true_value(said(ENABLED)) else ''
+    """Return the mode of a container; empty if it never had versions."""
+    return broker.metadata.get(MODE, ('', ''))[0]
 
 
 class Databases:
@@ -154,8 +142,8 @@ class Databases:
     :param devices: the directory of all devices
     :param site: the name of this site
     :param mode_of: a function of the account and the name of a container: a
-        text, the mode if its versions are enabled, else empty; None if nobody
-        can tell
+        text, its mode, empty if it never had versions; None if nobody can
+        tell
     :param place_of: a function of a ``Database`` that returns its ``place``
     """
 
@@ -226,29 +214,39 @@ class Databases:
         name = os.path.basename(directory) + '.db'
         broker = ContainerBroker(os.path.join(directory, name),
                                  logger=self.logger)
-        hidden, mode = broker.root_container.startswith(RESERVED), ''
+        root = broker.root_container
+        hidden = root.startswith(RESERVED)
+        known = {each.id: each for each in before}
         if hidden:
             try:
-                user_container(broker.root_container)
+                user = user_container(root)
             except ValueError:
                 return _Looked(state, ())
+            # Once it is known it never changes.
+            mode = _mode(broker) or next(
+                (each.mode for each in before), '') or \
+                self._mode_of_root(broker.root_account, user)
+            state = state if mode else None
         elif broker.is_root_container():
             mode = _mode(broker)
         else:
             # That its container gets versions does not change the shard.
-            state, mode = None, self._mode_of_root(broker)
+            state, mode = None, self._mode_of_root(broker.root_account, root)
             if mode is None:
                 return _Looked(state, before)
         if not (hidden or mode) or broker.is_deleted():
             return _Looked(state, ())
-        known = {each.id: each for each in before}
         found = [Database(each, device, self.site, mode)
                  for each in broker.get_brokers()]
         return _Looked(state, tuple(
-            known.get(each.id, each) for each in found))
+            self._kept(known.get(each.id, each), mode) for each in found))
 
-    def _mode_of_root(self, broker):
-        root = broker.root_account, broker.root_container
+    @staticmethod
+    def _kept(database, mode):
+        database.mode = mode
+        return database
+
+    def _mode_of_root(self, *root):
         if root not in self._modes:
             self._modes[root] = self._mode_of(*root)
         return self._modes[root]

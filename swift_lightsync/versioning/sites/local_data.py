@@ -1,22 +1,55 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Reads the data of versions and the metadata of containers, through the
-proxy-server's code of this site.
+Reads the data of versions and the metadata of containers, and adopts objects,
+through the proxy-server's code of this site.
 """
 
 from dataclasses import replace
 
 from swift.common.concurrency import Timeout
-from swift.common.http import HTTP_NOT_FOUND
+from swift.common.http import HTTP_CONFLICT, HTTP_NOT_FOUND
 from swift.common.internal_client import InternalClient, UnexpectedResponse
-from swift.common.utils import close_if_possible, config_true_value
+from swift.common.request_helpers import get_container_update_override_key
+from swift.common.storage_policy import POLICIES
+from swift.common.swob import (
+    Request,
+    normalize_etag,
+    str_to_wsgi,
+    wsgi_quote,
+    wsgi_to_str,
+)
+from swift.common.utils import (
+    FileLikeIter,
+    close_if_possible,
+    config_true_value,
+    drain_and_close,
+)
 from swift.common.wsgi import ConfigString
 
-from swift_lightsync.versioning.core.row_data import Kind
-from swift_lightsync.versioning.core.shipping import Shipment
+from swift_lightsync.common.rowless import ROWLESS
+from swift_lightsync.versioning.core.keys import hidden_container
+from swift_lightsync.versioning.core.life import LifeMessage, common_headers
+from swift_lightsync.versioning.core.row_data import Entry, Kind
+from swift_lightsync.versioning.core.shipment import Shipment
 from swift_lightsync.versioning.core.stamp import Stamp
-from swift_lightsync.versioning.core.stored_headers import stored_headers
+from swift_lightsync.versioning.core.stored_headers import (
+    DELETE_AT,
+    stored_headers,
+)
+from swift_lightsync.versioning.core.version import Vector, Version
 from swift_lightsync.versioning.sites.databases import ENABLED, MODE
+
+SOURCE = 'SV'
+#: Swift's own, which s3api, container_sync and quotas ask for.
+STOCK_ENABLED = 'X-Container-Sysmeta-Versions-Enabled'
+STOCK_CONTAINER = 'X-Container-Sysmeta-Versions-Container'
+_OVERRIDE_ETAG = get_container_update_override_key('etag')
+_SLO_SIZE = 'X-Object-Sysmeta-Slo-Size'
+#: In an etag that only encryption can read.
+_ENCRYPTED = 'swift_meta='
+#: What object-servers say where a request has been done before.
+_DONE_BEFORE = {'PUT': (HTTP_CONFLICT,),
+                'DELETE': (HTTP_CONFLICT, HTTP_NOT_FOUND)}
 
 #: Nothing in it that changes what a GET gives: no slo, dlo or symlink.
 PIPELINE = """
@@ -59,7 +92,7 @@ def make_client(path, name):
 
 class LocalData:
     """
-    Reads through an internal client.
+    Reads and writes through an internal client.
 
     :param client: an ``InternalClient``
     """
@@ -71,46 +104,165 @@ class LocalData:
         """
         Look up the mode of a container.
 
-        :returns: a text, the mode if its versions are enabled, else empty;
-            None if it cannot be read
+        :returns: a text, its mode, empty if it never had versions; None if it
+            cannot be read
         """
         try:
             found = self._client.get_container_metadata(
                 account, container, acceptable_statuses=(2, HTTP_NOT_FOUND))
         except (UnexpectedResponse, Timeout):
             return None
-        enabled = config_true_value(found.get(ENABLED.lower()))
-        return found.get(MODE.lower(), '') if enabled else ''
+        return found.get(MODE.lower(), '')
 
     def open(self, database, item):
         """
-        Open a version for shipping.
+        Open a version or a life record for shipping.
 
         :param database: a ``Database`` of a hidden container
         :param item: an ``Item`` of it
         :returns: (``Shipment``, an iterable of its data; close it)
         :raises DataMissing: if it cannot be read
         """
+        place = database.account, database.container
+        if item.life is not None:
+            return Shipment(*place, life=self._message(*place, item.life)), ()
         entry = item.entry
         if entry.kind is not Kind.DATA:
-            return Shipment(entry), ()
-        container, name = (
-            (database.container, entry.object) if entry.plain
-            else (database.hidden_container, item.row.name))
-        try:
-            _, headers, body = self._client.get_object(
-                database.account, container, name,
-                {'X-Newest': 'true'} if entry.plain else {})
-        except UnexpectedResponse as err:
-            close_if_possible(err.resp.app_iter)
-            raise DataMissing(str(err)) from err
-        stamp = Stamp.parse(headers.get(
-            'X-Backend-Data-Timestamp', headers['X-Backend-Timestamp']))
-        if stamp != entry.version.id:
+            return Shipment(*place, entry), ()
+        status, headers, body = self._get(
+            database.account, database.hidden_container, entry.data_name)
+        if body is None:
+            raise DataMissing('GET of its data: %s' % status)
+        stamp, changed = _stamps(headers)
+        if stamp != (entry.data or entry.version.id):
             close_if_possible(body)
             raise DataMissing('its data is of %s' % stamp)
-        changed = Stamp.parse(headers['X-Backend-Timestamp'])
         return Shipment(
-            replace(entry, changed=changed if changed > stamp else None),
+            *place, replace(entry, changed=changed if changed > stamp
+                            else None),
             stored_headers(headers.items()),
             int(headers['Content-Length'])), body
+
+    def _get(self, account, container, name, **headers):
+        """Return (status, headers, body) of data; the body may be None."""
+        try:
+            return self._client.get_object(account, container, name, headers)
+        except UnexpectedResponse as err:
+            close_if_possible(err.resp.app_iter)
+            return err.resp.status_int, {}, None
+
+    def _message(self, account, container, life):
+        if not life.exists:
+            return LifeMessage.of(life)
+        # Only owners are told of access lists.
+        response = self._ask('HEAD', (account, container),
+                             environ={'swift_owner': True})
+        if not response.is_success:
+            raise DataMissing('its container: %s' % response.status)
+        return LifeMessage.of(life, common_headers(
+            response.headers.items(),
+            config_true_value(response.headers.get(ENABLED))))
+
+    def make_container(self, database, mode):
+        """
+        Make the user's container of a hidden one again, with versions.
+
+        :param database: a ``Database`` of the hidden container
+        :raises DataMissing: if it could not be made
+        """
+        policy = POLICIES[database.broker.storage_policy_index]
+        response = self._ask('PUT', (database.account, database.container), {
+            'X-Storage-Policy': policy.name, ENABLED: 'True', MODE: mode,
+            STOCK_ENABLED: 'True', STOCK_CONTAINER: wsgi_quote(str_to_wsgi(
+                database.hidden_container))})
+        if not response.is_success:
+            raise DataMissing('its container is not made: %s' %
+                              response.status)
+
+    def adopt(self, account, container, obj, strategy):
+        """
+        Make a null version of an object of the user's container itself: its
+        data is copied, the row is written, then the object is deleted. Each
+        step may be repeated.
+
+        :param strategy: of the container
+        :raises DataMissing: if it may not have been adopted
+        """
+        status, headers, body = self._get(account, container, obj,
+                                          **{'X-Newest': 'true'})
+        if status == HTTP_NOT_FOUND:
+            return
+        if body is None:
+            raise DataMissing('GET of the object: %s' % status)
+        entry = _null_version(obj, headers, strategy.site)
+        stamp = entry.version.id
+        hidden = account, hidden_container(container)
+        try:
+            self._done('PUT', (*hidden, entry.data_name), {
+                **dict(_hidden_expiry(stored_headers(headers.items()))),
+                'Content-Length': headers['Content-Length'],
+                'Content-Type': str_to_wsgi(entry.content_type),
+                'X-Timestamp': str(stamp)}, body)
+        finally:
+            close_if_possible(body)
+        for gone in strategy.apply(entry):
+            self._done('DELETE', (*hidden, gone.data_name),
+                       {'X-Timestamp': str(strategy.tick())})
+        self._done('DELETE', (account, container, obj), {
+            'X-Timestamp': str(Stamp(stamp.ticks, stamp.offset + 1))},
+            rows=True)
+
+    def _done(self, method, names, headers, body=None, rows=False):
+        """
+        Write an object.
+
+        :param rows: whether object-servers write rows
+        :raises DataMissing: unless it is done, now or before
+        """
+        response = self._ask(method, names, headers, body, {
+            ROWLESS: not rows, 'swift.content_type_overridden': True})
+        if not response.is_success and \
+                response.status_int not in _DONE_BEFORE[method]:
+            raise DataMissing('%s of its data: %s' % (method,
+                                                      response.status))
+
+    def _ask(self, method, names, headers=(), body=None, environ=()):
+        """Return the answer to a request, drained."""
+        request = Request.blank(
+            self._client.make_path(*names), headers={
+                **dict(headers), 'X-Backend-Allow-Reserved-Names': 'true',
+                'User-Agent': self._client.user_agent},
+            environ={**dict(environ), 'REQUEST_METHOD': method,
+                     'swift.source': SOURCE})
+        if body is not None:
+            request.environ['wsgi.input'] = FileLikeIter(body)
+        response = request.get_response(self._client.app)
+        drain_and_close(response)
+        return response
+
+
+def _stamps(headers):
+    """Return when the data of an object is of, and its last change."""
+    changed = Stamp.parse(headers['X-Backend-Timestamp'])
+    data = headers.get('X-Backend-Data-Timestamp')
+    return Stamp.parse(data) if data else changed, changed
+
+
+def _null_version(obj, headers, site):
+    """Return the ``Entry`` of an object that a GET has answered with."""
+    stamp, _ = _stamps(headers)
+    etag = headers.get(_OVERRIDE_ETAG, '')
+    if not etag or _ENCRYPTED in etag:
+        etag = normalize_etag(headers['Etag'])
+    kind = wsgi_to_str(headers['Content-Type'])
+    if _SLO_SIZE in headers:
+        # The proxy tells no client of it, and listings need it.
+        kind += ';swift_bytes=' + headers[_SLO_SIZE]
+    return Entry(obj, Version(stamp, site, Vector()),
+                 int(headers['Content-Length']), etag, kind, null=True)
+
+
+def _hidden_expiry(headers):
+    """Rename the expiry time: the data of a version stays when it is over."""
+    return [(DELETE_AT if name == 'x-delete-at' else name, value)
+            for name, value in headers]

@@ -1,24 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Signed requests to another site: offers and shipments (VERSIONING.md §5)."""
+"""
+Signed requests to another site: offers and packs (VERSIONING.md §5).
+
+Connections are kept. One that was kept may be dead by now: the request that
+finds it so is sent once more, on a new one.
+"""
 
 import os
 import random
 import time
+from contextlib import closing, contextmanager
 from hashlib import sha256
-from urllib.parse import quote
 
 from swift.common.concurrency import green_http_client as client
 from swift.common.concurrency import socket
 
 from swift_lightsync.common.signing import SignatureError
 from swift_lightsync.versioning.core import shipping
+from swift_lightsync.versioning.core.comparing import Comparison, differences
 from swift_lightsync.versioning.core.signature import (
     ANSWER_HEADER,
+    PATH,
     TRAILER,
     Signed,
     check_answer,
     trailer,
 )
+from swift_lightsync.versioning.sites.outgoing import Truncated
 
 CHUNK = 1 << 16
 _MAX_ANSWER = shipping.MAX_HEAD
@@ -40,10 +48,6 @@ class PeerRefused(Exception):
         self.status = status
 
 
-class Truncated(Exception):
-    """Data is shorter or longer than announced."""
-
-
 class PeerClient:
     """
     Sends requests to one other site.
@@ -62,55 +66,107 @@ class PeerClient:
         self.options = options
         self._limit = limit
         self._now = now
+        # Connections that are not in use, the last one used last.
+        self._idle = []
 
-    def offer(self, account, container, versions):
+    def offer(self, groups):
         """
         Ask which of some versions the peer lacks.
 
-        :param container: the user's
-        :param versions: ``Offered``
-        :returns: the places in ``versions`` of those that the peer lacks
+        :param groups: each a ``Group``
+        :returns: a ``Lacking``
         :raises PeerDown: if it does not answer
-        :raises PeerRefused: if it does not take offers for this container
+        :raises PeerRefused: if it does not take offers now
         """
-        body = self._ask(account, container, shipping.offer(versions))
+        count = sum(len(group.versions) for group in groups)
+        body = self._ask(shipping.offer(groups))
+        return self._read(shipping.lacking, body, count)
+
+    def ship(self, frames, data, length):
+        """
+        Send a pack to the peer.
+
+        :param frames: the JSON of the ``Frame`` of each shipment
+        :param data: of all of them: bytes; or an iterable of bytes, which can
+            be sent only once
+        :param length: bytes of data
+        :returns: a ``Result`` for each shipment
+        :raises PeerDown: if it does not answer
+        :raises PeerRefused: if it does not take packs now
+        :raises Truncated: if the data does not have its length
+        """
+        body = self._ask(shipping.pack(frames), data, length)
+        return self._read(shipping.results_of, body, len(frames))
+
+    def compare(self, until, containers):
+        """
+        Compare some containers.
+
+        :param until: a ``Stamp``, see ``Comparison``
+        :param containers: each a ``Compared``
+        :returns: ``Differences``
+        :raises PeerDown: if it does not answer
+        :raises PeerRefused: if it does not compare now
+        """
+        body = self._ask(shipping.encoded(Comparison(
+            shipping.FORMAT, 'compare', until, tuple(containers)).to_json()))
+        return self._read(differences, body, len(containers))
+
+    def _read(self, read, body, count):
         try:
-            return shipping.lacking(body, len(versions))
+            return read(body, count)
         except ValueError as err:
             raise PeerDown('site %s: %s' % (self.peer.name, err)) from err
 
-    def ship(self, account, container, shipped, data=()):
-        """
-        Send a version to the peer.
+    def _ask(self, head, data=b'', length=0):
+        can_repeat = isinstance(data, bytes)
+        connection = self._idle.pop() if can_repeat and self._idle else None
+        if connection is not None:
+            try:
+                return self._sent(connection, head, data, length)
+            except (OSError, client.HTTPException) as err:
+                if isinstance(err, TimeoutError):
+                    raise self._down(err) from err
+                # The others are no better: their server is gone.
+                self.close()
+        connection = self._connect()
+        try:
+            return self._sent(connection, head, data, length)
+        except (OSError, client.HTTPException) as err:
+            raise self._down(err) from err
 
-        :param shipped: a ``Shipment``
-        :param data: iterable of bytes, as many as its length says
-        :raises PeerDown: if it does not answer
-        :raises PeerRefused: if it does not take this version now
-        :raises Truncated: if the data does not have its length
-        """
-        self._ask(account, container, shipping.shipment(shipped), data,
-                  shipped.length)
+    def _down(self, err):
+        return PeerDown('site %s: %s' % (self.peer.name,
+                                         str(err) or type(err).__name__))
 
-    def _ask(self, account, container, head, data=(), length=0):
-        path = '/v1/%s/%s' % (quote(account, safe=''),
-                              quote(container, safe=''))
-        signed = Signed('POST', path, self.site, self.peer.name,
+    def close(self):
+        """Close all connections that are not in use."""
+        while self._idle:
+            self._idle.pop().close()
+
+    def _sent(self, connection, head, data, length):
+        """Send a request, signed anew each time; return the answer's body."""
+        signed = Signed('POST', PATH, self.site, self.peer.name,
                         int(self._now()), os.urandom(16).hex(),
                         len(head) + length + TRAILER, head)
         key = self.peer.keys[0]
-        headers, sent_mac = signed.headers(key)
-        body = self._body(head, data, length, key, sent_mac)
-        connection = self._connect()
+        headers, mac = signed.headers(key)
+        body = self._body(head, data, length, key, mac)
+        with self._kept(connection):
+            status, answered, text = self._exchange(connection, body, headers)
+        return self._checked(key, mac, status, answered, text)
+
+    @contextmanager
+    def _kept(self, connection):
+        """Keep a connection afterwards, if it can be used again."""
         try:
-            status, mac, text = self._exchange(connection, path, body,
-                                               headers)
-        except (OSError, client.HTTPException) as err:
-            raise PeerDown('site %s: %s' % (
-                self.peer.name, str(err) or type(err).__name__)) from err
-        finally:
+            yield
+        except BaseException:
             connection.close()
-        return self._checked(key, sent_mac, status, mac, text)
+            raise
+        # It has no socket where the peer closes it.
+        if connection.sock is not None:
+            self._idle.append(connection)
 
     def _connect(self):
         """Return a connection to the first endpoint that takes one."""
@@ -131,34 +187,44 @@ class PeerClient:
             connection.sock.settimeout(self.options.node_timeout)
             connection.sock.setsockopt(
                 socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            # Closed is closed: whoever uses it again shall see that.
+            connection.auto_open = 0
             return connection
         raise PeerDown('site %s: %s' % (self.peer.name, '; '.join(errors)))
 
     @staticmethod
-    def _exchange(connection, path, body, headers):
+    def _exchange(connection, body, headers):
         try:
-            connection.request('POST', path, body=body, headers=headers)
+            connection.request('POST', PATH, body=body, headers=headers)
+            broken = False
         except (BrokenPipeError, ConnectionResetError):
             # It may have answered without reading all.
-            pass
-        response = connection.getresponse()
-        text = response.read(_MAX_ANSWER + 1)
+            broken = True
+        with closing(connection.getresponse()) as response:
+            text = response.read(_MAX_ANSWER + 1)
+            if broken or response.will_close or not response.isclosed():
+                connection.close()
         return response.status, response.getheader(ANSWER_HEADER, ''), text
 
     def _body(self, head, data, length, key, mac):
-        yield head
         digest, sent = sha256(), 0
-        for chunk in data:
+        parts = [data[start:start + CHUNK]
+                 for start in range(0, len(data), CHUNK)] \
+            if isinstance(data, bytes) else data
+        # A small request is one write.
+        before = head
+        for chunk in parts:
             sent += len(chunk)
             if sent > length:
                 break
             digest.update(chunk)
             self._limit(len(chunk))
-            yield chunk
+            yield before + chunk
+            before = b''
         if sent != length:
             raise Truncated('%d bytes or more of data, must be %d' % (
                 sent, length))
-        yield trailer(key, mac, digest.hexdigest())
+        yield before + trailer(key, mac, digest.hexdigest())
 
     def _checked(self, key, mac, status, answered, text):
         """

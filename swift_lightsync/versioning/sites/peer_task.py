@@ -1,20 +1,42 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The task of the propagator that gives a peer each version it lacks."""
+"""
+The task of the propagator that gives a peer each version it lacks.
+
+1. A small version that was just made at this site, and that nobody has tried,
+   is shipped at once: the peer lacks it. All others are offered before.
+2. Small ones travel in packs, of many containers; a large one travels alone.
+3. Each request has a place in the window. Large ones take half of the places
+   at most, so that small ones do not wait for them.
+"""
 
 import random
 import time
+from typing import Any, Dict, List
 
-from swift.common.concurrency import GreenPool, Timeout
-from swift.common.utils import close_if_possible
+from swift.common.concurrency import GreenPool, Semaphore, Timeout, spawn
 
 from swift_lightsync.common.backoff import Backoff
-from swift_lightsync.versioning.core.shipping import Offered
-from swift_lightsync.versioning.sites.local_data import DataMissing
-from swift_lightsync.versioning.sites.peer_client import (
-    PeerDown,
-    PeerRefused,
-    Truncated,
+from swift_lightsync.versioning.core.shipping import (
+    MAX_HEAD,
+    MAX_PACK,
+    MAX_PACKED,
+    MAX_SMALL,
+    Group,
+    Offered,
+    bounded,
+    encoded,
 )
+from swift_lightsync.versioning.sites.local_data import DataMissing
+from swift_lightsync.versioning.sites.outgoing import Outgoing, Truncated
+from swift_lightsync.versioning.sites.peer_client import PeerDown, PeerRefused
+from swift_lightsync.versioning.sites.window import Window
+
+#: Versions of a pack that are read at the same time.
+READERS = 8
+#: What a peer answers to a request that is one too many for it now.
+TOO_MANY = 503
+#: Bytes of an offered version without its names.
+_OFFERED = 300
 
 
 def offered(item):
@@ -22,6 +44,12 @@ def offered(item):
     entry = item.entry
     return Offered(entry.object, entry.version.id, entry.version.site,
                    entry.kind, entry.changed)
+
+
+def _weight(work):
+    return _OFFERED + len(encoded((
+        work.database.account, work.database.container,
+        work.item.entry.object)))
 
 
 class PeerTask:
@@ -45,76 +73,199 @@ class PeerTask:
         self.client = client
         self.backoff = Backoff(options.retry_delay, options.max_retry_delay,
                                random.random)
+        self.window = Window(options.concurrency)
         self.shipped = 0
         self.shipped_bytes = 0
         self.error = ''
         self._source = source
-        self._concurrency = options.concurrency
+        self._options = options
         self._logger = logger
         self._limit = limit
         self._now = now
+        self._streams = Semaphore(max(1, options.concurrency // 2))
 
-    def run(self, database, items):
-        try:
-            lacking = self.client.offer(
-                database.account, database.container,
-                [offered(item) for item in items])
-            self.backoff.succeeded()
-        except PeerDown as err:
-            self._failed(err)
-            return []
-        except PeerRefused as err:
-            self._refused(database, err)
-            return [(item.rowid, False) for item in items]
-        done = {item.rowid: True for item in items}
-        pool = GreenPool(self._concurrency)
-        done.update(pool.imap(
-            lambda place: (items[place].rowid,
-                           self._ship(database, items[place])), lacking))
-        return list(done.items())
+    def run(self, works):
+        """Start to work on some items; see ``TaskRunner``."""
+        asked: List[Any] = []
+        sure: List[Any] = []
+        for work in works:
+            (sure if self._is_lacked(work) else asked).append(work)
+        for some in bounded(asked, self._options.batch_size, MAX_HEAD,
+                            _weight):
+            spawn(self._run, self._offer, some)
+        self._ship_all(sure)
 
-    def _ship(self, database, item):
-        """Ship a version; return whether the peer has it now."""
-        # A peer that has gone is not waited for once for each version.
-        if self._now() < self.backoff.until:
-            return False
-        self._limit()
-        start, data = time.time(), ()
+    def _is_lacked(self, work):
+        """Check that the peer surely lacks a version, and nothing is lost."""
+        entry = work.item.entry
+        return entry is None or (
+            work.fresh and work.size <= MAX_SMALL and not entry.changed
+            and entry.version.site == self.client.site)
+
+    def _ship_all(self, works):
+        small = [each for each in works if each.size <= MAX_SMALL]
+        for some in bounded(small, MAX_PACKED, MAX_PACK,
+                            lambda work: work.size):
+            spawn(self._run, self._ship_small, some)
+        for work in works:
+            if work.size > MAX_SMALL:
+                spawn(self._stream, work)
+
+    def _stream(self, work):
+        with self._streams:
+            self._run(self._ship_large, [work])
+
+    # Requests
+
+    def _run(self, job, works):
+        """
+        Do a job once there is a place for its requests.
+
+        :param job: a function of the works; it returns those that are to be
+            shipped after it
+        """
+        left = []
         try:
-            shipment, data = self._source.open(database, item)
-            self.client.ship(database.account, database.container, shipment,
-                             data)
-        except PeerDown as err:
-            self._failed(err)
-            return False
-        except (PeerRefused, DataMissing, Truncated) as err:
-            self._refused(database, err)
-            return False
-        except (Exception, Timeout) as err:
-            # The version stays, and is tried again.
-            self._logger.exception('%s: row %d was not shipped to site %s',
-                                   database, item.rowid, self.name)
-            self.error = str(err)
-            return False
+            with self.window.place() as number:
+                # A peer that has gone is not waited for by each of many.
+                if self._now() >= self.backoff.until:
+                    left = self._guarded(job, works, number)
+            self._ship_all(left)
         finally:
-            close_if_possible(data)
+            for work in set(works).difference(left):
+                work.put_back()
+
+    def _guarded(self, job, works, number):
+        try:
+            left = job(works)
+            self.backoff.succeeded()
+            self.window.widen()
+            return left
+        except PeerDown as err:
+            self._failed(err)
+        except PeerRefused as err:
+            if err.status == TOO_MANY:
+                self._too_many(works, number, err)
+            else:
+                for work in works:
+                    self._refused(work, err)
+        except (Exception, Timeout) as err:
+            # The versions stay, and are tried again.
+            self._logger.exception('%d versions were not shipped to site %s',
+                                   len(works), self.name)
+            self.error = str(err)
+            for work in works:
+                work.failed()
+        return []
+
+    def _offer(self, works):
+        """Ask what the peer lacks; return what is to be shipped."""
+        groups: Dict[Any, List[Any]] = {}
+        for work in works:
+            groups.setdefault((work.database.account,
+                               work.database.container), []).append(work)
+        works = [work for group in groups.values() for work in group]
+        answer = self.client.offer([
+            Group(account, container, tuple(
+                offered(work.item) for work in group))
+            for (account, container), group in groups.items()])
+        lacking, unknown = set(answer.lacking), set(answer.unknown)
+        for place, work in enumerate(works):
+            if place in unknown:
+                self._refused(work, PeerRefused(503, 'site %s: %s' % (
+                    self.name, answer.error)))
+            elif place not in lacking:
+                work.done()
+        return [works[place] for place in sorted(lacking - unknown)]
+
+    def _ship_small(self, works):
+        """Ship what is small; return what turns out not to be."""
+        found = [each for each in GreenPool(READERS).imap(
+            self._open, works) if each is not None]
+        for some in bounded((each for each in found if each.is_small),
+                            MAX_PACKED, MAX_PACK, lambda each: each.weight):
+            self._send(some, b''.join(each.data for each in some))
+        return [each.work for each in found if not each.is_small]
+
+    def _ship_large(self, works):
+        """Ship one version whose data is not kept in memory."""
+        found = self._open(works[0], keep=True)
+        if found is not None:
+            try:
+                self._send([found], found.data)
+            except Truncated as err:
+                self._refused(works[0], err)
+            finally:
+                found.close()
+        return []
+
+    def _send(self, some, data):
+        start = time.time()
+        results = self.client.ship(
+            [each.frame for each in some], data,
+            sum(each.shipment.length for each in some))
+        for each, result in zip(some, results):
+            if result.is_stored:
+                self._shipped(each, start)
+            else:
+                self._refused(each.work, PeerRefused(
+                    result.status, 'site %s answers %d: %s' % (
+                        self.name, result.status, result.error)))
+
+    def _open(self, work, keep=False):
+        """
+        Return the ``Outgoing`` of a work, or None if it cannot be read.
+
+        :param keep: whether large data is left open, to be sent as it is read
+        """
+        self._limit()
+        try:
+            found = Outgoing(self._source, work)
+            if found.is_small:
+                found.read()
+            elif not keep:
+                found.close()
+            return found
+        except (DataMissing, Truncated) as err:
+            self._refused(work, err)
+        except (Exception, Timeout) as err:
+            self._logger.exception('%s: row %d was not read', work.database,
+                                   work.item.rowid)
+            self.error = str(err)
+            work.failed()
+        return None
+
+    # What becomes of them
+
+    def _shipped(self, sent, start):
+        entry, length = sent.shipment.entry, sent.shipment.length
+        sent.work.done()
         self.shipped += 1
-        self.shipped_bytes += shipment.length
-        self._logger.increment('shipped.%s.%s' % (item.entry.kind.value,
-                                                  self.name))
-        self._logger.update_stats('bytes.%s' % self.name, shipment.length)
+        self.shipped_bytes += length
+        self._logger.increment('shipped.%s.%s' % (
+            entry.kind.value if entry else 'life', self.name))
+        self._logger.update_stats('bytes.%s' % self.name, length)
         self._logger.timing_since('ship.timing', start)
-        return True
 
     def _failed(self, err):
         self.error = str(err)
-        self.backoff.failed(self._now())
+        # Requests that were under way together fail together.
+        if self._now() >= self.backoff.until:
+            self.backoff.failed(self._now())
         self._logger.increment('failures.%s' % self.name)
         self._logger.warning('%s; next try in %.1f s', err,
                              self.backoff.until - self._now())
 
-    def _refused(self, database, err):
+    def _too_many(self, works, number, err):
         self.error = str(err)
+        self.window.narrow(number)
+        self._logger.increment('narrowed.%s' % self.name)
+        for work in works:
+            work.put_back(self._now() + self._options.retry_delay)
+
+    def _refused(self, work, err):
+        self.error = str(err)
+        work.failed()
         self._logger.increment('held.%s' % self.name)
-        self._logger.warning('%s: held for site %s: %s', database, self.name,
-                             err)
+        self._logger.warning('%s: held for site %s: %s', work.database,
+                             self.name, err)

@@ -3,10 +3,10 @@
 The propagator, ``swift-init container-propagator start`` (VERSIONING.md §5).
 
 It runs beside the container servers, on each of their nodes, and follows the
-rows of versions in their databases: it offers each other site what is new and
-ships what the site lacks. It also looks after pointers, null versions and
-purge markers. When it dies, it or another propagator finds the unfinished work
-again.
+rows of versions in their databases: it ships to each other site what is new
+and what the site lacks. It also looks after listing rows, objects from before
+versioning and purge records. When it dies, it or another propagator finds the
+unfinished work again.
 """
 
 import os
@@ -27,11 +27,12 @@ from swift.common.utils import (
     whataremyips,
 )
 
-from swift_lightsync.versioning.core.clock import HybridClock
-from swift_lightsync.versioning.core.stamp import offset_of
-from swift_lightsync.versioning.rows.local_rows import LocalRows
+from swift_lightsync.versioning.core.clock import SiteClock
+from swift_lightsync.versioning.rows.replicas import Replicas
 from swift_lightsync.versioning.rows.rows import Rows
+from swift_lightsync.versioning.sites.compare_task import CompareTask
 from swift_lightsync.versioning.sites.databases import Databases
+from swift_lightsync.versioning.sites.life import LifeTask
 from swift_lightsync.versioning.sites.local_data import LocalData, make_client
 from swift_lightsync.versioning.sites.peer_client import PeerClient
 from swift_lightsync.versioning.sites.peer_task import PeerTask
@@ -80,16 +81,22 @@ class VersionsPropagator(Daemon):
         self._ips = whataremyips(
             conf.get('ring_ip', conf.get('bind_ip', '0.0.0.0')))
         self._port = int(conf.get('bind_port', 6201))
-        rank = self.sites.site_preference.index(self.sites.site)
-        self._clock = HybridClock(offset_of(rank, int.from_bytes(
-            os.urandom(4), 'big')), 0)
+        # What it stamps nobody compares with a clock.
+        self._clock = SiteClock(self.sites.site_preference.index(
+            self.sites.site), 0)
         self._source = LocalData(swift or make_client(
             conf.get('internal_client_conf_path'), SECTION))
         self.databases = Databases(
             conf.get('devices', '/srv/node'),
             config_true_value(conf.get('mount_check', 'true')),
             self.sites.site, self.logger, self._source.mode_of, self._place)
+        self._app = SimpleNamespace(container_ring=self.ring,
+                                    conn_timeout=self.options.conn_timeout,
+                                    node_timeout=self.options.node_timeout)
         self.peer_tasks, self.upkeep = self._tasks()
+        self.comparing = [
+            CompareTask(task, self.databases, self._strategy, self.options,
+                        self.logger) for task in self.peer_tasks]
         self.runners = [TaskRunner(task, self.databases, self.options,
                                    self.logger)
                         for task in [*self.peer_tasks, *self.upkeep.values()]]
@@ -98,11 +105,15 @@ class VersionsPropagator(Daemon):
         peers = self.sites.peers()
         options = self.options
         upkeep = {
-            'adopt': AdoptTask(self._strategy, self.logger),
-            'repair': RepairTask(self._strategy, self._local_strategy,
+            'adopt': AdoptTask(self._strategy, self._source, self.logger),
+            'repair': RepairTask(self._strategy, self._replicas,
                                  options.repair_delay, self.logger),
-            'purge': PurgeTask(self.ring, list(peers), options.reclaim_age,
-                               self.logger)}
+            'purge': PurgeTask(self._replicas, list(peers),
+                               options.reclaim_age, self.logger),
+            'life': LifeTask(self._strategy, self._replicas, self._source,
+                             list(peers), 'write-repair',
+                             options.reclaim_age, options.repair_delay,
+                             self.logger)}
         return [self._peer_task(peer) for peer in peers.values()], upkeep
 
     def _peer_task(self, peer):
@@ -117,28 +128,16 @@ class VersionsPropagator(Daemon):
     def _strategy(self, database):
         """Return the strategy of the container of a ``Database``."""
         cls = ReadRepair if database.mode == 'read-repair' else WriteRepair
-        return self._strategy_of(cls, self._rows(database))
-
-    def _local_strategy(self, database):
-        """
-        Return a strategy that reads one replica, or None if it lacks rows.
-        """
-        ordinal, _ = database.place
-        if ordinal is None or not database.is_whole:
-            return None
-        return self._strategy_of(WriteRepair, LocalRows(
-            database, self._rows(database), ordinal))
-
-    def _strategy_of(self, cls, rows):
+        rows = Rows(self._app, self.logger, database.account,
+                    database.container, database.broker.storage_policy_index)
         return cls(rows, self._clock, self.sites.site,
-                   self.sites.site_preference, time.time)
+                   self.sites.site_preference, time.time,
+                   bool(self.peer_tasks))
 
-    def _rows(self, database):
-        app = SimpleNamespace(container_ring=self.ring,
-                              conn_timeout=self.options.conn_timeout,
-                              node_timeout=self.options.node_timeout)
-        return Rows(app, self.logger, database.account, database.container,
-                    database.broker.storage_policy_index)
+    def _replicas(self, database):
+        """Return the ``Replicas`` of the container of a ``Database``."""
+        return Replicas(self._app, self.logger,
+                        database.broker.storage_policy_index)
 
     def _place(self, database):
         """
@@ -167,6 +166,8 @@ class VersionsPropagator(Daemon):
         for runner in order[1:]:
             pool.spawn(runner.run_all)
         pool.waitall()
+        for comparing in self.comparing:
+            comparing.run_pass()
         self.report()
 
     def run_forever(self, *args, **kwargs):
@@ -174,6 +175,8 @@ class VersionsPropagator(Daemon):
         self._guarded(self.databases.scan)
         for runner in self.runners:
             spawn(runner.run_forever)
+        for comparing in self.comparing:
+            spawn(comparing.run_forever)
         scan_at = time.monotonic() + self.options.scan_interval
         while True:
             sleep(min(self.options.interval, self.options.scan_interval))
@@ -203,8 +206,10 @@ class VersionsPropagator(Daemon):
             tuple(PeerLag(task.name, lags[task].rows, lags[task].oldest,
                           task.shipped, task.shipped_bytes,
                           task.backoff.failures, task.backoff.until,
-                          error(task))
-                  for task in self.peer_tasks))
+                          error(task), comparing.compared,
+                          comparing.differing, comparing.since)
+                  for task, comparing in zip(self.peer_tasks,
+                                             self.comparing)))
 
     def report(self):
         """Write into recon how far the other sites are behind."""

@@ -86,7 +86,7 @@ class PropagatorOptions(Options):
 
     :param interval: seconds between two looks at the rows of containers
     :param scan_interval: seconds between two looks for new containers
-    :param concurrency: versions that are sent to one site at the same time
+    :param concurrency: requests to one site at the same time
     :param batch_size: versions that a site is asked about at once
     :param handover_delay: seconds after which the server of another replica
         does what the first one has not done
@@ -99,12 +99,15 @@ class PropagatorOptions(Options):
     :param max_retry_delay: the most that these seconds grow to
     :param max_bytes_per_second: of data, to each site; 0: no limit
     :param max_versions_per_second: to each site; 0: no limit
-    :param reclaim_age: seconds for which purge markers are kept
+    :param compare_interval: seconds after which all containers are compared
+        with those of each other site
+    :param reclaim_age: seconds for which purge records are kept, and hidden
+        containers of containers that were deleted
     """
     interval: float = option(1.0, _SECONDS)
     scan_interval: float = option(30.0, number(0.001, 86400))
     concurrency: int = option(8, integer(1, 1000))
-    batch_size: int = option(100, integer(1, MAX_OFFERED))
+    batch_size: int = option(MAX_OFFERED, integer(1, MAX_OFFERED))
     handover_delay: float = option(15.0, _DELAY)
     repair_delay: float = option(10.0, _DELAY)
     conn_timeout: float = option(2.0, _SECONDS)
@@ -113,4 +116,5 @@ class PropagatorOptions(Options):
     max_retry_delay: float = option(60.0, _SECONDS)
     max_bytes_per_second: int = option(0, _NUMBER)
     max_versions_per_second: int = option(0, _NUMBER)
+    compare_interval: float = option(21600.0, number(1, 10 ** 7))
     reclaim_age: int = option(604800, _NUMBER)

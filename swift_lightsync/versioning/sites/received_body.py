@@ -54,7 +54,7 @@ def read_head(stream, head, whole):
 
 class Data:
     """
-    The data of a version, to be read like a file. The last chunk is given only
+    The data of a request, to be read like a file. The last chunk is given only
     after the trailer has proved that the sender signed all of the data, so
     that no server takes anything else for complete data.
 
@@ -65,12 +65,14 @@ class Data:
     """
 
     def __init__(self, stream, length, key, mac):
+        self.length = length
+        #: Whether nothing is left of the request.
+        self.is_read = False
         self._stream = stream
         self._left = length
         self._key = key
         self._mac = mac
         self._digest = sha256()
-        self._verified = False
 
     def read(self, size=-1):
         """
@@ -98,14 +100,14 @@ class Data:
 
     def verify(self):
         """Raise SignatureError unless all data was read and is as signed."""
-        if self._verified:
+        if self.is_read:
             return
         if self._left:
             raise SignatureError('%d bytes of data were not read' %
                                  self._left)
         found = read_exactly(self._stream, TRAILER)
         check_trailer(self._key, self._mac, self._digest.hexdigest(), found)
-        self._verified = True
+        self.is_read = True
 
     def __iter__(self):
         return iter(lambda: self.read(1 << 16), b'')

@@ -2,35 +2,38 @@
 """
 Answers the requests of other sites, in a proxy-server (VERSIONING.md §5).
 
-An offer is answered with the versions that this site lacks; a shipment is
-stored, data first. Each request may be repeated. Each answer is signed, except
-to a sender that has not proved to be a peer.
+An offer is answered with the versions that this site lacks; of a pack each
+shipment is stored, data first. Each request may be repeated. Each answer is
+signed, except to a sender that has not proved to be a peer.
 """
 
 import time
-from dataclasses import replace
 
-from swift.common.concurrency import GreenPool
 from swift.common.exceptions import ChunkReadError
 from swift.common.memcached import MemcacheConnectionError
-from swift.common.swob import HTTPException, Response, wsgi_to_str
+from swift.common.swob import Response
 from swift.common.utils import cache_from_env
 
 from swift_lightsync.common.signing import Nonces, SignatureError
 from swift_lightsync.versioning.core import shipping
-from swift_lightsync.versioning.core.clock import ClockAhead
-from swift_lightsync.versioning.core.row_data import Kind
+from swift_lightsync.versioning.core.comparing import Comparison
 from swift_lightsync.versioning.core.signature import (
     ANSWER_HEADER,
     HEAD_HEADER,
     HEADER,
     MAX_NONCES,
+    PATH,
     WINDOW,
     Claim,
     Signed,
     answer_mac,
 )
-from swift_lightsync.versioning.rows.rows import RowsUnavailable
+from swift_lightsync.versioning.sites.arrivals import (
+    Arrivals,
+    Refusal,
+    result_of,
+)
+from swift_lightsync.versioning.sites.compare_task import told_differences
 from swift_lightsync.versioning.sites.propagator_options import SiteOptions
 from swift_lightsync.versioning.sites.received_body import (
     Data,
@@ -38,29 +41,9 @@ from swift_lightsync.versioning.sites.received_body import (
     read_head,
 )
 
-#: Versions of an offer that are looked for at the same time.
-CONCURRENCY = 8
-#: What object servers say to data that they have already.
-_STORED_ALREADY = (202, 409)
-
-
-class Refusal(Exception):
-    """
-    A request is refused.
-
-    :param status: of the answer
-    """
-
-    def __init__(self, status, reason):
-        super().__init__(reason)
-        self.status = status
-
-
-def _is_older(entry, changed):
-    """Check whether the metadata here are older than another site's."""
-    # Those of a null version are the object's of the container itself.
-    return changed is not None and not entry.plain and \
-        (entry.changed or entry.version.id) < changed
+#: Requests that one process answers at the same time: each may have
+#: ``MAX_PACK`` bytes in memory.
+MAX_REQUESTS = 16
 
 
 class Receiver:
@@ -68,7 +51,7 @@ class Receiver:
     Answers other sites' requests.
 
     :param conf: of the filter, a dict
-    :param clock: a ``HybridClock``
+    :param clock: a ``SiteClock``
     :param helper: ``SiteRequests``
     :param now: returns the wall time in seconds
     """
@@ -81,6 +64,7 @@ class Receiver:
         self.peers = SiteOptions.from_conf({**conf, 'site': site}).peers()
         self._nonces = Nonces(WINDOW, MAX_NONCES)
         self._now = now
+        self._under_way = 0
 
     def handles(self, req):
         """Check whether a request claims to come from another site."""
@@ -89,27 +73,30 @@ class Receiver:
     def __call__(self, req):
         """Answer a request with a ``Response``; no error passes through."""
         try:
-            key, claim, data = self._authentic(req)
+            key, claim, head, data = self._authentic(req)
         except SignatureError as err:
             self.logger.increment('receiver.refused')
             self.logger.warning('A request between sites is refused: %s', err)
-            return self._response(req, 403, {'error': str(err)})
+            return self._response(req, 403, shipping.error(str(err)))
         except (Disconnected, ChunkReadError, OSError) as err:
-            return self._response(req, 499, {'error': str(err)})
-        status, fields = self._done(req, claim, *data)
-        response = self._response(req, status, fields)
+            return self._response(req, 499, shipping.error(str(err)))
+        self._under_way += 1
+        try:
+            status, body = self._done(req, claim, head, data)
+        finally:
+            self._under_way -= 1
+        response = self._response(req, status, body, data.is_read)
         response.headers[ANSWER_HEADER] = answer_mac(
             key, claim.mac, status, response.body)
         return response
 
     @staticmethod
-    def _response(req, status, fields):
+    def _response(req, status, body, keep=False):
         # What is left of a body that nobody reads must not be taken for the
         # next request.
-        return Response(request=req, status=status,
-                        body=shipping.answer(**fields),
+        return Response(request=req, status=status, body=body,
                         content_type='application/json',
-                        headers={'Connection': 'close'})
+                        headers={} if keep else {'Connection': 'close'})
 
     # Whose it is
 
@@ -117,8 +104,7 @@ class Receiver:
         """
         Check that a request comes from a peer and is new.
 
-        :returns: the key, the ``Claim``, and (the head, the ``Data``, its
-            length)
+        :returns: the key, the ``Claim``, the head, the ``Data``
         :raises SignatureError: unless it is both
         """
         claim = Claim.parse(req.headers[HEADER])
@@ -126,9 +112,9 @@ class Receiver:
         if peer is None:
             raise SignatureError('site %s is no peer of %s' % (
                 claim.sender, self.site))
-        if req.method != 'POST':
-            raise SignatureError('the method is %.20s, must be POST' %
-                                 req.method)
+        if (req.method, req.path) != ('POST', PATH):
+            raise SignatureError('the request is %.20s %.200s, must be POST '
+                                 '%s' % (req.method, req.path, PATH))
         stream = req.environ['wsgi.input']
         head, data_length = read_head(
             stream, req.headers.get(HEAD_HEADER, ''), req.content_length)
@@ -136,8 +122,7 @@ class Receiver:
                         claim.time, claim.nonce, req.content_length, head)
         key = signed.verify(peer.keys, claim, self._now())
         self._remember(req, claim)
-        return key, claim, (head, Data(stream, data_length, key, claim.mac),
-                            data_length)
+        return key, claim, head, Data(stream, data_length, key, claim.mac)
 
     def _remember(self, req, claim):
         """Raise SignatureError if the request was sent before."""
@@ -157,121 +142,31 @@ class Receiver:
 
     # What it wants
 
-    def _done(self, req, claim, head, data, length):
-        """
-        Do what a request asks; return a status and the fields of the answer.
-        """
+    def _done(self, req, claim, head, data):
+        """Do what a request asks; return the status and body of the answer."""
         try:
-            return self._do(req, shipping.decode(head), data, length)
-        except ClockAhead as err:
-            self.logger.increment('receiver.ahead.%s' % claim.sender)
-            return 409, {'error': str(err)}
-        except (SignatureError, ValueError) as err:
+            if self._under_way > MAX_REQUESTS:
+                raise Refusal(503, 'there are %d other requests' %
+                              (self._under_way - 1))
+            return 200, self._answer(req, claim.sender,
+                                     shipping.decode(head), data)
+        except Exception as err:
+            result = result_of(err)
+            if result is None:
+                raise
             self.logger.warning('Site %s: %s', claim.sender, err)
-            return 400, {'error': str(err)}
-        except Refusal as err:
-            return err.status, {'error': str(err)}
-        except RowsUnavailable as err:
-            return 503, {'error': 'rows: %s' % err}
-        except (Disconnected, ChunkReadError, OSError) as err:
-            return 499, {'error': str(err)}
-        except HTTPException as err:
-            return err.status_int, {'error': '%s %s' % (
-                err.status, err.body.decode('utf8', 'replace')[:200])}
+            return result.status, shipping.error(result.error)
 
-    def _do(self, req, what, data, length):
-        account, container = map(wsgi_to_str, req.split_path(3, 3)[1:])
-        path = (req.environ, account, container)
-        if isinstance(what, tuple):
-            data.verify()
-            return 200, {'lacking': self._lacking(path, what)}
-        self._check_stamps(what)
-        if what.length != length:
-            raise ValueError('a shipment: length is %d, but %d bytes of data '
-                             'follow' % (what.length, length))
-        strategy = self.helper._strategy(*path, create=True)
-        # Where the data lies is each site's own matter.
-        entry = replace(what.entry, plain=False)
-        # What is done to it here is done after it was made.
-        strategy.follow(entry, *filter(None, [entry.purged]))
-        try:
-            self._store(path, strategy, replace(what, entry=entry), data)
-        finally:
-            self.helper._forget_latest(*path, entry.object)
-        self.logger.increment('receiver.stored.%s' % entry.kind.value)
-        return 201, {}
-
-    def _check_stamps(self, shipment):
-        """Raise ClockAhead if no site may have given a stamp yet."""
-        version = shipment.entry.version
-        stamps = [version.id, shipment.entry.purged, shipment.entry.changed]
-        stamps += [stamp for _, stamp in version.vector]
-        for stamp in filter(None, stamps):
-            self.clock.check(stamp, self._now())
-
-    def _lacking(self, path, offered):
-        strategy = self.helper._strategy(*path, create=False)
-        if strategy is None:
-            return list(range(len(offered)))
-        pool = GreenPool(CONCURRENCY)
-        lacks = pool.imap(
-            lambda each: self._lacks(strategy, each), offered)
-        return [place for place, lacks_it in enumerate(lacks) if lacks_it]
-
-    @staticmethod
-    def _lacks(strategy, offered):
-        entry = strategy.get(offered.object, offered.id)
-        if entry is None:
-            return True
-        if entry.purged or offered.kind is Kind.PURGE:
-            return not entry.purged
-        return _is_older(entry, offered.changed)
-
-    def _store(self, path, strategy, shipment, data):
-        entry = shipment.entry
-        stored = strategy.get(entry.object, entry.version.id)
-        if entry.kind is not Kind.DATA:
-            data.verify()
-            # First: a sender asks no more when the marker is there.
-            self._drop_data(path, strategy, stored, entry)
-            strategy.apply(entry)
-        elif stored is None:
-            self._put(path, strategy, shipment, data)
-            if entry.changed:
-                self._post(path, strategy, shipment)
-            strategy.apply(entry)
-        elif not stored.purged and _is_older(stored, entry.changed):
-            self._post(path, strategy, shipment)
-            strategy.amend(stored, entry.content_type, entry.changed)
-
-    def _post(self, path, strategy, shipment):
-        entry = shipment.entry
-        self._checked(self.helper._post_data(
-            *path, strategy.data_name(entry), entry, entry.changed,
-            dict(shipment.headers)))
-
-    def _put(self, path, strategy, shipment, data):
-        headers = {**dict(shipment.headers),
-                   'content-length': str(shipment.length)}
-        name = strategy.data_name(shipment.entry)
-        response = self.helper._put_data(*path, name, shipment.entry, data,
-                                         headers)
-        self._checked(response)
-        if response.status_int not in _STORED_ALREADY:
-            data.verify()
-
-    def _drop_data(self, path, strategy, stored, entry):
-        # Without a row there may be data nevertheless: its row follows it,
-        # perhaps now.
-        if entry.purged and (stored is None or stored.kind is Kind.DATA and
-                             not stored.plain):
-            self.helper._delete_data(*path, strategy.data_name(
-                stored or entry))
-
-    @staticmethod
-    def _checked(response):
-        """Raise Refusal unless the data is stored or changed as asked."""
-        status = response.status_int
-        if not 200 <= status < 300 and status not in _STORED_ALREADY:
-            raise Refusal(status if status >= 500 else 409,
-                          'the data was not stored: %s' % response.status)
+    def _answer(self, req, sender, what, data):
+        arrivals = Arrivals(self.helper, req.environ, sender, self.clock,
+                            self.logger, self._now)
+        length = what.length if isinstance(what, shipping.Pack) else 0
+        if length != data.length:
+            raise ValueError('length is %d, but %d bytes of data follow' % (
+                length, data.length))
+        if isinstance(what, shipping.Pack):
+            return shipping.results(arrivals.store(what, data))
+        data.verify()
+        answer = told_differences(self.helper, req.environ, what) \
+            if isinstance(what, Comparison) else arrivals.lacking(what)
+        return shipping.encoded(answer.to_json())

@@ -110,6 +110,11 @@ def complaints(found, now, max_seconds):
             if peer.oldest is not None and now - peer.oldest > max_seconds:
                 texts.append('%s: site %s has lacked a version for %.1f s' % (
                     each.directory, peer.site, now - peer.oldest))
+            if peer.since is not None and now - peer.since > max_seconds:
+                texts.append('%s: %d containers differ from those of site %s, '
+                             'the first for %.1f s' % (
+                                 each.directory, peer.differing, peer.site,
+                                 now - peer.since))
             if peer.failures:
                 texts.append('%s: site %s does not answer: %s' % (
                     each.directory, peer.site, peer.error))
@@ -130,20 +135,30 @@ def as_text(found, texts, now):
     for each in found:
         if each.state is None:
             continue
-        lines.append('%s: site %s, %d databases, %d pointers repaired, '
-                     '%d purge markers removed' % (
+        lines.append('%s: site %s, %d databases, %d listing rows repaired, '
+                     '%d purge records removed' % (
                          each.directory, each.state.site,
                          each.state.databases, each.state.repaired,
                          each.state.purged))
         for peer in each.state.peers:
-            lag = ('has all' if not peer.rows else
-                   'may lack %d, oldest %.1f s'
-                   % (peer.rows, now - (peer.oldest or now)))
             lines.append('  site %s %s; shipped %d versions, %d bytes' % (
-                peer.site, lag, peer.shipped, peer.shipped_bytes))
+                peer.site, _lag(peer, now), peer.shipped,
+                peer.shipped_bytes))
     lines += ['! ' + text for text in texts]
     # A peer says what is in an error.
     return ''.join(printable(line) + '\n' for line in lines)
+
+
+def _lag(peer, now):
+    """Say what a site has; that it has all only if it was compared."""
+    if peer.rows:
+        return 'may lack %d, oldest %.1f s' % (
+            peer.rows, now - (peer.oldest or now))
+    if peer.differing:
+        return 'differs in %d containers' % peer.differing
+    if peer.compared is None:
+        return 'was sent all, but never compared'
+    return 'has all, compared %.1f s ago' % (now - peer.compared)
 
 
 def default_confs():
@@ -165,8 +180,8 @@ def _parser():
     add_json(parser)
     parser.add_argument('--max-seconds', type=argument(positive_seconds),
                         default=MAX_SECONDS, metavar='S',
-                        help='how old a version may be that a site lacks '
-                        '(%(default)s)')
+                        help='how old a version may be that a site lacks, '
+                        'and how long a container may differ (%(default)s)')
     return parser
 
 

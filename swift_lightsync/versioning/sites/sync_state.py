@@ -40,6 +40,11 @@ class PeerLag(Record):
     :param failures: how often in a row the site has not answered
     :param next_try: when it is asked again, Unix time
     :param error: the last error, if it lacks rows or does not answer
+    :param compared: when the last comparison of everything began, Unix time;
+        None: there was none
+    :param differing: containers that differ, by the last comparisons
+    :param since: when the first one of these was seen to, Unix time; None:
+        there are none
     """
     site: str
     rows: Count
@@ -49,6 +54,9 @@ class PeerLag(Record):
     failures: Count
     next_try: Number
     error: str
+    compared: Optional[Number]
+    differing: Count
+    since: Optional[Number]
 
 
 @dataclass(frozen=True)
@@ -59,9 +67,9 @@ class SyncState(Record):
     :param site: the name of this site
     :param updated: when it was recorded, Unix time
     :param databases: how many are followed
-    :param repaired: pointers that were repaired since the propagator was
+    :param repaired: listing rows that were repaired since the propagator was
         started
-    :param purged: purge markers that were removed since then
+    :param purged: purge records that were removed since then
     :param peers: a tuple of ``PeerLag``
     """
     site: str

@@ -2,11 +2,18 @@
 """Takes a task through all databases; no task waits for another."""
 
 import time
+from typing import List
 
-from swift.common.concurrency import Timeout, sleep
+from swift.common.concurrency import Empty, LightQueue, Timeout, sleep
 
-from swift_lightsync.versioning.core.sync_point import Follower, Lag
+from swift_lightsync.versioning.core.progress import Lag
+from swift_lightsync.versioning.core.sync_point import Follower, fair
 from swift_lightsync.versioning.sites.databases import BROKER_ERRORS
+
+#: Items that a task has under way at once.
+UNDER_WAY = 4096
+#: Databases with items that are due; these are not kept waiting for others.
+READY = 500
 
 
 class TaskRunner:
@@ -14,7 +21,9 @@ class TaskRunner:
     Runs one task.
 
     :param task: see ``Follower``; ``of_hidden`` says whether it follows the
-        databases of hidden containers or those of users' containers
+        databases of hidden containers or those of users' containers; ``run``
+        starts to work on some items of any databases, each a ``Work``, which
+        it tells in the end whether it is ``done`` or ``failed``
     :param databases: ``Databases``
     :param options: ``PropagatorOptions``
     """
@@ -22,43 +31,50 @@ class TaskRunner:
     def __init__(self, task, databases, options, logger, now=time.time):
         self.task = task
         self.databases = databases
+        #: how many items are
+        self.under_way = 0
         self._options = options
         self._logger = logger
         self._now = now
         # By the databases' ids.
         self._followers = {}
+        # Something has ended.
+        self._bell = LightQueue()
 
     def run_forever(self):
         while True:
-            sleep(0 if self.run_pass() else self._options.interval)
+            self._wait(self.run_pass())
 
     def run_all(self):
-        """Work until nothing is due any more."""
-        while self.run_pass():
-            pass
+        """Work until nothing is left of what is due now."""
+        now = self._now()
+        while self.run_pass(now) or self.under_way:
+            self._wait(True)
 
-    def run_pass(self):
+    def run_pass(self, now=None):
         """
-        Do what is due now, one turn in each database.
+        Start what is due, and store how far all is done.
 
-        :returns: whether any database has more work due than its turn allowed
+        :param now: what is due later is left, Unix time; None: now
+        :returns: whether there is more to do as soon as something has ended
         """
-        more, ids = False, set()
+        now = self._now() if now is None else now
+        ids = set()
+        ready: List[Follower] = []
         for directory, database in self.databases.followed(
                 self.task.of_hidden):
             ids.add(database.id)
-            try:
-                more |= self._follower(database).work(
-                    self.databases.state(directory))
-            except BROKER_ERRORS as err:
-                self._logger.warning('%s: not looked at: %s', database, err)
-            except (Exception, Timeout):
-                # What is not done stays so, and is found again.
-                self._logger.exception('%s: task %s failed', database,
-                                       self.task.name)
+            self._guarded(database, self._look, directory, database, now,
+                          ready)
+            if len(ready) >= READY:
+                self._start(ready)
+                ready = []
+        self._start(ready)
         for known in set(self._followers) - ids:
             del self._followers[known]
-        return more
+        for follower in list(self._followers.values()):
+            self._guarded(follower.database, follower.save)
+        return any(each.has_more for each in self._followers.values())
 
     def lag(self):
         """Return the ``Lag`` of all databases."""
@@ -67,9 +83,53 @@ class TaskRunner:
             (lag.oldest for lag in lags if lag.oldest is not None),
             default=None))
 
-    def _follower(self, database):
-        found = self._followers.get(database.id)
-        if found is None:
-            found = self._followers[database.id] = Follower(
-                self.task, database, self._options, self._now)
-        return found
+    def _look(self, directory, database, now, ready):
+        follower = self._followers.get(database.id)
+        if follower is None:
+            follower = self._followers[database.id] = Follower(
+                self.task, database, self._options, self._now, self._ended)
+        follower.look(self.databases.state(directory), now)
+        if follower.is_ready:
+            ready.append(follower)
+
+    def _start(self, ready):
+        """Give the task its fair share of what is due."""
+        works = []
+        if self._now() >= self.task.backoff.until:
+            works = fair(ready, UNDER_WAY - self.under_way)
+        self.under_way += len(works)
+        try:
+            if works:
+                self.task.run(works)
+        except (Exception, Timeout):
+            # What is not done stays so, and is found again.
+            self._logger.exception('Task %s failed', self.task.name)
+            for work in works:
+                work.failed()
+        # Answers have to be read meanwhile.
+        sleep(0)
+
+    def _ended(self, work):
+        self.under_way -= 1
+        if self._bell.empty():
+            self._bell.put(None)
+
+    def _wait(self, more):
+        if not more:
+            sleep(self._options.interval)
+        elif self.under_way:
+            try:
+                self._bell.get(timeout=self._options.interval)
+            except Empty:
+                pass
+        else:
+            sleep(0)
+
+    def _guarded(self, database, step, *args):
+        try:
+            step(*args)
+        except BROKER_ERRORS as err:
+            self._logger.warning('%s: not looked at: %s', database, err)
+        except (Exception, Timeout):
+            self._logger.exception('%s: task %s failed', database,
+                                   self.task.name)

@@ -1,190 +1,219 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Tasks of the propagator for this site alone: they audit pointers, give null
-versions their rows, and remove purge markers that are no longer needed.
-``Follower`` in sync_point describes the attributes of a task.
+Tasks of the propagator for this site alone: they audit listing rows, adopt
+objects from before versioning, and remove purge records that are no longer
+needed. ``Follower`` in sync_point describes the attributes of a task.
 """
 
-from typing import Callable, Optional
+from dataclasses import replace
+from typing import Any, Callable, Dict, List, Optional
 
 from swift.common.concurrency import Timeout
-from swift.common.direct_client import (
-    direct_delete_container_object,
-    direct_get_container,
-)
-from swift.common.exceptions import ClientException
 
 from swift_lightsync.common.backoff import Backoff
-from swift_lightsync.versioning.core.keys import WriteRepairKeys
-from swift_lightsync.versioning.core.row_data import PURGE_MARKER, Kind
+from swift_lightsync.versioning.core.heads import is_listed_right
+from swift_lightsync.versioning.core.keys import listing_name
+from swift_lightsync.versioning.core.row_data import Kind
 from swift_lightsync.versioning.core.stamp import Stamp
+from swift_lightsync.versioning.core.verb import Request, WireRow
 from swift_lightsync.versioning.rows.rows import RowsUnavailable
 from swift_lightsync.versioning.sites.database_rows import Item
-from swift_lightsync.versioning.sites.databases import BROKER_ERRORS
-
-#: The container servers take names with null characters only with it.
-RESERVED_NAMES = {'X-Backend-Allow-Reserved-Names': 'true'}
+from swift_lightsync.versioning.sites.local_data import DataMissing
 
 
-class _Upkeep:
+class Upkeep:
+    """What these tasks have in common."""
 
-    delay = 0
+    name: str
+    _logger: Any
+    delay = 0.0
     wants: Optional[Callable[[Item], bool]] = None
     by_object = False
+    of_hidden = True
     #: nothing fails for long: it is always ready
     backoff = Backoff(0, 0)
 
+    def run(self, works):
+        """Work on some items, on those of one database at once."""
+        found: Dict[Any, List[Any]] = {}
+        for work in works:
+            found.setdefault(work.database, []).append(work)
+        for database, some in found.items():
+            done = {}
+            try:
+                done = dict(self.work_on(database, [
+                    work.item for work in some]))
+            except (Exception, Timeout):
+                # What is not done stays so, and is found again.
+                self._logger.exception('%s: task %s failed', database,
+                                       self.name)
+            for work in some:
+                (work.done if done.get(work.item.rowid) else work.failed)()
 
-class RepairTask(_Upkeep):
+    def work_on(self, database, items):
+        """
+        Work on some items of a database.
+
+        :returns: pairs of a ROWID and whether the item is done
+        """
+        raise NotImplementedError
+
+
+class RepairTask(Upkeep):
     """
-    The pointer auditor of Write-Repair (VERSIONING.md §5).
+    The auditor of Write-Repair's listing rows (VERSIONING.md §5). Where one
+    replica's does not follow the head that this replica holds, the server of
+    the replica is asked to let it follow.
 
     :param strategy: a function of a ``Database`` that returns its strategy
-    :param local: the same, but the strategy reads one replica only; it returns
-        None if that replica lacks rows
+    :param replicas: a function of a ``Database`` that returns ``Replicas``
     :param delay: seconds after which racing writers have finished
     """
 
     name = '.repair'
-    of_hidden = True
     by_object = True
 
-    def __init__(self, strategy, local, delay, logger):
+    def __init__(self, strategy, replicas, delay, logger):
         self.delay = delay
         self.repaired = 0
         self._strategy = strategy
-        self._local = local
+        self._replicas = replicas
         self._logger = logger
 
     def wants(self, item: Item) -> bool:
-        return item.keys is WriteRepairKeys
+        return item.entry is not None
 
-    def run(self, database, items):
-        local = self._local(database)
-        done = {obj: self._audit(database, local, obj)
+    def work_on(self, database, items):
+        # Another replica's server looks at the rows of a hand-off later.
+        if database.mode == 'read-repair' or database.place[0] is None or \
+                database.mode == '':
+            return [(item.rowid, True) for item in items]
+        if database.mode is None:
+            return [(item.rowid, False) for item in items]
+        done = {obj: self._audit(database, obj)
                 for obj in {item.entry.object for item in items}}
         return [(item.rowid, done[item.entry.object]) for item in items]
 
-    def _audit(self, database, local, obj):
+    def _audit(self, database, obj):
         """
-        Repair a pointer that looks wrong; return whether it seems right now.
-        """
-        looks_right = self._looks_right(local, obj)
-        if looks_right:
-            return True
-        # A majority that was read may be without what looked wrong here.
-        return self._repair(database, obj) and (
-            looks_right is None
-            or self._looks_right(local, obj) is not False)
-
-    @staticmethod
-    def _looks_right(local, obj):
-        """
-        Return whether one replica shows the right pointer; None: unknown.
+        Repair a listing row that is wrong; return whether it is right now.
         """
         try:
-            return local and local.is_right(obj)
-        except (RowsUnavailable, ValueError, *BROKER_ERRORS):
-            return None
-
-    def _repair(self, database, obj):
-        try:
-            if self._strategy(database).repair(obj):
-                self.repaired += 1
-                self._logger.increment('repaired')
-                self._logger.info('%s: the pointer of %r was repaired',
-                                  database, obj)
+            if not database.is_whole:
+                # The versions and the listing row may be in two shards.
+                strategy = self._strategy(database)
+                strategy.rows.write(Request(obj, listed=True,
+                                            stamp=strategy.tick()))
+                return True
+            if self._is_right(database, obj):
+                return True
+            done = self._ask(database, Request(obj, listed=True))
         except RowsUnavailable as err:
-            self._logger.warning('%s: the pointer of %r is not looked at: %s',
-                                 database, obj, err)
+            self._logger.warning('%s: the listing row of %r is not looked '
+                                 'at: %s', database, obj, err)
             return False
+        if done is None:
+            return False
+        self.repaired += 1
+        self._logger.increment('repaired')
+        self._logger.info('%s: the listing row of %r was repaired', database,
+                          obj)
         return True
 
+    def _ask(self, database, request):
+        """Return what the server of this very replica answers, or None."""
+        place = database.account, database.hidden_container
+        replicas = self._replicas(database)
+        _, nodes = replicas.ring.get_nodes(*place)
+        return replicas.one(place, request, nodes[database.place[0]])
 
-class AdoptTask(_Upkeep):
+    @staticmethod
+    def _is_right(database, obj):
+        with database.table() as table:
+            heads = table.newest(obj, 1)
+            known = table.named([listing_name(obj)])
+        return is_listed_right(known[0] if known else None,
+                               heads[0] if heads else None, obj)
+
+
+class AdoptTask(Upkeep):
     """
-    Gives a row to each object that is older than its container's versioning.
-    With a row, the object goes to the other sites like any version.
+    Makes a null version of each object that is older than its container's
+    versioning. So it goes to the other sites like any version.
 
     :param strategy: a function of a ``Database`` that returns its strategy
+    :param source: ``LocalData``
     """
 
     name = '.adopt'
     of_hidden = False
 
-    def __init__(self, strategy, logger):
+    def __init__(self, strategy, source, logger):
         self._strategy = strategy
+        self._source = source
         self._logger = logger
 
-    def run(self, database, items):
+    def work_on(self, database, items):
         strategy = self._strategy(database)
         return [(item.rowid, self._adopt(database, strategy, item))
                 for item in items]
 
     def _adopt(self, database, strategy, item):
         try:
-            strategy.adopt(item.entry.object)
-        except RowsUnavailable as err:
-            self._logger.warning('%s: %r gets no row: %s', database,
+            self._source.adopt(database.account, database.container,
+                               item.entry.object, strategy)
+        except (RowsUnavailable, DataMissing, ValueError) as err:
+            self._logger.warning('%s: %r is not adopted: %s', database,
                                  item.entry.object, err)
             return False
         return True
 
 
-class PurgeTask(_Upkeep):
+class PurgeTask(Upkeep):
     """
-    Removes a purge marker once it is old and both all peers and all replicas
+    Removes a purge record once it is old and both all peers and all replicas
     of the container have it: nothing can bring the version back then.
 
-    :param ring: of containers
+    :param replicas: a function of a ``Database`` that returns ``Replicas``
     :param peers: the names of all peers
-    :param delay: seconds for which markers are kept
+    :param delay: seconds for which records are kept
     """
 
     name = '.purge'
-    of_hidden = True
 
-    def __init__(self, ring, peers, delay, logger):
+    def __init__(self, replicas, peers, delay, logger):
         self.delay = delay
         self.removed = 0
-        self._ring = ring
+        self._replicas = replicas
         self._peers = peers
         self._logger = logger
 
     def wants(self, item: Item) -> bool:
-        return item.entry.kind is Kind.PURGE
+        return item.entry is not None and item.entry.kind is Kind.PURGE
 
-    def run(self, database, items):
-        shipped = min((database.point(peer) for peer in self._peers),
-                      default=None)
+    def work_on(self, database, items):
+        shipped = database.shipped(self._peers)
+        return [(item.rowid, item.rowid <= shipped and
+                 self._removed(database, item.row)) for item in items]
+
+    def _removed(self, database, row):
+        """
+        Remove a record that all replicas have; return whether that was done.
+        """
+        gone = replace(row, stamp=Stamp(row.stamp.ticks + 1), etag='',
+                       content_type='application/deleted', deleted=True)
         broker = database.broker
-        part, nodes = self._ring.get_nodes(broker.account, broker.container)
-        return [(item.rowid, (shipped is None or item.rowid <= shipped)
-                 and self._removed(broker, part, nodes, item.row))
-                for item in items]
-
-    def _removed(self, broker, part, nodes, row):
-        """
-        Remove a marker that all replicas have; return whether that was done.
-        """
-        try:
-            for node in nodes:
-                _, found = direct_get_container(
-                    node, part, broker.account, broker.container, limit=1,
-                    prefix=row.name, headers=dict(RESERVED_NAMES))
-                if not found or found[0]['name'] != row.name or \
-                        found[0]['content_type'] != PURGE_MARKER:
-                    return False
-            for node in nodes:
-                direct_delete_container_object(
-                    node, part, broker.account, broker.container, row.name,
-                    headers={**RESERVED_NAMES,
-                             'X-Timestamp': str(Stamp(row.stamp.ticks + 1)),
-                             'X-Backend-Storage-Policy-Index':
-                                 str(broker.storage_policy_index)})
-        except (ClientException, OSError, Timeout) as err:
-            self._logger.warning('%s: a purge marker stays: %s', broker.path,
-                                 err)
-            return False
+        place = broker.account, broker.container
+        replicas = self._replicas(database)
+        _, nodes = replicas.ring.get_nodes(*place)
+        for node in nodes:
+            answer = replicas.one(place, Request(names=(row.name,)), node)
+            if answer is None or answer.rows != (WireRow.of(row),):
+                return False
+        for node in nodes:
+            answer = replicas.one(
+                place, Request(rows=(WireRow.of(gone),)), node)
+            if answer is None or answer.left:
+                return False
         self.removed += 1
         return True

@@ -1,94 +1,230 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The common part of Write-Repair and Read-Repair (VERSIONING.md §4)."""
+"""
+Reads and writes the versions of a container's objects (VERSIONING.md §4): the
+common part of Write-Repair and Read-Repair, which is nearly all.
 
-import heapq
+An update is one request to all container servers: they take its row, give it
+its vector and answer with the head. Where that is greater, the update is
+written once more, after it.
+"""
+
 import time
-from dataclasses import replace
-from functools import partial
-from itertools import groupby, islice
-from operator import itemgetter
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, List, Optional
 
-from swift.common.constraints import CONTAINER_LISTING_LIMIT
+from swift_lightsync.versioning.core.heads import purge_rows
+from swift_lightsync.versioning.core.keys import (
+    LIFE,
+    VERSIONS,
+    purge_name,
+    version_name,
+    versions_of,
+)
+from swift_lightsync.versioning.core.life import life_of, life_row
+from swift_lightsync.versioning.core.row_data import (
+    Entry,
+    entry_of,
+    purge_record,
+    row_of,
+)
+from swift_lightsync.versioning.core.verb import (
+    MAX_PAGE,
+    Page,
+    Request,
+    WireRow,
+)
+from swift_lightsync.versioning.core.version import (
+    Vector,
+    Version,
+    frontier,
+)
+from swift_lightsync.versioning.rows.row_reader import following
 
-from swift_lightsync.versioning.core.row_data import Row, entry_of
-from swift_lightsync.versioning.core.version import Vector, Version
-from swift_lightsync.versioning.rows.row_wire import Query
-from swift_lightsync.versioning.strategies.basis import latest_entry, present
-
-#: Rows that are deleted at once.
-BATCH = 8
+#: Times that an update is written again, after a head that was greater.
+AGAIN = 3
+#: Newest versions of an object that siblings are looked for in.
+SIBLINGS = 64
 #: Follows the null character, and no name of an object starts with less.
 _AFTER = '\x01'
 
 
-def objects_query(base, prefix, marker, end_marker, reverse):
+def objects_page(prefix, marker, end_marker, reverse, heads=False):
     """
-    Make the query of the rows of objects' versions.
+    Return the page of the rows of objects' versions.
 
-    :param base: the prefix of the names of all rows of versions
     :param prefix: of objects' names; the markers are objects' names, too, and
-        not listed themselves
-    :returns: a ``Query``
+        are not listed themselves
+    :param heads: only the newest version of each object
+    :returns: a ``Page``, without a limit
     """
-    ends = {False: (_AFTER, ''), True: ('', _AFTER)}[bool(reverse)]
-    return Query(True, base + prefix,
-                 base + marker + ends[0] if marker else '',
-                 base + end_marker + ends[1] if end_marker else '',
-                 reverse=reverse)
+    ends = ('', _AFTER) if reverse else (_AFTER, '')
+    return Page(VERSIONS + prefix,
+                VERSIONS + marker + ends[0] if marker else '',
+                VERSIONS + end_marker + ends[1] if end_marker else '',
+                reverse=reverse, heads=heads)
+
+
+@dataclass(frozen=True)
+class Committed:
+    """
+    What came of an update.
+
+    :param entry: the version; its id may be greater than it was, and ``data``
+        then names its data
+    :param before: the latest before it, or None
+    :param replaced: null versions that it has overwritten
+    """
+    entry: Entry
+    before: Optional[Entry] = None
+    replaced: List[Entry] = field(default_factory=list)
 
 
 class Strategy:
     """
     Reads and writes the versions of a container's objects.
 
+    Methods that read or write raise RowsUnavailable where too few replicas
+    answer; those that write raise ClockRefused where the clock is wrong, and
+    ValueError where a row would be too long.
+
     :param rows: ``Rows`` of the container
-    :param clock: ``HybridClock``
+    :param clock: ``SiteClock``
     :param site: the name of this site
     :param sites: site_preference
     :param now: returns the wall time in seconds
-    :param lookup: how Read-Repair reads: 'full' or 'by-site'
+    :param peers: whether other sites have to be told of purges
     """
 
-    #: of the names of rows
-    keys: Any = None
+    #: Whether objects have listing rows.
+    listed: ClassVar[bool]
 
-    def __init__(self, rows, clock, site, sites, now=time.time,
-                 lookup='full'):
+    def __init__(self, rows, clock, site, sites, now=time.time, peers=True):
         if site not in sites:
             raise ValueError('the site is %r, must be one of %s' %
                              (site, ', '.join(sites)))
-        if lookup not in ('full', 'by-site'):
-            raise ValueError('the lookup is %r, must be full or by-site' %
-                             (lookup,))
         self.rows = rows
         self.clock = clock
         self.site = site
         self.sites = tuple(sites)
         self.now = now
-        self.lookup = lookup
+        self.peers = peers
 
-    def tick(self):
-        return self.clock.tick(self.now())
+    def tick(self, after=None):
+        """
+        Return a new ``Stamp``.
 
-    def new_version(self, basis, deleted=False):
-        """Return the ``Version`` of an update that this site makes now."""
-        return Version.after(basis.seen, self.tick(), self.site, deleted)
+        :param after: what it has to exceed, or None
+        """
+        return self.clock.tick(self.now(), after)
 
-    def data_name(self, entry):
-        """Return the name of a version's data in the hidden container."""
-        return self.keys.version(entry.object, entry.version)
+    def new_version(self, deleted=False):
+        """
+        Return the ``Version`` of an update that this site makes now; it gets
+        its vector from the container servers.
+        """
+        return Version(self.tick(), self.site, Vector(), deleted)
+
+    def latest(self, obj):
+        """
+        Return the latest version of an object, in 1 round.
+
+        :returns: the ``Entry``, which may be a delete marker, or None
+        """
+        return self._read(object=obj).head
+
+    def commit(self, entry):
+        """
+        Make a version durable, as the latest, in 1 round; in 2 where another
+        version has a greater id.
+
+        :param entry: a version of this site, whose data is stored
+        :returns: ``Committed``
+        """
+        rows, own = [row_of(entry)], {entry.data_name}
+        told = self._write(entry.object, rows)
+        before, replaced = told.before, list(told.replaced)
+        for _ in range(AGAIN):
+            if told.head is None or told.head.version.id <= entry.version.id:
+                break
+            first, entry = entry, self._after(entry, told.head)
+            own.add(entry.data_name)
+            told = self._write(entry.object, [row_of(entry), *purge_rows(
+                first, self.tick(), self.peers)])
+            replaced += told.replaced
+        if told.head and told.head.version.id == entry.version.id:
+            entry = told.head
+        # A null version that was written twice overwrites itself, too.
+        return Committed(entry, before, [
+            each for each in replaced if each.data_name not in own])
+
+    def _after(self, entry, head):
+        """Return a version once more, with an id that exceeds the head's."""
+        version = replace(entry.version, id=self.tick(head.version.id),
+                          vector=Vector())
+        data = None if version.deleted else entry.data or entry.version.id
+        return replace(entry, version=version, data=data)
+
+    def get(self, obj, stamp):
+        """
+        Return one version of an object, in 1 round.
+
+        :returns: the ``Entry`` (see ``purged``), or None if it is unknown
+        """
+        names = version_name(obj, stamp), purge_name(obj, stamp)
+        rows = self._read(object=obj, names=names).rows
+        version, record = (rows.get(name) for name in names)
+        if record and not record.deleted:
+            return entry_of(record)
+        return entry_of(version) if version else None
+
+    def purge(self, entry):
+        """
+        Purge a version, in 1 round; in 2 where replicas differ.
+
+        :param entry: as ``get`` returns it
+        :returns: the latest ``Entry`` after that, or None
+        """
+        return self._write(entry.object, purge_rows(
+            entry, self.tick(entry.version.id), self.peers)).head
+
+    def apply(self, entry):
+        """
+        Make durable a version or a purge that another site made, in 1 round.
+        Entries may come in any order and any number of times.
+
+        :returns: a list of each ``Entry`` of the null versions that it has
+            overwritten
+        """
+        rows = [row_of(entry)]
+        if entry.purged:
+            rows.append(purge_record(entry))
+        return self._write(entry.object, rows, own=False).replaced
+
+    def amend(self, entry, content_type, changed=None):
+        """
+        Record that the metadata of a version has changed, in 2 rounds.
+
+        :param changed: the ``Stamp`` of a change at another site; None: now
+        :returns: False if there is no such version
+        """
+        known = self.get(entry.object, entry.version.id)
+        if known is None or known.purged:
+            return False
+        self._write(entry.object, [row_of(replace(
+            known, content_type=content_type,
+            changed=changed or self.tick()))], own=changed is None)
+        return True
 
     def history(self, obj, marker=None, limit=None):
         """
-        List the versions of an object, without purged ones.
+        List the versions of an object.
 
         :param marker: a ``Stamp``; only older versions are listed
         :returns: a list of ``Entry``, newest first
         """
-        kept = [entry for entry in present(self.all_entries(obj))
-                if marker is None or entry.version.id < marker]
-        return kept[:limit]
+        return self._entries(Page(
+            versions_of(obj), version_name(obj, marker) if marker else ''),
+            limit)
 
     def versions(self, prefix='', marker='', version_marker=None,
                  end_marker='', limit=None, reverse=False):
@@ -101,21 +237,10 @@ class Strategy:
         :returns: a list of ``Entry``, by name and then newest first (if
             ``reverse``, in the opposite order)
         """
-        found = self._rest(marker, version_marker, reverse) \
-            if version_marker else []
-        for _name, entries in self._objects(prefix, marker, end_marker,
-                                            limit, reverse):
-            if limit is not None and len(found) >= limit:
-                break
-            kept = present(entries)
-            found += reversed(kept) if reverse else kept
-        return found[:limit]
-
-    def _rest(self, obj, after, reverse):
-        if not reverse:
-            return self.history(obj, after)
-        return [entry for entry in reversed(self.history(obj))
-                if entry.version.id > after]
+        page = objects_page(prefix, marker, end_marker, reverse)
+        if version_marker:
+            page = replace(page, marker=version_name(marker, version_marker))
+        return self._entries(page, limit)
 
     def current(self, prefix='', marker='', end_marker='', limit=None,
                 reverse=False):
@@ -124,116 +249,58 @@ class Strategy:
 
         :returns: a list of ``Entry``, by name; delete markers too
         """
-        entries = map(latest_entry, map(itemgetter(1), self._objects(
-            prefix, marker, end_marker, limit, reverse)))
-        return list(islice(filter(None, entries), limit))
+        return self._entries(objects_page(prefix, marker, end_marker, reverse,
+                                          heads=True), limit)
 
-    def clear(self):
+    def siblings(self, obj):
         """
-        Remove what purged versions have left in the hidden container, so that
-        it can be deleted.
+        List the latest version of an object and those that were made at the
+        same time, of its newest versions.
 
-        :returns: False if there are versions; then nothing is removed
+        :returns: a list of ``Entry``, the latest first
         """
-        names, query = [], Query(True)
-        for row in self._scan(query, None):
-            if self._is_version(row):
-                return False
-            names.append(row.name)
-        stamp = self.tick()
-        for start in range(0, len(names), BATCH):
-            self.rows.write(hidden_rows=[
-                Row(name, stamp, deleted=True)
-                for name in names[start:start + BATCH]])
-        return True
+        newest = self.history(obj, limit=SIBLINGS)
+        apart = set(frontier(entry.version for entry in newest))
+        return newest[:1] + [entry for entry in newest[1:]
+                             if entry.version in apart]
 
-    def _is_version(self, row):
-        return row.name.startswith(self.keys.all_versions) and \
-            not self.entry(row).purged
+    def is_empty(self):
+        """Check that the container has no version of any object."""
+        return not self._entries(Page(VERSIONS), 1)
 
-    def _objects(self, prefix, marker, end_marker, limit, reverse):
-        """Yield the name and the list of ``Entry`` of each object, by name."""
-        scan = partial(self._scan, limit=limit)
-        hidden = groupby(map(self.entry, scan(objects_query(
-            self.keys.all_versions, prefix, marker, end_marker, reverse))),
-            key=lambda entry: entry.object)
-        listed = ((row.name, row) for row in scan(Query(
-            False, prefix, marker, end_marker, reverse=reverse)))
-        merged = heapq.merge(
-            ((name, 0, tuple(entries)) for name, entries in hidden),
-            ((name, 1, row) for name, row in listed),
-            key=itemgetter(0), reverse=reverse)
-        for name, parts in groupby(merged, key=itemgetter(0)):
-            entries, row = [], None
-            for _name, is_row, part in parts:
-                if is_row:
-                    row = part
-                else:
-                    entries += part
-            yield name, self.with_null(entries, row)
+    def life(self):
+        """Return the container's ``Life``, or None if it has no record."""
+        row = self._read(names=(LIFE,)).rows.get(LIFE)
+        return life_of(row) if row and not row.deleted else None
 
-    def _scan(self, query, limit):
-        """Yield all rows that match a query, reading a page at a time."""
-        size = CONTAINER_LISTING_LIMIT
-        if limit is not None:
-            size = min(size, limit + 100)
-        while True:
-            found, = self.rows.read(replace(query, limit=size))
-            yield from found
-            if len(found) < size:
-                return
-            query = replace(query, marker=found[-1].name)
-
-    def entry(self, row):
-        """Return the ``Entry`` that the row of a version describes."""
-        entry = entry_of(row, self.keys.parse(row.name))
-        self.follow(entry, row.stamp)
-        return entry
-
-    def _one_of(self, obj, stamp, queries):
+    def set_life(self, life):
         """
-        Find one version of an object; 1 round.
+        Write the container's life record; the one with the newest stamp wins.
+        """
+        self._write('', [life_row(life)], own=life.site == self.site)
 
-        :param queries: of the rows that the version may have
-        :returns: its ``Entry``, or None
-        """
-        listed = None
-        if stamp.is_of_a_filter:
-            found = self.rows.read(*queries)
-        else:
-            # It may be a null version without a row of its own.
-            *found, plain = self.rows.read(*queries,
-                                           Query(False, obj, exact=True))
-            listed = next(iter(plain), None)
-        entries = [self.entry(row) for rows in found for row in rows]
-        return next((entry for entry in self.with_null(entries, listed)
-                     if entry.version.id == stamp), None)
+    def _read(self, **asked):
+        return self.rows.read(Request(listed=self.listed, **asked))
 
-    def follow(self, entry, *stamps):
+    def _write(self, obj, rows, own=True):
         """
-        Move the clock past a version that was read, so that all later versions
-        of this site have greater stamps.
-        """
-        self.clock.follow(entry.version.id, *stamps, *(
-            stamp for _site, stamp in entry.version.vector))
+        Write rows of an object.
 
-    def all_entries(self, obj):
-        """Return a list of every ``Entry`` of an object; 1 round."""
-        raise NotImplementedError
+        :param own: whether the clock of this site has made their stamps
+        """
+        return self.rows.write(Request(
+            obj, tuple(map(WireRow.of, rows)), listed=self.listed,
+            stamp=self.tick(), clock=self.now() if own else None))
 
-    def with_null(self, entries, row):
-        """
-        Add the null version to the entries of an object if it has no row of
-        its own.
-
-        :param entries: a list of each ``Entry`` that has a row
-        :param row: of the object in the user's container, or None
-        :returns: a list, the same one if there is nothing to add
-        """
-        raise NotImplementedError
-
-    def name_only(self, stamp, site):
-        """
-        Return a ``Version`` of which only the id is known, to make names.
-        """
-        return Version(stamp, site, Vector())
+    def _entries(self, page, limit):
+        """Return the versions of a page and the following ones."""
+        found: List[Entry] = []
+        while limit is None or len(found) < limit:
+            size = MAX_PAGE if limit is None else \
+                min(MAX_PAGE, limit - len(found))
+            rows = self._read(page=replace(page, limit=size)).page
+            found += map(entry_of, rows)
+            if len(rows) < size:
+                break
+            page = following(page, rows[-1].name, size)
+        return found

@@ -199,7 +199,7 @@ class KVTest(unittest.TestCase):
     def conf(self, **options):
         return dict({'devices': self.world.root, 'mount_check': 'false',
                      'container_update_timeout': '0',
-                     'losf_index_timeout': '0.5',
+                     'losf_index_timeout': str(DEADLINE),
                      'losf_index_retry_interval': '0'}, **options)
 
     def controller(self, **options):

@@ -22,6 +22,7 @@ from swift_losf.index.index_client import IndexClient
 from tests.unit.losf.index_world import HASH, NAME, location_of
 from tests.unit.losf.kv_world import DEADLINE, World, wait_for, watched_hub
 
+#: seconds of those who wait for what does not answer
 TIMEOUT = 0.5
 PLACE = location_of(NAME)
 
@@ -35,7 +36,8 @@ class TestFailures(unittest.TestCase):
         os.makedirs(os.path.dirname(self.path))
         timeout = Timeout(2 * DEADLINE)
         self.addCleanup(timeout.cancel)
-        self.client = IndexClient(self.path, TIMEOUT, 1.0)
+        self.client = IndexClient(self.path, DEADLINE)
+        self.impatient = IndexClient(self.path, TIMEOUT, 1.0)
 
     def assert_unavailable(self, reason, function, *args):
         with self.assertRaisesRegex(IndexUnavailable, reason) as caught:
@@ -54,7 +56,7 @@ class TestFailures(unittest.TestCase):
 
     def test_one_that_does_not_answer_is_complained_of_now_and_then(self):
         said = []
-        client = IndexClient(self.path, TIMEOUT, 1.0, said.append)
+        client = IndexClient(self.path, DEADLINE, complain=said.append)
         for _ in range(10):
             self.assert_unavailable('No such file', client.statistics)
         self.assertEqual(
@@ -117,27 +119,28 @@ class TestFailures(unittest.TestCase):
 
     def test_a_stopped_server_costs_a_call_its_timeout_and_no_more(self):
         self.world.serve('d1')
-        self.client.statistics()
+        wait_for(self.impatient.statistics, 'the server answers in time')
         with self.world.suspended('d1'):
-            self.assert_in_time(self.client.statistics)
-        wait_for(self.client.statistics, 'the server answers again')
+            self.assert_in_time(self.impatient.statistics)
+        wait_for(self.impatient.statistics, 'the server answers again')
 
     def test_a_native_thread_waits_for_a_stopped_server_off_the_hub(self):
         self.world.serve('d1')
         with self.world.suspended('d1'):
-            self.assert_in_time(lambda: tpool.execute(self.client.statistics))
+            self.assert_in_time(lambda: tpool.execute(
+                self.impatient.statistics))
 
     def test_after_a_missed_deadline_calls_fail_at_once_but_one_probe(self):
         self.world.serve('d1')
-        patient = IndexClient(self.path, TIMEOUT, 100 * DEADLINE)
+        resigned = IndexClient(self.path, TIMEOUT, 100 * DEADLINE)
         with self.world.suspended('d1'):
-            for client in (patient, self.client):
+            for client in (resigned, self.impatient):
                 self.assert_in_time(client.statistics)
             started = time.monotonic()
             for _ in range(100):
-                self.assert_unavailable('lately', patient.statistics)
+                self.assert_unavailable('lately', resigned.statistics)
             self.assertLess(time.monotonic() - started, DEADLINE)
-        wait_for(self.client.statistics, 'a probe is let through')
+        wait_for(self.impatient.statistics, 'a probe is let through')
 
     def test_a_full_backlog_costs_the_timeout_and_no_more(self):
         listener = socket.socket(socket.AF_UNIX)
@@ -152,9 +155,9 @@ class TestFailures(unittest.TestCase):
         self.addCleanup(probe.close)
         with self.assertRaises(BlockingIOError):
             probe.connect(self.path)
-        self.assert_in_time(self.client.statistics)
-        self.client = IndexClient(self.path, TIMEOUT)
-        self.assert_in_time(lambda: tpool.execute(self.client.statistics))
+        self.assert_in_time(self.impatient.statistics)
+        other = IndexClient(self.path, TIMEOUT)
+        self.assert_in_time(lambda: tpool.execute(other.statistics))
 
     def answer_with(self, data):
         """Serve one connection, to which these bytes are all that is sent."""

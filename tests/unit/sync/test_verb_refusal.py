@@ -83,14 +83,11 @@ class TestRefusal(VerbTestCase):
 
 class TestOnTheWire(VerbTestCase):
 
-    def setUp(self):
-        super().setUp()
-        self.port = self.enterContext(served(self.controller(
-            client_timeout='0.2')))
-
-    def send_half(self):
+    def send_half(self, client_timeout):
+        port = self.enterContext(served(self.controller(
+            client_timeout=client_timeout)))
         sock = self.enterContext(green_socket.create_connection(
-            ('127.0.0.1', self.port)))
+            ('127.0.0.1', port)))
         sock.sendall(b'LIGHTSYNC /sda/roots HTTP/1.1\r\nHost: x\r\n'
                      b'X-Backend-Storage-Policy-Index: 0\r\n'
                      b'Content-Length: %d\r\n\r\n' % len(ONE) + ONE[:9])
@@ -101,11 +98,11 @@ class TestOnTheWire(VerbTestCase):
         return int(line.split()[1])
 
     def test_a_body_that_stops_arriving_is_a_408(self):
-        sock = self.send_half()
+        sock = self.send_half('0.2')
         self.assertEqual(408, self.status(sock))
 
     def test_a_client_that_leaves_half_way_leaves_no_trace(self):
-        sock = self.send_half()
+        sock = self.send_half('60')
         sock.shutdown(socket.SHUT_WR)
         self.assertEqual(400, self.status(sock))
         self.assertEqual([], self.logger.at('ERROR'))

@@ -4,10 +4,12 @@ Real container servers in this process, behind a connection that is a
 function call, and strategies of sites that use them.
 """
 
+import itertools
 import json
 import os
 import shutil
 import tempfile
+import time
 from contextlib import contextmanager
 from types import SimpleNamespace
 from unittest import mock
@@ -17,15 +19,41 @@ from swift.common.concurrency import sleep
 from swift.common.error_limiter import ErrorLimiter
 from swift.common.memcached import MemcacheConnectionError
 from swift.common.swob import Request, Response
-from swift.container.server import ContainerController
 
-from swift_lightsync.versioning.core.clock import HybridClock
-from swift_lightsync.versioning.core.keys import hidden_container
-from swift_lightsync.versioning.core.row_data import Entry
-from swift_lightsync.versioning.core.stamp import offset_of
-from swift_lightsync.versioning.rows import row_client
+from swift_lightsync.container_server import ContainerController
+from swift_lightsync.versioning.core.clock import SiteClock
+from swift_lightsync.versioning.core.heads import (
+    Held,
+    Plan,
+    lookups,
+    planned,
+)
+from swift_lightsync.versioning.core.keys import (
+    hidden_container,
+    listing_name,
+    parse_version,
+    versions_of,
+)
+from swift_lightsync.versioning.core.row_data import (
+    DELETE_MARKER,
+    Entry,
+    entry_of,
+    listed_of,
+)
+from swift_lightsync.versioning.core.verb import (
+    Answer,
+    Page,
+    WireRow,
+)
+from swift_lightsync.versioning.core.verb import Request as Asked
+from swift_lightsync.versioning.rows import replicas as replicas_module
+from swift_lightsync.versioning.rows.replicas import (
+    Reply,
+    RowsUnavailable,
+    majority,
+)
+from swift_lightsync.versioning.rows.row_reader import RowReader
 from swift_lightsync.versioning.rows.rows import Rows
-from swift_lightsync.versioning.strategies.write_repair import WriteRepair
 from tests.unit.sync import fixtures
 from tests.unit.sync.fixtures import SwiftTestCase, wait_for
 
@@ -61,7 +89,7 @@ class Server:
         #: None; it may raise, as a connection does
         self.spoil = lambda req: None
 
-    def fail(self, status=503, methods=('GET', 'PUT', 'DELETE')):
+    def fail(self, status=503, methods=('VERSION',)):
         self.spoil = lambda req: Response(status=status, request=req) \
             if req.method in methods else None
 
@@ -77,6 +105,17 @@ class Server:
         self.spoil = lambda req: None
 
 
+class _Controller(ContainerController):
+    """A container server in the time of the tests."""
+
+    #: what its clock says
+    now = NOW
+
+    def _wrong_clock(self, clock):
+        with mock.patch.object(time, 'time', lambda: self.now):
+            return super()._wrong_clock(clock)
+
+
 class _Answer:
 
     def __init__(self, response):
@@ -88,6 +127,20 @@ class _Answer:
 
     def read(self):
         return self._response.body
+
+
+class _Connection:
+    """A request under way; ``answer`` gives its Response."""
+
+    def __init__(self, answer):
+        self._answer = answer
+        self._body = b''
+
+    def send(self, data):
+        self._body += data
+
+    def getresponse(self):
+        return _Answer(self._answer(self._body))
 
 
 class Network:
@@ -102,6 +155,8 @@ class Network:
         self.servers = servers
         #: (round, method, path) of each request
         self.sent = []
+        #: (port, the body as JSON) of each request that has one
+        self.bodies = []
         self._answered = 0
         #: how many requests are not answered yet
         self.under_way = 0
@@ -115,12 +170,14 @@ class Network:
         number = self._answered + 1
         self.sent.append((number, method, path))
         self.under_way += 1
-        request = Request.blank(
-            quote('/%s/%s%s' % (device, part, path)) +
-            ('?' + query_string if query_string else ''),
-            method=method, headers=headers)
+        url = quote('/%s/%s%s' % (device, part, path)) + (
+            '?' + query_string if query_string else '')
 
-        def getresponse():
+        def answer(body):
+            if body:
+                self.bodies.append((port, json.loads(body)))
+            request = Request.blank(url, method=method, headers=headers,
+                                    body=body)
             # what is sent at the same time is sent before this is answered
             sleep(0)
             try:
@@ -131,8 +188,8 @@ class Network:
             finally:
                 self.under_way -= 1
             self._answered = max(self._answered, number)
-            return _Answer(response)
-        return SimpleNamespace(getresponse=getresponse)
+            return response
+        return _Connection(answer)
 
     @contextmanager
     def counted(self):
@@ -173,7 +230,7 @@ class Site:
                  'device': 'sda'} for index in range(replicas)]),
             conn_timeout=PATIENCE, node_timeout=PATIENCE,
             error_limiter=ErrorLimiter(60, 1000))
-        self.clock = self.new_clock(1)
+        self.clock = self.new_clock()
         self.time = NOW
         for name in (container, hidden_container(container)):
             self.make_container(name)
@@ -181,12 +238,13 @@ class Site:
     def _app(self, root, index, conf):
         devices = os.path.join(root, self.name, str(index))
         os.makedirs(os.path.join(devices, 'sda'))
-        return ContainerController(dict(
+        return _Controller(dict(
             conf, devices=devices, mount_check='false', log_requests='no',
             fallocate_reserve='0'), logger=self.logger)
 
-    def new_clock(self, nonce):
-        return HybridClock(offset_of(SITES.index(self.name), nonce), 60)
+    def new_clock(self):
+        nonces = itertools.count(1)
+        return SiteClock(SITES.index(self.name), 60, lambda: next(nonces))
 
     def now(self):
         """Each look at the clock takes a millisecond."""
@@ -218,73 +276,130 @@ class Site:
     def put(self, strategy, obj, etag='e' * 32, deleted=False, size=7,
             **fields):
         """As the filter does it; :returns: the ``Entry``"""
-        basis = strategy.begin(obj)
-        entry = Entry(obj, strategy.new_version(basis, deleted),
-                      0 if deleted else size, etag, **fields)
-        strategy.commit(basis, entry)
-        return entry
+        return strategy.commit(Entry(
+            obj, strategy.new_version(deleted), 0 if deleted else size, etag,
+            **{**({'content_type': DELETE_MARKER} if deleted else {}),
+               **fields})).entry
 
-    def put_plain(self, obj, seconds, etag='p' * 32, servers=None,
-                  content_type='text/plain'):
-        """The row that an object-server writes."""
-        for server in self.servers if servers is None else servers:
-            response = self.ask(
-                server, 'PUT', '/a/%s/%s' % (self.container, obj), {
-                    'X-Timestamp': '%.5f' % seconds, 'X-Size': '5',
-                    'X-Content-Type': content_type, 'X-Etag': etag})
-            assert response.status_int == 201, response
+    def listed(self, obj):
+        """What the listing row of an object says, or None."""
+        name = listing_name(obj)
+        row = self.rows().read(Asked(names=(name,))).rows.get(name)
+        return listed_of(row.etag) if row and not row.deleted else None
 
-    def listed(self, obj, strategy=None):
-        """The ``Entry`` of the row of an object in the user's container."""
-        found = (strategy or self.strategy(WriteRepair)).current(obj)
-        return next((entry for entry in found if entry.object == obj), None)
+    def shown(self):
+        """The names of the listing rows that are not deleted."""
+        prefix = listing_name('')
+        page = self.rows().read(Asked(page=Page(prefix))).page
+        return [row.name[len(prefix):] for row in page]
 
 
-class MemoryRows:
+class MemoryReplica:
     """
-    ``Rows`` of a container with one replica that never fails: a dict.
-
-    :param gate: called before each read and before each row is written
-    :param whole: called before rows are written, and not before each
+    A container server in a dict: it decides as the real one does, but has
+    neither disks nor shards.
     """
 
-    def __init__(self, gate=lambda: None, whole=False):
-        self.user, self.hidden = {}, {}
+    def __init__(self):
+        #: the rows by name, deleted ones too
+        self.held = {}
+
+    def answer(self, asked):
+        """Return the ``verb.Answer`` to a ``verb.Request``."""
+        rows = [each.row for each in asked.rows]
+        plan = Plan((), None, None)
+        if asked.object or rows:
+            plan = planned(self._held(asked.object, rows), asked.object,
+                           rows, asked.listed, asked.stamp)
+        self.held.update((row.name, row) for row in plan.rows)
+
+        def wire(row):
+            return row and WireRow.of(row)
+        return Answer(
+            wire(plan.before), wire(plan.head),
+            tuple(wire(self.held[name]) for name in asked.names
+                  if name in self.held),
+            tuple(map(wire, self.page(asked.page))) if asked.page else (),
+            tuple(map(wire, plan.replaced)))
+
+    def _held(self, obj, rows):
+        newest = self.page(Page(versions_of(obj))) if obj else []
+        return Held(newest, {
+            name: self.held[name] for name in lookups(obj, rows)
+            if name in self.held},
+            [row for row in newest if entry_of(row).null])
+
+    def page(self, page):
+        """Return the live rows of a ``Page``."""
+        after, before = page.marker, page.end_marker
+        if page.reverse:
+            after, before = before, after
+        rows = [row for name, row in sorted(self.held.items())
+                if not row.deleted and name.startswith(page.prefix) and
+                name > after and (not before or name < before)]
+        if page.heads:
+            rows = list({parse_version(row.name).object: row
+                         for row in rows[::-1]}.values())[::-1]
+        return (rows[::-1] if page.reverse else rows)[:page.limit]
+
+
+class MemoryReplicas:
+    """
+    The ``Replicas`` of one container, each a ``MemoryReplica``.
+
+    :param gate: a function of the number of a replica, or of None: called
+        before it is reached, and after all have answered; False: the request
+        does not reach it
+    """
+
+    def __init__(self, replicas, gate=lambda number: True):
+        self.replicas = replicas
         self.gate = gate
-        self.whole = whole
 
-    def seen_by(self, gate, whole):
+    def ask(self, place, request, first=()):
+        return self.tell(place, request, None)
+
+    def tell(self, place, request, again):
+        replies = []
+        for number, replica in enumerate(self.replicas):
+            if self.gate(number):
+                replies.append(Reply({'id': number}, 200,
+                                     replica.answer(request)))
+        needed = majority(len(self.replicas))
+        if len(replies) < needed:
+            raise RowsUnavailable('/%s/%s' % place, [], needed)
+        return replies
+
+
+class MemoryRows(Rows):
+    """
+    ``Rows`` of a container whose replicas never fail: dicts.
+
+    :param gate: called before each request
+    :param replicas: each a ``MemoryReplica``; one, if none are given
+    """
+
+    def __init__(self, gate=lambda: None, replicas=None):
+        self.place = ('a', hidden_container('c'))
+        self.gate = gate
+        self.replicas = replicas or [MemoryReplica()]
+        self._replicas = MemoryReplicas(self.replicas)
+        self._reader = RowReader(self._replicas)
+
+    def seen_by(self, gate):
         """Return the same rows, with another gate."""
-        other = MemoryRows(gate, whole)
-        other.user, other.hidden = self.user, self.hidden
-        return other
+        return MemoryRows(gate, self.replicas)
 
-    def write(self, user_rows=(), hidden_rows=()):
-        if self.whole:
-            self.gate()
-        for held, rows in ((self.hidden, hidden_rows),
-                           (self.user, user_rows)):
-            for row in rows:
-                if not self.whole:
-                    self.gate()
-                old = held.get(row.name)
-                if old is None or old.stamp < row.stamp:
-                    held[row.name] = row
-
-    def read(self, *queries):
+    def read(self, request):
         self.gate()
-        return [self._answer(query) for query in queries]
+        return super().read(request)
 
-    def _answer(self, query):
-        first, last = query.bounds
-        after, before = query.marker, query.end_marker
-        rows = [row for name, row in sorted(
-            (self.hidden if query.hidden else self.user).items())
-            if not row.deleted and first <= name and
-            (not last or name <= last) and name not in (after, before)]
-        if query.exact:
-            rows = [row for row in rows if row.name == query.prefix]
-        return (rows[::-1] if query.reverse else rows)[:query.limit]
+    def write(self, request):
+        self.gate()
+        return super().write(request)
+
+    def check_verb(self):
+        pass
 
 
 class MemoryCache:
@@ -322,7 +437,8 @@ class PatientCase(SwiftTestCase):
     """
 
     def setUp(self):
-        for target, name in ((fixtures, 'DEADLINE'), (row_client, 'SLOW')):
+        for target, name in ((fixtures, 'DEADLINE'),
+                             (replicas_module, 'SLOW')):
             patcher = mock.patch.object(target, name, PATIENCE)
             patcher.start()
             self.addCleanup(patcher.stop)

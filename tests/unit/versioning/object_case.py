@@ -9,13 +9,11 @@ class ObjectCase(SwiftTestCase):
     """A versioned container in a mode."""
 
     mode = None
-    lookup = 'full'
     options = {}
 
     def setUp(self):
         super().setUp()
-        self.ask = Pipeline(self, self.mode, lookup=self.lookup,
-                            **self.options)
+        self.ask = Pipeline(self, self.mode, **self.options)
         self.ask('PUT', 'c', {'X-Versions-Enabled': 'true'})
 
     def suspend(self):

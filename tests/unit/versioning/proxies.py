@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """
 A proxy app that keeps objects in a dict, and the versioning filter in front
-of it, with rows that are kept in a dict, too.
+of it, with rows that are kept in dicts, too.
 """
 
 import json
@@ -28,7 +28,12 @@ from swift.common.utils import Timestamp, md5, override_bytes_from_content_type
 
 from swift_lightsync.common.rowless import ROWLESS
 from swift_lightsync.proxy_server import Application
-from swift_lightsync.versioning.core.keys import RESERVED
+from swift_lightsync.versioning.core.keys import (
+    LISTINGS,
+    RESERVED,
+    VERSIONS,
+    user_container,
+)
 from swift_lightsync.versioning.core.row_data import Row
 from swift_lightsync.versioning.core.stamp import Stamp
 from swift_lightsync.versioning.proxy import middleware
@@ -39,12 +44,54 @@ START = 1700000000.0
 KEPT = ('content-type', 'x-delete-at', 'x-object-manifest')
 
 
+def listing(rows, params):
+    """
+    Return what Swift lists of some rows.
+
+    :param rows: a list of ``Row``
+    :param params: of the request, text
+    """
+    prefix, delimiter = params.get('prefix', ''), params.get('delimiter')
+    if 'path' in params:
+        path = params['path'].rstrip('/')
+        prefix, delimiter = path and path + '/', '/'
+    reverse = params.get('reverse') in ('true', 'on')
+    after, before = params.get('marker', ''), params.get('end_marker', '')
+    if reverse:
+        after, before = before, after
+    items = {}
+    for row in sorted(rows, key=lambda row: row.name, reverse=reverse):
+        if not row.name.startswith(prefix) or row.name <= after or (
+                before and row.name >= before):
+            continue
+        end = row.name.find(delimiter, len(prefix)) if delimiter else -1
+        if end < 0:
+            items[row.name] = _item(row)
+        elif row.name[:end + len(delimiter)] != params.get('marker') and \
+                'path' not in params:
+            subdir = row.name[:end + len(delimiter)]
+            items[subdir] = {'subdir': subdir}
+    return list(items.values())[:int(params.get('limit', 10000))]
+
+
+def _item(row):
+    item = {'name': row.name, 'bytes': row.size, 'hash': row.etag,
+            'content_type': row.content_type,
+            'last_modified': Timestamp(str(row.stamp)).isoformat}
+    override_bytes_from_content_type(item)
+    return item
+
+
 class Stored:
     """An object: its body, and the headers that it is answered with."""
 
     def __init__(self, body, headers):
         self.body = body
         self.headers = headers
+
+    @property
+    def stamp(self):
+        return Timestamp(self.headers['X-Backend-Timestamp'])
 
 
 class MemoryProxy(Application):
@@ -54,14 +101,19 @@ class MemoryProxy(Application):
     cors_expose_headers = ()
     strict_cors_mode = True
 
-    def __init__(self, logger, now):
+    def __init__(self, logger, now, mode):
         self.logger = logger
         self.now = now
+        self.counted = {'write-repair': LISTINGS,
+                        'read-repair': VERSIONS}[mode]
         self.containers = {}
         self.objects = {}
         #: names of storage policies that were asked for
         self.policies = {}
+        #: of the versions of a user's container
         self.rows = defaultdict(MemoryRows)
+        #: of a user's container itself, by name
+        self.own = defaultdict(dict)
         #: (method, path, whether without rows, what asked for it)
         self.seen = []
         self._pipeline_final_app = self._pipeline_request_logging_app = self
@@ -94,17 +146,23 @@ class MemoryProxy(Application):
         return HTTPNoContent(request=req)
 
     def _account_GET(self, req, account, *_):
-        found = [{'name': name, 'count': 0, 'bytes': self._bytes(name)}
+        found = [{'name': name, 'count': self._count(name),
+                  'bytes': self._bytes(name)}
                  for _, name in sorted(self.containers)
                  if name.startswith(RESERVED) ==
                  ('X-Backend-Allow-Reserved-Names' in req.headers)]
         return HTTPOk(request=req, body=json.dumps(found))
 
     def _rows_of(self, container):
-        hidden = container.startswith(RESERVED)
-        rows = self.rows[container.rsplit(RESERVED, 1)[-1]]
-        found = rows.hidden if hidden else rows.user
-        return [row for row in found.values() if not row.deleted]
+        if not container.startswith(RESERVED):
+            return list(self.own[container].values())
+        replica = self.rows[user_container(container)].replicas[0]
+        return [row for row in replica.held.values() if not row.deleted]
+
+    def _count(self, container):
+        counted = self.counted if container.startswith(RESERVED) else ''
+        return sum(row.name.startswith(counted)
+                   for row in self._rows_of(container))
 
     def _bytes(self, container):
         return sum(row.size for row in self._rows_of(container))
@@ -132,26 +190,21 @@ class MemoryProxy(Application):
         if meta is None:
             return HTTPNotFound(request=req)
         return HTTPNoContent(request=req, headers=dict(meta, **{
-            'X-Container-Object-Count': str(len(self._rows_of(container))),
+            'X-Container-Object-Count': str(self._count(container)),
             'X-Container-Bytes-Used': str(self._bytes(container))}))
 
     def _container_GET(self, req, account, container, _):
         head = self._container_HEAD(req, account, container, _)
         if head.status_int == 404:
             return head
-        listing = [{
-            'name': row.name, 'bytes': row.size, 'hash': row.etag,
-            'content_type': row.content_type, 'last_modified':
-            Timestamp(str(row.stamp)).isoformat}
-            for row in sorted(self._rows_of(container),
-                              key=lambda row: row.name)]
-        for item in listing:
-            override_bytes_from_content_type(item)
+        params = {name: wsgi_to_str(value)
+                  for name, value in req.params.items()}
         return HTTPOk(request=req, headers=dict(head.headers),
-                      body=json.dumps(listing))
+                      body=json.dumps(listing(self._rows_of(container),
+                                              params)))
 
     def _container_DELETE(self, req, account, container, _):
-        if self._rows_of(container):
+        if self._count(container):
             return HTTPConflict(request=req)
         if self.containers.pop((account, container), None) is None:
             return HTTPNotFound(request=req)
@@ -168,6 +221,8 @@ class MemoryProxy(Application):
         if wanted and wanted != etag:
             return Response(request=req, status=422)
         stamp = self._timestamp(req)
+        if path in self.objects and self.objects[path].stamp >= stamp:
+            return HTTPAccepted(request=req)
         headers = {name: value for name, value in req.headers.items()
                    if self._is_kept(name)}
         if not headers.get('Content-Type'):
@@ -176,9 +231,9 @@ class MemoryProxy(Application):
                         'X-Backend-Timestamp': stamp.internal})
         self.objects[path] = Stored(body, headers)
         if not req.environ.get(ROWLESS):
-            self.rows[path[1]].write([Row(
+            self.own[path[1]][path[2]] = Row(
                 path[2], Stamp.parse(stamp.internal), len(body),
-                headers['Content-Type'], etag)])
+                headers['Content-Type'], etag)
         return HTTPCreated(request=req, headers={'Etag': etag})
 
     def _timestamp(self, req):
@@ -210,10 +265,12 @@ class MemoryProxy(Application):
         return HTTPAccepted(request=req)
 
     def _object_DELETE(self, req, *path):
+        if path in self.objects and \
+                self.objects[path].stamp >= self._timestamp(req):
+            return HTTPConflict(request=req)
         found = self.objects.pop(path, None)
         if not req.environ.get(ROWLESS):
-            self.rows[path[1]].write([Row(path[2], Stamp.parse(
-                self._timestamp(req).internal), deleted=True)])
+            self.own[path[1]].pop(path[2], None)
         return (HTTPNoContent if found else HTTPNotFound)(request=req)
 
 
@@ -228,7 +285,7 @@ class Pipeline:
 
     def __init__(self, case, mode, **conf):
         self.logger = CapturingLogger()
-        self.proxy = MemoryProxy(self.logger, lambda: self.now)
+        self.proxy = MemoryProxy(self.logger, lambda: self.now, mode)
         self.now = START
         patcher = mock.patch.object(
             middleware, 'Rows',
@@ -255,6 +312,24 @@ class Pipeline:
         if method in ('POST', 'PUT') and not path.count('/'):
             req.environ.setdefault('swift.infocache', {})
         return req.get_response(self.filter)
+
+    def strategy(self, container='c'):
+        """Return the strategy of a container as it is now."""
+        req = Request.blank('/v1/a/' + container)
+        return self.filter.versioned(req.environ, 'a', container).strategy
+
+    def put_old(self, obj, body='old', path='c', **headers):
+        """Store an object as if its container had no versions."""
+        self.now += 1
+        req = Request.blank('/v1/a/%s/%s' % (path, obj), method='PUT',
+                            headers=headers, body=body)
+        resp = req.get_response(self.proxy)
+        if resp.status_int != 201:
+            raise AssertionError('PUT gave %s' % resp.status)
+
+    def held(self):
+        """The rows of versions by name, deleted ones too."""
+        return self.proxy.rows['c'].replicas[0].held
 
     def listing(self, path='c', query='', **headers):
         resp = self('GET', path, headers, query=query)

@@ -12,6 +12,7 @@ from array import array
 from hashlib import md5, sha256
 from types import SimpleNamespace
 from unittest import mock
+from urllib.parse import quote
 
 from swift.common.header_key_dict import HeaderKeyDict
 from swift.common.internal_client import UnexpectedResponse
@@ -22,16 +23,18 @@ from swift.common.swob import (
     HTTPServerError,
     Request,
     Response,
+    wsgi_to_str,
 )
 from swift.common.utils import Timestamp
 from swift.container.backend import ContainerBroker
-from swift.container.server import ContainerController
 
-from swift_lightsync.versioning.core.clock import HybridClock
+from swift_lightsync.common.rowless import ROWLESS
+from swift_lightsync.container_server import ContainerController
+from swift_lightsync.versioning.core.clock import SiteClock
 from swift_lightsync.versioning.core.keys import hidden_container
 from swift_lightsync.versioning.core.row_data import DELETE_MARKER, Entry
-from swift_lightsync.versioning.core.stamp import Stamp, offset_of
-from swift_lightsync.versioning.rows import row_client
+from swift_lightsync.versioning.core.stamp import Stamp
+from swift_lightsync.versioning.rows import replicas
 from swift_lightsync.versioning.rows.rows import Rows, RowsUnavailable
 from swift_lightsync.versioning.sites.databases import ENABLED, MODE
 from swift_lightsync.versioning.sites.propagator import VersionsPropagator
@@ -62,11 +65,50 @@ def key_of(one, other):
     return sha256('-'.join(sorted((one, other))).encode()).hexdigest()
 
 
+class _Controller(ContainerController):
+    """A container server whose clock is that of its site."""
+
+    def __init__(self, site, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.site = site
+
+    def _wrong_clock(self, clock):
+        return super()._wrong_clock(clock and clock - self.site.skew)
+
+
+class SiteContainer:
+    """What ``SiteRequests`` gives a receiver."""
+
+    def __init__(self, site, container):
+        self.site = site
+        self.container = container
+        self.strategy = site.strategy_of(container)
+
+    def _key(self, name):
+        return hidden_container(self.container), name
+
+    def put_data(self, entry, body, headers):
+        return self.site.put_data(self._key(entry.data_name), entry, body,
+                                  headers)
+
+    def post_data(self, name, changed, headers):
+        return self.site.post_data(self._key(name), changed, headers)
+
+    def delete_data(self, name, after):
+        self.site.delete_data(self._key(name), self.site.clock.tick(
+            self.site.now(), after))
+
+    def forget_latest(self, obj):
+        self.site.forgotten.append(obj)
+
+
 class Site:
     """
     :param case: the ``SitesTestCase``
     :param mode: of its containers
     """
+
+    user_agent = 'tests'
 
     def __init__(self, case, name, mode):
         self.name = name
@@ -77,8 +119,8 @@ class Site:
             os.makedirs(os.path.join(self.devices_dir, device))
         self.logger = CapturingLogger()
         self.skew = 0
-        self.clock = HybridClock(offset_of(SITES.index(name), 7), MAX_SKEW)
-        #: (container, name) to (Stamp, headers, body)
+        self.clock = SiteClock(SITES.index(name), MAX_SKEW)
+        #: (container, name) to (Stamp, headers, body, Stamp of the headers)
         self.data = {}
         #: keys of data to the ``Stamp`` of its tombstone
         self.tombstones = {}
@@ -87,12 +129,12 @@ class Site:
         self.requests = []
         #: objects whose latest a memcache had to forget
         self.forgotten = []
+        self.containers = set()
         self.stack = contextlib.ExitStack()
         case.addCleanup(self.stack.close)
-        self.container_server = ContainerController(
-            {'devices': self.devices_dir, 'mount_check': 'false',
-             'log_requests': 'no'},
-            logger=self.logger)
+        self.container_server = _Controller(
+            self, {'devices': self.devices_dir, 'mount_check': 'false',
+                   'log_requests': 'no'}, logger=self.logger)
         port = self.stack.enter_context(served(self.container_server))
         case.container_servers[port] = Server(self.container_server)
         self.stack.callback(case.container_servers.pop, port)
@@ -139,14 +181,14 @@ class Site:
             return self.receiver(req)(env, start_response)
         return HTTPNotFound(request=req)(env, start_response)
 
-    def _strategy(self, env, account, container, create=False):
-        if create:
-            self.make_container()
-        elif not self.brokers(container):
-            return None
-        return self.strategy
+    def open(self, env, account, container, create=False):
+        if container not in self.containers:
+            if not create:
+                return None
+            self.make_container(container)
+        return SiteContainer(self, container)
 
-    def _put_data(self, env, account, container, name, entry, body, headers):
+    def put_data(self, key, entry, body, headers):
         if 'data' in self.broken:
             return HTTPServerError()
         headers = dict(headers)
@@ -160,32 +202,25 @@ class Site:
                 parts.append(chunk)
         except Exception:
             return HTTPServerError()
-        key = hidden_container(container), name
-        if key in self.tombstones and \
-                self.tombstones[key] > entry.version.id:
+        stamp = entry.version.id
+        if self.tombstones.get(key, Stamp(0)) > stamp or \
+                key in self.data and self.data[key][0] >= stamp:
             return HTTPConflict()
-        self.puts.append(name)
-        self.data[key] = (
-            entry.version.id, headers, b''.join(parts), entry.version.id)
+        self.puts.append(key[1])
+        self.data[key] = stamp, headers, b''.join(parts), stamp
         return Response(status=201)
 
-    def _post_data(self, env, account, container, name, entry, changed,
-                   headers):
-        key = hidden_container(container), name
+    def post_data(self, key, changed, headers):
         stamp, _, body, _ = self.data[key]
         self.data[key] = stamp, dict(headers), body, changed
         return Response(status=202)
 
-    def _delete_data(self, env, account, container, name):
-        key = hidden_container(container), name
-        stamp = self.clock.tick(self.now())
+    def delete_data(self, key, stamp=None):
+        stamp = stamp or self.clock.tick(self.now())
         if key in self.data and self.data[key][0] > stamp:
             return
         self.data.pop(key, None)
         self.tombstones[key] = stamp
-
-    def _forget_latest(self, env, account, container, obj):
-        self.forgotten.append(obj)
 
     # What an internal client gives
 
@@ -195,9 +230,38 @@ class Site:
             raise UnexpectedResponse('404 Not Found', HTTPNotFound())
         stamp, headers, body, changed = found
         return 200, HeaderKeyDict({
+            'Content-Type': 'text/plain', 'Etag': md5(body).hexdigest(),
             **headers, 'Content-Length': len(body), 'X-Backend-Timestamp':
             str(changed), 'X-Backend-Data-Timestamp': str(stamp)}), \
             iter([body[:3], body[3:]] if len(body) > 3 else [body])
+
+    def make_path(self, account, container=None, obj=None):
+        return '/v1/' + '/'.join(quote(name) for name in (
+            account, container, obj) if name)
+
+    def app(self, env, start_response):
+        """PUT and DELETE of objects, GET and PUT of containers."""
+        req = Request(env)
+        _, _, container, obj = (name and wsgi_to_str(name) for name in
+                                req.split_path(2, 4, True))
+        if obj is None:
+            answer = Response(status=204, headers={ENABLED: 'true',
+                                                   MODE: self.mode})
+            return answer(env, start_response)
+        stamp = Stamp.parse(Timestamp(req.headers['X-Timestamp']).internal)
+        if req.method == 'PUT':
+            headers = {name.lower(): value for name, value in
+                       req.headers.items()
+                       if name.lower().startswith('x-object-')}
+            self.data[container, obj] = stamp, headers, req.body, stamp
+        else:
+            self.delete_data((container, obj), stamp)
+            if not env.get(ROWLESS):
+                self._rows_of(req.method, container, obj, stamp)
+        return Response(status=201)(env, start_response)
+
+    def get_container_metadata(self, account, container, **_):
+        return {MODE.lower(): self.mode}
 
     # Containers, rows
 
@@ -207,11 +271,12 @@ class Site:
                 response = self._ask(device, 'PUT', name, headers={
                     ENABLED: 'true', MODE: self.mode})
                 assert response.status_int in (201, 202), response.status
+        self.containers.add(container)
 
     def _ask(self, device, method, name, obj='', headers=()):
         part = self.ring.get_part(ACCOUNT, name)
         return Request.blank(
-            '/%s/%d/%s/%s%s' % (device, part, ACCOUNT, name, obj),
+            quote('/%s/%d/%s/%s%s' % (device, part, ACCOUNT, name, obj)),
             method=method, headers={
                 'X-Timestamp': Timestamp.now().internal,
                 'X-Backend-Allow-Reserved-Names': 'true',
@@ -229,45 +294,54 @@ class Site:
 
     @property
     def strategy(self):
+        return self.strategy_of(CONTAINER)
+
+    def strategy_of(self, container):
         app = SimpleNamespace(container_ring=self.ring,
                               conn_timeout=PATIENCE, node_timeout=PATIENCE)
-        rows = Rows(app, self.logger, ACCOUNT, CONTAINER)
+        rows = Rows(app, self.logger, ACCOUNT, container)
         return STRATEGIES[self.mode](rows, self.clock, self.name, SITES,
                                      self.now)
 
     # A client
 
-    def put(self, obj, body, **meta):
+    def put(self, obj, body, container=CONTAINER, null=False, **meta):
         """Return the ``Version`` that was made."""
-        strategy = self.strategy
-        basis = strategy.begin(obj)
-        version = strategy.new_version(basis)
-        entry = Entry(obj, version, len(body), md5(body).hexdigest(),
-                      'text/plain')
-        self.data[hidden_container(CONTAINER), strategy.data_name(entry)] = (
-            version.id, {'X-Object-Meta-' + name: value
-                         for name, value in meta.items()}, body, version.id)
-        strategy.commit(basis, entry)
-        return version
+        strategy = self.strategy_of(container)
+        entry = Entry(obj, strategy.new_version(), len(body),
+                      md5(body).hexdigest(), 'text/plain', null)
+        stamp = entry.version.id
+        self.data[hidden_container(container), entry.data_name] = (
+            stamp, {'X-Object-Meta-' + name: value
+                    for name, value in meta.items()}, body, stamp)
+        done = strategy.commit(entry)
+        for gone in done.replaced:
+            self.delete_data((hidden_container(container), gone.data_name))
+        return done.entry.version
 
     def delete(self, obj):
         strategy = self.strategy
-        basis = strategy.begin(obj)
-        version = strategy.new_version(basis, deleted=True)
-        strategy.commit(basis, Entry(obj, version,
-                                     content_type=DELETE_MARKER))
-        return version
+        return strategy.commit(Entry(
+            obj, strategy.new_version(deleted=True),
+            content_type=DELETE_MARKER)).entry.version
+
+    def purge(self, obj, stamp):
+        entry = self.strategy.get(obj, stamp)
+        self.strategy.purge(entry)
+        self.delete_data((hidden_container(CONTAINER), entry.data_name))
 
     def put_plain(self, obj, body, seconds):
         """An object from before its container had versions."""
-        stamp = Timestamp(seconds)
-        for device in DEVICES:
-            self._ask(device, 'PUT', CONTAINER, '/' + obj, {
-                'X-Timestamp': stamp.internal, 'X-Size': str(len(body)),
-                'X-Etag': md5(body).hexdigest(),
-                'X-Content-Type': 'text/plain'})
-        stamp = Stamp.parse(stamp.internal)
+        stamp = Stamp.parse(Timestamp(seconds).internal)
+        self._rows_of('PUT', CONTAINER, obj, stamp, {
+            'X-Size': str(len(body)), 'X-Etag': md5(body).hexdigest(),
+            'X-Content-Type': 'text/plain'})
         self.data[CONTAINER, obj] = stamp, {}, body, stamp
+
+    def _rows_of(self, method, container, obj, stamp, headers=()):
+        for device in DEVICES:
+            self._ask(device, method, container, '/' + obj, {
+                **dict(headers), 'X-Timestamp': str(stamp)})
 
     # The propagator
 
@@ -292,14 +366,10 @@ class Site:
 
     def bodies(self, obj):
         """Return the data of all versions that have some."""
-        strategy = self.strategy
-        found = {}
-        for entry in strategy.history(obj):
-            if not entry.version.deleted:
-                key = (CONTAINER, obj) if entry.plain else (
-                    hidden_container(CONTAINER), strategy.data_name(entry))
-                found[str(entry.version.id)] = self.data[key][2]
-        return found
+        return {str(entry.version.id): self.data[
+            hidden_container(CONTAINER), entry.data_name][2]
+            for entry in self.strategy.history(obj)
+            if not entry.version.deleted}
 
     def latest(self, obj):
         """Return the id of the latest; None: no version, no container."""
@@ -329,7 +399,7 @@ class SitesTestCase(PatientCase):
         self.container_servers = Ports()
         # Of rows there are so many requests that sockets would cost most of
         # the time; TestSockets has them.
-        patcher = mock.patch.object(row_client, 'http_connect',
+        patcher = mock.patch.object(replicas, 'http_connect',
                                     Network(self.container_servers).connect)
         patcher.start()
         self.addCleanup(patcher.stop)

@@ -5,6 +5,7 @@ import sys
 
 from swift_lightsync.versioning.strategies.read_repair import ReadRepair
 from swift_lightsync.versioning.strategies.write_repair import WriteRepair
+from tests.unit.sync.fixtures import wait_for
 from tests.unit.versioning.fakes import SiteCase
 
 
@@ -15,11 +16,14 @@ def ids(entries):
 class StrategyCase(SiteCase):
 
     kind = None
-    lookup = 'full'
 
     def setUp(self):
         super().setUp()
-        self.strategy = self.north.strategy(self.kind, lookup=self.lookup)
+        self.strategy = self.north.strategy(self.kind)
+
+    def settle(self):
+        """Wait until what a majority was enough for is everywhere."""
+        wait_for(lambda: not self.north.network.under_way, 'all is answered')
 
     def put(self, obj='o', strategy=None, **fields):
         return self.north.put(strategy or self.strategy, obj, **fields)
@@ -41,20 +45,10 @@ def _of_each(case, variants):
 def of_each_strategy(case):
     """Make a class of tests of it for each strategy."""
     return _of_each(case, [
-        {'kind': WriteRepair, 'lookup': 'full'},
-        {'kind': ReadRepair, 'lookup': 'full'},
-        {'kind': ReadRepair, 'lookup': 'by-site'}])
+        {'kind': WriteRepair}, {'kind': ReadRepair}])
 
 
 def of_both_modes(case):
     """Make a class of tests of it for each mode of a container."""
     return _of_each(case, [{'mode': 'write-repair'},
                            {'mode': 'read-repair'}])
-
-
-def of_all_modes(case):
-    """The same, and of Read-Repair with each lookup."""
-    return _of_each(case, [
-        {'mode': 'write-repair', 'lookup': 'full'},
-        {'mode': 'read-repair', 'lookup': 'full'},
-        {'mode': 'read-repair', 'lookup': 'by-site'}])

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from swift_lightsync.versioning.core.row_data import Entry
 from swift_lightsync.versioning.core.stamp import Stamp
-from swift_lightsync.versioning.core.version import Version
+from swift_lightsync.versioning.core.version import Vector, Version
 from tests.unit.versioning.fakes import NOW
 from tests.unit.versioning.strategy_case import (
     StrategyCase,
@@ -20,7 +20,7 @@ class TestAmend(StrategyCase):
     def test_the_rows_say_the_new_content_type(self):
         old, new = self.put(), self.put()
         for entry in (new, old):
-            self.strategy.amend(entry, 'text/new')
+            self.assertTrue(self.strategy.amend(entry, 'text/new'))
         for entry in self.strategy.history('o') + self.strategy.current() + [
                 self.strategy.latest('o')]:
             self.assertEqual('text/new', entry.content_type)
@@ -39,11 +39,29 @@ class TestAmend(StrategyCase):
 
     def test_a_purge_stays_a_purge(self):
         first, entry = self.put(), self.put()
-        self.strategy.purge('o', entry.version.id)
-        self.strategy.amend(entry, 'text/new',
-                       Stamp(entry.version.id.ticks + 10 ** 9))
+        self.strategy.purge(entry)
+        self.assertFalse(self.strategy.amend(
+            entry, 'text/new', Stamp(entry.version.id.ticks + 10 ** 9)))
         self.assertEqual(first, self.strategy.latest('o'))
         self.assertEqual([first], self.strategy.history('o'))
+
+    def test_what_it_leaves_alone_stays(self):
+        self.strategy.apply(Entry('o', Version(
+            Stamp(int(NOW + 9) * 100000, 5), 'south', Vector()), 1, 'e'))
+        entry = self.put(null=True)
+        self.assertIsNotNone(entry.data)
+        self.strategy.amend(replace(entry, null=False, data=None,
+                                    version=replace(entry.version,
+                                                    vector=Vector())),
+                            'text/new')
+        found = self.strategy.get('o', entry.version.id)
+        self.assertEqual(replace(entry, content_type='text/new',
+                                 changed=found.changed), found)
+
+    def test_nothing_becomes_of_a_version_that_is_not_there(self):
+        entry = replace(self.put(), object='p')
+        self.assertFalse(self.strategy.amend(entry, 'text/new'))
+        self.assertEqual([], self.strategy.history('p'))
 
 
 @of_each_strategy
@@ -71,7 +89,6 @@ class TestApply(StrategyCase):
             self.strategy.apply(here)
         self.assertEqual({here.version.id, entry.version.id},
                          set(ids(self.strategy.history('o'))))
-        self.assertFalse(self.strategy.repair('o'))
 
     def test_a_purge_may_come_before_its_version(self):
         first, second = self.made(1), self.made(2)
@@ -81,7 +98,6 @@ class TestApply(StrategyCase):
         self.strategy.apply(second)
         self.assertEqual(first, self.strategy.latest('o'))
         self.assertEqual([first], self.strategy.history('o'))
-        self.assertFalse(self.strategy.repair('o'))
 
     def test_an_own_write_comes_after_it(self):
         ahead = self.made(30 * 100000)

@@ -10,20 +10,25 @@ from hypothesis import strategies as st
 from swift.common.utils import Timestamp
 
 from swift_lightsync.versioning.core import keys
-from swift_lightsync.versioning.core.clock import ClockAhead, HybridClock
+from swift_lightsync.versioning.core.clock import ClockAhead, SiteClock
+from swift_lightsync.versioning.core.heads import (
+    Held,
+    is_listed_right,
+    listing_after,
+    lookups,
+    planned,
+    purge_rows,
+)
 from swift_lightsync.versioning.core.row_data import (
     DELETE_MARKER,
     Entry,
     Kind,
-    Pointer,
     Row,
     entry_of,
-    history_row,
-    latest_row,
-    listed_entry,
-    null_of,
+    listed_of,
+    listing_row,
     parameters_of,
-    pointer_of,
+    purge_record,
     row_of,
     with_parameters,
 )
@@ -34,13 +39,21 @@ from swift_lightsync.versioning.core.stamp import (
     Stamp,
     offset_of,
 )
+from swift_lightsync.versioning.core.verb import (
+    Answer,
+    Page,
+    Request,
+    Shard,
+    WireRow,
+)
 from swift_lightsync.versioning.core.version import (
     Vector,
     Version,
     frontier,
     latest,
 )
-from swift_lightsync.versioning.rows import row_wire
+from swift_lightsync.versioning.rows import views
+from swift_lightsync.versioning.rows.views import View
 
 T = 170000000000000
 stamps = st.builds(Stamp, st.integers(0, END_OF_TIME - 1),
@@ -83,10 +96,10 @@ class TestStamp(unittest.TestCase):
         self.assertEqual(made[::-1], sorted(made))
         self.assertEqual(list(range(MAX_SITES)),
                          [stamp.rank for stamp in made])
-        with self.assertRaisesRegex(ValueError, 'rank of a site is 256'):
+        with self.assertRaisesRegex(ValueError, 'rank of a site is 32'):
             offset_of(MAX_SITES, 0)
 
-    @given(stamps, st.integers(0, 255), st.integers(0, 10 ** 12),
+    @given(stamps, st.integers(0, MAX_SITES - 1), st.integers(0, 10 ** 12),
            st.integers(1, 10 ** 9))
     def test_changes_are_between_the_id_and_any_purge(self, nonce, rank,
                                                       later, more):
@@ -106,23 +119,25 @@ class TestStamp(unittest.TestCase):
 
 class TestClock(unittest.TestCase):
 
-    @given(st.lists(st.one_of(st.floats(0, 2e9), st.integers(0, 2 * T))))
-    def test_ticks_grow_and_are_after_all_that_was_seen(self, steps):
-        clock, seen = HybridClock(5, 60), Stamp(0)
-        for step in steps:
-            if isinstance(step, int):
-                clock.follow(Stamp(step, 9))
-                seen = max(seen, Stamp(step, 9))
-            else:
-                tick = clock.tick(step)
-                self.assertGreater(tick, seen)
-                seen = tick
+    @given(st.floats(0, 2e9), st.integers(0, 2 * T))
+    def test_ticks_are_after_what_they_have_to_exceed(self, now, ticks):
+        after = Stamp(ticks, OFFSETS - 1)
+        tick = SiteClock(0, 60).tick(now, after)
+        self.assertGreater(tick, after)
+        self.assertEqual(max(int(now * 100000), ticks + 1), tick.ticks)
 
-    def test_it_is_the_wall_clock_where_that_is_ahead(self):
-        self.assertEqual(Stamp(150000, 5), HybridClock(5, 60).tick(1.5))
+    def test_it_is_the_wall_clock_and_remembers_nothing(self):
+        clock = SiteClock(3, 60, lambda: 5)
+        self.assertEqual(Stamp(150000, offset_of(3, 5)), clock.tick(1.5))
+        clock.tick(1.5, Stamp(10 ** 9))
+        self.assertEqual(Stamp(150000, offset_of(3, 5)), clock.tick(1.5))
+
+    def test_no_two_stamps_are_alike(self):
+        clock = SiteClock(0, 60)
+        self.assertEqual(100, len({clock.tick(1) for _ in range(100)}))
 
     def test_a_stamp_from_too_far_ahead_is_refused(self):
-        clock = HybridClock(0, 60)
+        clock = SiteClock(0, 60)
         clock.check(Stamp(160 * 100000), 100)
         with self.assertRaisesRegex(ClockAhead, '60.001.* at most 60 s'):
             clock.check(Stamp(160 * 100000 + 100), 100)
@@ -172,22 +187,31 @@ class TestFrontier(unittest.TestCase):
 
 class TestNames(unittest.TestCase):
 
-    @given(texts, stamps, sites)
-    def test_places_and_back(self, name, stamp, site):
-        version = Version(stamp, site, Vector())
-        self.assertEqual(keys.Place(name, stamp), keys.WriteRepairKeys.parse(
-            keys.WriteRepairKeys.version(name, version)))
+    @given(texts, stamps)
+    def test_names_and_back(self, name, stamp):
+        found = keys.VersionName(name, stamp)
+        version = keys.version_name(name, stamp)
+        self.assertEqual(found, keys.parse_version(version))
+        self.assertTrue(version.startswith(keys.versions_of(name)))
+        self.assertTrue(version.startswith(keys.VERSIONS))
+        self.assertEqual(found, keys.parse_purge(
+            keys.purge_name(name, stamp)))
+        self.assertEqual(name, keys.parse_listing(keys.listing_name(name)))
+
+    @given(st.lists(st.tuples(texts, stamps), unique=True))
+    def test_they_are_by_object_and_the_newest_is_the_first(self, made):
         self.assertEqual(
-            keys.Place(name, stamp, site), keys.ReadRepairKeys.parse(
-                keys.ReadRepairKeys.version(name, version)))
+            sorted(keys.version_name(*each) for each in made),
+            [keys.version_name(*each) for each in sorted(
+                made, key=lambda each: (each[0], each[1].inverted))])
 
     def test_other_names_are_refused(self):
-        for name in ('o', '\0v\0o', '\0V\0o', '\0V\0o\0x', '\0R\0o\0x\0y',
-                     'V\0o\0' + str(Stamp(1))):
-            with self.assertRaises(ValueError):
-                keys.WriteRepairKeys.parse(name)
-            with self.assertRaises(ValueError):
-                keys.ReadRepairKeys.parse(name)
+        for name in ('o', '\0v\0o', '\0V\0o', '\0V\0o\0x', '\0V\0o\0x\0y',
+                     'V\0o\0' + str(Stamp(1)), keys.LIFE):
+            for parse in (keys.parse_version, keys.parse_purge,
+                          keys.parse_listing):
+                with self.assertRaises(ValueError):
+                    parse(name)
 
     def test_the_hidden_container(self):
         self.assertEqual('c/ü', keys.user_container(
@@ -196,9 +220,12 @@ class TestNames(unittest.TestCase):
             keys.user_container('c')
 
 
-def entry(ticks=0, deleted=False, **fields):
-    version = Version.after(
-        (), Stamp(T + ticks, offset_of(1, 7)), 'south', deleted)
+def entry(ticks=0, deleted=False, site=('south', 1), vector=None, **fields):
+    name, rank = site
+    stamp = Stamp(T + ticks, offset_of(rank, 7))
+    if vector is None:
+        vector = Vector({name: stamp})
+    version = Version(stamp, name, vector or Vector(), deleted)
     return Entry('o', version, **dict({
         'size': 0 if deleted else 9, 'etag': 'abc', 'content_type':
         DELETE_MARKER if deleted else 'text/plain'}, **fields))
@@ -208,25 +235,35 @@ class TestRowsOfVersions(unittest.TestCase):
 
     def test_of_every_kind_there_and_back(self):
         for each, kind in (
-                (entry(), Kind.DATA), (entry(plain=True), Kind.DATA),
+                (entry(), Kind.DATA), (entry(null=True), Kind.DATA),
+                (entry(data=Stamp(T - 9, 7)), Kind.DATA),
                 (entry(changed=Stamp(T + 77)), Kind.DATA),
                 (entry(deleted=True), Kind.DELETE)):
-            row = row_of(each, 'name')
-            place = keys.Place('o', each.version.id)
-            self.assertEqual(each, entry_of(row, place))
+            row = row_of(each)
+            self.assertEqual(each, entry_of(row))
+            self.assertEqual(each, entry_of(WireRow.of(row).row))
             self.assertEqual(kind, each.kind)
 
     def test_a_purge_has_no_size_and_the_stamp_of_the_purge(self):
         gone = replace(entry(), purged=Stamp(T + 5))
-        row = row_of(gone, 'name')
-        found = entry_of(row, keys.Place('o', gone.version.id))
-        self.assertEqual((0, Stamp(T + 5), Kind.PURGE, gone.version), (
-            row.size, found.purged, found.kind, found.version))
+        for row in (row_of(gone), purge_record(gone)):
+            found = entry_of(row)
+            self.assertEqual(
+                (0, Stamp(T + 5), Kind.PURGE, gone.version), (
+                    row.size, found.purged, found.kind, found.version))
+        self.assertTrue(row_of(gone).deleted)
+        self.assertFalse(purge_record(gone).deleted)
+
+    def test_data_has_the_name_of_the_version_or_of_another(self):
+        self.assertEqual(row_of(entry()).name, entry().data_name)
+        other = entry(5)
+        self.assertEqual(other.data_name,
+                         entry(data=other.version.id).data_name)
 
     def test_a_row_without_a_site_is_refused(self):
         with self.assertRaisesRegex(ValueError, 'name of a site'):
-            entry_of(Row('x', Stamp(1), etag='abc'), keys.Place('o',
-                                                                Stamp(1)))
+            entry_of(Row(keys.version_name('o', Stamp(1)), Stamp(1),
+                         etag='abc'))
 
     def test_parameters_beside_those_of_others(self):
         etag = with_parameters('abc; s3_etag=x', b='ü; =', a=1, c='')
@@ -235,78 +272,151 @@ class TestRowsOfVersions(unittest.TestCase):
                          parameters_of(etag))
 
 
-class TestPointers(unittest.TestCase):
+class TestListingRows(unittest.TestCase):
 
-    def test_there_and_back(self):
-        for each in (entry(), entry(plain=True), entry(deleted=True)):
-            other = Version.after((), Stamp(T - 5), 'north')
-            pointer = Pointer(Stamp(T + 9), each, (each.version, other))
-            self.assertEqual(pointer, pointer_of(
-                history_row('name', pointer), 'o'))
+    def test_they_show_the_latest_and_count_its_bytes_elsewhere(self):
+        for each in (entry(), entry(null=True)):
+            row = listing_row(each, 'o', Stamp(T + 9))
+            found = listed_of(row.etag)
+            self.assertEqual((0, 9, each.version.id, each.null, 'abc'), (
+                row.size, found.size, found.id, found.null, found.etag))
+        self.assertTrue(listing_row(entry(deleted=True), 'o',
+                                    Stamp(T)).deleted)
+        self.assertIsNone(listed_of(listing_row(None, 'o', Stamp(T)).etag))
 
-    def test_of_nothing_left(self):
-        pointer = Pointer(Stamp(T + 9))
-        self.assertEqual(pointer, pointer_of(
-            history_row('name', pointer), 'o'))
-        self.assertTrue(latest_row(pointer, 'o').deleted)
+    def after(self, known, head):
+        return listing_after(known, head and row_of(head), 'o',
+                             Stamp(T + 50, 7))
 
-    def test_a_frontier_that_is_damaged_is_refused(self):
-        good = history_row('name', Pointer(
-            Stamp(T), entry(), (entry().version,)))
-        for old, new in (('sv_frontier', 'sv_x'), ('%2Fp', '%2Fq'),
-                         ('sv_id=17', 'sv_id=18')):
-            self.assertIn(old, good.etag)
-            with self.assertRaises(ValueError):
-                pointer_of(replace(good, etag=good.etag.replace(old, new)),
-                           'o')
+    def test_it_has_the_id_of_a_head_that_is_newer(self):
+        first = self.after(None, entry())
+        for known in (None, first):
+            self.assertEqual(entry(2).version.id,
+                             self.after(known, entry(2)).stamp)
 
-    def test_listings_show_the_latest_and_count_its_bytes_elsewhere(self):
-        for each in (entry(), entry(plain=True)):
-            row = latest_row(Pointer(Stamp(T + 9), each), 'o')
-            found = listed_entry(row)
-            self.assertEqual((0, 9, each.version.id, each.plain, 'abc'), (
-                row.size, found.size, found.version.id, found.plain,
-                found.etag))
-            self.assertIsNone(null_of(row, 'north'))
-        self.assertTrue(latest_row(
-            Pointer(Stamp(T + 9), entry(deleted=True)), 'o').deleted)
+    def test_a_head_that_is_older_moves_it_less_than_a_write_under_way(self):
+        known = self.after(None, entry(5))
+        moved = self.after(known, entry(4))
+        self.assertEqual(entry(4).version.id, listed_of(moved.etag).id)
+        self.assertLess(known.stamp, moved.stamp)
+        self.assertLess(moved.stamp, entry(6).version.id)
+        gone = self.after(moved, None)
+        self.assertTrue(gone.deleted)
+        self.assertLess(moved.stamp, gone.stamp)
+        self.assertLess(gone.stamp, entry(6).version.id)
 
-    def test_rows_of_others_are_null_versions(self):
-        row = Row('o', Stamp(T), 3, 'text/plain', 'abc')
-        null = null_of(row, 'north')
-        self.assertEqual((True, Stamp(T), 'north', 3),
-                         (null.plain, null.version.id, null.version.site,
-                          null.size))
-        self.assertIsNone(listed_entry(row))
+    def test_one_that_is_right_is_left(self):
+        known = self.after(None, entry(5))
+        self.assertIsNone(self.after(known, entry(5)))
+        self.assertTrue(is_listed_right(known, row_of(entry(5)), 'o'))
+        self.assertFalse(is_listed_right(known, row_of(entry(6)), 'o'))
+        self.assertIsNone(self.after(None, None))
+
+    def test_revisions_of_one_row_differ(self):
+        read = entry(5).version.id
+        ticks = [Stamp(10 ** 14 + number, 1) for number in range(3)]
+        self.assertEqual(3, len({read.revised(tick) for tick in ticks}))
+        again = read.revised(ticks[0]).revised(ticks[0])
+        self.assertLess(max(read.revised(tick) for tick in ticks), again)
 
 
-class TestUniting(unittest.TestCase):
+class TestPlans(unittest.TestCase):
 
-    def page(self, names, truncated=False, ticks=0):
-        return row_wire.Page(tuple(
-            Row(name, Stamp(T + ticks)) for name in names), truncated)
+    def plan(self, held, *rows, listed=True):
+        return planned(Held(
+            [row for row in held if row.name.startswith(keys.VERSIONS) and
+             not row.deleted],
+            {row.name: row for row in held
+             if row.name in lookups('o', rows)}), 'o', rows, listed,
+            Stamp(T + 90, 7))
+
+    def test_what_is_known_is_not_taken_again(self):
+        row = row_of(entry())
+        first = self.plan([], row)
+        again = self.plan(first.rows, row)
+        self.assertEqual(((), first.head, first.head), (
+            again.rows, again.before, again.head))
+
+    def test_a_version_has_its_vector_whatever_its_replica_holds(self):
+        seen = entry(site=('west', 1))
+        made = entry(5, vector=False)
+        head = entry_of(self.plan([row_of(seen)], row_of(made)).head)
+        self.assertEqual(Vector({'west': seen.version.id,
+                                 'south': made.version.id}),
+                         head.version.vector)
+        # One that has a vector has it already.
+        given = entry(5)
+        self.assertEqual(given, entry_of(self.plan(
+            [row_of(seen)], row_of(given)).head))
+
+    def test_a_purge_and_its_version_in_any_order(self):
+        row = row_of(entry())
+        gone = purge_rows(entry(), Stamp(T + 80, 7), True)
+        self.assertEqual(2, len(gone))
+        self.assertIsNone(self.plan(self.plan([], row).rows, *gone).head)
+        self.assertIsNone(self.plan(self.plan([], *gone).rows, row).head)
+        # The deleted row may be reclaimed long before the record.
+        self.assertEqual((), self.plan(gone[1:], row).rows)
+
+
+class TestViews(unittest.TestCase):
+    """What replicas say together."""
+
+    def view(self, names, truncated=False, ticks=0, deleted=False):
+        return View(page=tuple(
+            Row('\0X' + name, Stamp(T + ticks), deleted=deleted)
+            for name in names), truncated=truncated)
 
     def names(self, page):
-        return ''.join(row.name for row in page.rows)
+        return ''.join(row.name[2:] for row in page)
 
     def test_nothing_is_said_of_what_is_past_a_truncated_page(self):
-        whole = row_wire.united(
-            [self.page('abd', True), self.page('cef', True)], 9, False)
-        self.assertEqual(('abcd', True), (self.names(whole),
+        whole = views.united([self.view('abd', True),
+                              self.view('cef', True)], Page(limit=3))
+        self.assertEqual(('abcd', True), (self.names(whole.page),
                                           whole.truncated))
-        whole = row_wire.united(
-            [self.page('dba', True), self.page('fec', True)], 9, True)
-        self.assertEqual('fedc', self.names(whole))
+        whole = views.united([self.view('dba', True),
+                              self.view('fec', True)],
+                             Page(limit=3, reverse=True))
+        self.assertEqual('fedc', self.names(whole.page))
 
-    def test_what_a_replica_missed_is_what_it_should_have(self):
-        old, new = self.page('ac', True), self.page('abcd', ticks=1)
-        whole = row_wire.united([old, new], 9, False)
-        self.assertEqual('abc', self.names(whole))
-        self.assertEqual(list(new.rows[:3]),
-                         row_wire.missed(old, whole, False))
-        self.assertEqual([], row_wire.missed(new, whole, False))
+    def test_what_one_lacks_or_has_older_is_disputed(self):
+        old = self.view('ac', True)
+        new = self.view('abcd', ticks=1)
+        self.assertEqual(['\0Xa', '\0Xb', '\0Xc'],
+                         views.disputed([old, new], Page(limit=2)))
+        self.assertEqual([], views.disputed([new, new], Page()))
 
-    def test_equal_stamps_are_decided_alike_in_any_order(self):
-        rows = [Row('a', Stamp(T), etag=etag) for etag in 'xyz']
-        self.assertEqual({'z'}, {
-            row_wire.newest(order)['a'].etag for order in permutations(rows)})
+    def test_a_request_gives_the_newest_row_and_asks_of_its_purge(self):
+        old, new = row_of(entry()), row_of(replace(
+            entry(), changed=Stamp(T + 9)))
+        request = views.mending(Request('o', listed=True, clock=5.0),
+                                [View(head=old), View(head=new)])
+        self.assertEqual(
+            ((WireRow.of(new),), (new.name, keys.purge_name(
+                'o', entry().version.id)), True, None),
+            (request.rows, request.names, request.listed, request.clock))
+        self.assertIsNone(views.mending(Request('o'), [
+            View(head=new), View(head=new)]))
+
+    def test_rows_that_differ_in_their_vectors_alone_are_joined(self):
+        rows = [row_of(entry(vector=Vector({'south': entry().version.id,
+                                            site: Stamp(T)})))
+                for site in ('north', 'west')]
+        heads = [View(head=row) for row in rows]
+        self.assertIsNone(views.mending(Request('o'), heads))
+        for order in permutations(heads):
+            head = entry_of(views.united(order, None).head)
+            self.assertEqual(['north', 'south', 'west'], [
+                site for site, _ in head.version.vector])
+
+    def test_a_shard_has_the_names_after_one_up_to_another(self):
+        shard = Shard('a/x', 'b', 'd')
+        self.assertEqual([False, True, True, False], [
+            views.covers(shard, name) for name in ('b', 'b\0', 'd', 'd\0')])
+        self.assertTrue(views.covers(Shard('a/x', '', ''), 'z'))
+
+    def test_a_container_is_no_shard_of_itself(self):
+        answer = Answer(shards=(Shard('a/x', '', 'm'), Shard('a/y', '', 'c')))
+        self.assertEqual(['a/y'], [shard.name for shard in views.shards_of(
+            [answer, answer], ('a', 'x'))])

@@ -3,22 +3,21 @@
 
 import json
 import unittest
+from dataclasses import replace
 
-from swift_lightsync.versioning.core import shipping
-from swift_lightsync.versioning.core.keys import ReadRepairKeys
+from swift_lightsync.versioning.core import shipping, verb
 from swift_lightsync.versioning.core.row_data import (
     MAX_ETAG,
     Entry,
-    Row,
-    listed_entry,
-    pointer_of,
+    entry_of,
+    listed_of,
     row_of,
 )
-from swift_lightsync.versioning.core.shipping import Offered, Shipment
+from swift_lightsync.versioning.core.shipment import Frame, Shipment
+from swift_lightsync.versioning.core.shipping import Group, Offered
 from swift_lightsync.versioning.core.signature import Claim, SignatureError
 from swift_lightsync.versioning.core.stamp import Stamp
 from swift_lightsync.versioning.core.version import Vector, Version
-from swift_lightsync.versioning.rows.row_wire import put_headers
 
 ID = Stamp(170000000000000, 5)
 #: What the row of a version with a change has.
@@ -29,15 +28,20 @@ ENTRY = Entry('o', Version(ID, 'paris', Vector({'paris': ID})), 5, 'd41d',
 
 class TestShipments(unittest.TestCase):
 
+    def opened(self, length=5, **values):
+        """Return the shipment of ENTRY whose version says something else."""
+        what = Shipment('a', 'c', ENTRY, length=length).to_frame().what
+        return Frame(length, {**what, 'version': {
+            **what['version'], **values}}).open()
+
     def assert_refused(self, pattern, **values):
-        fields = json.loads(shipping.shipment(Shipment(ENTRY)))
         with self.assertRaisesRegex(ValueError, pattern) as caught:
-            shipping.decode(json.dumps({**fields, **values}).encode('ascii'))
+            self.opened(**values)
         self.assertNotIsInstance(caught.exception, UnicodeError)
 
     def test_surrogates_are_refused_by_the_name_of_the_field(self):
         for name in ('object', 'etag', 'type'):
-            self.assert_refused('a shipment.%s: ' % name,
+            self.assert_refused('a shipment.version.%s: ' % name,
                                 **{name: 'a\ud800'})
         self.assert_refused('header x-object-meta-a is',
                             headers=[['x-object-meta-a', '\udcff']])
@@ -50,7 +54,7 @@ class TestShipments(unittest.TestCase):
 
     def test_what_no_row_can_hold_is_refused_before_its_data_is_stored(self):
         self.assert_refused('the etag of a row has',
-                            etag='e' * (MAX_ETAG - 100))
+                            etag='e' * (MAX_ETAG - 50))
         # The vector is in the etag too: what is longer than that is not read.
         for sites, reason in ((110, 'the etag of a row has'),
                               (200, 'vector: .* at most 4096 bytes')):
@@ -61,17 +65,11 @@ class TestShipments(unittest.TestCase):
                                     etag='e' * 1500)
 
     def test_the_longest_etag_that_is_taken_fits_into_a_row(self):
-        room = MAX_ETAG - len(put_headers(row_of(ENTRY, 'n'))['X-Etag'])
-        for more, fits in ((room, True), (room + 1, False)):
-            fields = json.loads(shipping.shipment(Shipment(ENTRY)))
-            head = json.dumps({
-                **fields, 'etag': 'd41d' + 'e' * more}).encode('ascii')
-            if fits:
-                found = shipping.decode(head).entry
-                self.assertEqual(MAX_ETAG, len(
-                    put_headers(row_of(found, 'n'))['X-Etag']))
-            else:
-                self.assertRaises(ValueError, shipping.decode, head)
+        room = MAX_ETAG - len(row_of(ENTRY).etag)
+        found = self.opened(etag='d41d' + 'e' * room).entry
+        self.assertEqual(MAX_ETAG, len(row_of(found).etag))
+        self.assert_refused('the etag of a row has 4097',
+                            etag='d41d' + 'e' * (room + 1))
 
     def test_an_id_is_not_the_stamp_of_a_change_of_another(self):
         self.assertTrue(ID.is_tick)
@@ -79,13 +77,18 @@ class TestShipments(unittest.TestCase):
         self.assertFalse(ID.changed(Stamp(ID.ticks + 7)).is_tick)
         self.assert_refused('id: ', id=str(REVISED), vector=str(
             Vector({'paris': REVISED})))
+        offer = shipping.offer([Group('a', 'c', (Offered(
+            'o', REVISED, 'paris', ENTRY.kind),))])
         with self.assertRaisesRegex(ValueError, 'id: '):
-            shipping.decode(shipping.offer([
-                Offered('o', REVISED, 'paris', ENTRY.kind)]))
+            shipping.decode(offer)
 
     def test_the_format_is_a_number(self):
+        good = json.loads(shipping.offer([]))
+        shipping.decode(json.dumps(good).encode('ascii'))
         for wrong in (True, 1.0, '1', None):
-            self.assert_refused('format', format=wrong)
+            with self.assertRaisesRegex(ValueError, 'format'):
+                shipping.decode(json.dumps(
+                    {**good, 'format': wrong}).encode('ascii'))
 
 
 class TestTexts(unittest.TestCase):
@@ -102,19 +105,44 @@ class TestTexts(unittest.TestCase):
         self.assertEqual(0, Claim.parse('hmac-sha256 paris 0 %s %s' % (
             '0' * 32, 'a' * 64)).time)
 
-    def test_the_site_in_the_name_of_a_row_is_one(self):
-        for site in ('', 'Paris', '-a', 'a b'):
-            with self.assertRaisesRegex(ValueError, 'name of a site'):
-                ReadRepairKeys.parse('\0R\0o\0%s\0%s' % (site, ID))
-
 
 class TestRows(unittest.TestCase):
 
     def test_bytes_are_decimal_digits(self):
-        member = '%s%%2Fparis%%2Fparis%%3A%s%%2Fp' % (ID, ID)
         for size in ('-5', '1_0', '\u0661', '+1', ' 1', '1e3', '9' * 20):
-            row = Row('o', ID, etag='x; sv_id=%s; sv_site=paris; sv_bytes=%s;'
-                      ' sv_frontier=%s' % (ID, size, member))
-            for read in (listed_entry, lambda row: pointer_of(row, 'o')):
-                with self.assertRaisesRegex(ValueError, 'bytes of a version'):
-                    read(row)
+            with self.assertRaisesRegex(ValueError, 'bytes of a version'):
+                listed_of('x; sv_id=%s; sv_bytes=%s' % (ID, size))
+
+    def test_the_site_and_the_vector_of_a_row_are_such(self):
+        good = row_of(ENTRY)
+        for old, new in (('sv_site=paris', 'sv_site=Paris'),
+                         ('sv_site=paris', 'sv_site='),
+                         ('sv_vector=paris', 'sv_vector=-paris'),
+                         ('sv_vector=paris', 'sv_data=x; sv_vector=paris')):
+            self.assertIn(old, good.etag)
+            with self.assertRaises(ValueError):
+                entry_of(replace(good, etag=good.etag.replace(old, new)))
+
+
+class TestRequests(unittest.TestCase):
+    """Of the verb VERSION, as anyone could send them to a server."""
+
+    def assert_refused(self, pattern, **values):
+        with self.assertRaisesRegex(ValueError, pattern):
+            verb.Request.from_json(values)
+
+    def test_what_no_proxy_sends_is_refused(self):
+        row = verb.WireRow.of(row_of(ENTRY)).to_json()
+        self.assertEqual(row_of(ENTRY), verb.Request.from_json(
+            {'rows': [row]}).rows[0].row)
+        for name, value in (('stamp', '1'), ('size', -1), ('size', True),
+                            ('deleted', 1), ('name', 'a\ud800'),
+                            ('name', 'n' * 4097),
+                            ('etag', 'e' * (MAX_ETAG + 1))):
+            self.assert_refused(r'rows\[0\].%s: ' % name,
+                                rows=[{**row, name: value}])
+        self.assert_refused('names', names=['a'] * (verb.MAX_ROWS + 1))
+        self.assert_refused('clock', clock=-1)
+        self.assert_refused('clock', clock='now')
+        for limit in (0, verb.MAX_PAGE + 1, True, '5'):
+            self.assert_refused('page.limit', page={'limit': limit})

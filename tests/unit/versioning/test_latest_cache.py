@@ -45,12 +45,19 @@ class TestLatestCache(unittest.TestCase):
         return found
 
     def test_rows_are_read_once(self):
-        for each in (entry(), entry(deleted=True), entry(plain=True), None):
+        for each in (entry(), entry(deleted=True), entry(null=True),
+                     entry(data=Stamp(T - 1, 7))):
             with self.subTest(entry=each):
                 self.rows, self.reads = each, 0
                 self.cache.forget('o')
                 self.assertEqual([each] * 3, [self.get() for _ in range(3)])
                 self.assertEqual(1, self.reads)
+
+    def test_they_are_read_again_where_an_object_has_no_version(self):
+        # It may be older than versioning, and adopted by a daemon meanwhile.
+        self.rows = None
+        self.assertEqual([None] * 3, [self.get() for _ in range(3)])
+        self.assertEqual(3, self.reads)
 
     def test_after_a_write_they_are_read_again(self):
         self.get()
@@ -126,7 +133,7 @@ class TestLatestCache(unittest.TestCase):
         cache = self.made('c', sure_seconds=0)
         self.assertFalse(cache.hint('o').known)
         for each in (entry(), entry(1), entry(1, deleted=True),
-                     entry(1, plain=True), None):
+                     entry(1, null=True), entry(1, data=Stamp(T, 7)), None):
             with self.subTest(entry=each):
                 hint = cache.hint('o')
                 self.assertFalse(hint.is_right(each))
@@ -149,7 +156,7 @@ class TestLatestCache(unittest.TestCase):
         self.assertEqual(2 * len(names), len(self.memcache.held))
 
     def test_what_is_no_hint_is_none(self):
-        for held in (1, 'x', [], [None], [1, 2], [None, ['x'] * 4],
+        for held in (1, 'x', [], [None], [1, 2], [None, ['x'] * 5],
                      [None, ['1', 'a', False]], {'a': 1}):
             for seconds in (0, 10):
                 with self.subTest(held=held, sure_seconds=seconds):

@@ -25,14 +25,19 @@ class TestAccounts(unittest.TestCase):
             hidden_params({'prefix': 'p', 'limit': '5', 'marker': 'm'}))
         self.assertEqual(hidden_container(''), hidden_params({})['prefix'])
 
-    def test_a_hidden_container_alone_stands_there_without_objects(self):
+    def test_what_a_hidden_container_holds_is_its_user_s_container_s(self):
         hidden = [{'name': hidden_container(name), 'bytes': 2, 'count': 7}
                   for name in 'ab']
         self.assertEqual(
-            [{'name': 'a', 'bytes': 2, 'count': 0},
-             {'name': 'b', 'bytes': 3, 'count': 1}],
+            [{'name': 'a', 'bytes': 2, 'count': 7},
+             {'name': 'b', 'bytes': 3, 'count': 8}],
             merged([{'name': 'b', 'bytes': 1, 'count': 1}], hidden, False,
                    10))
+
+    def test_what_only_tells_peers_of_purges_is_not_listed(self):
+        self.assertEqual([], merged([], [
+            {'name': hidden_container('a'), 'bytes': 0, 'count': 0}], False,
+            10))
 
     def test_a_listing_keeps_its_limit_and_its_order(self):
         listing = [{'name': name, 'bytes': 0, 'count': 0} for name in 'db']
@@ -61,7 +66,6 @@ class TestOptions(SwiftTestCase):
     def test_a_wrong_option_is_an_error_that_says_what_is_allowed(self):
         for name, value, allowed in (
                 ('mode', 'x', 'write-repair or read-repair'),
-                ('lookup', 'x', 'full or by-site'),
                 ('max_clock_skew', '-1', '0 to 86400'),
                 ('allow_versioning', 'x', 'true or false'),
                 ('site', '', '1 to 32'),

@@ -2,14 +2,17 @@
 """The versioning filter: containers and their listings."""
 
 import json
+import os
 from unittest import mock
 
 from swift.common.swob import HTTPForbidden, HTTPServiceUnavailable, Request
 
 from swift_lightsync.versioning.core.keys import hidden_container
 from swift_lightsync.versioning.proxy import middleware
-from swift_lightsync.versioning.rows.rows import RowsUnavailable
+from swift_lightsync.versioning.proxy.filter_options import Mode
+from swift_lightsync.versioning.rows.rows import RowsUnavailable, VerbMissing
 from tests.unit.sync.fixtures import SwiftTestCase
+from tests.unit.versioning.fakes import MemoryRows
 from tests.unit.versioning.proxies import Pipeline
 
 HIDDEN = ('a', hidden_container('c'))
@@ -113,6 +116,18 @@ class ContainerCase:
         self.assertIn(b'egg:swift-lightsync#proxy', resp.body)
         self.assertIn(b'MemoryProxy', resp.body)
 
+    def test_container_servers_without_the_verb_are_named(self):
+        missing = VerbMissing('10.0.0.1:6201/sda has no VERSION')
+        with mock.patch.object(MemoryRows, 'check_verb', side_effect=missing):
+            for container in 'd', 'c':
+                resp = self.ask('PUT', container, ENABLE)
+                self.assertEqual(503, resp.status_int)
+                self.assertIn(b'egg:swift-lightsync#container', resp.body)
+                line = self.ask.logger.at('ERROR')[-1]
+                for each in '10.0.0.1:6201/sda', '#container':
+                    self.assertIn(each, line)
+        self.assertEqual({'c', HIDDEN[1]}, self.there())
+
     # Delete
 
     def test_a_container_with_versions_is_not_deleted(self):
@@ -130,13 +145,18 @@ class ContainerCase:
         self.assertEqual(204, self.ask('DELETE', 'c').status_int)
         self.assertEqual({}, self.containers)
 
-    def test_what_a_client_cannot_see_does_not_keep_a_container(self):
-        version = self.ask.put('o')
+    def test_a_null_delete_marker_keeps_a_container_until_it_is_purged(self):
         self.ask('POST', 'c', SUSPEND)
         self.ask('DELETE', 'c/o')
-        self.ask('DELETE', 'c/o', query='version-id=' + version)
+        self.assertEqual(409, self.ask('DELETE', 'c').status_int)
+        self.ask('DELETE', 'c/o', query='version-id=null')
         self.assertEqual(204, self.ask('DELETE', 'c').status_int)
         self.assertEqual({}, self.containers)
+
+    def test_an_object_from_before_keeps_a_container(self):
+        self.ask.put_old('o')
+        self.assertEqual(409, self.ask('DELETE', 'c').status_int)
+        self.assertEqual(b'old', self.ask('GET', 'c/o').body)
 
     def deleting(self, answer):
         """Let the proxy answer a DELETE of the user's container."""
@@ -172,17 +192,13 @@ class ContainerCase:
             'PUT', 'c/o', body='x').status_int)
 
     def test_a_version_that_comes_meanwhile_is_kept(self):
-        clear = self.ask.filter.strategy
+        class_ = self.ask.filter.strategy(
+            {}, 'a', 'c', Mode(self.mode), 0).__class__
 
-        def strategy(*args):
-            found = clear(*args)
-
-            def clear_too_early():
-                self.ask.put('o', 'late')
-                return True
-            found.clear = clear_too_early
-            return found
-        with mock.patch.object(self.ask.filter, 'strategy', strategy):
+        def is_empty_too_early(strategy):
+            self.ask.put('o', 'late')
+            return True
+        with mock.patch.object(class_, 'is_empty', is_empty_too_early):
             self.assertEqual(409, self.ask('DELETE', 'c').status_int)
         self.assertEqual(b'late', self.ask('GET', 'c/o').body)
 
@@ -204,6 +220,105 @@ class ContainerCase:
             'swift.authorize': lambda req: HTTPForbidden(request=req)
         }).status_int)
 
+    # Life records
+
+    def with_peers(self):
+        """Give the site a peer."""
+        path = os.path.join(self.root, 'sites.conf')
+        with open(path, 'w') as out:
+            out.write('[south]\nendpoints = http://127.0.0.1:1\nkey = %s\n' %
+                      ('k' * 32))
+        self.ask = Pipeline(self, self.mode, sites_conf=path)
+        self.containers = self.ask.proxy.containers
+
+    def life(self):
+        """Return the container's life record."""
+        return self.ask.filter.strategy({}, 'a', 'c', Mode(self.mode),
+                                        0).life()
+
+    def test_without_peers_there_is_no_life_record(self):
+        self.ask('POST', 'c', ENABLE)
+        self.assertIsNone(self.life())
+
+    def test_each_change_is_recorded_for_peers(self):
+        self.with_peers()
+        self.ask('PUT', 'c')
+        self.assertIsNone(self.life())
+        stamps = []
+        for method, headers in (('POST', ENABLE), ('PUT', {}), ('POST', {
+                'X-Container-Meta-Colour': 'red'}), ('POST', SUSPEND)):
+            self.ask(method, 'c', headers)
+            life = self.life()
+            self.assertEqual((True, 'north'), (life.exists, life.site))
+            stamps.append(life.stamp)
+        self.assertEqual(sorted(set(stamps)), stamps)
+
+    def test_what_swift_refuses_is_not_recorded(self):
+        self.with_peers()
+        self.ask('PUT', 'c', ENABLE)
+        before = self.life()
+        with mock.patch.object(
+                self.ask.proxy, '_container_POST',
+                lambda req, *path: HTTPServiceUnavailable(request=req)):
+            self.assertEqual(503, self.ask('POST', 'c', ENABLE).status_int)
+        self.assertEqual(before, self.life())
+
+    def test_a_deletion_is_recorded_and_the_hidden_container_stays(self):
+        self.with_peers()
+        self.ask('PUT', 'c', ENABLE)
+        version = self.ask.put('o')
+        self.assertEqual(409, self.ask('DELETE', 'c').status_int)
+        self.assertTrue(self.life().exists)
+        self.ask('DELETE', 'c/o', query='version-id=' + version)
+        self.assertEqual(204, self.ask('DELETE', 'c').status_int)
+        self.assertEqual((False, {HIDDEN[1]}),
+                         (self.life().exists, self.there()))
+        self.assertEqual([], self.ask.listing(''))
+        self.ask('PUT', 'c', ENABLE)
+        self.assertTrue(self.life().exists)
+
+    def test_a_deletion_that_swift_refuses_is_taken_back(self):
+        self.with_peers()
+        self.ask('PUT', 'c', ENABLE)
+        before = self.life()
+        with self.deleting(lambda req, delete: HTTPServiceUnavailable(
+                request=req)):
+            self.assertEqual(503, self.ask('DELETE', 'c').status_int)
+        self.assertTrue(self.life().exists)
+        self.assertLess(before.stamp, self.life().stamp)
+
+    # How long versions are kept
+
+    def test_a_container_says_how_long_its_versions_are_kept(self):
+        names = ('X-Versions-Keep', 'X-Versions-Expire-Noncurrent')
+        for given, shown in (
+                (('5', '30'), ('5', '30')), ((' 7 ', None), ('7', '30')),
+                (('0', ''), ('0', None)), (('', None), (None, None))):
+            resp = self.ask('POST', 'c', {
+                name: value for name, value in zip(names, given)
+                if value is not None})
+            self.assertEqual(204, resp.status_int)
+            for method in 'HEAD', 'GET':
+                headers = self.ask(method, 'c').headers
+                self.assertEqual(shown, tuple(map(headers.get, names)))
+
+    def test_they_are_set_where_versions_are_enabled(self):
+        self.ask('PUT', 'd', dict(ENABLE, **{'X-Versions-Keep': '3'}))
+        self.assertEqual('3', self.ask('HEAD', 'd').headers[
+            'X-Versions-Keep'])
+
+    def test_what_cannot_be_kept_so_is_refused(self):
+        self.ask('PUT', 'd')
+        for container, name, value, reason in (
+                ('c', 'X-Versions-Keep', '-1', b'0 to 1000000'),
+                ('c', 'X-Versions-Keep', 'x', b'whole number'),
+                ('c', 'X-Versions-Expire-Noncurrent', '0', b'1 to 36500'),
+                ('d', 'X-Versions-Keep', '1', b'no versions')):
+            resp = self.ask('POST', container, {name: value})
+            self.assertEqual(400, resp.status_int)
+            self.assertIn(name.encode(), resp.body)
+            self.assertIn(reason, resp.body)
+
     # Listings
 
     def test_a_listing_has_the_latest_of_each_object(self):
@@ -217,6 +332,36 @@ class ContainerCase:
             (item['name'], item['bytes'], item['version_symlink'],
              item['symlink_path']))
         self.assertNotIn('sv_', json.dumps(item))
+
+    def test_a_listing_is_paged_and_rolled_up(self):
+        for name in 'a', 'b-1', 'b-2', 'c', 'd':
+            self.ask.put(name)
+        self.ask('DELETE', 'c/c')
+        for query, expected in (
+                ('', ['a', 'b-1', 'b-2', 'd']), ('limit=1', ['a']),
+                ('limit=2&marker=b-1', ['b-2', 'd']),
+                ('delimiter=-', ['a', 'b-', 'd']),
+                ('prefix=b', ['b-1', 'b-2']),
+                ('reverse=on&limit=2', ['d', 'b-2']),
+                ('end_marker=b-2', ['a', 'b-1']),
+                ('reverse=on&delimiter=-', ['d', 'b-', 'a']),
+                ('delimiter=-&marker=a&limit=1', ['b-']),
+                ('path=', ['a', 'b-1', 'b-2', 'd'])):
+            self.assertEqual(expected, [
+                item.get('name') or item['subdir']
+                for item in self.ask.listing(query=query)], query)
+
+    def test_a_path_lists_no_subdirs(self):
+        for name in 'a/1', 'a/2', 'a/b/3', 'c', 'd/4', 'e':
+            self.ask.put(name)
+        for query, expected in (
+                ('path=', ['c', 'e']), ('path=&limit=1', ['c']),
+                ('path=&limit=1&marker=c', ['e']),
+                ('path=&limit=1&reverse=on', ['e']),
+                ('path=a', ['a/1', 'a/2'])):
+            self.assertEqual(expected, [
+                item['name'] for item in self.ask.listing(query=query)],
+                query)
 
     def test_versions_are_listed_newest_first(self):
         one, two = self.ask.put('a'), self.ask.put('a')
@@ -332,21 +477,6 @@ class TestWriteRepair(ContainerCase, SwiftTestCase):
 
 class TestReadRepair(ContainerCase, SwiftTestCase):
     mode = 'read-repair'
-
-    def test_a_listing_is_paged_and_rolled_up(self):
-        for name in 'a', 'b-1', 'b-2', 'c', 'd':
-            self.ask.put(name)
-        self.ask('DELETE', 'c/c')
-        for query, expected in (
-                ('', ['a', 'b-1', 'b-2', 'd']), ('limit=1', ['a']),
-                ('limit=2&marker=b-1', ['b-2', 'd']),
-                ('delimiter=-', ['a', 'b-', 'd']),
-                ('prefix=b', ['b-1', 'b-2']),
-                ('reverse=on&limit=2', ['d', 'b-2']),
-                ('path=', ['a', 'b-1', 'b-2', 'd'])):
-            self.assertEqual(expected, [
-                item.get('name') or item['subdir']
-                for item in self.ask.listing(query=query)], query)
 
     def test_many_versions_are_not_counted_one_by_one(self):
         self.ask.put('o')

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The versioning filter: requests to the latest of an object."""
 
+from socket import gethostname
 from unittest import mock
 
 from swift.common.swob import (
@@ -13,16 +14,17 @@ from swift.common.swob import (
 
 from swift_lightsync.versioning.core.keys import hidden_container
 from swift_lightsync.versioning.core.row_data import DELETE_MARKER
-from swift_lightsync.versioning.proxy.expiry import DELETE_AT
-from swift_lightsync.versioning.rows.rows import RowsUnavailable
+from swift_lightsync.versioning.proxy.object_data import DELETE_AT
+from swift_lightsync.versioning.rows.rows import ClockRefused, RowsUnavailable
+from tests.unit.versioning.fakes import MemoryRows
 from tests.unit.versioning.object_case import ObjectCase
-from tests.unit.versioning.strategy_case import of_all_modes
+from tests.unit.versioning.strategy_case import of_both_modes
 
 ID = 'X-Object-Version-Id'
 UNKNOWN = '1234567890.12345'
 
 
-@of_all_modes
+@of_both_modes
 class TestLatest(ObjectCase):
     """What holds in both modes."""
 
@@ -65,8 +67,8 @@ class TestLatest(ObjectCase):
         self.assertEqual('\u2661%', self.ask.versions()[0][0])
 
     def test_a_name_that_not_all_sites_can_store_is_refused(self):
-        # In Read-Repair, of the site south: four nulls, R, south and a stamp.
-        most = 1024 - 4 - 1 - len('south') - 33
+        # Three nulls, V and a stamp.
+        most = 1024 - 3 - 1 - 33
         self.assertEqual(400, self.status(
             'PUT', 'c/' + 'o' * (most + 1)))
         self.assertEqual(201, self.status('PUT', 'c/' + 'o' * most))
@@ -226,7 +228,7 @@ class TestLatest(ObjectCase):
 
     def test_nothing_is_written_before_the_request_is_authorized(self):
         version = self.ask.put('o', 'one')
-        before = dict(self.ask.proxy.rows['c'].hidden)
+        before = dict(self.ask.held())
         for method, query in (
                 ('PUT', ''), ('POST', ''), ('DELETE', ''),
                 ('DELETE', 'version-id=' + version),
@@ -236,7 +238,7 @@ class TestLatest(ObjectCase):
                 method, query=query, environ={
                     'swift.authorize': lambda req: HTTPForbidden(
                         request=req)}), (method, query))
-        self.assertEqual(before, self.ask.proxy.rows['c'].hidden)
+        self.assertEqual(before, self.ask.held())
         self.assertEqual(1, len(self.ask.proxy.objects))
 
     def test_the_authorization_of_later_requests_is_left_alone(self):
@@ -314,3 +316,14 @@ class TestLatest(ObjectCase):
         resp = self.ask('GET', 'c/o', query='version-id=' + UNKNOWN,
                         environ={'swift.source': 'SYM'})
         self.assertEqual(b'two', resp.body)
+
+    def test_a_wrong_clock_is_a_503_that_names_this_proxy(self):
+        self.ask.put('o', 'one')
+        refused = ClockRefused('it is 61.000 s ahead')
+        with mock.patch.object(MemoryRows, 'write', side_effect=refused):
+            self.assertEqual(503, self.status('PUT', body='two'))
+        self.assertEqual(b'one', self.body())
+        line = self.ask.logger.at('ERROR')[-1]
+        for each in gethostname(), '61.000 s ahead':
+            self.assertIn(each, line)
+        self.assertEqual(1, self.ask.logger.counters['clock.refused'])

@@ -5,10 +5,10 @@ import io
 
 from swift.common.swob import HTTPException, Request
 
-from swift_lightsync.versioning.core.clock import HybridClock
+from swift_lightsync.versioning.core.clock import SiteClock
 from swift_lightsync.versioning.core.keys import hidden_container
 from swift_lightsync.versioning.core.row_data import Entry
-from swift_lightsync.versioning.core.stamp import Stamp, offset_of
+from swift_lightsync.versioning.core.stamp import Stamp
 from swift_lightsync.versioning.core.version import Version
 from swift_lightsync.versioning.proxy.site_requests import SiteRequests
 from tests.unit.sync.fixtures import SwiftTestCase
@@ -21,27 +21,25 @@ class TestSiteRequests(SwiftTestCase):
         super().setUp()
         self.ask = Pipeline(self, 'write-repair')
         self.sites = SiteRequests(self.ask.filter)
-        self.place = (Request.blank('/v1/a/c').environ, 'a', 'c')
-        clock = HybridClock(offset_of(1, 7), 60)
-        version = Version.after((), clock.tick(START), 'south')
+        self.place = (Request.blank('/v1/.site-versions').environ, 'a', 'c')
+        version = Version.after((), SiteClock(1, 60).tick(START), 'south')
         self.entry = Entry('o', version, 4, 'e' * 32, 'text/x')
 
-    def name(self):
-        return self.sites._strategy(*self.place).data_name(self.entry)
+    def open(self, create=True):
+        return self.sites.open(*self.place, create=create)
 
-    def put(self, body=b'data'):
-        return self.sites._put_data(
-            *self.place, self.name(), self.entry, io.BytesIO(body),
-            {'Content-Length': str(len(body)), 'Content-Type': 'text/x',
-             'X-Object-Meta-Colour': 'red'})
+    def put(self, container, body=b'data'):
+        return container.put_data(self.entry, io.BytesIO(body), {
+            'Content-Length': str(len(body)), 'Content-Type': 'text/x',
+            'X-Object-Meta-Colour': 'red'})
 
-    def test_a_container_without_versions_has_no_strategy(self):
-        self.assertIsNone(self.sites._strategy(*self.place))
+    def test_a_container_without_versions_is_not_opened(self):
+        self.assertIsNone(self.open(create=False))
         self.ask('PUT', 'c')
-        self.assertIsNone(self.sites._strategy(*self.place))
+        self.assertIsNone(self.open(create=False))
 
     def test_a_container_that_is_missing_is_made(self):
-        self.assertIsNotNone(self.sites._strategy(*self.place, create=True))
+        self.assertIsNotNone(self.open().strategy)
         self.assertIn(('a', hidden_container('c')),
                       self.ask.proxy.containers)
         self.assertEqual('True', self.ask('HEAD', 'c').headers[
@@ -49,20 +47,20 @@ class TestSiteRequests(SwiftTestCase):
 
     def test_a_container_that_is_there_is_versioned(self):
         self.ask('PUT', 'c')
-        self.assertIsNotNone(self.sites._strategy(*self.place, create=True))
+        self.assertIsNotNone(self.open())
 
     def test_one_that_may_not_be_versioned_is_refused(self):
         self.ask('PUT', 'c')
         self.ask.proxy.containers['a', 'c'][
             'X-Container-Sysmeta-Versions-Location'] = 'v'
         with self.assertRaises(HTTPException) as caught:
-            self.sites._strategy(*self.place, create=True)
+            self.open()
         self.assertEqual(400, caught.exception.status_int)
 
     def test_what_was_shipped_can_be_read(self):
-        strategy = self.sites._strategy(*self.place, create=True)
-        self.assertEqual(201, self.put().status_int)
-        strategy.apply(self.entry)
+        container = self.open()
+        self.assertEqual(201, self.put(container).status_int)
+        container.strategy.apply(self.entry)
         resp = self.ask('GET', 'c/o')
         self.assertEqual(
             (b'data', str(self.entry.version.id), 'red'),
@@ -70,37 +68,41 @@ class TestSiteRequests(SwiftTestCase):
              resp.headers['X-Object-Meta-Colour']))
 
     def test_data_is_written_without_rows_at_the_version_s_time(self):
-        self.sites._strategy(*self.place, create=True)
-        self.put()
+        self.put(self.open())
         stored, = self.ask.proxy.objects.values()
         self.assertEqual(str(self.entry.version.id),
                          stored.headers['X-Backend-Timestamp'])
-        self.assertEqual({}, self.ask.proxy.rows['c'].hidden)
+        self.assertEqual({}, self.ask.held())
+        self.assertTrue(self.ask.proxy.seen[-1][2])
 
     def test_what_a_wrong_digest_raises_passes_through(self):
         class Spoilt:
             def read(self, *_):
                 raise ValueError('digest')
-        self.sites._strategy(*self.place, create=True)
+        container = self.open()
         with self.assertRaisesRegex(ValueError, 'digest'):
-            self.sites._put_data(*self.place, self.name(), self.entry,
-                                 Spoilt(), {'Content-Length': '4'})
+            container.put_data(self.entry, Spoilt(), {'Content-Length': '4'})
 
     def test_metadata_of_another_site_s_post_is_stored(self):
-        strategy = self.sites._strategy(*self.place, create=True)
-        self.put()
-        strategy.apply(self.entry)
-        resp = self.sites._post_data(
-            *self.place, self.name(), self.entry,
-            Stamp(self.entry.version.id.ticks + 5),
+        container = self.open()
+        self.put(container)
+        container.strategy.apply(self.entry)
+        resp = container.post_data(
+            self.entry.data_name, Stamp(self.entry.version.id.ticks + 5),
             {'X-Object-Meta-Colour': 'blue', 'Content-Type': 'text/x'})
         self.assertEqual(202, resp.status_int)
         self.assertEqual('blue', self.ask('GET', 'c/o').headers[
             'X-Object-Meta-Colour'])
 
     def test_the_data_of_a_purged_version_goes(self):
-        self.sites._strategy(*self.place, create=True)
-        self.put()
-        self.assertTrue(self.sites._delete_data(*self.place, self.name()))
+        container = self.open()
+        self.put(container)
+        self.assertTrue(container.delete_data(self.entry.data_name))
         self.assertEqual({}, self.ask.proxy.objects)
-        self.assertFalse(self.sites._delete_data(*self.place, self.name()))
+        self.assertFalse(container.delete_data(self.entry.data_name))
+
+    def test_a_container_is_changed_as_another_site_says(self):
+        container = self.open()
+        resp = container.change('POST', {'X-Container-Read': '.r:*'})
+        self.assertEqual(204, resp.status_int)
+        self.assertEqual('.r:*', container.headers()['X-Container-Read'])

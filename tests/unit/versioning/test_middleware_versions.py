@@ -1,19 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The versioning filter: one version of an object, and null versions."""
+"""The versioning filter: one version of an object."""
 
+from dataclasses import replace
 from unittest import mock
 
 from swift.common.swob import HTTPServiceUnavailable
 
+from swift_lightsync.versioning.core.row_data import Entry
+from swift_lightsync.versioning.core.stamp import Stamp
+from swift_lightsync.versioning.core.version import Vector, Version
 from tests.unit.versioning.object_case import ObjectCase
-from tests.unit.versioning.strategy_case import of_all_modes
+from tests.unit.versioning.strategy_case import of_both_modes
 
 ID = 'X-Object-Version-Id'
 CURRENT = 'X-Object-Current-Version-Id'
 UNKNOWN = '1234567890.12345'
 
 
-@of_all_modes
+@of_both_modes
 class TestVersion(ObjectCase):
     """What holds in both modes."""
 
@@ -59,6 +63,65 @@ class TestVersion(ObjectCase):
         self.assertEqual(404, self.one(version))
         self.assertEqual(1, len(self.ask.proxy.objects))
 
+    def test_a_second_purge_spares_the_data_of_another_version(self):
+        # A version that was written again after a greater head.
+        strategy = self.ask.strategy()
+        first = strategy.new_version()
+        self.ask.put('o', 'one')
+        resp = self.ask('PUT', 'c/o', body='two')
+        second = Stamp.parse(resp.headers[ID])
+        strategy.purge(strategy.get('o', second))
+        later = replace(strategy.new_version(), id=strategy.tick(second))
+        strategy.commit(Entry('o', later, 3, 'e' * 32, data=second))
+        self.assertLess(first.id, second)
+        self.assertEqual(404, self.status(
+            'DELETE', query='version-id=%s' % second))
+        self.assertEqual(b'two', self.body())
+        self.assertEqual(b'two', self.one(str(later.id)))
+
+    # Siblings
+
+    def sibling(self, site='south'):
+        """Another site's version, that has seen nothing of this one."""
+        strategy = self.ask.strategy()
+        self.ask.now += 1
+        stamp = strategy.tick()
+        entry = Entry('o', Version(stamp, site, Vector({site: stamp})), 3,
+                      'e' * 32)
+        strategy.apply(entry)
+        return str(stamp)
+
+    def test_siblings_are_told_to_who_asks(self):
+        mine = self.ask.put('o', 'one')
+        theirs = self.sibling()
+        for wanted, told in (('true', mine), ('false', None)):
+            resp = self.ask('GET', 'c/o', {'X-Versions-Siblings': wanted})
+            self.assertEqual(theirs, resp.headers[ID])
+            self.assertEqual(told, resp.headers.get(
+                'X-Object-Version-Siblings'))
+        last = self.ask.put('o', 'two')
+        resp = self.ask('HEAD', 'c/o', {'X-Versions-Siblings': 'true'})
+        self.assertEqual((last, None), (resp.headers[ID], resp.headers.get(
+            'X-Object-Version-Siblings')))
+
+    def test_siblings_are_marked_in_listings_of_versions(self):
+        old = self.ask.put('o', 'old')
+        mine = self.ask.put('o', 'one')
+        theirs = self.sibling()
+        self.ask.put('p')
+        expected = {theirs: True, mine: True, old: None}
+        for query in ('', 'reverse=on'):
+            found = {item['version_id']: item.get('sibling') for item in
+                     self.ask.listing(query='versions&prefix=o&' + query)}
+            self.assertEqual(expected, found)
+        for marker, version in ((None, theirs), (theirs, mine), (mine, old)):
+            query = 'versions&limit=1'
+            if marker:
+                query += '&marker=o&version_marker=' + marker
+            item, = self.ask.listing(query=query)
+            self.assertEqual((version, expected[version], not marker), (
+                item['version_id'], item.get('sibling'), item['is_latest']))
+
     # Restore
 
     def test_a_restored_version_is_a_new_one_with_the_old_data(self):
@@ -98,72 +161,3 @@ class TestVersion(ObjectCase):
                 self.assertEqual(400, self.status(
                     method, query='version-id=' + wanted), (method, wanted))
         self.assertEqual(404, self.one(UNKNOWN))
-
-    # Null versions
-
-    def test_an_object_from_before_is_the_null_version(self):
-        self.suspend()
-        self.assertIsNone(self.ask.put('o', 'old'))
-        self.ask('POST', 'c', {'X-Versions-Enabled': 'true'})
-        self.assertEqual('null', self.ask('GET', 'c/o').headers[ID])
-        version = self.ask.put('o', 'new')
-        self.assertEqual([('o', version, True), ('o', 'null', False)],
-                         self.ask.versions())
-        self.assertEqual([b'new', b'old'],
-                         [self.body(), self.one('null')])
-        self.ask('DELETE', 'c/o', query='version-id=' + version)
-        self.assertEqual(b'old', self.body())
-
-    def test_a_suspended_put_replaces_the_null_version_alone(self):
-        version = self.ask.put('o', 'one')
-        self.suspend()
-        for body in 'two', 'three':
-            self.assertIsNone(self.ask.put('o', body))
-        self.assertEqual([('o', 'null', True), ('o', version, False)],
-                         self.ask.versions())
-        self.assertEqual([b'three', b'one'], [self.body(),
-                                              self.one(version)])
-
-    def test_a_suspended_delete_shows_no_marker(self):
-        version = self.ask.put('o', 'one')
-        self.suspend()
-        self.assertEqual(204, self.status('DELETE'))
-        self.assertEqual(404, self.status('DELETE'))
-        self.assertEqual(404, self.status('GET'))
-        self.assertEqual([('o', version, False)], self.ask.versions())
-        self.assertEqual(b'one', self.one(version))
-
-    def test_a_suspended_delete_removes_the_null_version(self):
-        version = self.ask.put('o', 'one')
-        self.suspend()
-        self.ask.put('o', 'two')
-        self.assertEqual(204, self.status('DELETE'))
-        self.assertEqual(404, self.one('null'))
-        self.assertEqual(['o'], [name for name, *_ in self.ask.versions()])
-        self.assertEqual(b'one', self.one(version))
-
-    def test_objects_of_a_suspended_container_are_ordinary(self):
-        self.suspend()
-        self.ask.put('o', 'one')
-        self.assertEqual(['a/c/o'], self.ask.proxy.writes('PUT'))
-        self.assertEqual(204, self.status('DELETE'))
-        self.assertEqual([], self.ask.versions())
-
-    def test_the_null_version_can_be_purged(self):
-        self.suspend()
-        self.ask.put('o', 'old')
-        self.ask('POST', 'c', {'X-Versions-Enabled': 'true'})
-        version = self.ask.put('o', 'new')
-        self.assertEqual(204, self.status('DELETE',
-                                          query='version-id=null'))
-        self.assertEqual([('o', version, True)], self.ask.versions())
-        self.assertEqual([b'new', 404], [self.body(), self.one('null')])
-
-    def test_without_a_null_version_its_purge_hides_the_object(self):
-        version = self.ask.put('o', 'one')
-        for status in 204, 404:
-            self.assertEqual(status, self.status('DELETE',
-                                                 query='version-id=null'))
-        self.assertEqual(404, self.status('GET'))
-        self.assertEqual(['o'], [name for name, *_ in self.ask.versions()])
-        self.assertEqual(b'one', self.one(version))

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rows while Swift's sharder shards their container."""
 
+from urllib.parse import quote
+
 from swift.common.utils import ShardRange, Timestamp
 
-from swift_lightsync.versioning.rows.rows import Query
+from swift_lightsync.versioning.core.verb import Page, Request, WireRow
 from tests.unit.versioning.fakes import NOW
 from tests.unit.versioning.test_sharded_rows import SHARDS, ShardedCase, row
 
-NAMES = ['\0V\0' + letter for letter in 'abcdef']
+NAMES = ['\0X\0' + letter for letter in 'abcdef']
 
 
 class TestShardingRows(ShardedCase):
@@ -17,10 +19,12 @@ class TestShardingRows(ShardedCase):
         """The shards are there, and are known."""
         ranges = [ShardRange(each.name, each.timestamp, each.lower,
                              each.upper, state=state)
-                  for each, state in zip(self.ranges(['\0V\0c']), states)]
+                  for each, state in zip(self.ranges(['\0X\0c']), states)]
         for each in ranges:
             for server in self.north.servers:
-                self.north.ask(server, 'PUT', '/' + each.name)
+                self.north.ask(server, 'PUT', '/' + each.name, {
+                    'X-Container-Sysmeta-Shard-Quoted-Root': quote(
+                        'a/' + self.container)})
         for server in servers:
             broker = self.broker(server)
             broker.merge_shard_ranges(ranges)
@@ -35,13 +39,15 @@ class TestShardingRows(ShardedCase):
             assert broker.set_sharding_state()
 
     def write(self, *names, **fields):
-        self.rows.write(hidden_rows=[row(name, **fields) for name in names])
+        self.rows.write(Request(rows=tuple(
+            WireRow.of(row(name, **fields)) for name in names)))
+        self.settle()
 
     def assert_read(self, expected, **options):
         """Whichever replicas are asked."""
         for down in self.north.servers:
             down.refuse()
-            found, = self.rows.read(Query(True, **options))
+            found = self.rows.read(Request(page=Page(**options))).page
             self.assertEqual(expected, [each.name for each in found])
             down.recover()
 
@@ -56,10 +62,21 @@ class TestShardingRows(ShardedCase):
         self.assert_read(NAMES)
         self.assert_read(NAMES[:2], limit=2)
         self.assert_read(NAMES[::-1], reverse=True)
-        self.assert_read(NAMES[5:], prefix=NAMES[5], exact=True)
-        found, = self.rows.read(Query(True, NAMES[0], exact=True))
-        self.assertEqual([row(NAMES[0], 1).stamp],
-                         [each.stamp for each in found])
+        self.assert_read(NAMES[5:], prefix=NAMES[5])
+        found = self.rows.read(Request(names=(NAMES[0], NAMES[5]))).rows
+        self.assertEqual([row(NAMES[0], 1).stamp, row(NAMES[5]).stamp],
+                         [found[name].stamp for name in sorted(found)])
+
+    def test_rows_that_are_deleted_in_a_shard_are_not_there(self):
+        """The root still has them; their shard does not have older ones."""
+        self.write(*NAMES)
+        self.prepare(self.north.servers, (
+            ShardRange.CREATED, ShardRange.CREATED))
+        self.start(self.north.servers)
+        self.write(*NAMES[:4], ticks=1, deleted=True)
+        self.assert_read(NAMES[4:])
+        self.assert_read(NAMES[4:5], limit=1)
+        self.assert_read(NAMES[:3:-1], reverse=True)
 
     def test_rows_are_read_where_one_shard_has_all_of_its(self):
         self.write(*NAMES[:5])
@@ -68,7 +85,7 @@ class TestShardingRows(ShardedCase):
         for server in self.north.servers:
             self.broker(server, SHARDS, self.container + '-0').merge_items([
                 dict(item) for item in self.broker(server).get_objects()
-                if item['name'] <= '\0V\0c'])
+                if item['name'] <= '\0X\0c'])
         self.start(self.north.servers)
         self.write(NAMES[5])
         self.assert_read(NAMES)

@@ -5,6 +5,7 @@ import unittest
 from dataclasses import replace
 
 from swift_lightsync.versioning.core.signature import (
+    PATH,
     WINDOW,
     Claim,
     SignatureError,
@@ -16,7 +17,7 @@ from swift_lightsync.versioning.core.signature import (
 
 KEY = b'k' * 32
 OTHER = b'o' * 32
-REQUEST = Signed('POST', '/v1/AUTH_a/c', 'paris', 'rome', 1700000000,
+REQUEST = Signed('POST', PATH, 'paris', 'rome', 1700000000,
                  '0123456789abcdef' * 2, 1000, b'{"verb":"offer"}')
 
 

@@ -1,13 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
-"""sync_point.py: a point claims what is done."""
+"""
+progress.py: a point claims what is done; sync_point.py: whose turn it is.
+"""
 
 import math
 import unittest
+from collections import Counter
+from types import SimpleNamespace
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from swift_lightsync.versioning.core.sync_point import Lag, Progress, turn
+from swift_lightsync.common.backoff import Backoff
+from swift_lightsync.versioning.core.progress import Lag, Progress, turn
+from swift_lightsync.versioning.core.sync_point import (
+    FRESH,
+    MAX_WEIGHT,
+    QUEUE,
+    WEIGHED,
+    WEIGHT,
+    Follower,
+    fair,
+)
+
+NOW = 1700000000.0
 
 
 def page(*rows):
@@ -123,6 +139,37 @@ class TestProgress(unittest.TestCase):
             self.assertFalse(self.progress.is_due(4, 100 + delay - 0.1))
             self.assertTrue(self.progress.is_due(4, 100 + delay))
 
+    def test_what_is_under_way_is_not_due_again(self):
+        self.progress.look(3, page(4, 5), True)
+        self.progress.schedule(4, 10, True)
+        self.progress.schedule(5, 20)
+        self.assertEqual([True, False],
+                         [self.progress.start(row) for row in (4, 5)])
+        self.assertFalse(self.progress.is_due(4, 100))
+        self.assertEqual(math.inf, self.progress.due_at)
+        self.assertEqual(2, self.progress.lag.rows)
+        self.assertFalse(self.progress.advance())
+        self.progress.stop(4)
+        self.progress.stop(5, 30)
+        self.assertEqual([True, False], [
+            self.progress.is_due(row, 20) for row in (4, 5)])
+        self.assertTrue(self.progress.is_due(5, 30))
+
+    def test_what_was_tried_is_not_fresh(self):
+        self.progress.look(3, page(4), True)
+        self.progress.schedule(4, 0, True)
+        self.assertTrue(self.progress.start(4))
+        self.progress.stop(4)
+        self.progress.schedule(4, 0, True)
+        self.assertFalse(self.progress.start(4))
+
+    def test_a_row_that_is_gone_can_end(self):
+        self.progress.start(9)
+        self.progress.stop(9, 5)
+        self.progress.hold(9, 0, 1, 1)
+        self.progress.done(9)
+        self.assertFalse(self.progress.advance())
+
     @settings(max_examples=200, deadline=None)
     @given(st.lists(st.sets(st.integers(1, 30)), max_size=8),
            st.sets(st.integers(1, 30)))
@@ -150,3 +197,185 @@ class TestTurn(unittest.TestCase):
 
     def test_who_is_at_no_place_comes_last(self):
         self.assertEqual(3, turn(7, None, 3))
+
+
+class Database:
+    """:param rows: (ROWID, size) of each version, which was made just now"""
+
+    place = (0, 1)
+
+    def __init__(self, rows, account='a', container='c', made=NOW):
+        self.rows = list(rows)
+        self.account = account
+        self.container = container
+        self.made = made
+        self.saved = []
+
+    def items(self, after, limit):
+        return [(row, self.made, SimpleNamespace(
+            rowid=row, row=SimpleNamespace(name=str(row)),
+            entry=SimpleNamespace(size=size, object=str(row))))
+            for row, size in self.rows if row > after][:limit]
+
+    def point(self, task):
+        return self.saved[-1] if self.saved else 0
+
+    def save_point(self, task, point):
+        self.saved.append(point)
+
+
+def versions(count, size=1):
+    return [(row, size) for row in range(1, count + 1)]
+
+
+class FollowerCase(unittest.TestCase):
+
+    def setUp(self):
+        self.task = SimpleNamespace(name='task', delay=0, wants=None,
+                                    by_object=False, backoff=Backoff(1, 1))
+        self.options = SimpleNamespace(handover_delay=10, retry_delay=1,
+                                       max_retry_delay=4)
+
+    def follower(self, database, state=1, now=NOW):
+        follower = Follower(self.task, database, self.options, lambda: now)
+        follower.look(state, now)
+        return follower
+
+    def taken(self, follower):
+        works = []
+        while follower.is_ready:
+            works.append(follower.take())
+        return works
+
+
+class TestFollower(FollowerCase):
+
+    def test_what_is_done_is_saved_once(self):
+        database = Database(versions(3))
+        follower = self.follower(database)
+        follower.save()
+        works = self.taken(follower)
+        for work in works[:2]:
+            work.done()
+        follower.save()
+        follower.save()
+        self.assertEqual([2], database.saved)
+        works[2].done()
+        follower.save()
+        self.assertEqual([2, 3], database.saved)
+
+    def test_a_point_that_was_not_saved_is_saved_later(self):
+        database = Database(versions(1))
+        follower = self.follower(database)
+        follower.take().done()
+        save, calls = database.save_point, []
+
+        def fails(*args):
+            calls.append(args)
+            raise OSError('locked')
+        database.save_point = fails
+        self.assertRaises(OSError, follower.save)
+        database.save_point = save
+        follower.save()
+        self.assertEqual([1], database.saved)
+
+    def test_what_was_put_back_is_due_again_and_not_fresh(self):
+        database = Database(versions(1))
+        follower = self.follower(database)
+        work = follower.take()
+        self.assertTrue(work.fresh)
+        work.put_back()
+        work.done()
+        follower.look(1, NOW)
+        self.assertTrue(follower.is_ready)
+        again = follower.take()
+        self.assertFalse(again.fresh)
+        again.put_back(NOW + 5)
+        follower.look(1, NOW + 4)
+        self.assertFalse(follower.is_ready)
+        follower.look(1, NOW + 5)
+        self.assertTrue(follower.is_ready)
+
+    def test_what_failed_is_due_later(self):
+        follower = self.follower(Database(versions(1)))
+        follower.take().failed()
+        follower.look(1, NOW + 0.5)
+        self.assertFalse(follower.is_ready)
+        follower.look(1, NOW + 1)
+        self.assertFalse(follower.take().fresh)
+
+    def test_old_rows_and_those_of_others_are_not_fresh(self):
+        old = Database(versions(1), made=NOW - FRESH - 1)
+        self.assertFalse(self.follower(old).take().fresh)
+        other = Database(versions(1))
+        other.place = (None, 3)
+        follower = self.follower(other)
+        self.assertFalse(follower.is_ready)
+        follower.look(2, NOW + 30)
+        self.assertFalse(follower.take().fresh)
+
+    def test_a_database_has_only_so_much_under_way(self):
+        for size, weight in ((1, 1), (20 * WEIGHED, 21),
+                             (1 << 40, MAX_WEIGHT)):
+            follower = self.follower(Database(versions(2000, size)))
+            works = self.taken(follower)
+            self.assertEqual(-(-WEIGHT // weight), len(works))
+            self.assertTrue(follower.has_more)
+            works[0].done()
+            follower.look(1, NOW)
+            self.assertEqual(1, len(self.taken(follower)))
+
+    def test_no_row_is_left_out_however_many_there_are(self):
+        count = 2 * QUEUE + 10
+        database = Database(versions(count))
+        follower, found = self.follower(database), []
+        while follower.has_more:
+            works = self.taken(follower)
+            found += [work.item.rowid for work in works]
+            for work in works:
+                work.done()
+            follower.look(1, NOW)
+        self.assertEqual(list(range(1, count + 1)), found)
+
+    def test_what_has_not_changed_is_not_read_again(self):
+        database = Database(versions(2))
+        follower = self.follower(database)
+        for work in self.taken(follower):
+            work.done()
+        database.items = None
+        follower.look(1, NOW + 100)
+        self.assertFalse(follower.has_more)
+
+
+class TestFair(FollowerCase):
+
+    def works(self, room, *databases):
+        works = fair(map(self.follower, databases), room)
+        return Counter((work.database.account, work.database.container)
+                       for work in works), works
+
+    def test_a_container_with_much_leaves_room_for_others(self):
+        counts, works = self.works(
+            100, Database(versions(10000), container='hot'),
+            Database(versions(3), container='cold'))
+        self.assertEqual({('a', 'hot'): 97, ('a', 'cold'): 3}, counts)
+        self.assertEqual(['hot', 'cold'] * 3, [
+            work.database.container for work in works[:6]])
+
+    def test_an_account_with_many_containers_leaves_room_for_others(self):
+        counts, _ = self.works(100, *(
+            Database(versions(10), 'many', 'c%d' % number)
+            for number in range(50)), Database(versions(1000), 'one'))
+        self.assertEqual(50, counts['one', 'c'])
+
+    def test_replicas_of_a_container_share_its_turns(self):
+        counts, _ = self.works(
+            60, Database(versions(100)), Database(versions(100)),
+            Database(versions(100), container='d'))
+        self.assertEqual({('a', 'c'): 30, ('a', 'd'): 30}, counts)
+
+    def test_all_is_taken_if_there_is_room(self):
+        counts, _ = self.works(1000, Database(versions(5)),
+                               Database(versions(7), 'b'))
+        self.assertEqual({('a', 'c'): 5, ('b', 'c'): 7}, counts)
+        self.assertEqual([], fair([], 10))

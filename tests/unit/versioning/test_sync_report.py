@@ -35,7 +35,8 @@ class TestReport(unittest.TestCase):
             conf.write('[DEFAULT]\nrecon_cache_path = %s\n[%s]\n' % (
                 self.root, SECTION))
         now = time.time()
-        self.peer = PeerLag('paris', 0, None, 7, 700, 0, 0, '')
+        self.peer = PeerLag('paris', 0, None, 7, 700, 0, 0, '', now - 60, 0,
+                            None)
         self.state = SyncState('rome', now, 6, 1, 2, (self.peer,))
         self.now = now
 
@@ -59,7 +60,8 @@ class TestReport(unittest.TestCase):
         self.write(self.state)
         status, text = self.report()
         self.assertEqual(0, status)
-        self.assertIn('site paris has all; shipped 7 versions', text)
+        self.assertRegex(text, 'site paris has all, compared 6.* ago; '
+                         'shipped 7 versions')
         status, text = self.report('--json')
         self.assertEqual((0, True, 'rome'), (
             status, json.loads(text)['well'],
@@ -73,6 +75,23 @@ class TestReport(unittest.TestCase):
         self.assertEqual(1, status)
         self.assertIn('may lack 3', text)
         self.assertIn('! ', text)
+
+    def test_nobody_has_all_before_a_comparison_has_said_so(self):
+        for peer in (replace(self.peer, compared=None),
+                     replace(self.peer, differing=1, since=self.now)):
+            self.write(replace(self.state, peers=(peer,)))
+            status, text = self.report()
+            self.assertEqual(0, status)
+            self.assertNotIn('has all', text)
+
+    def test_containers_that_differ_for_too_long_are_told_of(self):
+        self.write(replace(self.state, peers=(replace(
+            self.peer, differing=3, since=self.now - 100),)))
+        self.assertEqual(0, self.report()[0])
+        status, text = self.report('--max-seconds', '50')
+        self.assertEqual(1, status)
+        self.assertIn('! %s: 3 containers differ from those of site paris' %
+                      self.root, text)
 
     def test_a_site_that_does_not_answer_is_told_of(self):
         self.write(replace(self.state, peers=(replace(

@@ -21,8 +21,11 @@ from tests.waiting import wait_for
 READ = operation('containers=c(1);objects=u(1,9)', 'read')
 MOCK = '<storage type="mock" config="delay=%d"/>'
 SHORT = reads('workers="4" totalOps="40"', MOCK % 1)
-#: Seconds after which a driver is lost.
-TIMEOUT = 2
+#: Seconds after which a driver is lost, and after which it stops without a
+#: controller; where neither should happen.
+PATIENT = ('--driver-timeout', str(DEADLINE), '--lease', str(2 * DEADLINE))
+#: Where it should.
+IMPATIENT = ('--driver-timeout', '2', '--lease', '4')
 
 
 def timed(seconds, storage=MOCK % 5, attributes=''):
@@ -37,7 +40,7 @@ def swift(server):
 
 class ControllerCase(unittest.TestCase):
 
-    options = ()
+    options = PATIENT
     number = 2
 
     def setUp(self):
@@ -45,9 +48,7 @@ class ControllerCase(unittest.TestCase):
         self.archive = os.path.join(place, 'archive')
         self.drivers = [Listener(self, 'driver')
                         for _ in range(self.number)]
-        arguments = ['controller', '--archive', self.archive,
-                     '--driver-timeout', str(TIMEOUT), '--lease', '4',
-                     *self.options]
+        arguments = ['controller', '--archive', self.archive, *self.options]
         for number, driver in enumerate(self.drivers, 1):
             arguments += ['--driver', 'd%d=%s' % (number, driver.url)]
         self.controller = Listener(self, *arguments)
@@ -155,9 +156,8 @@ class TestTls(unittest.TestCase):
     def controller(self, *options):
         address = self.driver.url.replace('http:', 'https:')
         return Listener(
-            self, 'controller', '--driver', address, '--driver-timeout',
-            str(TIMEOUT), '--archive', os.path.join(
-                self.directory, 'archive'), *self.tls, *options)
+            self, 'controller', '--driver', address, '--archive',
+            os.path.join(self.directory, 'archive'), *self.tls, *options)
 
     def state(self, controller):
         path = os.path.join(self.directory, 'workload.xml')
@@ -174,11 +174,12 @@ class TestTls(unittest.TestCase):
         return wait_for(ended, 'it ends', DEADLINE)
 
     def test_a_certificate_of_its_own_can_be_trusted(self):
-        found = self.state(self.controller('--driver-ca', self.certificate))
+        found = self.state(self.controller(
+            '--driver-ca', self.certificate, *PATIENT))
         self.assertEqual('finished', found['state'])
 
     def test_one_that_nobody_vouches_for_is_not(self):
-        controller = self.controller()
+        controller = self.controller(*IMPATIENT)
         found = self.state(controller)
         self.assertEqual('failed', found['state'])
         self.assertIn('certificate', found['drivers'][0]['reason'])
@@ -189,6 +190,8 @@ class TestTls(unittest.TestCase):
 
 
 class TestLoss(ControllerCase):
+
+    options = IMPATIENT
 
     def test_a_driver_that_is_killed_fails_its_stage_and_no_other(self):
         # The stage would take far longer than what is waited for.
@@ -240,7 +243,7 @@ class TestLoss(ControllerCase):
 
 class TestRedistribution(ControllerCase):
 
-    options = ('--on-driver-loss', 'redistribute')
+    options = (*IMPATIENT, '--on-driver-loss', 'redistribute')
 
     def test_others_take_over_for_the_rest_of_the_time(self):
         run_id = self.running(timed(8))
@@ -267,6 +270,9 @@ class TestRedistribution(ControllerCase):
 
 
 class TestDeathOfTheController(ControllerCase):
+
+    # The load ends with the lease.
+    options = IMPATIENT
 
     def test_what_was_reported_is_shown_and_the_load_ends(self):
         server = ObjectServer(self, 0.01)

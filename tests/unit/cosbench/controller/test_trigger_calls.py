@@ -141,6 +141,7 @@ class TestControllers(test_controller.ControllerCase):
         wait_for_end(*pids)
 
     def test_neither_load_nor_trigger_outlives_its_controller(self):
+        self.controller.arguments += ('--lease', '4')
         self.start()
         server = ObjectServer(self, 0.01)
         self.submit(('hold', on(server, LONG)))

@@ -200,13 +200,6 @@ class TestMissions(DriverCase):
         self.assertEqual(400, status)
         self.assertIn('--files', answer['error'])
 
-    def test_a_mission_that_no_one_asks_for_ends(self):
-        self.running(lease=1)
-        # The status is no word about the mission.
-        self.wait_for_state('cancelled')
-        answer = self.ask('GET', '/v1/missions/m1/news')[1]
-        self.assertIn('no word from the controller', answer['reason'])
-
     def test_a_driver_that_is_told_to_end_ends_its_missions(self):
         self.running()
         self.driver.kill(signal.SIGTERM)

@@ -29,9 +29,9 @@ class TriggerCase(unittest.TestCase):
         return ask(self.url, method, target, body,
                    signed(method, target, body))
 
-    def start(self, trigger, key='t1', lease=60):
+    def start(self, trigger, key='t1'):
         return self.ask('POST', '/v1/triggers', {
-            'id': key, 'trigger': trigger, 'lease': lease})
+            'id': key, 'trigger': trigger, 'lease': 60})
 
     def end(self, key='t1'):
         """:returns: the reason"""
@@ -117,24 +117,6 @@ class TestTriggers(TriggerCase):
         self.assertEqual([201, 200, 409], [
             self.start(trigger)[0] for trigger in (
                 'hold.sh(1)', 'hold.sh(1)', 'hold.sh(2)')])
-
-    def test_one_that_no_controller_asks_for_ends(self):
-        self.scripts.write('hold.sh', HOLD)
-        self.start('hold.sh', lease=1)
-        pids = self.scripts.pids()
-        # The status is no word about the trigger.
-        wait_for(lambda: self.ids() == [], 'its end', DEADLINE, pause=0.2)
-        wait_for_end(*pids)
-
-    def test_one_that_is_asked_for_goes_on(self):
-        self.scripts.write('hold.sh', HOLD)
-        self.start('hold.sh', lease=1)
-        self.start('hold.sh', key='t2', lease=1)
-
-        def only_the_first():
-            self.assertEqual(200, self.ask('GET', '/v1/triggers/t1')[0])
-            return self.ids() == ['t1']
-        wait_for(only_the_first, 'the end of the other', DEADLINE, pause=0.2)
 
     def test_nothing_is_left_of_a_driver_that_ends_or_is_killed(self):
         for number in (signal.SIGTERM, signal.SIGKILL):

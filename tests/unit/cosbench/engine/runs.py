@@ -9,8 +9,9 @@ from cosbench.adaptors.base import OperationError, Storage, Transfer
 from cosbench.document.reader import read
 from cosbench.engine.core.mission import Mission, find
 from cosbench.engine.mission_run import MissionRun
+from tests.unit.cosbench.engine.virtual_time import VirtualTime
 
-#: Seconds that no test takes.
+#: Seconds of its own time that no test takes.
 DEADLINE = 30
 
 
@@ -88,11 +89,13 @@ def mission(document, **fields):
     return found, find(found, workload)
 
 
-def ran(document, storage, files=None, grace=30.0, during=None, **fields):
+def ran(document, storage, files=None, grace=30.0, during=None, clock=None,
+        **fields):
     """
-    Run a mission to its end.
+    Run a mission to its end, in a time that only waits make go on.
 
     :param during: a coroutine function of the ``MissionRun``, or None
+    :param clock: a ``VirtualTime``, or None
     :returns: the ``MissionRun``
     """
     async def run():
@@ -107,4 +110,4 @@ def ran(document, storage, files=None, grace=30.0, during=None, **fields):
         # Its last steps come after the state.
         await asyncio.gather(*asyncio.all_tasks() - {asyncio.current_task()})
         return found
-    return asyncio.run(run())
+    return (clock or VirtualTime()).run(run())

@@ -25,6 +25,11 @@ from tests.unit.cosbench.adaptors.servers import (
 from tests.unit.cosbench.directory_case import DirectoryCase
 
 
+def looked_at_often():
+    """:returns: a context in which a client looks each 10 ms"""
+    return mock.patch.object(client_module, 'MAX_PERIOD', 0.01)
+
+
 class TestRequests(LoopsCase):
 
     async def test_a_request_arrives_as_it_was_made(self):
@@ -186,21 +191,25 @@ class TestReuse(LoopsCase):
                 await task
 
     async def test_a_connection_that_nobody_uses_is_closed(self):
-        async with served(timeout=0.1) as (server, client):
-            await client.request(b'GET', b'/')
-            with mock.patch.object(client_module, 'IDLE', 0.05):
-                await until(lambda: not client.connections, 'its end')
-            await client.request(b'GET', b'/')
-            self.assertEqual(2, server.connections)
-            self.assertEqual(0, client.resent)
+        with looked_at_often():
+            async with served() as (server, client):
+                await client.request(b'GET', b'/')
+                with mock.patch.object(client_module, 'IDLE', 0.05):
+                    await until(lambda: not client.connections, 'its end')
+                await client.request(b'GET', b'/')
+                self.assertEqual(2, server.connections)
+                self.assertEqual(0, client.resent)
 
     async def test_one_that_is_used_now_and_then_outlives_the_time_out(self):
-        async with served(timeout=0.05) as (server, client):
-            await client.request(b'GET', b'/')
-            begin = clock()
-            await until(lambda: clock() - begin > 0.2, 'later')
-            await client.request(b'GET', b'/')
-            self.assertEqual(1, server.connections)
+        with looked_at_often():
+            async with served(timeout=10) as (server, client):
+                await client.request(b'GET', b'/')
+                with mock.patch.object(
+                        client_module, 'clock',
+                        side_effect=lambda: clock() + 15) as later:
+                    await until(lambda: later.call_count > 1, 'looks at it')
+                await client.request(b'GET', b'/')
+                self.assertEqual(1, server.connections)
 
     async def test_without_a_time_out_a_request_waits(self):
         go_on = asyncio.Event()
@@ -209,11 +218,14 @@ class TestReuse(LoopsCase):
             await go_on.wait()
             return answer(200)
         async with served(respond, timeout=0) as (server, client):
-            with mock.patch.object(client_module, 'MAX_PERIOD', 0.01):
+            with looked_at_often():
                 task = asyncio.ensure_future(
                     client.request(b'GET', b'/'))
-                begin = clock()
-                await until(lambda: clock() - begin > 0.1, 'later')
+                await until(lambda: client.connections, 'a connection')
+                with mock.patch.object(
+                        client_module, 'clock',
+                        side_effect=lambda: clock() + 3600) as later:
+                    await until(lambda: later.call_count > 1, 'looks at it')
                 go_on.set()
                 self.assertEqual(200, (await task).status)
 

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+DELETE of a container that has, or had, versions.
+
+Where the site has peers, the life record of the container (VERSIONING.md §5)
+says that it is deleted, and the hidden container outlives the user's: it has
+the record, and tells peers what is purged. The propagator removes it.
+"""
+
+from swift.common.http import is_success
+from swift.common.storage_policy import POLICIES
+from swift.common.swob import HTTPConflict, HTTPInternalServerError
+
+from swift_lightsync.versioning.core.life import Life
+from swift_lightsync.versioning.proxy.container import (
+    authorize,
+    send_internal,
+)
+from swift_lightsync.versioning.rows.rows import RowsUnavailable
+
+
+def record_life(strategy, exists):
+    """Write the life record of a container, for peers."""
+    if strategy.peers:
+        # It counts, even if another clock is ahead.
+        before = strategy.life()
+        strategy.set_life(Life(exists, strategy.tick(
+            before and before.stamp), strategy.site))
+
+
+def _conflict(req):
+    return HTTPConflict('Delete all versions before deleting container.',
+                        request=req)
+
+
+class ContainerDeletion:
+    """
+    Deletes a container that has no versions left.
+
+    :param versioned: the ``VersionedContainer``
+    """
+
+    def __init__(self, versioned):
+        self.versioned = versioned
+
+    def respond(self, req):
+        """
+        Answer a DELETE of the container.
+
+        :returns: a ``Response``
+        :raises HTTPConflict: if it has versions or objects
+        :raises RowsUnavailable: if too few replicas give the rows
+        """
+        authorize(req, None)
+        strategy = self.versioned.strategy
+        own = self.versioned.head(req, self.versioned.path) or {}
+        try:
+            if int(own.get('X-Container-Object-Count', 0)) or \
+                    not strategy.is_empty():
+                raise _conflict(req)
+        except RowsUnavailable as err:
+            # An earlier DELETE may have come to its middle only.
+            if not err.missing:
+                raise
+            return self._delete_both(req)
+        return self._delete_recorded(req, strategy) if strategy.peers \
+            else self._delete_both(req)
+
+    def _delete_recorded(self, req, strategy):
+        """Delete the user's container, and tell peers."""
+        # A version that comes meanwhile revives it: the propagator does.
+        record_life(strategy, False)
+        resp = req.get_response(self.versioned.app)
+        if not is_success(resp.status_int) and resp.status_int != 404:
+            record_life(strategy, True)
+        return resp
+
+    def _delete_both(self, req):
+        """
+        Delete a container that no other site has. The hidden container goes
+        first: a version that comes meanwhile then keeps both.
+        """
+        status = self._send(req, 'DELETE', self.versioned.hidden_path)
+        if status == 409:
+            raise _conflict(req)
+        gone = is_success(status) or status == 404
+        resp = req.get_response(self.versioned.app) if gone else \
+            HTTPInternalServerError('Error deleting versioned container',
+                                    request=req)
+        if not is_success(resp.status_int) and resp.status_int != 404:
+            # It is kept, or may be, and needs the other.
+            self._send(req, 'PUT', self.versioned.hidden_path, self._policy())
+        return resp
+
+    def _policy(self):
+        policy = POLICIES[self.versioned.info['storage_policy']]
+        return {} if policy.is_deprecated else {
+            'X-Storage-Policy': policy.name}
+
+    def _send(self, req, method, path, headers=()):
+        return send_internal(self.versioned.app, req, method, path,
+                             headers).status_int

@@ -1,0 +1,305 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Compares what this site and another one have, all containers every few hours
+(VERSIONING.md §5), and offers again what differs: nobody has to trust that
+what was once shipped is still there.
+
+1. The server of a container's first replica compares it: 1,000 containers in
+   one request, by the roots of their digests.
+2. Where the roots differ, this site offers all its versions and purges in the
+   buckets that do, and its life record. The other site does the same.
+3. Such a container is compared again soon, and is different until a comparison
+   finds no bucket that has differed in each one since the first.
+"""
+
+import random
+import time
+from dataclasses import dataclass
+from typing import Any, FrozenSet
+
+from swift.common.concurrency import GreenPool, Queue, Timeout, sleep
+
+from swift_lightsync.common.backoff import delay_after
+from swift_lightsync.versioning.core.comparing import (
+    MAX_COMPARED,
+    MAX_DIFFERENT,
+    Compared,
+    Difference,
+    Differences,
+)
+from swift_lightsync.versioning.core.digest import (
+    LIFE_BUCKET,
+    Digest,
+    bucket_of,
+)
+from swift_lightsync.versioning.core.keys import LIFE, PURGES, VERSIONS
+from swift_lightsync.versioning.core.life import life_of
+from swift_lightsync.versioning.core.row_data import entry_of
+from swift_lightsync.versioning.core.shipping import (
+    MAX_HEAD,
+    bounded,
+    encoded,
+)
+from swift_lightsync.versioning.core.stamp import TICKS, Stamp
+from swift_lightsync.versioning.core.verb import MAX_ROWS, Page, Request
+from swift_lightsync.versioning.rows.rows import RowsUnavailable
+from swift_lightsync.versioning.sites.database_rows import Item
+from swift_lightsync.versioning.sites.databases import BROKER_ERRORS
+from swift_lightsync.versioning.sites.peer_client import PeerDown, PeerRefused
+
+#: Seconds after which a version should be at all sites.
+SETTLED = 300
+#: Containers whose digests are read at the same time.
+READERS = 4
+#: Bytes of a container in a comparison, without its names.
+_COMPARED = 100
+
+
+def told_differences(helper, env, comparison):
+    """
+    Compare what another site has with what this one has.
+
+    :param helper: ``SiteRequests``
+    :param env: of the other site's request
+    :param comparison: a ``Comparison``
+    :returns: ``Differences``
+    """
+    def digest(asked):
+        try:
+            found = helper.open(env, asked.account, asked.container)
+            return found.strategy.rows.digest(comparison.until) if found \
+                else Digest()
+        except RowsUnavailable as err:
+            return Digest() if err.missing else None
+
+    different, unknown, looked = [], [], 0
+    mine = GreenPool(READERS).imap(digest, comparison.containers)
+    for place, found in enumerate(mine):
+        looked = place + 1
+        if found is None:
+            unknown.append(place)
+        elif found.root != comparison.containers[place].root:
+            different.append(Difference(place, found.buckets))
+            if len(different) == MAX_DIFFERENT:
+                break
+    return Differences(looked, tuple(different), tuple(unknown))
+
+
+class _Again:
+    """A version that is offered again: a ``Work`` of no follower."""
+
+    fresh = False
+
+    def __init__(self, database, item, ended):
+        self.database = database
+        self.item = item
+        self.size = item.entry.size if item.entry else 0
+        self._ended = ended
+
+    def done(self):
+        ended, self._ended = self._ended, lambda: None
+        ended()
+
+    failed = done
+
+    def put_back(self, until=None):
+        # The next comparison finds it again.
+        self.done()
+
+
+@dataclass(frozen=True)
+class _Differs:
+    """
+    A container that differs.
+
+    :param buckets: that have differed in each comparison since then
+    :param since: when that was first seen, Unix time
+    :param count: how often it was
+    :param until: when it is compared again, Unix time
+    """
+    buckets: FrozenSet[int]
+    since: float
+    count: int
+    until: float
+
+
+class CompareTask:
+    """
+    Compares all containers with one peer.
+
+    :param task: the ``PeerTask`` of the peer
+    :param databases: ``Databases``
+    :param strategy: a function of a ``Database`` that returns its strategy
+    :param options: ``PropagatorOptions``
+    """
+
+    def __init__(self, task, databases, strategy, options, logger,
+                 now=time.time):
+        self._task = task
+        self._databases = databases
+        self._strategy = strategy
+        self._options = options
+        self._logger = logger
+        self._now = now
+        #: when everything had been compared, Unix time, or None
+        self.compared = None
+        # By account and container.
+        self._differing: dict[Any, _Differs] = {}
+        self._next = now() + random.random() * options.compare_interval
+
+    @property
+    def differing(self):
+        """How many containers differ."""
+        return len(self._differing)
+
+    @property
+    def since(self):
+        """Since when the first one differs, Unix time, or None."""
+        return min((each.since for each in self._differing.values()),
+                   default=None)
+
+    def run_forever(self):
+        """Compare everything, each time after the interval."""
+        while True:
+            try:
+                self.run_due()
+            except (Exception, Timeout):
+                # The next comparison sees the same.
+                self._logger.exception('Site %s was not compared',
+                                       self._task.name)
+            sleep(self._options.scan_interval)
+
+    def run_due(self):
+        """Compare what is due."""
+        now = self._now()
+        if now >= self._next:
+            self.run_pass()
+        due = {place for place, each in self._differing.items()
+               if each.until <= now}
+        self._compare_all([each for each in self._followed()
+                           if _place(each) in due], 0)
+
+    def run_pass(self):
+        """Compare everything now."""
+        start = self._now()
+        self._next = start + self._options.compare_interval
+        databases = self._followed()
+        there = set(map(_place, databases))
+        for place in set(self._differing) - there:
+            del self._differing[place]
+        # In half of the interval: that leaves time for delays.
+        if self._compare_all(databases, self._options.compare_interval *
+                             MAX_COMPARED / 2 / max(1, len(databases))):
+            self.compared = start
+
+    def _followed(self):
+        """Return the databases whose containers this server compares."""
+        return [each for _, each in self._databases.followed(True)
+                if each.place[0] == 0 and each.broker.is_root_container()]
+
+    def _compare_all(self, databases, pause):
+        """Compare containers; return whether the peer has told of all."""
+        complete = True
+        for number, some in enumerate(bounded(
+                databases, MAX_COMPARED, MAX_HEAD, _weight)):
+            if number:
+                sleep(pause)
+            try:
+                complete &= self._compare(some)
+            except (PeerDown, PeerRefused) as err:
+                self._logger.warning('Not compared: %s', err)
+                return False
+        return complete
+
+    def _compare(self, databases):
+        """
+        Compare some containers, and offer again what differs.
+
+        :returns: whether both sites could tell of all of them
+        """
+        until = Stamp(int((self._now() - SETTLED) * TICKS))
+        complete = True
+        known = []
+        for database, digest in zip(databases, GreenPool(READERS).imap(
+                lambda each: self._digest(each, until), databases)):
+            if digest is None:
+                complete = False
+            else:
+                known.append((database, digest))
+        while known:
+            told = self._task.client.compare(until, [
+                Compared(database.account, database.container, digest.root)
+                for database, digest in known])
+            complete &= not told.unknown and told.looked > 0
+            theirs = {each.place: each.digest for each in told.different}
+            for place, (database, digest) in enumerate(known[:told.looked]):
+                if place not in told.unknown:
+                    self._see(database, digest.differing(
+                        theirs.get(place, digest)), until)
+            if not told.looked:
+                break
+            known = known[told.looked:]
+        return complete
+
+    def _digest(self, database, until):
+        try:
+            return self._strategy(database).rows.digest(until)
+        except RowsUnavailable as err:
+            self._logger.warning('%s: not compared: %s', database, err)
+            return None
+
+    def _see(self, database, buckets, until):
+        """Remember which buckets of a container differ, and offer them."""
+        place, now = _place(database), self._now()
+        before = self._differing.pop(place, None)
+        if not buckets:
+            return
+        common = buckets & before.buckets if before else buckets
+        count = before.count + 1 if before and common else 1
+        self._differing[place] = _Differs(
+            common or buckets, before.since if before and common else now,
+            count, now + delay_after(count, self._options.max_retry_delay,
+                                     self._options.compare_interval))
+        self._logger.increment('differing.%s' % self._task.name)
+        self._logger.info('%s: %d of its buckets differ at site %s', database,
+                          len(buckets), self._task.name)
+        try:
+            self._offer(database, buckets)
+        except (RowsUnavailable, *BROKER_ERRORS) as err:
+            self._logger.warning('%s: not offered again: %s', database, err)
+
+    def _offer(self, database, buckets):
+        rows = self._strategy(database).rows
+        if LIFE_BUCKET in buckets:
+            life = rows.read(Request(names=(LIFE,))).rows.get(LIFE)
+            if life and not life.deleted:
+                self._run(database, [Item(0, life, None, life_of(life))])
+        for prefix in VERSIONS, PURGES:
+            page = Page(prefix, limit=MAX_ROWS)
+            while True:
+                found = rows.read(Request(page=page)).page
+                entries = [(row, entry_of(row)) for row in found]
+                self._run(database, [
+                    Item(0, row, entry) for row, entry in entries
+                    if bucket_of(entry.object) in buckets])
+                if len(found) < MAX_ROWS:
+                    break
+                page = Page(prefix, found[-1].name, limit=MAX_ROWS)
+
+    def _run(self, database, items):
+        """Let the peer's task offer items, and wait until it has."""
+        ended = Queue()
+        works = [_Again(database, item, lambda: ended.put(None))
+                 for item in items]
+        if works:
+            self._task.run(works)
+        for _ in works:
+            ended.get()
+
+
+def _place(database):
+    return database.account, database.container
+
+
+def _weight(database):
+    return _COMPARED + len(encoded(_place(database)))

@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Containers live and die at all sites (VERSIONING.md §5, core/life.py): what a
+site does with another one's life record, and what a propagator sees to.
+"""
+
+import time
+
+from swift.common.concurrency import Timeout
+from swift.common.direct_client import direct_delete_container
+from swift.common.exceptions import ClientException
+from swift.common.http import HTTP_CONFLICT, HTTP_NOT_FOUND
+from swift.common.utils import Timestamp
+
+from swift_lightsync.versioning.core.keys import LIFE, VERSIONS
+from swift_lightsync.versioning.core.life import (
+    ENABLED as SHIPPED_ENABLED,
+)
+from swift_lightsync.versioning.core.life import (
+    Life,
+    Step,
+    changes,
+    life_row,
+    step,
+)
+from swift_lightsync.versioning.core.verb import Page, Request, WireRow
+from swift_lightsync.versioning.rows.rows import RowsUnavailable
+from swift_lightsync.versioning.sites.databases import ENABLED
+from swift_lightsync.versioning.sites.local_data import (
+    STOCK_ENABLED,
+    DataMissing,
+)
+from swift_lightsync.versioning.sites.upkeep_tasks import Upkeep
+
+_LIVE = Page(VERSIONS, limit=1)
+
+
+class LifeRefused(Exception):
+    """
+    A container does not follow a life record now.
+
+    :param status: of the answer that says so
+    """
+
+    def __init__(self, status, reason):
+        super().__init__(reason)
+        self.status = status
+
+
+def revived(strategy, life):
+    """Return the ``Life`` that answers the record of a deletion."""
+    return Life(True, strategy.tick(life.stamp), strategy.site)
+
+
+def apply_life(helper, env, account, container, message):
+    """
+    Follow the life record of another site, if it is newer than ours. All of
+    it may be repeated.
+
+    :param helper: ``SiteRequests``
+    :param env: of the other site's request
+    :param container: the user's
+    :param message: its ``LifeMessage``
+    :raises LifeRefused: if the container does not follow now
+    :raises HTTPException: if Swift refuses to make the container
+    :raises RowsUnavailable: if too few container servers answer
+    """
+    path, life = (env, account, container), message.life
+    found = helper.open(*path, create=life.exists)
+    if found is None:
+        # Of what never was here, or is gone, nothing has to go.
+        return
+    strategy = found.strategy
+    what = step(strategy.life(), life,
+                not life.exists and not strategy.is_empty())
+    if what is Step.DELETE and found.exists and \
+            _changed(found, 'DELETE') == HTTP_CONFLICT:
+        # It has objects that are older than its versioning.
+        what = Step.REVIVE
+    if what is Step.REVIVE:
+        helper.open(*path, create=True)
+        life = revived(strategy, life)
+    elif what is Step.UPDATE:
+        _changed(found, 'POST', _post_headers(found.headers(), message))
+    if what is not Step.NOTHING:
+        # Last: what came to its middle only is repeated.
+        strategy.set_life(life)
+
+
+def _post_headers(before, message):
+    headers = dict(changes(before, message.headers))
+    enabled = headers.pop(SHIPPED_ENABLED)
+    return {**headers, ENABLED: enabled, STOCK_ENABLED: enabled}
+
+
+def _changed(container, method, headers=()):
+    """Change or delete a container; return the status."""
+    status = container.change(method, dict(headers)).status_int
+    gone = method == 'DELETE' and status in (HTTP_NOT_FOUND, HTTP_CONFLICT)
+    if not 200 <= status < 300 and not gone:
+        raise LifeRefused(503, '%s of the container: %d' % (method, status))
+    return status
+
+
+class LifeTask(Upkeep):
+    """
+    Sees to what life records say.
+
+    1. A container that is said to exist is made, if it is missing.
+    2. A container that is said to be deleted is made again if it has a live
+       version: its writer did not know of the deletion.
+    3. If it has none for long enough, and all peers have all rows, its hidden
+       container is deleted. (One that was sharded stays.)
+
+    :param strategy: a function of a ``Database`` that returns its strategy
+    :param replicas: a function of a ``Database`` that returns ``Replicas``
+    :param source: ``LocalData``
+    :param peers: the names of all peers
+    :param mode: of containers whose hidden one does not tell it
+    :param keep: seconds for which a hidden container is kept
+    """
+
+    name = '.life'
+
+    def __init__(self, strategy, replicas, source, peers, mode, keep, delay,
+                 logger, now=time.time):
+        self.delay = delay
+        self._strategy = strategy
+        self._replicas = replicas
+        self._source = source
+        self._peers = peers
+        self._mode = mode
+        self._keep = keep
+        self._logger = logger
+        self._now = now
+
+    def wants(self, item):
+        return item.life is not None
+
+    def work_on(self, database, items):
+        return [(item.rowid, self._settled(database, item.life))
+                for item in items]
+
+    def _settled(self, database, life):
+        """Return whether nothing is left to be done for a record."""
+        try:
+            return (self._is_there if life.exists else self._is_gone)(
+                database, life)
+        except (RowsUnavailable, DataMissing, ClientException, OSError,
+                Timeout) as err:
+            self._logger.warning('%s: its container is not as its record '
+                                 'says: %s', database, err)
+            return False
+
+    def _is_there(self, database, life):
+        mode = self._source.mode_of(database.account, database.container)
+        if mode == '' and self._strategy(database).life() == life:
+            self._source.make_container(database,
+                                        database.mode or self._mode)
+        return mode is not None
+
+    def _is_gone(self, database, life):
+        with database.table() as table:
+            live = table.page(_LIVE)
+        if live:
+            return self._revive(database, life)
+        if life.stamp.seconds + self._keep > self._now() or \
+                not database.is_whole or \
+                database.items(database.shipped(self._peers), 1):
+            return False
+        return self._removed(database, life)
+
+    def _revive(self, database, life):
+        strategy = self._strategy(database)
+        if strategy.life() == life:
+            if strategy.is_empty():
+                return False
+            self._source.make_container(database,
+                                        database.mode or self._mode)
+            strategy.set_life(revived(strategy, life))
+            self._logger.info('%s: its container was deleted, but has live '
+                              'versions: it is made again', database)
+        return True
+
+    def _removed(self, database, life):
+        """
+        Delete the hidden container; return whether that was done.
+        """
+        # Who makes it again meanwhile does that at a later time.
+        stamp = Timestamp(self._now()).internal
+        place = database.account, database.hidden_container
+        replicas = self._replicas(database)
+        part, nodes = replicas.ring.get_nodes(*place)
+        for node in nodes:
+            answer = replicas.one(place, Request(names=(LIFE,), page=_LIVE),
+                                  node)
+            if answer is None or answer.page or answer.shards or \
+                    answer.rows != (WireRow.of(life_row(life)),):
+                return False
+        if self._source.mode_of(database.account, database.container) != '':
+            return False
+        for node in nodes:
+            self._delete(node, part, place, stamp)
+        return True
+
+    @staticmethod
+    def _delete(node, part, place, stamp):
+        try:
+            direct_delete_container(node, part, *place, headers={
+                'X-Timestamp': stamp,
+                'X-Backend-Allow-Reserved-Names': 'true'})
+        except ClientException as err:
+            if err.http_status not in (HTTP_NOT_FOUND, HTTP_CONFLICT):
+                raise

@@ -1,0 +1,435 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+A task for a peer: how many requests it makes, and what becomes of versions
+when requests fail. The peer is a dict, which the wire's real messages reach.
+"""
+
+import unittest
+from dataclasses import replace
+from types import SimpleNamespace
+
+from swift.common.concurrency import sleep
+
+from swift_lightsync.versioning.core import shipping
+from swift_lightsync.versioning.core.row_data import Entry, Kind
+from swift_lightsync.versioning.core.shipment import Shipment
+from swift_lightsync.versioning.core.shipping import (
+    MAX_PACKED,
+    MAX_SMALL,
+    Lacking,
+    Result,
+)
+from swift_lightsync.versioning.core.stamp import TICKS, Stamp
+from swift_lightsync.versioning.core.version import Vector, Version
+from swift_lightsync.versioning.sites.local_data import DataMissing
+from swift_lightsync.versioning.sites.peer_client import (
+    PeerDown,
+    PeerRefused,
+)
+from swift_lightsync.versioning.sites.peer_task import PeerTask
+from swift_lightsync.versioning.sites.propagator_options import (
+    PropagatorOptions,
+)
+from swift_lightsync.versioning.sites.task_runner import TaskRunner
+from swift_lightsync.versioning.sites.window import Window
+from tests.unit.sync.fixtures import CapturingLogger
+from tests.unit.versioning.fakes import NOW
+
+
+class Item(SimpleNamespace):
+    """A version, its row and its ``data``."""
+
+    life = None
+
+
+def version(number, seconds=NOW, site='rome', data=b'x', **fields):
+    stamp = Stamp(int(seconds * TICKS), number + 1)
+    name = 'o%d' % number
+    return Item(
+        rowid=number + 1, data=data, made=seconds,
+        row=SimpleNamespace(name=name),
+        entry=Entry(name, Version(stamp, site, Vector({site: stamp})),
+                    len(data), 'e', **fields))
+
+
+class Database:
+
+    hidden = True
+    place = (0, 1)
+
+    def __init__(self, items, container='c', account='a'):
+        self.id = account, container
+        self.account = account
+        self.container = container
+        self.all = list(items)
+        self.saved = -1
+
+    def items(self, after, limit):
+        return [(each.rowid, each.made, each) for each in self.all
+                if each.rowid > after][:limit]
+
+    def point(self, task):
+        return self.saved
+
+    def save_point(self, task, point):
+        self.saved = point
+
+
+class Databases(list):
+
+    def followed(self, hidden):
+        return [(each, each) for each in self]
+
+    def state(self, directory):
+        return len(directory.all)
+
+
+class Source:
+    """What ``LocalData`` gives."""
+
+    def open(self, database, item):
+        if item.data is None:
+            raise DataMissing('its data is missing')
+        data = item.data if item.entry.kind is Kind.DATA else b''
+        return Shipment(database.account, database.container, item.entry,
+                        length=getattr(item, 'length', len(data))), [data]
+
+
+class Peer:
+    """A ``PeerClient`` and the site behind it."""
+
+    peer = SimpleNamespace(name='paris')
+    site = 'rome'
+
+    def __init__(self):
+        #: (container, object) to the data
+        self.held = {}
+        #: what was asked: 'offer' or 'ship', and of how many
+        self.requests = []
+        self.under_way = self.most_under_way = 0
+        #: a function of the number of a request and its verb, called when it
+        #: has come; it may raise
+        self.before = lambda number, verb: None
+        #: the same, called when all is done, but the answer is not sent yet
+        self.after = lambda number, verb: None
+        #: a function of a Shipment: the Result that it gets instead, or None
+        self.refuse = lambda shipment: None
+
+    def offer(self, groups):
+        offered = shipping.decode(shipping.offer(groups)).groups
+        places = [(group.container, each.object) for group in offered
+                  for each in group.versions]
+        return self._asked('offer', len(places), lambda: Lacking(tuple(
+            place for place, key in enumerate(places)
+            if key not in self.held)))
+
+    def ship(self, frames, data, length):
+        whole = data if isinstance(data, bytes) else b''.join(data)
+        assert len(whole) == length
+        found = shipping.decode(shipping.pack(frames))
+        assert found.length == length
+        assert found.is_small == isinstance(data, bytes)
+
+        def store():
+            start, results = 0, []
+            for frame in found.shipments:
+                shipment, end = frame.open(), start + frame.length
+                refused = self.refuse(shipment)
+                if not refused:
+                    self.held[shipment.container, shipment.entry.object] = \
+                        whole[start:end]
+                results.append(refused or Result(201))
+                start = end
+            return results
+        return self._asked('ship', len(frames), store)
+
+    def _asked(self, verb, count, act):
+        number = len(self.requests)
+        self.requests.append((verb, count))
+        self.under_way += 1
+        self.most_under_way = max(self.under_way, self.most_under_way)
+        try:
+            # As all who are under way at once are.
+            for _ in range(10):
+                sleep(0)
+            self.before(number, verb)
+            answer = act()
+            self.after(number, verb)
+            return answer
+        finally:
+            self.under_way -= 1
+
+    def counted(self, verb):
+        return [count for each, count in self.requests if each == verb]
+
+
+class StreamCase(unittest.TestCase):
+
+    def start(self, *databases, **options):
+        self.databases = Databases(databases)
+        self.logger = CapturingLogger()
+        self.now = NOW
+        self.peer = Peer()
+        self.new_runner(**options)
+
+    def new_runner(self, **options):
+        options = PropagatorOptions(**options)
+        self.task = PeerTask(self.peer, Source(), options, self.logger,
+                             now=lambda: self.now)
+        self.runner = TaskRunner(self.task, self.databases, options,
+                                 self.logger, lambda: self.now)
+
+    def later(self, seconds=100):
+        self.now += seconds
+        self.runner.run_all()
+
+    def assert_all_arrived(self):
+        self.assertEqual({(each.container, item.entry.object): item.data
+                          for each in self.databases for item in each.all},
+                         self.peer.held)
+        self.assertEqual(0, self.runner.lag().rows)
+        for each in self.databases:
+            self.assertEqual(each.all[-1].rowid, each.saved)
+
+
+class TestRequests(StreamCase):
+
+    def test_a_thousand_containers_need_few_requests(self):
+        self.start(*(Database([version(number)], 'c%d' % number)
+                     for number in range(1000)))
+        self.runner.run_all()
+        self.assert_all_arrived()
+        self.assertEqual([], self.peer.counted('offer'))
+        self.assertLess(len(self.peer.requests), 10)
+
+    def test_old_versions_are_offered_and_only_the_lacked_ones_shipped(self):
+        self.start(*(Database([version(number, NOW - 1000)], 'c%d' % number)
+                     for number in range(1000)))
+        for number in range(0, 1000, 2):
+            self.peer.held['c%d' % number, 'o%d' % number] = b'x'
+        self.runner.run_all()
+        self.assert_all_arrived()
+        self.assertEqual(1000, sum(self.peer.counted('offer')))
+        self.assertEqual(500, sum(self.peer.counted('ship')))
+        self.assertLess(len(self.peer.requests), 15)
+
+    def test_what_the_peer_may_have_is_offered(self):
+        for item in (version(1, site='oslo'), version(1, NOW - 1000),
+                     version(1, data=bytes(MAX_SMALL + 1)),
+                     version(1, changed=Stamp(int((NOW + 1) * TICKS)))):
+            self.start(Database([item]))
+            self.runner.run_all()
+            self.assertEqual([('offer', 1), ('ship', 1)], self.peer.requests)
+            self.assert_all_arrived()
+
+    def test_what_was_tried_is_offered(self):
+        self.start(Database([version(1)]))
+        self.peer.refuse = lambda shipment: Result(503, 'rows')
+        self.runner.run_all()
+        self.peer.refuse = lambda shipment: None
+        self.later(1)
+        self.assertEqual([('ship', 1), ('offer', 1), ('ship', 1)],
+                         self.peer.requests)
+        self.assert_all_arrived()
+
+    def test_packs_have_a_bounded_size(self):
+        self.start(Database([version(number, data=bytes(MAX_SMALL))
+                             for number in range(200)]))
+        self.runner.run_all()
+        self.assert_all_arrived()
+        self.assertEqual(64, max(self.peer.counted('ship')))
+        self.start(Database([version(number) for number in range(1000)]))
+        self.runner.run_all()
+        self.assert_all_arrived()
+        self.assertEqual(MAX_PACKED, max(self.peer.counted('ship')))
+
+    def test_what_turns_out_to_be_large_travels_alone(self):
+        large = version(1, data=bytes(MAX_SMALL + 1))
+        large.entry = replace(large.entry, size=3)
+        self.start(Database([version(0), large, version(2)]))
+        self.runner.run_all()
+        self.assert_all_arrived()
+        self.assertEqual([2, 1], self.peer.counted('ship'))
+
+    def test_so_many_requests_are_under_way_at_once(self):
+        self.start(*(Database([version(0, data=bytes(MAX_SMALL + 1))],
+                              'c%d' % number) for number in range(40)),
+                   concurrency=6)
+        self.runner.run_all()
+        self.assert_all_arrived()
+        # Half of the places are kept for small ones.
+        self.assertEqual(3, self.peer.most_under_way)
+        self.start(Database([version(number) for number in range(900)]),
+                   Database([version(number) for number in range(900)], 'd'),
+                   concurrency=6)
+        self.runner.run_all()
+        self.assertEqual(6, self.peer.most_under_way)
+
+    def test_a_busy_container_does_not_starve_another(self):
+        self.start(Database((version(number) for number in range(10000)),
+                            'hot'),
+                   Database([version(number) for number in range(3)], 'cold'))
+        arrived = []
+
+        def after(number, verb):
+            if all(('cold', 'o%d' % each) in self.peer.held
+                   for each in range(3)):
+                arrived.append(sum(key[0] == 'hot' for key in self.peer.held))
+        self.peer.after = after
+        self.runner.run_all()
+        self.assert_all_arrived()
+        self.assertLess(arrived[0], 1000)
+
+    def test_large_ones_hold_up_no_small_one(self):
+        self.start(*(Database([version(0, data=bytes(MAX_SMALL + 1))],
+                              'large%d' % number) for number in range(40)),
+                   Database([version(0)], 'small'), concurrency=4)
+        self.runner.run_all()
+        self.assert_all_arrived()
+        order = list(self.peer.held)
+        self.assertLess(order.index(('small', 'o0')), 5)
+
+
+class TestTrouble(StreamCase):
+
+    def down(self, *numbers):
+        def fail(number, verb):
+            if number in numbers:
+                raise PeerDown('broken')
+        return fail
+
+    def test_a_request_that_breaks_loses_nothing_and_repeats_only_itself(
+            self):
+        for moment in ('before', 'after'):
+            for number in range(4):
+                self.start(*(Database([version(0)], 'c%d' % each)
+                             for each in range(600)))
+                setattr(self.peer, moment, self.down(number))
+                self.runner.run_all()
+                self.later()
+                self.assert_all_arrived()
+                self.assertLessEqual(sum(self.peer.counted('ship')),
+                                     600 + MAX_PACKED)
+                # Whether it has arrived is asked.
+                self.assertLessEqual(sum(self.peer.counted('offer')),
+                                     MAX_PACKED)
+
+    def test_what_broke_together_counts_as_one_failure(self):
+        self.start(*(Database([version(0)], 'c%d' % number)
+                     for number in range(2000)))
+        self.peer.before = self.down(*range(100))
+        self.runner.run_all()
+        self.assertEqual(1, self.task.backoff.failures)
+        self.assertLessEqual(len(self.peer.requests), 8)
+
+    def test_one_that_is_refused_holds_up_no_other(self):
+        self.start(Database([version(number) for number in range(10)]))
+        self.peer.refuse = lambda shipment: \
+            shipment.entry.object == 'o3' and Result(409, 'ahead') or None
+        self.runner.run_all()
+        self.assertEqual(9, len(self.peer.held))
+        self.assertEqual((3, 1), (self.databases[0].saved,
+                                  self.runner.lag().rows))
+        self.assertIn('ahead', self.task.error)
+        self.peer.refuse = lambda shipment: None
+        self.later()
+        self.assert_all_arrived()
+
+    def test_one_whose_data_is_missing_holds_up_no_other(self):
+        items = [version(number) for number in range(10)]
+        items[3].data, items[5].length = None, 7
+        self.start(Database(items))
+        self.runner.run_all()
+        self.assertEqual(8, len(self.peer.held))
+        self.assertEqual([8], self.peer.counted('ship'))
+        items[3].data = b'x'
+        del items[5].length
+        self.later()
+        self.assert_all_arrived()
+
+    def test_a_request_that_is_one_too_many_narrows_the_window(self):
+        self.start(Database([version(number) for number in range(1000)]))
+        self.peer.before = self.busy(0, 1, 2, 3)
+        self.runner.run_all()
+        self.assertEqual(4.0, self.task.window.size)
+        self.assertEqual(0, self.task.backoff.failures)
+        self.assertEqual(1000, self.runner.lag().rows)
+        self.peer.before = self.busy(4)
+        self.later(self.task._options.retry_delay)
+        self.assertLess(self.task.window.size, 4.0)
+        self.later()
+        self.assert_all_arrived()
+
+    def busy(self, *numbers):
+        def refuse(number, verb):
+            if number in numbers:
+                raise PeerRefused(503, 'busy')
+        return refuse
+
+    def test_who_died_at_any_moment_is_made_up_for(self):
+        for number in range(8):
+            self.start(*(Database([version(each) for each in range(5)],
+                                  'c%d' % each) for each in range(100)))
+            self.databases[0].all[0].entry = replace(
+                self.databases[0].all[0].entry, changed=Stamp(1))
+            saves = []
+
+            def dies(database, task, point, saves=saves, number=number):
+                saves.append(point)
+                if len(saves) > number * 13:
+                    raise SystemExit('killed')
+                database.saved = point
+            for each in self.databases:
+                each.save_point = dies.__get__(each)
+            with self.assertRaises(SystemExit):
+                self.runner.run_all()
+            for each in self.databases:
+                del each.save_point
+            self.new_runner()
+            self.later()
+            self.assert_all_arrived()
+
+
+class TestWindow(unittest.TestCase):
+
+    def places(self, window):
+        """Return how many places can be taken without waiting."""
+        taken = []
+        while window._free.acquire(blocking=False):
+            taken.append(1)
+        for _ in taken:
+            window._free.release()
+        return len(taken)
+
+    def request(self, window):
+        with window.place() as number:
+            return number
+
+    def test_it_narrows_to_the_half_and_widens_by_one_each_round(self):
+        window = Window(8)
+        number = self.request(window)
+        window.narrow(number)
+        for _ in range(8):
+            self.request(window)
+        self.assertEqual((4.0, 4), (window.size, self.places(window)))
+        for _ in range(5):
+            window.widen()
+        self.assertEqual(5, self.places(window))
+        for _ in range(100):
+            window.widen()
+        self.assertEqual((8.0, 8), (window.size, self.places(window)))
+
+    def test_requests_of_one_round_narrow_it_once(self):
+        window = Window(8)
+        numbers = [self.request(window) for _ in range(8)]
+        for number in numbers:
+            window.narrow(number)
+        self.assertEqual(4.0, window.size)
+        window.narrow(self.request(window))
+        self.assertEqual(2.0, window.size)
+
+    def test_one_place_is_always_left(self):
+        window = Window(4)
+        for _ in range(20):
+            window.narrow(self.request(window))
+        self.assertEqual((1.0, 1), (window.size, self.places(window)))
