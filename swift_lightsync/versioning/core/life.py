@@ -6,8 +6,9 @@ sites like the versions there.
 
 1. The record with the newer stamp wins, and brings the whole set of the
    container's metadata with it.
-2. A container that has a live version is not deleted by a record: the site
-   that has the version answers with a newer record that says so.
+2. A container that has a live version is not deleted by a record. If the site
+   that deleted it has purged the version, the purge comes first; otherwise the
+   version comes there, and the container is made again, with a newer record.
 """
 
 import re
@@ -81,8 +82,8 @@ class Step(Enum):
     UPDATE = 'update'
     #: It deletes the container.
     DELETE = 'delete'
-    #: It answers with a newer record: the container lives on.
-    REVIVE = 'revive'
+    #: It takes the record later, or never: it has a live version.
+    REFUSE = 'refuse'
 
 
 def step(mine: Optional[Life], theirs: Life, live: bool) -> Step:
@@ -96,7 +97,7 @@ def step(mine: Optional[Life], theirs: Life, live: bool) -> Step:
         return Step.NOTHING
     if theirs.exists:
         return Step.UPDATE
-    return Step.REVIVE if live else Step.DELETE
+    return Step.REFUSE if live else Step.DELETE
 
 
 def is_common(name: str) -> bool:

@@ -31,8 +31,6 @@ PAGE = 1000
 WINDOW = 20000
 #: Rows of one database that wait in memory for their turn.
 QUEUE = 1000
-#: Seconds since it was made for which a row that nobody has tried is fresh.
-FRESH = 10
 #: Weight of what one database may have under way: of a row it is 1, and one
 #: more for each so many bytes, but at most MAX_WEIGHT.
 WEIGHT = 1000
@@ -199,10 +197,11 @@ class Follower:
         for made, item in self._rows(self.progress.point):
             turns = turn(crc32(item.row.name.encode('utf8')), ordinal,
                          replicas)
+            delay = self._options.handover_delay
+            # Until then it is no other's turn.
             self.progress.schedule(
-                item.rowid, now + self._task.delay +
-                self._options.handover_delay * turns,
-                not turns and now - made <= FRESH)
+                item.rowid, now + self._task.delay + delay * turns,
+                turns == 0 and now - made < delay)
             yield turns, item.rowid, item
 
     def _rows(self, after: int) -> Iterator[Tuple[float, Any]]:

@@ -47,11 +47,6 @@ class LifeRefused(Exception):
         self.status = status
 
 
-def revived(strategy, life):
-    """Return the ``Life`` that answers the record of a deletion."""
-    return Life(True, strategy.tick(life.stamp), strategy.site)
-
-
 def apply_life(helper, env, account, container, message):
     """
     Follow the life record of another site, if it is newer than ours. All of
@@ -66,25 +61,24 @@ def apply_life(helper, env, account, container, message):
     :raises RowsUnavailable: if too few container servers answer
     """
     path, life = (env, account, container), message.life
-    found = helper.open(*path, create=life.exists)
-    if found is None:
+    found = helper.open(*path)
+    if found is None and not life.exists:
         # Of what never was here, or is gone, nothing has to go.
         return
-    strategy = found.strategy
-    what = step(strategy.life(), life,
-                not life.exists and not strategy.is_empty())
-    if what is Step.DELETE and found.exists and \
-            _changed(found, 'DELETE') == HTTP_CONFLICT:
-        # It has objects that are older than its versioning.
-        what = Step.REVIVE
-    if what is Step.REVIVE:
-        helper.open(*path, create=True)
-        life = revived(strategy, life)
+    what = step(found and found.strategy.life(), life,
+                not life.exists and not found.strategy.is_empty())
+    if what is Step.REFUSE:
+        raise LifeRefused(HTTP_CONFLICT, 'the container has versions; their '
+                          'purges are not here yet, or they not there')
+    if what is Step.DELETE and found.exists:
+        _change(found, 'DELETE')
     elif what is Step.UPDATE:
-        _changed(found, 'POST', _post_headers(found.headers(), message))
+        if found is None or not found.exists:
+            found = helper.open(*path, create=True)
+        _change(found, 'POST', _post_headers(found.headers(), message))
     if what is not Step.NOTHING:
         # Last: what came to its middle only is repeated.
-        strategy.set_life(life)
+        found.strategy.set_life(life)
 
 
 def _post_headers(before, message):
@@ -93,13 +87,16 @@ def _post_headers(before, message):
     return {**headers, ENABLED: enabled, STOCK_ENABLED: enabled}
 
 
-def _changed(container, method, headers=()):
-    """Change or delete a container; return the status."""
+def _change(container, method, headers=()):
+    """Change or delete a container."""
     status = container.change(method, dict(headers)).status_int
-    gone = method == 'DELETE' and status in (HTTP_NOT_FOUND, HTTP_CONFLICT)
+    if method == 'DELETE' and status == HTTP_CONFLICT:
+        # These become versions, which its deleter did not know of.
+        raise LifeRefused(status, 'the container has objects that are older '
+                          'than its versioning')
+    gone = method == 'DELETE' and status == HTTP_NOT_FOUND
     if not 200 <= status < 300 and not gone:
         raise LifeRefused(503, '%s of the container: %d' % (method, status))
-    return status
 
 
 class LifeTask(Upkeep):
@@ -177,7 +174,8 @@ class LifeTask(Upkeep):
                 return False
             self._source.make_container(database,
                                         database.mode or self._mode)
-            strategy.set_life(revived(strategy, life))
+            strategy.set_life(Life(True, strategy.tick(life.stamp),
+                                   strategy.site))
             self._logger.info('%s: its container was deleted, but has live '
                               'versions: it is made again', database)
         return True

@@ -32,6 +32,7 @@ from swift_lightsync.common.rowless import ROWLESS
 from swift_lightsync.container_server import ContainerController
 from swift_lightsync.versioning.core.clock import SiteClock
 from swift_lightsync.versioning.core.keys import hidden_container
+from swift_lightsync.versioning.core.life import Life
 from swift_lightsync.versioning.core.row_data import DELETE_MARKER, Entry
 from swift_lightsync.versioning.core.stamp import Stamp
 from swift_lightsync.versioning.rows import replicas
@@ -79,6 +80,8 @@ class _Controller(ContainerController):
 class SiteContainer:
     """What ``SiteRequests`` gives a receiver."""
 
+    exists = True
+
     def __init__(self, site, container):
         self.site = site
         self.container = container
@@ -100,6 +103,18 @@ class SiteContainer:
 
     def forget_latest(self, obj):
         self.site.forgotten.append(obj)
+
+    @property
+    def exists(self):
+        return self.site.has(self.container)
+
+    def headers(self):
+        return self.change('HEAD').headers
+
+    def change(self, method, headers=()):
+        return Request.blank(
+            self.site.make_path(ACCOUNT, self.container), method=method,
+            headers=dict(headers)).get_response(self.site.app)
 
 
 class Site:
@@ -129,7 +144,6 @@ class Site:
         self.requests = []
         #: objects whose latest a memcache had to forget
         self.forgotten = []
-        self.containers = set()
         self.stack = contextlib.ExitStack()
         case.addCleanup(self.stack.close)
         self.container_server = _Controller(
@@ -182,11 +196,10 @@ class Site:
         return HTTPNotFound(request=req)(env, start_response)
 
     def open(self, env, account, container, create=False):
-        if container not in self.containers:
-            if not create:
-                return None
+        if create and not self.has(container):
             self.make_container(container)
-        return SiteContainer(self, container)
+        return SiteContainer(self, container) \
+            if self.has(hidden_container(container)) else None
 
     def put_data(self, key, entry, body, headers):
         if 'data' in self.broken:
@@ -240,13 +253,14 @@ class Site:
             account, container, obj) if name)
 
     def app(self, env, start_response):
-        """PUT and DELETE of objects, GET and PUT of containers."""
+        """PUT and DELETE of objects, all requests to containers."""
         req = Request(env)
         _, _, container, obj = (name and wsgi_to_str(name) for name in
                                 req.split_path(2, 4, True))
         if obj is None:
-            answer = Response(status=204, headers={ENABLED: 'true',
-                                                   MODE: self.mode})
+            *_, answer = [self._ask(device, req.method, container, headers={
+                name: value for name, value in req.headers.items()
+                if name.startswith('X-Container-')}) for device in DEVICES]
             return answer(env, start_response)
         stamp = Stamp.parse(Timestamp(req.headers['X-Timestamp']).internal)
         if req.method == 'PUT':
@@ -261,7 +275,9 @@ class Site:
         return Response(status=201)(env, start_response)
 
     def get_container_metadata(self, account, container, **_):
-        return {MODE.lower(): self.mode}
+        found = self._ask(DEVICES[0], 'HEAD', container)
+        return {name.lower(): value for name, value in found.headers.items()
+                if found.status_int == 204}
 
     # Containers, rows
 
@@ -271,7 +287,29 @@ class Site:
                 response = self._ask(device, 'PUT', name, headers={
                     ENABLED: 'true', MODE: self.mode})
                 assert response.status_int in (201, 202), response.status
-        self.containers.add(container)
+
+    def has(self, container):
+        return self._ask(DEVICES[0], 'HEAD', container).status_int == 204
+
+    # A client's requests to its container, as the filter does them
+
+    def create(self, **headers):
+        self.make_container()
+        self.change('POST', **headers)
+
+    def change(self, method, **headers):
+        """Return the status of a request to the container."""
+        before = self.strategy.life()
+        status = SiteContainer(self, CONTAINER).change(method, {
+            name.replace('_', '-'): value
+            for name, value in headers.items()}).status_int
+        self.strategy.set_life(Life(
+            method != 'DELETE', self.strategy.tick(
+                before and before.stamp), self.name))
+        return status
+
+    def metadata(self, name):
+        return SiteContainer(self, CONTAINER).headers().get(name)
 
     def _ask(self, device, method, name, obj='', headers=()):
         part = self.ring.get_part(ACCOUNT, name)

@@ -97,9 +97,10 @@ class TestSiteRequests(SwiftTestCase):
     def test_the_data_of_a_purged_version_goes(self):
         container = self.open()
         self.put(container)
-        self.assertTrue(container.delete_data(self.entry.data_name))
+        gone = self.entry.data_name, self.entry.version.id
+        self.assertTrue(container.delete_data(*gone))
         self.assertEqual({}, self.ask.proxy.objects)
-        self.assertFalse(container.delete_data(self.entry.data_name))
+        self.assertFalse(container.delete_data(*gone))
 
     def test_a_container_is_changed_as_another_site_says(self):
         container = self.open()

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from swift_lightsync.common.backoff import Backoff
 from swift_lightsync.versioning.core.progress import Lag, Progress, turn
 from swift_lightsync.versioning.core.sync_point import (
-    FRESH,
     MAX_WEIGHT,
     QUEUE,
     WEIGHED,
@@ -305,7 +304,7 @@ class TestFollower(FollowerCase):
         self.assertFalse(follower.take().fresh)
 
     def test_old_rows_and_those_of_others_are_not_fresh(self):
-        old = Database(versions(1), made=NOW - FRESH - 1)
+        old = Database(versions(1), made=NOW - 10)
         self.assertFalse(self.follower(old).take().fresh)
         other = Database(versions(1))
         other.place = (None, 3)

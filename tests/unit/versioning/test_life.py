@@ -1,0 +1,358 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Containers live and die at all sites, whatever way they hear of it."""
+
+import time
+from itertools import permutations
+
+from hypothesis import given
+from hypothesis import strategies as st
+from swift.common.swob import Response
+
+from swift_lightsync.common.records import RecordError
+from swift_lightsync.versioning.core.keys import hidden_container, version_name
+from swift_lightsync.versioning.core.life import (
+    ENABLED,
+    Life,
+    LifeMessage,
+    Step,
+    changes,
+    common_headers,
+    life_of,
+    life_row,
+    step,
+)
+from swift_lightsync.versioning.core.row_data import Row
+from swift_lightsync.versioning.core.stamp import Stamp
+from swift_lightsync.versioning.sites.life import apply_life
+from tests.unit.sync.fixtures import SwiftTestCase
+from tests.unit.versioning.sites_world import (
+    ACCOUNT,
+    CONTAINER,
+    DEVICES,
+    SitesTestCase,
+)
+
+HIDDEN = hidden_container(CONTAINER)
+lives = st.builds(Life, st.booleans(), st.builds(
+    Stamp, st.integers(0, 9), st.integers(0, 3)),
+    st.sampled_from(('rome', 'paris')))
+
+
+class TestRecord(SwiftTestCase):
+
+    @given(lives)
+    def test_a_row_keeps_what_a_record_says(self, life):
+        self.assertEqual(life, life_of(life_row(life)))
+        self.assertFalse(life_row(life).deleted)
+
+    def test_no_other_row_is_a_record(self):
+        for row in Row('o', Stamp(1)), Row('\0C', Stamp(1), deleted=True), \
+                Row('\0C', Stamp(1)):
+            self.assertRaises(ValueError, life_of, row)
+
+    @given(lives, lives)
+    def test_the_newer_record_wins_at_both_sites(self, one, two):
+        if one.stamp == two.stamp:
+            return
+        newer, older = (one, two) if one.stamp > two.stamp else (two, one)
+        self.assertIs(Step.NOTHING, step(newer, older, False))
+        self.assertIs(Step.UPDATE if newer.exists else Step.DELETE,
+                      step(older, newer, False))
+
+    def test_a_deletion_does_not_delete_what_it_did_not_know(self):
+        life = Life(False, Stamp(5), 'rome')
+        self.assertIs(Step.REFUSE, step(None, life, True))
+        self.assertIs(Step.DELETE, step(None, life, False))
+
+    def test_other_sites_are_told_of_what_all_have_in_common(self):
+        self.assertEqual((
+            ('x-container-meta-quota-bytes', '7'),
+            ('x-container-read', '.r:*'), (ENABLED, 'true')), common_headers(
+                [('X-Container-Read', '.r:*'), ('X-Storage-Policy', 'gold'),
+                 ('X-Container-Meta-Quota-Bytes', '7'),
+                 ('X-Container-Sysmeta-A', '1'), ('X-Container-Write', '')],
+                True))
+
+    def test_the_whole_set_replaces_the_older_one(self):
+        self.assertEqual(
+            {'x-container-meta-a': '2', 'x-container-read': '',
+             ENABLED: 'false'},
+            dict(changes(['X-Container-Meta-A', 'X-Container-Read', 'Date'],
+                         (('x-container-meta-a', '2'), (ENABLED, 'false')))))
+
+    def test_a_message_is_checked(self):
+        good = {'exists': True, 'stamp': '1700000000.00000', 'site': 'rome',
+                'headers': [['x-container-read', '.r:*'], [ENABLED, 'true']]}
+        found = LifeMessage.from_json(good)
+        self.assertEqual(found, LifeMessage.from_json(found.to_json()))
+        for wrong in ({'headers': []}, {'site': 'A'}, {'exists': False},
+                      {'stamp': 'x'}, {'headers': [[ENABLED, 'maybe']]},
+                      {'headers': [*good['headers'], ['x-timestamp', '1']]},
+                      {'headers': [*good['headers'],
+                                   ['x-container-meta-a', 'b\r\nc']]},
+                      {'headers': good['headers'] * 2},
+                      {'headers': [['X-Container-Read', 'a'],
+                                   [ENABLED, 'true']]}):
+            with self.assertRaises(RecordError, msg=wrong):
+                LifeMessage.from_json({**good, **wrong})
+
+
+class TestLife(SitesTestCase):
+
+    def records(self):
+        return [site.strategy.life() for site in self.sites]
+
+    def exist(self):
+        """Where the container exists."""
+        return [site.name for site in self.sites if site.has(CONTAINER)]
+
+    def cut(self, *sites):
+        for site in sites:
+            site.go_away()
+
+    def heal(self, *sites):
+        for site in sites:
+            site.listen()
+
+    def purge_all(self, site, *objects):
+        for obj in objects:
+            for entry in site.strategy.history(obj):
+                site.purge(obj, entry.version.id)
+
+    def test_an_empty_container_comes_to_all_sites(self):
+        self.rome.create(X_Container_Read='.r:*')
+        self.settle()
+        self.assertEqual(3, len(self.exist()))
+        self.assertEqual(1, len(set(self.records())))
+        self.assertEqual('.r:*', self.paris.metadata('X-Container-Read'))
+
+    def test_metadata_follow_the_newest_change_as_a_whole(self):
+        self.rome.create(X_Container_Read='.r:*',
+                         X_Container_Meta_Quota_Bytes='7')
+        self.settle()
+        self.paris.change('POST', X_Container_Meta_Quota_Bytes='9',
+                          X_Container_Read='')
+        self.settle()
+        for site in self.sites:
+            self.assertEqual(
+                ('9', None),
+                (site.metadata('X-Container-Meta-Quota-Bytes'),
+                 site.metadata('X-Container-Read')), site.name)
+
+    def test_that_versions_are_suspended_is_so_at_all_sites(self):
+        header = 'X_Container_Sysmeta_Site_Versions_Enabled'
+        self.rome.create()
+        self.settle()
+        self.rome.change('POST', **{header: 'false'})
+        self.settle()
+        for site in self.sites:
+            self.assertEqual('false', site.metadata(header.replace('_', '-')))
+
+    def test_a_deleted_container_is_deleted_at_all_sites(self):
+        self.rome.create()
+        version = self.rome.put('o', b'1')
+        self.settle()
+        self.rome.purge('o', version.id)
+        self.assertEqual(204, self.rome.change('DELETE'))
+        self.settle()
+        self.assertEqual([], self.exist())
+        self.assertFalse(any(site.data for site in self.sites))
+
+    def test_purges_before_the_deletion_reach_a_site_that_was_cut_off(self):
+        self.rome.create()
+        self.rome.put('o', b'1')
+        self.settle()
+        self.cut(self.paris)
+        self.purge_all(self.rome, 'o')
+        self.rome.change('DELETE')
+        for _ in range(2):
+            self.rome.propagate()
+            self.oslo.propagate()
+        self.assertEqual(['paris'], self.exist())
+        self.heal(self.paris)
+        self.settle()
+        self.assertEqual([], self.exist())
+        self.assertEqual([[]] * 3, [site.strategy.versions()
+                                    for site in self.sites])
+
+    def test_a_container_made_again_while_a_site_is_cut_off_is_new_there(
+            self):
+        self.rome.create(X_Container_Meta_Life='first')
+        old = self.rome.put('o', b'1')
+        self.settle()
+        self.cut(self.paris)
+        self.purge_all(self.rome, 'o')
+        self.rome.change('DELETE')
+        self.rome.create(X_Container_Meta_Life='second')
+        new = self.rome.put('o', b'2')
+        self.rome.propagate()
+        self.heal(self.paris)
+        self.settle()
+        self.assert_same('o')
+        for site in self.sites:
+            self.assertEqual([str(new.id)],
+                             [each[0] for each in site.history('o')])
+            self.assertTrue(site.strategy.get('o', old.id).purged)
+            self.assertEqual('second',
+                             site.metadata('X-Container-Meta-Life'))
+
+    def test_a_container_with_a_version_on_its_way_lives_on(self):
+        self.rome.create()
+        self.settle()
+        self.cut(self.rome)
+        version = self.paris.put('o', b'late')
+        self.rome.change('DELETE')
+        self.heal(self.rome)
+        self.settle()
+        self.assertEqual(3, len(self.exist()))
+        self.assert_same('o')
+        self.assertEqual(str(version.id), self.oslo.latest('o'))
+        self.assertEqual([True] * 3, [life.exists
+                                      for life in self.records()])
+        self.assertEqual(1, len(set(self.records())))
+
+    def test_what_was_purged_stays_so_in_a_new_life(self):
+        self.rome.create()
+        old = self.rome.put('o', b'old')
+        self.settle()
+        self.cut(self.paris, self.oslo)
+        self.purge_all(self.rome, 'o')
+        self.rome.change('DELETE')
+        new = self.paris.put('o', b'new')
+        self.heal(self.paris, self.oslo)
+        self.settle()
+        self.assert_same('o')
+        for site in self.sites:
+            self.assertEqual([str(new.id)],
+                             [each[0] for each in site.history('o')])
+        self.assertNotIn(old.id, [each.version.id for each
+                                  in self.rome.strategy.versions()])
+
+    def test_a_write_that_raced_the_deletion_is_not_lost(self):
+        """It was acknowledged after the container was found empty."""
+        self.rome.create()
+        self.rome.change('DELETE')
+        version = self.rome.put('o', b'1')
+        self.settle()
+        self.assertEqual(3, len(self.exist()))
+        self.assertEqual(str(version.id), self.paris.latest('o'))
+
+    def test_objects_from_before_versioning_keep_a_container(self):
+        self.rome.create()
+        self.settle()
+        self.paris.put_plain('old', b'old', time.time() - 100)
+        self.rome.change('DELETE')
+        self.rome.propagate()
+        self.settle()
+        self.settle()
+        self.assertEqual(3, len(self.exist()))
+        self.assert_same('old')
+        self.assertEqual(1, len(self.oslo.history('old')))
+
+    def test_records_commute(self):
+        self.rome.create()
+        strategy = self.rome.strategy
+        messages = []
+        for number, exists in enumerate((True, False, True, False)):
+            life = Life(exists, strategy.tick(
+                Stamp(10 ** 14 * 17 // 10 + number)), 'paris')
+            messages.append(LifeMessage.of(life, (
+                ('x-container-meta-number', str(number)),
+                (ENABLED, 'true')) if exists else ()))
+        orders = [*permutations(messages[:3]), *permutations(messages)]
+        for number, order in enumerate(orders):
+            name, last = 'd%d' % number, max(
+                order, key=lambda each: each.stamp)
+            self.rome.make_container(name)
+            for message in (*order, order[0]):
+                apply_life(self.rome, {}, ACCOUNT, name, message)
+            self.assertEqual((last.exists, last.life), (
+                self.rome.has(name), self.rome.strategy_of(name).life()))
+
+    def test_a_deletion_of_what_never_was_here_makes_nothing(self):
+        apply_life(self.rome, {}, ACCOUNT, CONTAINER, LifeMessage.of(
+            Life(False, self.rome.strategy.tick(), 'paris')))
+        self.assertFalse(self.rome.has(HIDDEN))
+
+    def test_a_purge_brings_no_deleted_container_back(self):
+        self.rome.create()
+        one, two = self.rome.put('o', b'1'), self.rome.put('o', b'2')
+        self.settle()
+        self.cut(self.oslo)
+        self.oslo.purge('o', one.id)
+        self.purge_all(self.rome, 'o')
+        self.rome.change('DELETE')
+        for _ in range(2):
+            self.rome.propagate()
+            self.paris.propagate()
+        self.oslo.propagate()
+        self.assertEqual(['oslo'], self.exist())
+        self.heal(self.oslo)
+        self.settle()
+        self.assertEqual([], self.exist())
+        self.assertTrue(self.rome.strategy.get('o', two.id).purged)
+
+    def test_a_container_that_is_missing_is_made_again(self):
+        self.rome.create()
+        for device in DEVICES:
+            self.rome._ask(device, 'DELETE', CONTAINER)
+        self.rome.propagate()
+        self.assertTrue(self.rome.has(CONTAINER))
+
+
+class TestRemoval(SitesTestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.rome.create()
+        self.version = self.rome.put('o', b'1')
+        self.settle()
+        self.rome.purge('o', self.version.id)
+        self.rome.change('DELETE')
+
+    def remove(self, *sites):
+        for _ in range(3):
+            for site in sites or self.sites:
+                site.propagate(reclaim_age='0')
+
+    def there(self):
+        return [site.name for site in self.sites if site.has(HIDDEN)]
+
+    def test_a_hidden_container_goes_when_all_have_all(self):
+        self.remove()
+        self.assertEqual([], self.there())
+
+    def test_it_stays_while_a_peer_does_not_answer(self):
+        self.oslo.go_away()
+        self.remove(self.rome, self.paris)
+        self.assertEqual(['rome', 'paris', 'oslo'], self.there())
+        self.oslo.listen()
+        self.remove()
+        self.assertEqual([], self.there())
+
+    def test_it_stays_for_reclaim_age(self):
+        self.settle()
+        self.assertEqual(3, len(self.there()))
+
+    def test_it_stays_while_a_replica_does_not_answer(self):
+        self.settle()
+        server = self.container_servers[int(self.rome.conf['bind_port'])]
+        server.spoil = lambda req: Response(status=503, request=req) \
+            if req.path.startswith('/sdb/') else None
+        self.rome.propagate(reclaim_age='0')
+        self.assertTrue(self.rome.has(HIDDEN))
+        server.recover()
+        self.remove()
+        self.assertEqual([], self.there())
+
+    def test_nothing_is_resurrected_in_a_container_of_the_same_name(self):
+        self.remove()
+        self.paris.create(X_Container_Meta_Life='new')
+        new = self.paris.put('o', b'2')
+        self.settle()
+        self.assert_same('o')
+        for site in self.sites:
+            self.assertEqual([str(new.id)],
+                             [each[0] for each in site.history('o')])
+            self.assertNotIn((HIDDEN, version_name('o', self.version.id)),
+                             site.data)
