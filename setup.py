@@ -126,5 +126,9 @@ setup(
             'lightsync = swift_lightsync.sync.replicator:'
             'LightSyncReplicator',
         ],
+        'swift.s3api_controller': [
+            'lifecycle = swift_lightsync.versioning.proxy.s3_lifecycle:'
+            'LifecycleController',
+        ],
     },
 )
