@@ -5,6 +5,7 @@ import os
 import re
 import unittest
 
+from swift_lightsync.container_server import ContainerController
 from swift_lightsync.versioning.sites.propagator import SECTION
 from swift_lightsync.versioning.sites.propagator_options import (
     PropagatorOptions,
@@ -22,17 +23,23 @@ ELSEWHERE = {'sites_conf': '', 'internal_client_conf_path': ''}
 class TestContainerSample(unittest.TestCase):
 
     def setUp(self):
-        self.shown, = sample(SHOWN, CONTAINER_SAMPLE).items()
+        self.sections = sample(SHOWN, CONTAINER_SAMPLE)
         self.set = sample(SET, CONTAINER_SAMPLE)[SECTION]
 
     def test_the_propagator_has_the_options_and_defaults_that_are_shown(self):
-        section, options = self.shown
-        self.assertEqual(SECTION, section)
+        options = self.sections[SECTION]
         for name, value in ELSEWHERE.items():
             self.assertEqual(value, options.pop(name))
         self.assertEqual(sorted(vars(PropagatorOptions())), sorted(options))
         self.assertEqual(PropagatorOptions(),
                          PropagatorOptions.from_conf(options))
+
+    def test_the_container_server_has_the_option_that_is_shown(self):
+        options = self.sections['app:container-server']
+        self.assertEqual(['max_clock_skew'], list(options))
+        server = ContainerController({'devices': '/none'})
+        self.assertEqual(float(options['max_clock_skew']),
+                         server.max_clock_skew)
 
     def test_what_is_set_is_accepted(self):
         self.assertEqual({'site', 'site_preference'}, set(self.set))
