@@ -103,6 +103,8 @@ setup(
             'swift-losf-status = swift_losf.commands:status',
             'swift-object-losf = swift_losf.commands:manager',
             'swift-proar-lag = swift_lightsync.proar.lag_report:main',
+            'swift-version-clock = '
+            'swift_lightsync.versioning.sites.version_clock:main',
             'swift-version-sync-report = '
             'swift_lightsync.versioning.sites.sync_report:main',
         ],

@@ -121,7 +121,9 @@ def planned(held: Held, obj: str, rows: Sequence[Row], listed: bool,
                 continue
             row = row_of(_with_vector(entry, held.newest))
             if entry.null:
-                row, gone = _replacing(row, entry, held.nulls, stamp)
+                nulls = [each for each in held.nulls if
+                         not taken.get(each.name, each).deleted]
+                row, gone = _replacing(row, entry, nulls, stamp)
                 for old in gone:
                     taken[old.name] = row_of(_purged(entry_of(old), stamp))
                 replaced += gone

@@ -97,6 +97,13 @@ class RowTable:
             "AND etag LIKE '%; sv!_null=1%' ESCAPE '!'",
             prefix, after_prefix(prefix)))
 
+    def after(self, stamp: Stamp) -> List[Row]:
+        """Return the versions whose ids exceed a stamp, by name."""
+        return [row for row in self._rows(
+            'deleted = 0 AND name >= ? AND name < ? AND created_at > ? '
+            'ORDER BY name', VERSIONS, after_prefix(VERSIONS), str(stamp))
+            if parse_version(row.name).id > stamp]
+
     def digest(self, until: Stamp) -> Digest:
         """Return the ``Digest`` of the live versions up to a stamp."""
         return Digest.of(self._records(), until)

@@ -206,11 +206,19 @@ class LocalData:
         finally:
             close_if_possible(body)
         for gone in strategy.apply(entry):
-            self._done('DELETE', (*hidden, gone.data_name),
-                       {'X-Timestamp': str(strategy.tick())})
+            self.delete_data(account, container, gone, strategy.tick())
         self._done('DELETE', (account, container, obj), {
             'X-Timestamp': str(Stamp(stamp.ticks, stamp.offset + 1))},
             rows=True)
+
+    def delete_data(self, account, container, entry, stamp):
+        """
+        Delete the data of a version.
+
+        :raises DataMissing: if it may still be there
+        """
+        self._done('DELETE', (account, hidden_container(container),
+                              entry.data_name), {'X-Timestamp': str(stamp)})
 
     def _done(self, method, names, headers, body=None, rows=False):
         """

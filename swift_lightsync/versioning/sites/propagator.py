@@ -84,18 +84,18 @@ class VersionsPropagator(Daemon):
         # What it stamps nobody compares with a clock.
         self._clock = SiteClock(self.sites.site_preference.index(
             self.sites.site), 0)
-        self._source = LocalData(swift or make_client(
+        self.source = LocalData(swift or make_client(
             conf.get('internal_client_conf_path'), SECTION))
         self.databases = Databases(
             conf.get('devices', '/srv/node'),
             config_true_value(conf.get('mount_check', 'true')),
-            self.sites.site, self.logger, self._source.mode_of, self._place)
+            self.sites.site, self.logger, self.source.mode_of, self._place)
         self._app = SimpleNamespace(container_ring=self.ring,
                                     conn_timeout=self.options.conn_timeout,
                                     node_timeout=self.options.node_timeout)
         self.peer_tasks, self.upkeep = self._tasks()
         self.comparing = [
-            CompareTask(task, self.databases, self._strategy, self.options,
+            CompareTask(task, self.databases, self.strategy, self.options,
                         self.logger) for task in self.peer_tasks]
         self.runners = [TaskRunner(task, self.databases, self.options,
                                    self.logger)
@@ -105,12 +105,12 @@ class VersionsPropagator(Daemon):
         peers = self.sites.peers()
         options = self.options
         upkeep = {
-            'adopt': AdoptTask(self._strategy, self._source, self.logger),
-            'repair': RepairTask(self._strategy, self._replicas,
+            'adopt': AdoptTask(self.strategy, self.source, self.logger),
+            'repair': RepairTask(self.strategy, self._replicas,
                                  options.repair_delay, self.logger),
             'purge': PurgeTask(self._replicas, list(peers),
                                options.reclaim_age, self.logger),
-            'life': LifeTask(self._strategy, self._replicas, self._source,
+            'life': LifeTask(self.strategy, self._replicas, self.source,
                              list(peers), 'write-repair',
                              options.reclaim_age, options.repair_delay,
                              self.logger)}
@@ -122,10 +122,10 @@ class VersionsPropagator(Daemon):
         versions = EventletRateLimiter(options.max_versions_per_second)
         client = PeerClient(peer, self.sites.site, options,
                             lambda size: rate.wait(incr_by=size))
-        return PeerTask(client, self._source, options, self.logger,
+        return PeerTask(client, self.source, options, self.logger,
                         versions.wait)
 
-    def _strategy(self, database):
+    def strategy(self, database):
         """Return the strategy of the container of a ``Database``."""
         cls = ReadRepair if database.mode == 'read-repair' else WriteRepair
         rows = Rows(self._app, self.logger, database.account,

@@ -50,7 +50,8 @@ class Found:
     problem: str = ''
 
 
-def _confs(paths):
+def conf_paths(paths):
+    """Yield the paths of confs, those of a directory one by one."""
     for path in paths:
         if os.path.isdir(path):
             yield from sorted(glob(os.path.join(path, '*.conf')))
@@ -67,7 +68,7 @@ def directories(paths):
     :raises UsageError: if a conf cannot be used
     """
     found = []
-    for path in _confs(paths):
+    for path in conf_paths(paths):
         parser = ConfigParser(interpolation=None, strict=False)
         try:
             with open(path, encoding='utf8') as conf:

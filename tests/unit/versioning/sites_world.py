@@ -80,8 +80,6 @@ class _Controller(ContainerController):
 class SiteContainer:
     """What ``SiteRequests`` gives a receiver."""
 
-    exists = True
-
     def __init__(self, site, container):
         self.site = site
         self.container = container

@@ -315,20 +315,26 @@ class TestRemoval(SitesTestCase):
             for site in sites or self.sites:
                 site.propagate(reclaim_age='0')
 
+    def assert_removed(self):
+        """Sites take turns until the last has heard of all."""
+        for _ in range(20):
+            self.remove()
+            if not self.there():
+                return
+        self.fail('there is still one at %s' % self.there())
+
     def there(self):
         return [site.name for site in self.sites if site.has(HIDDEN)]
 
     def test_a_hidden_container_goes_when_all_have_all(self):
-        self.remove()
-        self.assertEqual([], self.there())
+        self.assert_removed()
 
     def test_it_stays_while_a_peer_does_not_answer(self):
         self.oslo.go_away()
         self.remove(self.rome, self.paris)
         self.assertEqual(['rome', 'paris', 'oslo'], self.there())
         self.oslo.listen()
-        self.remove()
-        self.assertEqual([], self.there())
+        self.assert_removed()
 
     def test_it_stays_for_reclaim_age(self):
         self.settle()
@@ -342,11 +348,10 @@ class TestRemoval(SitesTestCase):
         self.rome.propagate(reclaim_age='0')
         self.assertTrue(self.rome.has(HIDDEN))
         server.recover()
-        self.remove()
-        self.assertEqual([], self.there())
+        self.assert_removed()
 
     def test_nothing_is_resurrected_in_a_container_of_the_same_name(self):
-        self.remove()
+        self.assert_removed()
         self.paris.create(X_Container_Meta_Life='new')
         new = self.paris.put('o', b'2')
         self.settle()

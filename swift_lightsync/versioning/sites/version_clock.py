@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+``swift-version-clock``: finds the versions that a wrong clock has made, with
+ids of the future, and makes them anew or purges them.
+
+Such a version stays the latest of its object, and other sites do not take it,
+until their clocks have come there. What it finds, it reads in the databases of
+this node. It changes only what the first replica of is on this node: so it can
+be run on each node with containers.
+"""
+
+import argparse
+import sys
+import time
+from dataclasses import dataclass, replace
+from typing import Any, Dict
+
+from swift.common.utils import config_true_value, get_logger, readconf
+
+from swift_lightsync.common.command import (
+    UsageError,
+    add_json,
+    argument,
+    json_text,
+    run,
+)
+from swift_lightsync.common.options import OptionError, positive_seconds
+from swift_lightsync.common.text import printable
+from swift_lightsync.versioning.core.heads import purge_rows
+from swift_lightsync.versioning.core.row_data import (
+    Entry,
+    Kind,
+    entry_of,
+    row_of,
+)
+from swift_lightsync.versioning.core.stamp import TICKS, Stamp
+from swift_lightsync.versioning.core.verb import Request, WireRow
+from swift_lightsync.versioning.core.version import Vector, Version
+from swift_lightsync.versioning.rows.rows import RowsUnavailable
+from swift_lightsync.versioning.sites.databases import (
+    BROKER_ERRORS,
+    Database,
+    Databases,
+)
+from swift_lightsync.versioning.sites.local_data import DataMissing
+from swift_lightsync.versioning.sites.propagator import (
+    SECTION,
+    VersionsPropagator,
+)
+from swift_lightsync.versioning.sites.propagator_options import SiteOptions
+from swift_lightsync.versioning.sites.sync_report import (
+    conf_paths,
+    default_confs,
+)
+
+SECONDS = 60
+NAME = 'swift-version-clock'
+
+
+@dataclass(frozen=True)
+class Ahead:
+    """
+    A version of the future.
+
+    :param seconds: that it is ahead
+    """
+    database: Database
+    entry: Entry
+    seconds: float
+
+    @property
+    def identity(self):
+        """What is the same in all replicas."""
+        return (self.database.account, self.database.container,
+                self.entry.object, self.entry.version.id)
+
+
+def find(databases, seconds, now):
+    """
+    Find versions whose ids are ahead.
+
+    :param databases: ``Databases``, scanned
+    :param seconds: how much they are ahead, at least
+    :param now: Unix time
+    :returns: a list of ``Ahead``, the oldest of each object first; of several
+        replicas the first one's
+    """
+    stamp = Stamp(int((now + seconds) * TICKS))
+    found: Dict[Any, Ahead] = {}
+    for _, database in databases.followed(True):
+        with database.table() as table:
+            rows = table.after(stamp)
+        for row in rows:
+            entry = entry_of(row)
+            ahead = Ahead(database, entry, entry.version.id.seconds - now)
+            known = found.setdefault(ahead.identity, ahead)
+            if database.place[0] == 0 != known.database.place[0]:
+                found[ahead.identity] = ahead
+    return [found[key] for key in sorted(found)]
+
+
+def restamp(strategy, source, ahead):
+    """
+    Make a version anew, with an id of now; its data stays where it is.
+
+    :returns: the new ``Entry``
+    """
+    old = ahead.entry
+    new = replace(
+        old, version=Version(strategy.tick(), strategy.site, Vector(),
+                             old.version.deleted),
+        data=None if old.version.deleted else old.data or old.version.id,
+        changed=None)
+    rows = [*purge_rows(old, strategy.tick(old.version.id), strategy.peers),
+            row_of(new)]
+    # At once: nobody finds the object without both.
+    told = strategy.rows.write(Request(
+        old.object, tuple(map(WireRow.of, rows)), listed=strategy.listed,
+        stamp=strategy.tick()))
+    for gone in told.replaced:
+        if gone.kind is Kind.DATA:
+            source.delete_data(ahead.database.account,
+                               ahead.database.container, gone,
+                               strategy.tick(gone.version.id))
+    return new
+
+
+def purge(strategy, source, ahead):
+    """Purge a version, and delete its data."""
+    strategy.purge(ahead.entry)
+    if ahead.entry.kind is Kind.DATA:
+        source.delete_data(ahead.database.account, ahead.database.container,
+                           ahead.entry, strategy.tick(
+                               ahead.entry.data or ahead.entry.version.id))
+
+
+def _changed(node, some, change):
+    """Change versions; return (``Ahead``, what became of it) of each."""
+    for ahead in some:
+        if ahead.database.place[0] != 0:
+            yield ahead, 'left to the node of the first replica'
+            continue
+        try:
+            new = change(node.strategy(ahead.database), node.source, ahead)
+        except (RowsUnavailable, DataMissing, ValueError) as err:
+            yield ahead, 'failed: %s' % err
+            continue
+        yield ahead, 'is now %s' % new.version.id if new else 'purged'
+
+
+def _found(path, args):
+    """Return (``Ahead``, what became of it, or '') of a conf."""
+    try:
+        conf = readconf(path, SECTION)
+        change = restamp if args.restamp else purge if args.purge else None
+        logger = get_logger(conf, NAME)
+        if change is None:
+            databases = Databases(
+                conf.get('devices', '/srv/node'),
+                config_true_value(conf.get('mount_check', 'true')),
+                SiteOptions.from_conf(conf).site, logger,
+                lambda account, container: None)
+        else:
+            node = VersionsPropagator(conf, logger)
+            databases = node.databases
+    except (OSError, ValueError, OptionError) as err:
+        raise UsageError('%s: %s' % (path, err)) from err
+    databases.scan()
+    some = find(databases, args.seconds, time.time())
+    return [(each, '') for each in some] if change is None else \
+        list(_changed(node, some, change))
+
+
+def as_json(found):
+    """Return the findings as JSON."""
+    return json_text({'versions': [{
+        'account': ahead.database.account,
+        'container': ahead.database.container,
+        'object': ahead.entry.object,
+        'version_id': str(ahead.entry.version.id),
+        'site': ahead.entry.version.site,
+        'seconds': ahead.seconds, 'result': result}
+        for ahead, result in found]})
+
+
+def as_text(found):
+    """Return the findings as text for people."""
+    return ''.join(printable('%s/%s/%s: version %s of %s is %.1f s ahead%s' % (
+        ahead.database.account, ahead.database.container, ahead.entry.object,
+        ahead.entry.version.id, ahead.entry.version.site, ahead.seconds,
+        result and '; ' + result)) + '\n' for ahead, result in found)
+
+
+def _parser():
+    parser = argparse.ArgumentParser(
+        prog=NAME,
+        description='Find the versions that a wrong clock has made.',
+        epilog='Exits with 0: there are none, or all were changed; 1: there '
+        'are some; 2: usage.')
+    parser.add_argument('confs', nargs='*', metavar='CONF',
+                        default=default_confs(),
+                        help='container-server.conf, or a directory of such '
+                        '(those in $SWIFT_DIR or /etc/swift)')
+    add_json(parser)
+    parser.add_argument('--seconds', type=argument(positive_seconds),
+                        default=SECONDS, metavar='S',
+                        help='how much an id is ahead, at least '
+                        '(%(default)s)')
+    change = parser.add_mutually_exclusive_group()
+    change.add_argument('--restamp', action='store_true',
+                        help='make each anew, as a version of now, and purge '
+                        'the one with the wrong id; the data stays')
+    change.add_argument('--purge', action='store_true',
+                        help='purge each, at all sites')
+    return parser
+
+
+def _run(args):
+    try:
+        found = [each for path in conf_paths(args.confs)
+                 for each in _found(path, args)]
+    except BROKER_ERRORS as err:
+        raise UsageError(str(err)) from err
+    sys.stdout.write(as_json(found) if args.json else as_text(found))
+    return 1 if any(not result or result.startswith('failed')
+                    for _, result in found) else 0
+
+
+def main(argv=None):
+    """
+    Run the command.
+
+    :param argv: the arguments; None: those of the process
+    :returns: the exit status
+    """
+    return run(_parser(), _run, argv)
+
+
+if __name__ == '__main__':
+    sys.exit(main())
