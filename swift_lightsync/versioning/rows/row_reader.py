@@ -6,7 +6,7 @@ from its shards (VERSIONING.md §4).
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Dict, List
+from typing import Dict, List, Set
 
 from swift_lightsync.versioning.core.keys import parse_version, versions_of
 from swift_lightsync.versioning.core.row_data import Row
@@ -16,6 +16,7 @@ from swift_lightsync.versioning.core.verb import (
     Page,
     Request,
     Shard,
+    WireRow,
 )
 from swift_lightsync.versioning.rows.replicas import majority, unavailable
 from swift_lightsync.versioning.rows.views import (
@@ -91,7 +92,8 @@ class RowReader:
         """
         asked = None if replies else replace(
             request, rows=(), listed=False, clock=None)
-        page, given, turns = request.page, set(), 0
+        page, turns = request.page, 0
+        given: Set[WireRow] = set()
         while turns < TURNS:
             if asked is not None:
                 replies = self._replicas.ask(place, asked, [

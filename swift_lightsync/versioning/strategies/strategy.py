@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """
 Reads and writes the versions of a container's objects (VERSIONING.md §4): the
-common part of Write-Repair and Read-Repair, which is nearly all.
+common part of Write-Repair and Read-Repair.
 
 An update is one request to all container servers: they take its row, give it
 its vector and answer with the head. Where that is greater, the update is
@@ -33,11 +33,7 @@ from swift_lightsync.versioning.core.verb import (
     Request,
     WireRow,
 )
-from swift_lightsync.versioning.core.version import (
-    Vector,
-    Version,
-    frontier,
-)
+from swift_lightsync.versioning.core.version import Vector, Version, frontier
 from swift_lightsync.versioning.rows.row_reader import following
 
 #: Times that an update is written again, after a head that was greater.
@@ -52,8 +48,7 @@ def objects_page(prefix, marker, end_marker, reverse, heads=False):
     """
     Return the page of the rows of objects' versions.
 
-    :param prefix: of objects' names; the markers are objects' names, too, and
-        are not listed themselves
+    :param prefix: of objects' names, as the markers; these are not listed
     :param heads: only the newest version of each object
     :returns: a ``Page``, without a limit
     """
@@ -119,8 +114,7 @@ class Strategy:
 
     def new_version(self, deleted=False):
         """
-        Return the ``Version`` of an update that this site makes now; it gets
-        its vector from the container servers.
+        Return the ``Version`` of an update of now, without its vector.
         """
         return Version(self.tick(), self.site, Vector(), deleted)
 
@@ -265,7 +259,7 @@ class Strategy:
                              if entry.version in apart]
 
     def is_empty(self):
-        """Check that the container has no version of any object."""
+        """Check that the container has no versions."""
         return not self._entries(Page(VERSIONS), 1)
 
     def life(self):

@@ -56,13 +56,15 @@ class TestShipments(unittest.TestCase):
         self.assert_refused('the etag of a row has',
                             etag='e' * (MAX_ETAG - 50))
         # The vector is in the etag too: what is longer than that is not read.
-        for sites, reason in ((110, 'the etag of a row has'),
-                              (200, 'vector: .* at most 4096 bytes')):
+        for name, sites, reason in (
+                ('site-%027d', 31, 'the etag of a row has'),
+                ('site-%03d', 40, 'must be at most 32 site'),
+                ('site-%03d', 200, 'vector: .* at most 4096 bytes')):
             vector = Vector({'paris': ID, **{
-                'site-%03d' % each: Stamp(1) for each in range(sites)}})
+                name % each: Stamp(1, 1) for each in range(sites)}})
             with self.subTest(sites=sites):
                 self.assert_refused(reason, vector=str(vector),
-                                    etag='e' * 1500)
+                                    etag='e' * 2500)
 
     def test_the_longest_etag_that_is_taken_fits_into_a_row(self):
         room = MAX_ETAG - len(row_of(ENTRY).etag)

@@ -90,11 +90,11 @@ def put(strategy, null=False):
         OBJECT, strategy.new_version(), null=null))
 
 
-def put_at_once(strategy):
+def put_at_once(strategy, null=False):
     """Its clock is read before others write, as in a PUT with much data."""
     version = strategy.new_version()
     strategy.rows.gate()
-    return strategy.commit(Entry(OBJECT, version))
+    return strategy.commit(Entry(OBJECT, version, null=null))
 
 
 def orders(prepare, jobs, skews):
@@ -173,9 +173,9 @@ class TestRaces(RaceCase):
 
     def test_of_null_versions_leave_the_newest_of_these(self):
         def put_null(strategy, _):
-            return put(strategy, null=True)
+            return put_at_once(strategy, null=True)
         for race in self.races([put_null, put_null, put_null],
-                               lambda judge: [put_null(judge, None),
+                               lambda judge: [put(judge, null=True),
                                               put(judge)]):
             self.assert_right(race, 2)
             history = race.judge.history(OBJECT)
@@ -186,6 +186,13 @@ class TestRaces(RaceCase):
                     for each in told.replaced}
             self.assertNotIn(history[0].data_name, gone)
             self.assertNotIn(history[1].data_name, gone)
+
+    def test_of_a_null_version_with_others_keeps_its_data(self):
+        for race in self.races([
+                lambda strategy, _: put_at_once(strategy, null=True),
+                lambda strategy, _: put_at_once(strategy)]):
+            self.assert_right(race, 5)
+            self.assertEqual([], race.results[0].replaced)
 
     def test_a_late_arrival_does_not_beat_a_write(self):
         late = Entry(OBJECT, Version(Stamp(
