@@ -39,10 +39,10 @@ class TestRounds(unittest.TestCase):
             self.assertAlmostEqual(wanted, count, delta=NEAR, msg='%s of %s'
                                    % (name, mode))
 
-    def test_write_repair_reads_before_it_writes(self):
-        self.assert_rounds((2, 1), 'write-repair')
+    def test_write_repair_writes_in_one_round(self):
+        self.assert_rounds((1, 1), 'write-repair')
 
-    def test_read_repair_only_writes(self):
+    def test_read_repair_writes_in_one_round(self):
         self.assert_rounds((1, 1), 'read-repair')
 
     def test_the_delay_is_counted_where_stock_swift_has_it(self):

@@ -27,7 +27,7 @@ from tests.functional.sites_case import (
     kill_one,
     start_missing,
 )
-from tests.functional.stored_pointers import stored
+from tests.functional.stored_rows import stored
 from tools.cluster.sites import names
 
 SITES = names(3)
@@ -169,8 +169,8 @@ class TracesCase(SitesCase):
                 if mode == 'write-repair':
                     wait_for(lambda: stored(
                         self.sites.clusters[name], self.accounts[name],
-                        self.container, obj).points_to(latest),
-                        '%s points to %s of %s' % (name, latest, obj), 60)
+                        self.container, obj).is_listed_as(latest),
+                        '%s lists %s of %s' % (name, latest, obj), 60)
                 self.assert_latest(name, obj, kept.get(latest))
 
     def assert_one(self, obj, version, body):

@@ -26,7 +26,7 @@ from tests.functional.sites_case import (
     running_sites,
     start_missing,
 )
-from tests.functional.stored_pointers import stored
+from tests.functional.stored_rows import stored
 
 CONTAINER, OBJECT = 'c', 'o'
 #: of each writer
@@ -179,8 +179,8 @@ class WritersCase(unittest.TestCase):
         for place, mode in zip(self.places, self.fields['modes']):
             with self.subTest(site=place.name):
                 if mode == 'write-repair':
-                    wait_for(lambda: place.stored().points_to(latest),
-                             'it points to %s' % latest, 60)
+                    wait_for(lambda: place.stored().is_listed_as(latest),
+                             'it lists %s' % latest, 60)
                 self.assert_served(place, versions, latest)
 
     def assert_served(self, place, versions, latest):

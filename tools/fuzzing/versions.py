@@ -2,27 +2,32 @@
 """
 The rows of versions, the requests between sites, and how they are read.
 
-A row is given as four lines: its name, hash, content type and when it was
-modified, as a listing of a container has them. A request is given as it
-comes, with its header as the first line.
+A row is given as the JSON of the verb VERSION. A request between sites is
+given as it comes, with its header as the first line.
 """
 
 import io
+import json
 from hashlib import sha256
 
-from swift_lightsync.versioning.core import keys, pointer, shipping, signature
+from swift_lightsync.versioning.core import keys, shipping, signature, verb
 from swift_lightsync.versioning.core import row_data as rows
+from swift_lightsync.versioning.core.life import (
+    Life,
+    LifeMessage,
+    life_of,
+    life_row,
+)
+from swift_lightsync.versioning.core.shipment import Frame, Shipment
 from swift_lightsync.versioning.core.stamp import Stamp
 from swift_lightsync.versioning.core.version import Vector, Version
-from swift_lightsync.versioning.rows import row_wire
 from swift_lightsync.versioning.sites import received_body, sites_conf
-from tools.fuzzing.mutate import JSON, edit_part, edit_text
+from tools.fuzzing.mutate import JSON, edit_text
 from tools.fuzzing.target import Target, as_text
 
 LONGEST = 1 << 14
 OFFERED = 40
 KEY, MAC, ETAG = b'k' * 32, 'a' * 64, 'e' * 32
-KEYS = (keys.WriteRepairKeys, keys.ReadRepairKeys)
 HEADERS = (('x-object-meta-a', 'b'), ('x-object-meta-ü', 'ü'),
            ('content-encoding', 'gzip'), ('x-delete-at', '9'))
 STAMPS = (Stamp(1, 0), Stamp(1700000000 * 10 ** 5, 5),
@@ -34,19 +39,24 @@ VERSIONS = [Version(stamp, site, Vector({'paris': STAMPS[1], site: stamp}),
 ENTRIES = [
     rows.Entry('x' * 900, VERSIONS[0], content_type=rows.PURGE_MARKER,
                purged=STAMPS[1]),
-    rows.Entry('\u20ac%;=', VERSIONS[1], content_type=rows.DELETE_MARKER),
+    rows.Entry('\u20ac%;=', VERSIONS[1], content_type=rows.DELETE_MARKER,
+               null=True),
     rows.Entry('a/b c', VERSIONS[2], 98, ETAG, 'text/plain',
                changed=Stamp(VERSIONS[2].id.ticks + 998)),
     rows.Entry('ü\n', VERSIONS[4], 0, ETAG + '; slo_etag=x',
                'text/ü; charset=x')]
+LIVES = [Life(True, STAMPS[1], 'paris'), Life(False, STAMPS[2], 'x' * 32)]
 OFFERS = [shipping.Offered(each.object, each.version.id, each.version.site,
                            each.kind, each.changed) for each in ENTRIES]
-HEADS = [shipping.offer([]), shipping.offer(OFFERS), *(
-    shipping.shipment(shipping.Shipment(each, HEADERS[number:], each.size))
-    for number, each in enumerate(ENTRIES))]
-CLAIMS = [signature.Signed('POST', '/v1/a/c', site, 'rome', moment, 'f' * 32,
-                           99, b'{}').claim(KEY)
-          for site, moment in (('paris', 0), ('x' * 32, 10 ** 12 - 1))]
+GROUPS = [shipping.Group('AUTH_ü', 'c', tuple(OFFERS)),
+          shipping.Group('a', 'x' * 256, tuple(OFFERS[:1]))]
+SHIPMENTS = [
+    *(Shipment('a', 'c', each, HEADERS[number:], min(each.size, 9) if
+               each.kind is rows.Kind.DATA else 0)
+      for number, each in enumerate(ENTRIES)),
+    Shipment('a', 'c', life=LifeMessage.of(LIVES[0], (
+        ('x-container-meta-a', 'ü'), ('x-versions-enabled', 'true')))),
+    Shipment('a', 'c', life=LifeMessage.of(LIVES[1]))]
 CONF = ('''[paris]
 endpoints = http://10.0.0.1:8080/
 key = %s
@@ -59,118 +69,140 @@ endpoints = http://[::1]:80/
 key = %s
 ''' % ('k' * 64, 'o' * 40, 'x' * 32))
 
-
-def _lines(row):
-    """Return the bytes of a row, as a container server lists it."""
-    headers = row_wire.put_headers(row)
-    return '\n'.join((row.name, headers['X-Etag'], row.content_type,
-                      '2026-01-02T03:04:05.678900')).encode('utf8')
+def _frame(shipment):
+    return shipping.encoded(shipment.to_frame().to_json())
 
 
-def _row(data):
-    name, etag, content_type, modified = (
-        data.decode('utf8', 'replace') + '\n\n\n').split('\n')[:4]
-    return row_wire.row_of_record({
-        'name': name, 'hash': etag, 'bytes': 7, 'content_type': content_type,
-        'last_modified': modified})
+FRAMES = [_frame(each) for each in SHIPMENTS]
+HEADS = [shipping.offer([]), shipping.offer(GROUPS), shipping.pack(FRAMES),
+         *(shipping.pack([each]) for each in FRAMES)]
+ROWS = [*map(rows.row_of, ENTRIES), rows.purge_record(ENTRIES[0]),
+        rows.row_of(rows.Entry('o', VERSIONS[2], data=STAMPS[1])),
+        *map(life_row, LIVES),
+        *(rows.listing_row(each, each.object, STAMPS[1])
+          for each in ENTRIES[1:])]
+CLAIMS = [signature.Signed('POST', signature.PATH, site, 'rome', moment,
+                           'f' * 32, 99, b'{}').claim(KEY)
+          for site, moment in (('paris', 0), ('x' * 32, 10 ** 12 - 1))]
 
 
-def _place(name):
-    """Return the keys that made a name of a row, and its Place."""
-    made = next((each for each in KEYS
-                 if name.startswith(each.all_versions)), KEYS[0])
-    return made, made.parse(name)
+def _written(row):
+    return verb.encoded(verb.WireRow.of(row))
 
 
-def parse_version_row(data):
+def _means(row):
+    """Return what a row means, and a row that means the same."""
+    if row.name == keys.LIFE:
+        life = life_of(row)
+        return life, life_row(life)
+    if row.name.startswith(keys.LISTINGS):
+        keys.parse_listing(row.name)
+        return rows.listed_of(row.etag), row
+    entry = rows.entry_of(row)
+    record = row.content_type == rows.PURGE_MARKER and not row.deleted
+    return entry, (rows.purge_record if record else rows.row_of)(entry)
+
+
+def parse_row(data):
     """Read it, and see that what it says can be written and read again."""
-    row = _row(data)
-    made, place = _place(row.name)
-    entry = rows.entry_of(row, place)
-    again = rows.row_of(entry, made.version(entry.object, entry.version))
-    found = rows.entry_of(_row(_lines(again)), place)
-    assert all(getattr(found, each) == getattr(entry, each) for each in (
-        'version', 'etag', 'kind', 'plain')), 'is read as %r' % (found,)
-    return entry
-
-
-def pointer_rows():
-    """Return rows of pointers, and of the objects themselves."""
-    pointers = [pointer.pointer_after(None, ENTRIES[first:last],
-                                      lambda: STAMPS[1])
-                for first in range(4) for last in range(first + 1, 5)]
-    latest = [rows.latest_row(each, 'o') for each in pointers]
-    return [_lines(row) for row in (
-        *(rows.history_row('o', each) for each in pointers),
-        *(row for row in latest if not row.deleted))]
-
-
-def parse_pointer_row(data):
-    """Read it as a pointer's row, or without a frontier as an object's."""
-    row = _row(data)
-    if row.content_type != rows.PURGE_MARKER and \
-            'frontier' not in rows.parameters_of(row.etag)[1]:
-        found = latest = rows.listed_entry(row)
-        assert (found is None) == (rows.null_of(row, 'paris') is not None), \
-            'is of two, or of none'
-    else:
-        found = rows.pointer_of(row, 'o')
-        again = rows.pointer_of(
-            _row(_lines(rows.history_row('o', found))), 'o')
-        assert again == found, 'is read as %r' % (again,)
-        latest = found.latest
-    assert not latest or latest.size >= 0, 'has %d bytes' % latest.size
+    row = verb.WireRow.parse(data, LONGEST).row
+    found, again = _means(row)
+    assert again.name == row.name, 'is written as %r' % (again,)
+    same, _ = _means(verb.WireRow.parse(_written(again), 1 << 16).row)
+    assert [getattr(same, each, None) for each in ('version', 'null', 'id')] \
+        == [getattr(found, each, None) for each in (
+            'version', 'null', 'id')], 'is read as %r' % (same,)
     return found
+
+
+def parse_name(name):
+    """Read the name of a row of a version, or of a purge record."""
+    if name.startswith(keys.PURGES):
+        return keys.purge_name, keys.parse_purge(name)
+    return keys.version_name, keys.parse_version(name)
 
 
 def largest_heads():
     """Yield as many versions as an offer has, or as much as a head has."""
-    ship = b'{"format":1,"verb":"ship",'
-    yield shipping.offer([OFFERS[2]] * shipping.MAX_OFFERED)
-    yield (b'{"format":1,"verb":"offer","versions":['
+    ship = b'{"format":1,"verb":"ship","shipments":['
+    yield shipping.offer([shipping.Group('a', 'c', (OFFERS[2],) *
+                                         shipping.MAX_OFFERED)])
+    yield shipping.pack([FRAMES[2]] * shipping.MAX_PACKED)
+    yield (b'{"format":1,"verb":"offer","groups":['
            + b'[],' * (shipping.MAX_HEAD // 3 - 20) + b'[]]}')
-    yield ship + b'"headers":' + b'[' * 900000
-    yield shipping.shipment(shipping.Shipment(ENTRIES[2], tuple(
-        ('x-object-meta-%d' % number, 'ü' * 25) for number in range(900))))
-    yield (ship + b'"vector":"' + b'a:1,' * (shipping.MAX_HEAD // 4 - 20)
-           + b'"}')
-
-
-def _decode(data):
-    try:
-        return shipping.decode(data)
-    except UnicodeError as err:
-        raise AssertionError('no field is named: %s' % err) from err
+    yield ship + b'[' * 900000
+    yield shipping.pack([_frame(Shipment('a', 'c', ENTRIES[2], tuple(
+        ('x-object-meta-%d' % number, 'ü' * 25) for number in range(900))))])
+    yield (ship + b'{"length":0,"what":{"vector":"'
+           + b'a:1,' * (shipping.MAX_HEAD // 4 - 40) + b'"}}]}')
 
 
 def encode_head(found):
-    """Encode it again, and see that a row can hold it."""
-    if isinstance(found, tuple):
-        return shipping.offer(found)
-    row = rows.row_of(found.entry, 'n')
-    for value in row_wire.put_headers(row).values():
-        value.encode('latin-1')
-    place = keys.Place('o', found.entry.version.id)
-    assert found.entry.changed or found.entry.purged or not rows.entry_of(
-        row, place).changed, 'its row says it was changed: %s' % row
-    return shipping.shipment(found)
+    """Encode a head again, and what of its shipments can be read."""
+    if not isinstance(found, shipping.Pack):
+        return shipping.encoded(found.to_json())
+    frames = []
+    for frame in found.shipments:
+        try:
+            opened = frame.open()
+        except ValueError as err:
+            assert not isinstance(err, UnicodeError), 'no field is named'
+            opened = None
+        if opened and opened.entry:
+            # A row can hold it.
+            rows.row_of(opened.entry)
+        frames.append(shipping.encoded(Frame(
+            frame.length, opened.to_frame().what if opened
+            else frame.what).to_json()))
+    return shipping.pack(frames)
+
+
+def _opened(found):
+    """Return what the readable shipments of a pack are, or the head."""
+    if not isinstance(found, shipping.Pack):
+        return found
+    opened = []
+    for frame in found.shipments:
+        try:
+            opened.append(frame.open())
+        except ValueError:
+            opened.append(None)
+    return opened
 
 
 def decode_head(data):
-    found = _decode(data)
-    assert _decode(encode_head(found)) == found, 'is not read as written'
+    try:
+        found = shipping.decode(data)
+    except UnicodeError as err:
+        raise AssertionError('no field is named: %s' % err) from err
+    again = shipping.decode(encode_head(found))
+    assert _opened(again) == _opened(found), 'is not read as written'
     return found
 
 
 def decode_answer(data):
     said = shipping.reason(data)
-    assert isinstance(said, str) and len(said) <= 1000, \
+    assert isinstance(said, str) and len(said) <= shipping.MAX_ERROR, \
         'is said to be %.80r' % (said,)
-    places = shipping.lacking(data, OFFERED)
-    assert list(places) == sorted(set(places)) and all(
-        type(place) is int and 0 <= place < OFFERED for place in places), \
-        'these are no places: %r' % (places,)
-    return places
+    found = shipping.lacking(data, OFFERED)
+    assert all(type(place) is int and 0 <= place < OFFERED
+               for place in found.lacking + found.unknown), \
+        'these are no places: %r' % (found,)
+    return found
+
+
+def decode_results(data):
+    found = shipping.results_of(data, 2)
+    assert all(len(each.error) <= shipping.MAX_ERROR for each in found)
+    return found
+
+
+def decode_verb(data):
+    """Read a request of the verb, or an answer to one."""
+    fields = json.loads(data) if len(data) < LONGEST else None
+    asked = isinstance(fields, dict) and 'listed' in fields
+    return (verb.Request if asked else verb.Answer).parse(
+        data, verb.MAX_BODY)
 
 
 def sign(data):
@@ -228,19 +260,29 @@ def _exact(name, values, parse, encode=str):
         mutations=(edit_text,))
 
 
-def _of_row(name, examples, parse):
-    # What is quoted is 8 bytes long in a text of wide characters.
-    return Target(name, examples, parse, (ValueError,), LONGEST, 256,
-                  mutations=(edit_part('\n'),))
-
+ANSWERS = [shipping.Lacking(places, unknown, error)
+           for places, unknown, error in (
+               ((), (), ''), ((0,), (1, 2), 'ü'), ((1, 5, OFFERED - 1), (),
+                                                   ''),
+               (tuple(range(OFFERED)), (), ''))]
+RESULTS = [[shipping.Result(201), shipping.Result(status, 'rows')]
+           for status in (100, 201, 503, 599)]
+VERBS = [verb.Request('o', tuple(map(verb.WireRow.of, ROWS)), ('a', 'b'),
+                      True, STAMPS[1], 5.5, verb.Page('a', 'b', 'c', 7)),
+         verb.Request(), verb.Answer(),
+         verb.Answer(*map(verb.WireRow.of, ROWS[:2]),
+                     tuple(map(verb.WireRow.of, ROWS)),
+                     shards=(verb.Shard('.shards_a/c', '', 'x'),),
+                     left=('o',), only_shards=True)]
 
 TARGETS = (
     Target('sites-head', HEADS, decode_head, (ValueError,),
            shipping.MAX_HEAD, mutations=JSON, large=largest_heads),
-    Target('sites-answer', [
-        shipping.answer(lacking=lacking) for lacking in (
-            [], [0], [1, 5, OFFERED - 1], list(range(OFFERED)))],
+    Target('sites-answer', [shipping.encoded(each.to_json())
+                            for each in ANSWERS],
            decode_answer, (ValueError,), shipping.MAX_HEAD, mutations=JSON),
+    Target('sites-results', list(map(shipping.results, RESULTS)),
+           decode_results, (ValueError,), shipping.MAX_HEAD, mutations=JSON),
     Target('sites-request', [
         sign(b'%d\n' % len(head) + head + body + b' ' * signature.TRAILER)
         for head in HEADS for body in (b'', b'x' * 50)], decode_request,
@@ -256,14 +298,15 @@ TARGETS = (
     _exact('stamp', STAMPS, Stamp.parse),
     _exact('vector', [each.vector for each in VERSIONS], Vector.parse),
     _exact('hidden-container', [
-        keys.hidden_container('c' * length)
-        for length in (0, 1, 256, shipping.MAX_NAME - 1)],
+        keys.hidden_container('c' * length) for length in (0, 1, 256, 4095)],
         keys.user_container, keys.hidden_container),
-    _exact('row-name', [made.version('o' * length, version) for made in KEYS
+    _exact('row-name', [name('o' * length, version.id)
+                        for name in (keys.version_name, keys.purge_name)
                         for version in VERSIONS for length in (0, 1, 9)],
-           _place, lambda found: found[0].version(found[1].object, found[1])),
-    _of_row('version-row', [
-        _lines(rows.row_of(entry, made.version('o', entry.version)))
-        for made in KEYS for entry in ENTRIES], parse_version_row),
-    _of_row('pointer-row', pointer_rows(), parse_pointer_row),
+           parse_name, lambda found: found[0](found[1].object, found[1].id)),
+    Target('version-row', list(map(_written, ROWS)), parse_row,
+           (ValueError,), LONGEST, 256, mutations=JSON),
+    Target('verb', list(map(verb.encoded, VERBS)), decode_verb,
+           (ValueError, RecursionError), LONGEST, mutations=JSON,
+           write=verb.encoded),
 )

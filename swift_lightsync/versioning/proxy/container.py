@@ -13,7 +13,7 @@ from swift.common.swob import (
 )
 from swift.common.utils import config_true_value, drain_and_close
 from swift.common.wsgi import make_pre_authed_request
-from swift.proxy.controllers.base import get_cache_key
+from swift.proxy.controllers.base import get_cache_key, get_container_info
 
 from swift_lightsync.common.rowless import ROWLESS
 from swift_lightsync.versioning.core.keys import hidden_container
@@ -140,8 +140,12 @@ class VersionedContainer:
         return path_of(self.account, self.hidden)
 
     def version_path(self, name):
-        """Return the path of a version's data, as WSGI has it."""
+        """Return the path of data in the hidden container, as WSGI has it."""
         return path_of(self.account, self.hidden, name)
+
+    def data_path(self, entry):
+        """Return the path of a version's data, as WSGI has it."""
+        return self.version_path(entry.data_name)
 
     def own_path(self, obj):
         """Return the path of an object of the user's container itself."""
@@ -182,6 +186,12 @@ class VersionedContainer:
         return dict(environ.get('swift.infocache', {}), **{
             get_cache_key(self.account, self.hidden):
             dict(self.info, sysmeta={})})
+
+    def hidden_info(self, req):
+        """Return what ``get_container_info`` says of the hidden container."""
+        return get_container_info(
+            internal(req.environ, 'HEAD', self.hidden_path).environ, self.app,
+            swift_source=SOURCE)
 
     def head(self, req, path):
         """

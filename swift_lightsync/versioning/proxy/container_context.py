@@ -16,17 +16,14 @@ from swift.common.swob import (
     wsgi_quote,
 )
 from swift.common.utils import config_true_value
-from swift.proxy.controllers.base import get_container_info
 
 from swift_lightsync.common.options import integer
 from swift_lightsync.versioning.proxy.container import (
     ENABLED,
     MODE,
-    SOURCE,
     STOCK_CONTAINER,
     STOCK_ENABLED,
     authorize,
-    internal,
     send_internal,
     sysmeta,
 )
@@ -184,11 +181,8 @@ class ContainerContext:
 
         :raises HTTPServiceUnavailable: if its container servers are Swift's
         """
-        info = get_container_info(
-            internal(req.environ, 'HEAD', self.versioned.hidden_path).environ,
-            self.versioned.app, swift_source=SOURCE)
-        strategy = self.versioned.make_strategy(self._mode,
-                                                info['storage_policy'])
+        strategy = self.versioned.make_strategy(
+            self._mode, self.versioned.hidden_info(req)['storage_policy'])
         try:
             strategy.rows.check_verb()
         except VerbMissing as err:

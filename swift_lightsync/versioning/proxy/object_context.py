@@ -11,7 +11,6 @@ from swift.common.concurrency import Timeout, spawn, spawn_n
 from swift.common.constraints import MAX_OBJECT_NAME_LENGTH
 from swift.common.swob import (
     HTTPBadRequest,
-    HTTPException,
     HTTPNoContent,
     HTTPNotFound,
     HTTPPreconditionFailed,
@@ -30,16 +29,14 @@ from swift.proxy.controllers.obj import check_content_type
 from swift_lightsync.versioning.core.keys import ROOM
 from swift_lightsync.versioning.core.row_data import DELETE_MARKER
 from swift_lightsync.versioning.core.stamp import Stamp
-from swift_lightsync.versioning.proxy.adoption import adopt
 from swift_lightsync.versioning.proxy.container import authorize
 from swift_lightsync.versioning.proxy.object_data import (
-    delete_data,
-    delete_marker,
     has_expired,
     hide_expiry,
     put_from_client,
     show_expiry,
 )
+from swift_lightsync.versioning.proxy.object_writes import ObjectWrites
 
 VERSION_ID = 'X-Object-Version-Id'
 #: What a client asks with for the versions that were made at the same time as
@@ -108,11 +105,6 @@ class ObjectContext:
     def own_path(self):
         return self.versioned.own_path(self.obj)
 
-    @property
-    def has_room(self):
-        """Whether the name is short enough for an object with versions."""
-        return len(str_to_wsgi(self.obj)) <= MAX_NAME
-
     @cors_validation
     def respond(self, req):
         """
@@ -123,7 +115,7 @@ class ObjectContext:
         :raises HTTPException: if the request is refused
         :raises RowsUnavailable: if too few replicas give the rows
         """
-        if not self.has_room and req.method != 'PUT':
+        if len(str_to_wsgi(self.obj)) > MAX_NAME:
             return self.without_versions(req)
         answer = getattr(self, self.VERBS[req.method])
         return answer(req)
@@ -133,20 +125,28 @@ class ObjectContext:
         Answer a request to an object whose name is too long for versions: one
         that is older than versioning, and stays what it is.
         """
+        if req.method == 'PUT':
+            self.authorize(req)
+            raise HTTPBadRequest(
+                'Object name length of %d longer than %d, which is the most '
+                'where objects have versions' % (len(str_to_wsgi(self.obj)),
+                                                 MAX_NAME), request=req)
         return req.get_response(self.versioned.app)
 
     def authorize(self, req, acl='write_acl'):
         authorize(req, self.versioned.info.get(acl))
 
-    def data_path(self, entry):
-        """Return the path of a version's data, as WSGI has it."""
-        return self.versioned.version_path(entry.data_name) if entry else \
-            self.own_path
+    def read(self, req, entry):
+        """
+        Read the data of a version.
 
-    def _data(self, req, entry):
-        """Forward a read to a version's data; return the response."""
-        return self.versioned.forward(
-            req, self.data_path(entry)).get_response(self.versioned.app)
+        :param entry: its ``Entry``, or None for the object of the user's
+            container itself
+        :returns: the response
+        """
+        path = self.versioned.data_path(entry) if entry else self.own_path
+        return self.versioned.forward(req, path).get_response(
+            self.versioned.app)
 
     # Reads
 
@@ -173,7 +173,7 @@ class ObjectContext:
             if _is_deleted(entry):
                 raise HTTPNotFound(request=req)
             if resp is None:
-                resp = self._data(req, entry)
+                resp = self.read(req, entry)
             if resp.status_int != 404 or (
                     entry is None and not self.versioned.has_objects):
                 return entry, resp
@@ -206,7 +206,7 @@ class ObjectContext:
 
         :returns: the same as ``_latest_to_read``
         """
-        data, is_right = spawn(self._data, req, hint.entry), False
+        data, is_right = spawn(self.read, req, hint.entry), False
         try:
             entry = self.strategy.latest(self.obj)
             is_right = hint.is_right(entry)
@@ -231,64 +231,22 @@ class ObjectContext:
 
     # Writes
 
-    def adopt(self, req):
-        """
-        Make a null version of the object if it is older than versioning.
-
-        :returns: its ``Entry``, or None if there is nothing to adopt
-        """
-        return adopt(self.versioned.app, req.environ, self.versioned.account,
-                     self.versioned.name, self.obj, self.strategy)
-
-    def adopt_known(self, req):
-        """The same, if the user's container has objects of its own at all."""
-        if self.versioned.has_objects:
-            self.adopt(req)
-
-    def commit(self, req, entry):
-        """
-        Make a version durable, and delete the null versions it overwrites.
-
-        :returns: what the strategy's ``commit`` returned
-        """
-        committed = self.strategy.commit(entry)
-        self.versioned.latest.keep(self.obj, committed.entry)
-        for old in committed.replaced:
-            if not old.version.deleted:
-                self._delete_replaced(req, old)
-        return committed
-
-    def _delete_replaced(self, req, entry):
-        try:
-            self.delete_data(req, entry)
-        except HTTPException:
-            # No row names it any more; it is dark data, and looked for.
-            pass
-
-    def delete_data(self, req, entry):
-        """
-        Delete the data of a version.
-
-        :raises HTTPException: if it may still be there
-        """
-        delete_data(self.versioned.app, req, self.data_path(entry),
-                    self.strategy.tick(after=entry.version.id))
+    def writes(self, req):
+        """Return the ``ObjectWrites`` of a request."""
+        return ObjectWrites(self.versioned, self.obj, req)
 
     def put(self, req):
         self.authorize(req)
-        if not self.has_room:
-            raise HTTPBadRequest(
-                'Object name length of %d longer than %d, which is the most '
-                'where objects have versions' % (len(str_to_wsgi(self.obj)),
-                                                 MAX_NAME), request=req)
-        self.adopt_known(req)
+        writes = self.writes(req)
+        writes.check_quota()
+        writes.adopt_counted()
         if req.if_none_match is not None and '*' in req.if_none_match and \
                 self._is_there(req):
             raise HTTPPreconditionFailed(request=req)
         null = not self.versioned.enabled
         resp, entry = put_from_client(
             self.versioned, req, self.strategy.new_version(), self.obj, null)
-        committed = self.commit(req, entry)
+        committed = writes.commit(entry)
         if not null:
             resp.headers[VERSION_ID] = version_id(committed.entry)
         return resp
@@ -302,22 +260,23 @@ class ObjectContext:
 
     def post(self, req):
         self.authorize(req)
-        entry = self.strategy.latest(self.obj) or self.adopt(req)
+        entry = self.strategy.latest(self.obj) or self.writes(req).adopt()
         if entry is None or entry.version.deleted:
             raise HTTPNotFound(request=req)
         # The offset of a tick is for versions.
         changed = Stamp(self.strategy.tick(
             after=entry.changed or entry.version.id).ticks)
-        sent = self.versioned.forward(req, self.data_path(entry), changed)
+        sent = self.versioned.forward(
+            req, self.versioned.data_path(entry), changed)
         refused = check_content_type(req)
         if refused:
             raise refused
         hide_expiry(sent)
         resp = sent.get_response(self.versioned.app)
-        if resp.is_success:
-            self.strategy.amend(
+        if resp.is_success and not self.strategy.amend(
                 entry, wsgi_to_str(req.headers.get('Content-Type') or '') or
-                entry.content_type, changed)
+                entry.content_type, changed):
+            raise HTTPNotFound(request=req)
         return resp
 
     def delete(self, req):
@@ -331,13 +290,9 @@ class ObjectContext:
         :param null: whether it is a null version
         :returns: a ``Response``
         """
-        self.adopt_known(req)
-        committed = self.commit(req, delete_marker(
-            self.obj, self.strategy.new_version(deleted=True), null))
-        before = committed.before
-        was_there = before is not None and not before.version.deleted
+        committed = self.writes(req).commit_marker(null)
+        was_there = committed.before and not _is_deleted(committed.before)
         answer = HTTPNoContent if was_there else HTTPNotFound
-        headers = {} if null else {
+        return answer(request=req, headers={} if null else {
             VERSION_ID: version_id(committed.entry),
-            'X-Backend-Content-Type': DELETE_MARKER}
-        return answer(request=req, headers=headers)
+            'X-Backend-Content-Type': DELETE_MARKER})

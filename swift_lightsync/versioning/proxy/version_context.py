@@ -26,11 +26,7 @@ from swift_lightsync.versioning.proxy.object_context import (
     ObjectContext,
     version_id,
 )
-from swift_lightsync.versioning.proxy.object_data import (
-    open_data,
-    show_expiry,
-    store_copy,
-)
+from swift_lightsync.versioning.proxy.object_data import show_expiry
 
 CURRENT_ID = 'X-Object-Current-Version-Id'
 #: Statuses that tell something of a version that is there.
@@ -110,7 +106,7 @@ class VersionContext(ObjectContext):
         if entry and entry.version.deleted:
             raise HTTPNotFound(request=req, headers={
                 VERSION_ID: self.wanted, 'Content-Type': DELETE_MARKER})
-        return self._data(req, entry)
+        return self.read(req, entry)
 
     def delete(self, req):
         if self.wanted == NULL:
@@ -122,14 +118,14 @@ class VersionContext(ObjectContext):
                 each.data == stamp
                 for each in self.strategy.history(self.obj)):
             # Who purged it may have failed to delete the data.
-            self.delete_data(req, entry)
+            self.writes(req).delete_data(entry)
         return self._purge(req, self._entry(req, stamp))
 
     def _purge(self, req, entry):
         latest = self.strategy.purge(entry)
         self.versioned.latest.keep(self.obj, latest)
         if not entry.version.deleted:
-            self.delete_data(req, entry)
+            self.writes(req).delete_data(entry)
         current = None if latest and latest.version.deleted else latest
         return HTTPNoContent(request=req, headers={
             VERSION_ID: self.wanted, CURRENT_ID: version_id(current)})
@@ -141,7 +137,7 @@ class VersionContext(ObjectContext):
         null version is the link to the latest.
         """
         self.authorize(req)
-        self.adopt_known(req)
+        self.writes(req).adopt_counted()
         null = self._null()
         return self._purge(req, null) if null else self.hide(req, null=True)
 
@@ -158,10 +154,9 @@ class VersionContext(ObjectContext):
                 'Etag': entry.etag, VERSION_ID: self.wanted})
         restored = replace(entry, version=self.strategy.new_version(),
                            null=False, data=None, changed=None)
-        source = open_data(self.versioned.app, req, self.data_path(entry))
-        resp = store_copy(self.versioned.app, req, source,
-                          self.data_path(restored), restored)
-        committed = self.commit(req, restored)
+        writes = self.writes(req)
+        resp = writes.copy(self.versioned.data_path(entry), restored)
+        committed = writes.commit(restored)
         resp.headers[VERSION_ID] = version_id(committed.entry)
         return resp
 

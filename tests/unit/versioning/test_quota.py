@@ -45,3 +45,14 @@ class TestQuota(ObjectCase):
         self.put('12345678')
         self.assertEqual(403, self.put('four', environ={
             'swift.authorize': lambda req: HTTPForbidden(request=req)}))
+
+    def test_objects_are_counted_with_those_from_before(self):
+        if self.mode == 'read-repair':
+            self.skipTest('there each version would count')
+        self.ask('POST', 'c', {'X-Container-Meta-Quota-Bytes': '',
+                               'X-Container-Meta-Quota-Count': '2'})
+        self.ask.put_old('old')
+        self.assertEqual(201, self.put('1'))
+        self.assertEqual(413, self.put('1', path='c/another'))
+        self.ask('DELETE', 'c/o')
+        self.assertEqual(201, self.put('1', path='c/another'))

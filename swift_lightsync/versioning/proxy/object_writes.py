@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+What the writes of one object have in common: updates are made durable, data is
+deleted, and objects that are older than their container's versioning are
+*adopted* (VERSIONING.md §3), which makes null versions of them.
+
+1. The data is copied to the hidden container, under its own timestamp.
+2. The row of the null version is written.
+3. The object is deleted in the user's container, just after that timestamp, so
+   that a newer one of a proxy that does not know of versions yet stays, and is
+   adopted next.
+
+Each step may be repeated: whoever dies between two of them loses nothing. The
+propagator adopts in the same way what nobody writes to.
+"""
+
+from swift.common.http import HTTP_NOT_FOUND
+from swift.common.swob import (
+    HTTPException,
+    HTTPRequestEntityTooLarge,
+    normalize_etag,
+    wsgi_to_str,
+)
+from swift.common.utils import drain_and_close
+
+from swift_lightsync.versioning.core.row_data import Entry
+from swift_lightsync.versioning.core.stamp import Stamp
+from swift_lightsync.versioning.core.version import Vector, Version
+from swift_lightsync.versioning.proxy.filter_options import Mode
+from swift_lightsync.versioning.proxy.object_data import (
+    OVERRIDE_ETAG,
+    check,
+    delete_data,
+    delete_marker,
+    open_data,
+    store_copy,
+)
+
+#: Where Swift says of when the data is; a POST changes the other ones.
+_TIMESTAMPS = ('X-Backend-Data-Timestamp', 'X-Backend-Timestamp',
+               'X-Timestamp')
+_SLO_SIZE = 'X-Object-Sysmeta-Slo-Size'
+#: In an etag that only encryption can read.
+_ENCRYPTED = 'swift_meta='
+
+
+class ObjectWrites:
+    """
+    Writes to one object, on behalf of one request.
+
+    :param versioned: the ``VersionedContainer``
+    :param obj: the object's name, text
+    :param req: the client's ``Request``
+    """
+
+    def __init__(self, versioned, obj, req):
+        self.versioned = versioned
+        self.obj = obj
+        self.req = req
+
+    def check_quota(self):
+        """
+        Refuse one more object than Swift's container_quotas allows, which
+        counts only those of the user's container itself.
+
+        :raises HTTPRequestEntityTooLarge: if there are as many already
+        """
+        quota = self.versioned.info['meta'].get('quota-count', '')
+        if quota.isdigit() and self.versioned.mode is Mode.WRITE_REPAIR:
+            hidden = self.versioned.hidden_info(self.req)
+            if self.versioned.info['object_count'] + \
+                    hidden['object_count'] >= int(quota):
+                raise HTTPRequestEntityTooLarge(body='Upload exceeds quota.',
+                                                request=self.req)
+
+    def commit(self, entry):
+        """
+        Make a version durable, and delete the null versions it overwrites.
+
+        :returns: what the strategy's ``commit`` returned
+        """
+        committed = self.versioned.strategy.commit(entry)
+        self.versioned.latest.keep(self.obj, committed.entry)
+        self._drop(committed.replaced)
+        return committed
+
+    def commit_marker(self, null):
+        """
+        Make a delete marker the latest version.
+
+        :param null: whether it is a null version
+        :returns: what the strategy's ``commit`` returned
+        """
+        self.adopt_counted()
+        return self.commit(delete_marker(
+            self.obj, self.versioned.strategy.new_version(deleted=True),
+            null))
+
+    def copy(self, path, entry):
+        """
+        Store the newest data of an object as that of a version.
+
+        :param path: of the object, as WSGI has it
+        :returns: the answer
+        :raises HTTPException: if the data was not stored
+        """
+        return self._store(open_data(self.versioned.app, self.req, path),
+                           entry)
+
+    def _store(self, source, entry):
+        return store_copy(self.versioned.app, self.req, source,
+                          self.versioned.data_path(entry), entry)
+
+    def delete_data(self, entry):
+        """
+        Delete the data of a version.
+
+        :raises HTTPException: if it may still be there
+        """
+        delete_data(self.versioned.app, self.req,
+                    self.versioned.data_path(entry),
+                    self.versioned.strategy.tick(after=entry.version.id))
+
+    def _drop(self, replaced):
+        for entry in replaced:
+            try:
+                if not entry.version.deleted:
+                    self.delete_data(entry)
+            except HTTPException:
+                # No row names it any more; it is dark data, and looked for.
+                pass
+
+    # Adoption
+
+    def adopt_counted(self):
+        """Adopt the object, if its container counts objects of its own."""
+        if self.versioned.has_objects:
+            self.adopt()
+
+    def adopt(self):
+        """
+        Make a null version of the object of the user's container itself.
+
+        :returns: its ``Entry``, or None if there is no such object
+        :raises HTTPException: if it may not have been adopted
+        :raises RowsUnavailable: the same
+        """
+        path = self.versioned.own_path(self.obj)
+        source = open_data(self.versioned.app, self.req, path)
+        if source.status_int == HTTP_NOT_FOUND:
+            drain_and_close(source)
+            return None
+        check(self.req, source)
+        entry = self._null_version(source.headers)
+        self._store(source, entry)
+        self._drop(self.versioned.strategy.apply(entry))
+        stamp = entry.version.id
+        delete_data(self.versioned.app, self.req, path,
+                    Stamp(stamp.ticks, stamp.offset + 1), rows=True)
+        return entry
+
+    def _null_version(self, headers):
+        """Return the ``Entry`` of an object that a GET has answered with."""
+        stamp = Stamp.parse(next(headers[name] for name in _TIMESTAMPS
+                                 if name in headers))
+        etag = headers.get(OVERRIDE_ETAG, '')
+        if not etag or _ENCRYPTED in etag:
+            etag = normalize_etag(headers['Etag'])
+        kind = wsgi_to_str(headers['Content-Type'])
+        if _SLO_SIZE in headers:
+            # The proxy tells no client of it, and listings need it.
+            kind += ';swift_bytes=' + headers[_SLO_SIZE]
+        return Entry(self.obj, Version(
+            stamp, self.versioned.strategy.site, Vector()),
+            int(headers['Content-Length']), etag, kind, null=True)
