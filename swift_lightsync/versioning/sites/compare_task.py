@@ -176,14 +176,14 @@ class CompareTask:
             self.run_pass()
         due = {place for place, each in self._differing.items()
                if each.until <= now}
-        self._compare_all([each for each in self._followed()
+        self._compare_all([each for each in self._databases.first_replicas()
                            if _place(each) in due], 0)
 
     def run_pass(self):
         """Compare everything now."""
         start = self._now()
         self._next = start + self._options.compare_interval
-        databases = self._followed()
+        databases = self._databases.first_replicas()
         there = set(map(_place, databases))
         for place in set(self._differing) - there:
             del self._differing[place]
@@ -191,11 +191,6 @@ class CompareTask:
         if self._compare_all(databases, self._options.compare_interval *
                              MAX_COMPARED / 2 / max(1, len(databases))):
             self.compared = start
-
-    def _followed(self):
-        """Return the databases whose containers this server compares."""
-        return [each for _, each in self._databases.followed(True)
-                if each.place[0] == 0 and each.broker.is_root_container()]
 
     def _compare_all(self, databases, pause):
         """Compare containers; return whether the peer has told of all."""

@@ -253,7 +253,7 @@ class TestSince(SitesTestCase):
         self.time = time.time()
         self.task._now = lambda: self.time
         self.task._offer = mock.Mock()
-        self.database = self.task._followed()[0]
+        self.database = self.task._databases.first_replicas()[0]
 
     def see(self, *buckets):
         self.task._see(self.database, frozenset(buckets), Stamp(1))

@@ -23,23 +23,25 @@ ELSEWHERE = {'sites_conf': '', 'internal_client_conf_path': ''}
 class TestContainerSample(unittest.TestCase):
 
     def setUp(self):
-        self.sections = sample(SHOWN, CONTAINER_SAMPLE)
+        self.shown = sample(SHOWN, CONTAINER_SAMPLE)
         self.set = sample(SET, CONTAINER_SAMPLE)[SECTION]
 
+    def test_the_container_server_has_the_default_that_is_shown(self):
+        self.assertEqual({'app:container-server', SECTION}, set(self.shown))
+        shown = self.shown['app:container-server']
+        self.assertEqual({'max_clock_skew'}, set(shown))
+        self.assertEqual(float(shown['max_clock_skew']),
+                         ContainerController({}).max_clock_skew)
+        self.assertEqual('egg:swift-lightsync#container', sample(
+            SET, CONTAINER_SAMPLE)['app:container-server']['use'])
+
     def test_the_propagator_has_the_options_and_defaults_that_are_shown(self):
-        options = self.sections[SECTION]
+        options = self.shown[SECTION]
         for name, value in ELSEWHERE.items():
             self.assertEqual(value, options.pop(name))
         self.assertEqual(sorted(vars(PropagatorOptions())), sorted(options))
         self.assertEqual(PropagatorOptions(),
                          PropagatorOptions.from_conf(options))
-
-    def test_the_container_server_has_the_option_that_is_shown(self):
-        options = self.sections['app:container-server']
-        self.assertEqual(['max_clock_skew'], list(options))
-        server = ContainerController({'devices': '/none'})
-        self.assertEqual(float(options['max_clock_skew']),
-                         server.max_clock_skew)
 
     def test_what_is_set_is_accepted(self):
         self.assertEqual({'site', 'site_preference'}, set(self.set))
