@@ -11,10 +11,12 @@ from hashlib import sha256
 
 from swift_lightsync.versioning.core import shipping
 from swift_lightsync.versioning.core.row_data import Entry
-from swift_lightsync.versioning.core.shipping import MAX_HEAD, Shipment
+from swift_lightsync.versioning.core.shipment import Shipment
+from swift_lightsync.versioning.core.shipping import MAX_HEAD
 from swift_lightsync.versioning.core.signature import (
     HEAD_HEADER,
     HEADER,
+    PATH,
     Signed,
     trailer,
 )
@@ -35,17 +37,20 @@ class TestForgeries(SitesCase):
         spec = self.sites.clusters['rome'].spec
         self.address = '127.0.0.1', spec.port('proxy-server')
         self.key = spec.peers['paris']['key'].encode()
-        account = self.client('rome').get_auth()[0].rpartition('/')[2]
-        self.path = '/v1/%s/%s' % (account, self.container)
+        self.account = self.client('rome').get_auth()[0].rpartition('/')[2]
 
-    def request(self, key=None, data=b'forged', seconds=None, **head):
-        """:returns: (headers, body) of a shipment, signed with a key"""
+    def request(self, key=None, data=b'forged', seconds=None, **values):
+        """
+        :param values: of the version's JSON
+        :returns: (headers, body) of a shipment, signed with a key
+        """
         stamp = Stamp(int(time.time() * TICKS), 1 << 32)
-        shipped = json.loads(shipping.shipment(Shipment(Entry(
+        frame = Shipment(self.account, self.container, Entry(
             'o', Version.after((), stamp, 'paris'), len(data), 'e'),
-            length=len(data))))
-        raw = json.dumps({**shipped, **head}).encode()
-        signed = Signed('POST', self.path, 'paris', 'rome',
+            length=len(data)).to_frame().to_json()
+        frame['what']['version'].update(values)
+        raw = shipping.pack([json.dumps(frame).encode()])
+        signed = Signed('POST', PATH, 'paris', 'rome',
                         int(seconds or time.time()), os.urandom(16).hex(),
                         len(raw) + len(data) + 64, raw)
         claim = signed.claim(key or self.key)
@@ -57,12 +62,15 @@ class TestForgeries(SitesCase):
         connection = http.client.HTTPConnection(*self.address, timeout=60)
         self.addCleanup(connection.close)
         try:
-            connection.request(method, path or self.path, body, headers)
+            connection.request(method, path or PATH, body, headers)
         except (BrokenPipeError, ConnectionResetError):
             pass  # it answers before it has read all
         response = connection.getresponse()
-        response.read()
-        return response.status
+        body = response.read()
+        if response.status != 200:
+            return response.status
+        result, = json.loads(body)['results']
+        return result['status']
 
     def assert_nothing_changed(self):
         self.assertEqual(self.before, self.rows('rome'))
@@ -80,8 +88,8 @@ class TestForgeries(SitesCase):
         self.assert_nothing_changed()
 
     def test_what_was_sent_before_is_refused(self):
-        headers, body = self.request(kind='delete', deleted=True, length=0,
-                                     size=0, type='application/x-deleted;'
+        headers, body = self.request(kind='delete', deleted=True, size=0,
+                                     type='application/x-deleted;'
                                      'swift_versions_deleted=1', data=b'')
         self.assertEqual(201, self.send(headers, body))
         for _ in range(3):
@@ -95,7 +103,7 @@ class TestForgeries(SitesCase):
         self.assertGreaterEqual(self.send(headers, body.replace(
             b'forged', b'Forged')), 400)
         headers, body = self.request()
-        self.assertEqual(403, self.send(headers, body, path=self.path + 'x'))
+        self.assertEqual(403, self.send(headers, body, path=PATH + 'x'))
         self.assert_nothing_changed()
 
     def test_what_is_too_old_too_large_or_of_the_future_is_refused(self):

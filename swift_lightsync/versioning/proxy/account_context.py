@@ -67,48 +67,38 @@ def merged(listing, hidden, reverse, limit):
     return found[:limit]
 
 
-class AccountContext:
+def respond(app, account, req):
     """
-    Answers a request to an account.
+    Answer a request to an account; a GET tells what versions there are.
 
     :param app: the next app of the pipeline
     :param account: text
+    :returns: a ``Response``
     """
-
-    def __init__(self, app, account):
-        self.app = app
-        self.account = account
-
-    def respond(self, req):
-        """
-        Answer a request; a GET counts the bytes of versions.
-
-        :returns: a ``Response``
-        """
-        resp = req.get_response(self.app)
-        if req.method != 'GET' or not is_success(resp.status_int):
-            return resp
-        try:
-            listing = json.loads(resp.body)
-        except ValueError:
-            return resp
-        hidden = self._hidden(req)
-        if hidden:
-            reverse = config_true_value(req.params.get('reverse', 'no'))
-            limit = constrain_req_limit(req, ACCOUNT_LISTING_LIMIT)
-            resp.body = json.dumps(merged(
-                listing, hidden, reverse, limit)).encode('ascii')
+    resp = req.get_response(app)
+    if req.method != 'GET' or not is_success(resp.status_int):
         return resp
+    try:
+        listing = json.loads(resp.body)
+    except ValueError:
+        return resp
+    hidden = _hidden(app, account, req)
+    if hidden:
+        reverse = config_true_value(req.params.get('reverse', 'no'))
+        limit = constrain_req_limit(req, ACCOUNT_LISTING_LIMIT)
+        resp.body = json.dumps(merged(
+            listing, hidden, reverse, limit)).encode('ascii')
+    return resp
 
-    def _hidden(self, req):
-        sent = internal(req.environ, 'GET', path_of(self.account))
-        sent.params = {
-            name: str_to_wsgi(value)
-            for name, value in hidden_params(text_params(req)).items()}
-        resp = sent.get_response(self.app)
-        try:
-            return json.loads(resp.body)
-        except ValueError:
-            return []
-        finally:
-            drain_and_close(resp)
+
+def _hidden(app, account, req):
+    sent = internal(req.environ, 'GET', path_of(account))
+    sent.params = {name: str_to_wsgi(value) for name, value in hidden_params(
+        text_params(req)).items()}
+    resp = sent.get_response(app)
+    try:
+        return json.loads(resp.body)
+    except ValueError:
+        return []
+    finally:
+        drain_and_close(resp)

@@ -187,10 +187,10 @@ class VersionedContainer:
             get_cache_key(self.account, self.hidden):
             dict(self.info, sysmeta={})})
 
-    def hidden_info(self, req):
+    def hidden_info(self, environ):
         """Return what ``get_container_info`` says of the hidden container."""
         return get_container_info(
-            internal(req.environ, 'HEAD', self.hidden_path).environ, self.app,
+            internal(environ, 'HEAD', self.hidden_path).environ, self.app,
             swift_source=SOURCE)
 
     def head(self, req, path):

@@ -41,8 +41,15 @@ _LIFECYCLE = (
     ('X-Versions-Keep', 'site-versions-keep', integer(0, 10 ** 6)),
     ('X-Versions-Expire-Noncurrent', 'site-versions-expire-noncurrent',
      integer(1, 36500)))
+#: How the names of headers begin that change a container.
+_METADATA = ('x-container-', 'x-remove-container-', 'x-versions-')
 _SHOWN = ((sysmeta(ENABLED), CLIENTS),) + tuple(
     (sysmeta(name), header) for header, name, _ in _LIFECYCLE)
+
+
+def _has_metadata(req):
+    """Check whether a PUT or POST may change the container's metadata."""
+    return any(name.lower().startswith(_METADATA) for name in req.headers)
 
 
 class ContainerContext:
@@ -102,7 +109,8 @@ class ContainerContext:
         self._store_lifecycle(req, strategy)
         resp = req.get_response(self.versioned.app)
         if is_success(resp.status_int):
-            if strategy and self.recorded:
+            if strategy and self.recorded and (
+                    resp.status_int == 201 or _has_metadata(req)):
                 record_life(strategy, True)
         elif made:
             self._delete_hidden(req)
@@ -182,19 +190,18 @@ class ContainerContext:
         :raises HTTPServiceUnavailable: if its container servers are Swift's
         """
         strategy = self.versioned.make_strategy(
-            self._mode, self.versioned.hidden_info(req)['storage_policy'])
+            self._mode, self.versioned.hidden_info(
+                req.environ)['storage_policy'])
         try:
             strategy.rows.check_verb()
         except VerbMissing as err:
-            self.logger.error(
-                'Versions of %s/%s are not enabled: %s; container servers '
-                'have to be egg:swift-lightsync#container',
-                self.versioned.account, self.versioned.name, err)
+            self.logger.error('Versions of %s/%s are not enabled: %s',
+                              self.versioned.account, self.versioned.name,
+                              err)
             if made:
                 self._delete_hidden(req)
             raise HTTPServiceUnavailable(
-                'Object versioning needs egg:swift-lightsync#container on all '
-                'container servers: %s' % err, request=req)
+                'Object versioning is not enabled: %s' % err, request=req)
         return strategy
 
     def _check_name(self, req):

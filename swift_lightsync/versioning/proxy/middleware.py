@@ -29,7 +29,7 @@ from swift.proxy.controllers.base import get_account_info, get_container_info
 
 from swift_lightsync.proxy_server import Application
 from swift_lightsync.versioning.core.clock import SiteClock
-from swift_lightsync.versioning.proxy.account_context import AccountContext
+from swift_lightsync.versioning.proxy import account_context
 from swift_lightsync.versioning.proxy.container import (
     SOURCE,
     VersionedContainer,
@@ -125,7 +125,7 @@ class Versioning:
         if not obj and self.receiver.handles(req):
             return self.receiver(req)
         if not container:
-            return AccountContext(self.app, account).respond(req)
+            return account_context.respond(self.app, account, req)
         versioned = self.versioned(req.environ, account, container)
         if versioned.mode or CLIENTS in req.headers and not obj:
             self._check_proxy()

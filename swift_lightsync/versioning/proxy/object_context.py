@@ -157,7 +157,11 @@ class ObjectContext:
             drain_and_close(resp)
             raise HTTPNotFound(request=req)
         show_expiry(resp)
-        self.describe(req, resp, entry)
+        resp.headers[VERSION_ID] = version_id(entry)
+        if resp.is_success and entry and not entry.null:
+            resp.headers['Content-Location'] = '%s?version-id=%s' % (
+                wsgi_quote(self.own_path), version_id(entry))
+        resp.headers.update(self._siblings(req, entry))
         return resp
 
     def _read(self, req):
@@ -171,7 +175,8 @@ class ObjectContext:
         entry, resp = self._latest_to_read(req)
         while True:
             if _is_deleted(entry):
-                raise HTTPNotFound(request=req)
+                raise HTTPNotFound(request=req,
+                                   headers=self._siblings(req, entry))
             if resp is None:
                 resp = self.read(req, entry)
             if resp.status_int != 404 or (
@@ -216,18 +221,15 @@ class ObjectContext:
         self.versioned.latest.keep(self.obj, entry, hint)
         return entry, data.wait() if is_right else None
 
-    def describe(self, req, resp, entry):
-        """Tell the client which version answers its GET or HEAD."""
-        resp.headers[VERSION_ID] = version_id(entry)
-        if resp.is_success and entry and not entry.null:
-            resp.headers['Content-Location'] = '%s?version-id=%s' % (
-                wsgi_quote(self.own_path), version_id(entry))
-        if entry and config_true_value(req.headers.get(ASK_SIBLINGS)):
-            others = [version_id(each)
-                      for each in self.strategy.siblings(self.obj)
-                      if each.version.id != entry.version.id]
-            if others:
-                resp.headers[SIBLINGS] = ','.join(others)
+    def _siblings(self, req, entry):
+        """Return a dict: the header that tells who asks of siblings."""
+        if entry is None or not config_true_value(
+                req.headers.get(ASK_SIBLINGS)):
+            return {}
+        others = [version_id(each)
+                  for each in self.strategy.siblings(self.obj)
+                  if each.version.id != entry.version.id]
+        return {SIBLINGS: ','.join(others)} if others else {}
 
     # Writes
 

@@ -28,6 +28,7 @@ from swift.common.swob import (
 from swift.common.utils import (
     MD5_OF_EMPTY_STRING,
     FileLikeIter,
+    InputProxy,
     close_if_possible,
     config_true_value,
     drain_and_close,
@@ -79,30 +80,6 @@ def has_expired(resp, now):
     return end is not None and end.isdigit() and int(end) <= now
 
 
-class CountingReader:
-    """
-    A body that counts the bytes read: a client that sends chunks does not tell
-    a length.
-    """
-
-    def __init__(self, source):
-        self.source = source
-        self.bytes_read = 0
-
-    def read(self, *args):
-        return self._count(self.source.read(*args))
-
-    def readline(self, *args):
-        return self._count(self.source.readline(*args))
-
-    def _count(self, chunk):
-        self.bytes_read += len(chunk)
-        return chunk
-
-    def __getattr__(self, name):
-        return getattr(self.source, name)
-
-
 def guess_content_type(req, path):
     """
     Guess the content type from the object's name. The proxy would do so, but
@@ -148,14 +125,14 @@ def put_from_client(versioned, req, version, obj, null=False):
         version_name(obj, version.id)), version.id)
     guess_content_type(sent, versioned.own_path(obj))
     hide_expiry(sent)
-    reader = sent.environ['wsgi.input'] = CountingReader(
-        sent.environ['wsgi.input'])
+    # A client that sends chunks does not tell a length.
+    body = sent.environ['wsgi.input'] = InputProxy(sent.environ['wsgi.input'])
     footers = _watch_footers(sent)
     resp = sent.get_response(versioned.app)
     check(req, resp)
     override = footers.get(OVERRIDE_ETAG) or sent.headers.get(OVERRIDE_ETAG)
     return resp, Entry(
-        obj, version, reader.bytes_read,
+        obj, version, body.bytes_received,
         override or normalize_etag(resp.headers['Etag']),
         wsgi_to_str(sent.headers['Content-Type']), null)
 

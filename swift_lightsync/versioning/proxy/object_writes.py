@@ -67,7 +67,7 @@ class ObjectWrites:
         """
         quota = self.versioned.info['meta'].get('quota-count', '')
         if quota.isdigit() and self.versioned.mode is Mode.WRITE_REPAIR:
-            hidden = self.versioned.hidden_info(self.req)
+            hidden = self.versioned.hidden_info(self.req.environ)
             if self.versioned.info['object_count'] + \
                     hidden['object_count'] >= int(quota):
                 raise HTTPRequestEntityTooLarge(body='Upload exceeds quota.',

@@ -7,11 +7,9 @@ Requests that the receiver of other sites' versions makes through the filter
 from swift.common.http import is_success
 from swift.common.swob import HTTPConflict, Request
 from swift.common.utils import drain_and_close
-from swift.proxy.controllers.base import get_container_info
 
 from swift_lightsync.versioning.proxy.container import (
     MODE,
-    SOURCE,
     internal,
     path_of,
 )
@@ -145,9 +143,7 @@ class SiteRequests:
         Return the strategy of a container that was deleted, or None if nothing
         is left of it.
         """
-        info = get_container_info(
-            internal(env, 'HEAD', versioned.hidden_path).environ,
-            self.filter.app, swift_source=SOURCE)
+        info = versioned.hidden_info(env)
         if not is_success(info['status']):
             return None
         mode = info['sysmeta'].get(MODE)

@@ -28,11 +28,7 @@ from swift_lightsync.versioning.core.signature import (
     Signed,
     answer_mac,
 )
-from swift_lightsync.versioning.sites.arrivals import (
-    Arrivals,
-    Refusal,
-    result_of,
-)
+from swift_lightsync.versioning.sites.arrivals import Arrivals
 from swift_lightsync.versioning.sites.compare_task import told_differences
 from swift_lightsync.versioning.sites.propagator_options import SiteOptions
 from swift_lightsync.versioning.sites.received_body import (
@@ -40,6 +36,7 @@ from swift_lightsync.versioning.sites.received_body import (
     Disconnected,
     read_head,
 )
+from swift_lightsync.versioning.sites.refusals import Refusal, result_of
 
 #: Requests that one process answers at the same time: each may have
 #: ``MAX_PACK`` bytes in memory.

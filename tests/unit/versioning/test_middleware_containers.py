@@ -117,7 +117,8 @@ class ContainerCase:
         self.assertIn(b'MemoryProxy', resp.body)
 
     def test_container_servers_without_the_verb_are_named(self):
-        missing = VerbMissing('10.0.0.1:6201/sda has no VERSION')
+        missing = VerbMissing(
+            'egg:swift-lightsync#container: 10.0.0.1:6201/sda')
         with mock.patch.object(MemoryRows, 'check_verb', side_effect=missing):
             for container in 'd', 'c':
                 resp = self.ask('PUT', container, ENABLE)
@@ -245,13 +246,17 @@ class ContainerCase:
         self.ask('PUT', 'c')
         self.assertIsNone(self.life())
         stamps = []
-        for method, headers in (('POST', ENABLE), ('PUT', {}), ('POST', {
-                'X-Container-Meta-Colour': 'red'}), ('POST', SUSPEND)):
+        for method, headers in (('POST', ENABLE), ('PUT', {
+                'X-Container-Read': '.r:*'}), ('POST', {
+                'X-Remove-Container-Read': 'x'}), ('POST', SUSPEND)):
             self.ask(method, 'c', headers)
             life = self.life()
             self.assertEqual((True, 'north'), (life.exists, life.site))
             stamps.append(life.stamp)
         self.assertEqual(sorted(set(stamps)), stamps)
+        # Clients make containers before uploads, to be sure.
+        self.ask('PUT', 'c')
+        self.assertEqual(stamps[-1], self.life().stamp)
 
     def test_what_swift_refuses_is_not_recorded(self):
         self.with_peers()

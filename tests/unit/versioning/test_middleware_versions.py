@@ -81,13 +81,13 @@ class TestVersion(ObjectCase):
 
     # Siblings
 
-    def sibling(self, site='south'):
+    def sibling(self, site='south', deleted=False):
         """Another site's version, that has seen nothing of this one."""
         strategy = self.ask.strategy()
         self.ask.now += 1
         stamp = strategy.tick()
-        entry = Entry('o', Version(stamp, site, Vector({site: stamp})), 3,
-                      'e' * 32)
+        entry = Entry('o', Version(stamp, site, Vector({site: stamp}),
+                                   deleted), 3, 'e' * 32)
         strategy.apply(entry)
         return str(stamp)
 
@@ -102,6 +102,13 @@ class TestVersion(ObjectCase):
         last = self.ask.put('o', 'two')
         resp = self.ask('HEAD', 'c/o', {'X-Versions-Siblings': 'true'})
         self.assertEqual((last, None), (resp.headers[ID], resp.headers.get(
+            'X-Object-Version-Siblings')))
+
+    def test_siblings_of_a_delete_marker_are_told(self):
+        mine = self.ask.put('o', 'one')
+        self.sibling(deleted=True)
+        resp = self.ask('GET', 'c/o', {'X-Versions-Siblings': 'true'})
+        self.assertEqual((404, mine), (resp.status_int, resp.headers.get(
             'X-Object-Version-Siblings')))
 
     def test_siblings_are_marked_in_listings_of_versions(self):
