@@ -2,6 +2,7 @@
 """Which databases are followed, above all those of shards."""
 
 import os
+from dataclasses import replace
 
 from swift.common.internal_client import UnexpectedResponse
 from swift.common.swob import HTTPServiceUnavailable
@@ -9,6 +10,18 @@ from swift.common.utils import Timestamp
 from swift.container.backend import ContainerBroker
 
 from swift_lightsync.versioning.core.keys import hidden_container
+from swift_lightsync.versioning.core.life import Life, life_row
+from swift_lightsync.versioning.core.row_data import (
+    Entry,
+    Row,
+    entry_of,
+    listing_row,
+    purge_record,
+    row_of,
+)
+from swift_lightsync.versioning.core.stamp import TICKS, Stamp
+from swift_lightsync.versioning.core.version import Vector, Version
+from swift_lightsync.versioning.server.row_table import record_of
 from swift_lightsync.versioning.sites.databases import ENABLED, MODE, Databases
 from swift_lightsync.versioning.sites.local_data import LocalData
 from tests.unit.sync.fixtures import SwiftTestCase
@@ -56,16 +69,31 @@ class TestDatabases(SwiftTestCase):
     def enable(self, mode='read-repair'):
         self.metadata = {ENABLED: 'True', MODE: mode}
 
-    def test_containers_with_versions_are_followed(self):
+    def test_containers_with_versions_are_followed_suspended_ones_too(self):
         hidden = hidden_container('c')
         self.make(ACCOUNT, 'c', **{ENABLED: 'True', MODE: 'read-repair'})
         self.make(ACCOUNT, 'suspended',
-                  **{ENABLED: 'False', MODE: 'read-repair'})
+                  **{ENABLED: 'False', MODE: 'write-repair'})
         self.make(ACCOUNT, 'plain')
-        self.make(ACCOUNT, hidden)
-        self.assertCountEqual([('c', False, 'c', 'read-repair'),
-                               (hidden, True, 'c', '')], self.followed())
+        self.make(ACCOUNT, hidden, **{MODE: 'read-repair'})
+        self.assertCountEqual([
+            ('c', False, 'c', 'read-repair'),
+            ('suspended', False, 'suspended', 'write-repair'),
+            (hidden, True, 'c', 'read-repair')], self.followed())
         self.assertEqual([], self.asked)
+
+    def test_a_hidden_container_has_the_mode_of_the_user_s(self):
+        hidden = hidden_container('c')
+        self.make(ACCOUNT, hidden)
+        self.metadata = None
+        self.assertEqual([(hidden, True, 'c', None)], self.followed())
+        self.metadata = {}
+        self.assertEqual([(hidden, True, 'c', '')], self.followed())
+        self.enable()
+        for _once_known in range(2):
+            self.assertEqual([(hidden, True, 'c', 'read-repair')],
+                             self.followed())
+            self.metadata = {}
 
     def test_shards_of_a_hidden_container_are_followed(self):
         self.make_shard('s', hidden_container('c'))
@@ -87,6 +115,39 @@ class TestDatabases(SwiftTestCase):
         before = self.followed()
         self.metadata = None
         self.assertEqual(before, self.followed())
+
+    def test_what_rows_mean(self):
+        hidden = hidden_container('c')
+        self.make(ACCOUNT, hidden, **{MODE: 'write-repair'})
+        self.make(ACCOUNT, 'c', **{MODE: 'write-repair'})
+        stamp = Stamp(1700000000 * TICKS, 5)
+        kept = Entry('o', Version(stamp, 'rome', Vector({'rome': stamp})), 7,
+                     'e' * 32, 'text/plain')
+        gone = replace(kept, object='gone', purged=Stamp(stamp.ticks + 1, 5))
+        life = Life(True, stamp, 'rome')
+        rows = [row_of(kept), listing_row(kept, 'o', stamp), row_of(gone),
+                purge_record(gone), life_row(life),
+                replace(row_of(kept), name=row_of(kept).name[:-1])]
+        self.databases.scan()
+        for _, each in self.databases:
+            each.broker.merge_items([
+                record_of(row, 0) for row in (
+                    rows if each.hidden else
+                    [Row('old', Stamp(stamp.ticks), 3, 'text/plain', 'f')])])
+        (_, database), = self.databases.followed(True)
+        self.assertEqual([
+            kept, None, None, entry_of(rows[3]), None, None], [
+            item and item.entry for _, _, item in database.items(-1)])
+        self.assertEqual([life], [
+            item.life for _, _, item in database.items(-1)
+            if item and item.life])
+        (_, database), = self.databases.followed(False)
+        (_, made, item), = database.items(-1)
+        self.assertEqual(
+            (1700000000, 'old', Stamp(stamp.ticks), True, 3), (
+                made, item.entry.object, item.entry.version.id,
+                item.entry.null, item.entry.size))
+        self.assertIn('must be', self.logger.at('WARNING')[-1])
 
     def test_of_all_shards_of_a_container_is_asked_once(self):
         self.enable()

@@ -5,6 +5,7 @@ import os
 import re
 import unittest
 
+from swift_lightsync.container_server import ContainerController
 from swift_lightsync.versioning.sites.propagator import SECTION
 from swift_lightsync.versioning.sites.propagator_options import (
     PropagatorOptions,
@@ -22,12 +23,20 @@ ELSEWHERE = {'sites_conf': '', 'internal_client_conf_path': ''}
 class TestContainerSample(unittest.TestCase):
 
     def setUp(self):
-        self.shown, = sample(SHOWN, CONTAINER_SAMPLE).items()
+        self.shown = sample(SHOWN, CONTAINER_SAMPLE)
         self.set = sample(SET, CONTAINER_SAMPLE)[SECTION]
 
+    def test_the_container_server_has_the_default_that_is_shown(self):
+        self.assertEqual({'app:container-server', SECTION}, set(self.shown))
+        shown = self.shown['app:container-server']
+        self.assertEqual({'max_clock_skew'}, set(shown))
+        self.assertEqual(float(shown['max_clock_skew']),
+                         ContainerController({}).max_clock_skew)
+        self.assertEqual('egg:swift-lightsync#container', sample(
+            SET, CONTAINER_SAMPLE)['app:container-server']['use'])
+
     def test_the_propagator_has_the_options_and_defaults_that_are_shown(self):
-        section, options = self.shown
-        self.assertEqual(SECTION, section)
+        options = self.shown[SECTION]
         for name, value in ELSEWHERE.items():
             self.assertEqual(value, options.pop(name))
         self.assertEqual(sorted(vars(PropagatorOptions())), sorted(options))
