@@ -7,7 +7,6 @@ are known by the order in which they were first seen.
 """
 
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from datetime import datetime
 from tempfile import mkdtemp
 from unittest import TestCase
@@ -16,6 +15,7 @@ import boto3
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
+from tests.functional.s3_differences import DIFFERENCES
 from tools.cluster import Cluster, ClusterSpec, Policy, free_base_port
 
 #: A slow machine is not a failure, and parts may be small.
@@ -38,25 +38,10 @@ WRITES = ('put_object', 'delete_object', 'copy_object',
           'complete_multipart_upload')
 HEADERS = ('x-amz-copy', 'x-amz-delete', 'x-amz-meta', 'x-amz-version')
 OPAQUE = {'UploadId', 'ContinuationToken', 'NextContinuationToken'}
+#: what is told of answers whose statuses differ
+STATUS = ('status', 'Error.Code', 'VersionId', 'Body')
 #: What is deleted at once is told in no order.
 UNORDERED = {'Deleted', 'Errors'}
-
-
-@dataclass(frozen=True)
-class Difference:
-    """
-    One known difference.
-
-    :param test: in which test, without ``test_``
-    :param call: the call, as ``Answers`` names it
-    :param stock: what only Swift's object_versioning answers
-    :param ours: what only the filter answers
-    """
-
-    test: str
-    call: str
-    stock: str
-    ours: str
 
 
 @contextmanager
@@ -179,14 +164,14 @@ class Answers:
         """Return what a value says, without what differs by nature."""
         name = path.rpartition('.')[2]
         if isinstance(value, dict):
-            if 'IsLatest' in value:
-                value = dict(value)
-                first = '%s %s %s' % (
-                    path, value.pop('Key'), self._name(value['VersionId']))
-                if value.pop('IsLatest'):
-                    first += ' latest'
+            if 'IsLatest' in value or path == 'Contents':
                 # An entry is known by its first line.
-                return [first, *self._lines(value, first)]
+                first = ' '.join([path, value['Key'], *(
+                    self._name(value[each]) for each in ('VersionId',)
+                    if each in value), *['latest'] * value.get('IsLatest', 0)])
+                return [first, *self._lines(
+                    {each: value[each] for each in value if each not in (
+                        'Key', 'VersionId', 'IsLatest')}, first)]
             return [line for each in value if each not in IGNORED for line in
                     self._lines(value[each], '%s.%s' % (path, each)
                                 if path else each)]
@@ -210,23 +195,21 @@ def differing(stock, ours):
         one, other = (log.get(call, ['is not called']) for log in (
             stock, ours))
         if one != other:
-            found = [_without_parts([line for line in mine
-                                     if line not in theirs])
+            found = [_shortened([line for line in mine if line not in theirs])
                      for mine, theirs in ((one, other), (other, one))]
             yield (call, *found) if any(found) else (call, 'order', 'order')
 
 
-def _without_parts(lines):
-    """Return lines as a text, of a whole entry that differs the first one."""
+def _shortened(lines):
+    """Return lines as a text, without what follows from others of them."""
+    if lines and lines[0].startswith('status='):
+        lines = [line for line in lines if line.startswith(STATUS)]
     return '; '.join(line for line in lines if not any(
         line.startswith(each + '.') for each in lines))
 
 
 class S3Case(TestCase):
     """Each test makes its calls on all clusters, and compares the answers."""
-
-    #: reason -> the differences that it explains
-    differences: dict[str, tuple[Difference, ...]] = {}
 
     @classmethod
     def setUpClass(cls):
@@ -255,5 +238,5 @@ class S3Case(TestCase):
         """Return the differences of this test that have a reason."""
         name = self.id().rpartition('.test_')[2]
         return {each.call: (each.stock, each.ours)
-                for several in self.differences.values() for each in several
+                for several in DIFFERENCES.values() for each in several
                 if each.test == name}

@@ -16,8 +16,6 @@ OFF = {'Status': 'Suspended'}
 
 class TestNullVersions(S3Case):
 
-    differences = {}
-
     def test_an_object_from_before_is_the_null_version(self):
         def script(s3):
             for key in 'abc':

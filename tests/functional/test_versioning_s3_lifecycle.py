@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+The lifecycle of noncurrent versions through S3, which Swift's own versioning
+does not have.
+"""
+
+import pytest
+
+from tests.functional.s3_case import Answers, S3Case
+
+pytestmark = pytest.mark.long
+
+NEW = {'Status': 'Enabled'}
+
+
+class TestLifecycle(S3Case):
+
+    def test_the_lifecycle_of_noncurrent_versions(self):
+        for mode, cluster in self.ours.items():
+            with self.subTest(mode):
+                self.check_lifecycle(Answers(cluster, 'lifecycle'))
+
+    def check_lifecycle(self, s3):
+        def put(rule):
+            return s3('put_bucket_lifecycle_configuration',
+                      LifecycleConfiguration={'Rules': [rule]})
+
+        def code(answer):
+            return answer.get('Error', {}).get('Code')
+
+        s3('create_bucket')
+        limits = {'NoncurrentDays': 30, 'NewerNoncurrentVersions': 5}
+        rule = {'ID': 'old', 'Status': 'Enabled', 'Filter': {'Prefix': ''},
+                'NoncurrentVersionExpiration': limits}
+        self.assertEqual('InvalidRequest', code(put(rule)))
+        s3.versioning(NEW)
+        s3.put('a', b'1')
+        get = 'get_bucket_lifecycle_configuration'
+        self.assertEqual('NoSuchLifecycleConfiguration', code(s3(get)))
+        for limits in ({'NoncurrentDays': 30, 'NewerNoncurrentVersions': 5},
+                       {'NoncurrentDays': 1}, {'NewerNoncurrentVersions': 9}):
+            for status in ('Enabled', 'Disabled'):
+                rule.update(Status=status, NoncurrentVersionExpiration=limits)
+                self.assertIsNone(code(put(rule)))
+                self.assertEqual([rule], s3(get)['Rules'])
+        self.assertEqual('NotImplemented', code(put(
+            {**rule, 'Filter': {'Prefix': 'a/'}})))
+        self.assertEqual('NotImplemented', code(put(
+            {**rule, 'Expiration': {'Days': 3}})))
+        self.assertEqual('InvalidArgument', code(put({
+            **rule, 'NoncurrentVersionExpiration': {'NoncurrentDays': 0}})))
+        self.assertEqual([rule], s3(get)['Rules'])
+        for _ in range(2):
+            self.assertIsNone(code(s3('delete_bucket_lifecycle')))
+            self.assertEqual('NoSuchLifecycleConfiguration', code(s3(get)))
+        self.assertEqual(['a'], [each['Key'] for each in s3(
+            'list_object_versions')['Versions']])
+        self.assertEqual('NoSuchBucket', code(s3(
+            get, Bucket='no-such-bucket')))
