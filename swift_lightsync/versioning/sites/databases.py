@@ -174,6 +174,14 @@ class Databases:
         return [(directory, each) for directory, each in self
                 if each.hidden is hidden]
 
+    def first_replicas(self):
+        """
+        Return the databases of hidden containers that no other server has the
+        first replica of; none of shards.
+        """
+        return [each for _, each in self.followed(True)
+                if each.place[0] == 0 and each.broker.is_root_container()]
+
     def scan(self):
         """
         Look for databases that are new, gone or versioned since the last scan.

@@ -151,17 +151,29 @@ class LocalData:
             close_if_possible(err.resp.app_iter)
             return err.resp.status_int, {}, None
 
-    def _message(self, account, container, life):
-        if not life.exists:
-            return LifeMessage.of(life)
+    def headers(self, account, container):
+        """
+        Return the headers of a container; none if it is not there.
+
+        :raises DataMissing: if nobody can tell
+        """
         # Only owners are told of access lists.
         response = self._ask('HEAD', (account, container),
                              environ={'swift_owner': True})
+        if response.status_int == HTTP_NOT_FOUND:
+            return {}
         if not response.is_success:
             raise DataMissing('its container: %s' % response.status)
+        return response.headers
+
+    def _message(self, account, container, life):
+        if not life.exists:
+            return LifeMessage.of(life)
+        headers = self.headers(account, container)
+        if not headers:
+            raise DataMissing('its container is missing')
         return LifeMessage.of(life, common_headers(
-            response.headers.items(),
-            config_true_value(response.headers.get(ENABLED))))
+            headers.items(), config_true_value(headers.get(ENABLED))))
 
     def make_container(self, database, mode):
         """

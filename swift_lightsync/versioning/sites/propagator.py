@@ -33,6 +33,7 @@ from swift_lightsync.versioning.rows.rows import Rows
 from swift_lightsync.versioning.sites.compare_task import CompareTask
 from swift_lightsync.versioning.sites.databases import Databases
 from swift_lightsync.versioning.sites.life import LifeTask
+from swift_lightsync.versioning.sites.lifecycle import Lifecycle
 from swift_lightsync.versioning.sites.local_data import LocalData, make_client
 from swift_lightsync.versioning.sites.peer_client import PeerClient
 from swift_lightsync.versioning.sites.peer_task import PeerTask
@@ -94,6 +95,9 @@ class VersionsPropagator(Daemon):
                                     conn_timeout=self.options.conn_timeout,
                                     node_timeout=self.options.node_timeout)
         self.peer_tasks, self.upkeep = self._tasks()
+        self.lifecycle = Lifecycle(
+            self.databases, self.strategy, self.source,
+            self.options.compare_interval, self.logger)
         self.comparing = [
             CompareTask(task, self.databases, self.strategy, self.options,
                         self.logger) for task in self.peer_tasks]
@@ -168,6 +172,7 @@ class VersionsPropagator(Daemon):
         pool.waitall()
         for comparing in self.comparing:
             comparing.run_pass()
+        self.lifecycle.run_pass()
         self.report()
 
     def run_forever(self, *args, **kwargs):
@@ -177,6 +182,7 @@ class VersionsPropagator(Daemon):
             spawn(runner.run_forever)
         for comparing in self.comparing:
             spawn(comparing.run_forever)
+        spawn(self.lifecycle.run_forever)
         scan_at = time.monotonic() + self.options.scan_interval
         while True:
             sleep(min(self.options.interval, self.options.scan_interval))

@@ -100,7 +100,8 @@ class PropagatorOptions(Options):
     :param max_bytes_per_second: of data, to each site; 0: no limit
     :param max_versions_per_second: to each site; 0: no limit
     :param compare_interval: seconds after which all containers are compared
-        with those of each other site
+        with those of each other site, and looked at for versions that are
+        kept no longer
     :param reclaim_age: seconds for which purge records are kept, and hidden
         containers of containers that were deleted
     """

@@ -253,7 +253,7 @@ class TestSince(SitesTestCase):
         self.time = time.time()
         self.task._now = lambda: self.time
         self.task._offer = mock.Mock()
-        self.database = self.task._followed()[0]
+        self.database = self.task._databases.first_replicas()[0]
 
     def see(self, *buckets):
         self.task._see(self.database, frozenset(buckets), Stamp(1))
@@ -274,6 +274,12 @@ class TestSince(SitesTestCase):
     def test_nothing_differs_any_more(self):
         self.see(1)
         self.assertIsNone(self.see())
+
+    def test_what_was_never_offered_makes_no_difference(self):
+        """A new site gets it in any case."""
+        with mock.patch.object(compare_task, 'PAGE', 1):
+            self.assertIsNone(self.see(1))
+        self.task._offer.assert_not_called()
 
     def test_it_is_compared_again_soon_and_then_less_often(self):
         due = []

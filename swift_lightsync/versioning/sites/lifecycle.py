@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Purges old versions of containers that say how long these are kept
+(VERSIONING.md §6): ``X-Versions-Keep`` and ``X-Versions-Expire-Noncurrent``.
+
+A version is *noncurrent* from when a newer one of its object was made. The
+server of a container's first replica looks at it, every ``compare_interval``;
+the purges reach the other sites like any.
+"""
+
+import time
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Iterable, Iterator, List, Optional
+
+from swift.common.concurrency import Timeout, sleep
+
+from swift_lightsync.versioning.core.keys import VERSIONS
+from swift_lightsync.versioning.core.row_data import Entry, Kind, entry_of
+from swift_lightsync.versioning.core.verb import MAX_ROWS, Page, Request
+from swift_lightsync.versioning.rows.rows import RowsUnavailable
+from swift_lightsync.versioning.sites.local_data import DataMissing
+
+_SYSMETA = 'X-Container-Sysmeta-Site-Versions-'
+KEEP = _SYSMETA + 'Keep'
+EXPIRE = _SYSMETA + 'Expire-Noncurrent'
+_DAY = 86400
+
+
+@dataclass(frozen=True)
+class Limits:
+    """
+    How long noncurrent versions are kept.
+
+    :param keep: how many of an object, the newest; None: all
+    :param days: since each became noncurrent; None: for ever
+    """
+    keep: Optional[int] = None
+    days: Optional[int] = None
+
+    @classmethod
+    def of(cls, headers) -> 'Limits':
+        """
+        Read the headers of a container.
+
+        :raises ValueError: if there are others than the filter stores
+        """
+        return cls(*(int(headers[name]) if headers.get(name) else None
+                     for name in (KEEP, EXPIRE)))
+
+    def over(self, versions: Iterable[Entry], now: float) -> Iterator[Entry]:
+        """
+        Yield the versions that are kept no longer.
+
+        :param versions: of one object, newest first
+        :param now: Unix time
+        """
+        newer: Optional[Entry] = None
+        for number, entry in enumerate(versions):
+            if newer is not None and (
+                    self.keep is not None and number > self.keep or
+                    self.days is not None and
+                    newer.version.id.seconds < now - self.days * _DAY):
+                yield entry
+            newer = entry
+
+
+class Lifecycle:
+    """
+    Looks at all containers.
+
+    :param databases: ``Databases``
+    :param strategy: a function of a ``Database`` that returns its strategy
+    :param source: ``LocalData``
+    :param interval: seconds between two looks
+    """
+
+    def __init__(self, databases, strategy, source, interval, logger,
+                 now=time.time):
+        self._databases = databases
+        self._strategy = strategy
+        self._source = source
+        self._interval = interval
+        self._logger = logger
+        self._now = now
+
+    def run_forever(self):
+        while True:
+            sleep(self._interval)
+            self.run_pass()
+
+    def run_pass(self):
+        """Look at all containers now."""
+        for database in self._databases.first_replicas():
+            try:
+                self._look(database)
+            except (RowsUnavailable, DataMissing) as err:
+                self._logger.warning('%s: its old versions stay: %s',
+                                     database, err)
+            except (Exception, Timeout):
+                # The next look sees the same.
+                self._logger.exception('%s: its old versions stay', database)
+
+    def _look(self, database):
+        limits = Limits.of(self._source.headers(database.account,
+                                                database.container))
+        if limits == Limits():
+            return
+        strategy = self._strategy(database)
+        for _, versions in groupby(_versions(strategy.rows),
+                                   lambda entry: entry.object):
+            for entry in limits.over(versions, self._now()):
+                strategy.purge(entry)
+                if entry.kind is Kind.DATA:
+                    self._source.delete_data(
+                        database.account, database.container, entry,
+                        strategy.tick(entry.version.id))
+                self._logger.increment('expired')
+
+
+def _versions(rows) -> Iterator[Entry]:
+    """Yield all versions: by object, and then newest first."""
+    page = Page(VERSIONS, limit=MAX_ROWS)
+    while True:
+        found: List = rows.read(Request(page=page)).page
+        yield from map(entry_of, found)
+        if len(found) < MAX_ROWS:
+            return
+        page = Page(VERSIONS, found[-1].name, limit=MAX_ROWS)
