@@ -21,6 +21,8 @@ from tools.cluster import Cluster, ClusterSpec, Policy, free_base_port
 #: A slow machine is not a failure, and parts may be small.
 PATIENT = {'conn_timeout': 30, 'node_timeout': 120}
 OPTIONS = {
+    'container-server': {'container-propagator': {
+        'compare_interval': 1, 'scan_interval': 0.5}},
     'object-server': {'app:object-server': {
         **PATIENT, 'container_update_timeout': 120}},
     'proxy-server': {

@@ -6,6 +6,7 @@ does not have.
 
 import pytest
 
+from tests.functional.clusters import wait_for
 from tests.functional.s3_case import Answers, S3Case
 
 pytestmark = pytest.mark.long
@@ -19,6 +20,31 @@ class TestLifecycle(S3Case):
         for mode, cluster in self.ours.items():
             with self.subTest(mode):
                 self.check_lifecycle(Answers(cluster, 'lifecycle'))
+
+    def test_versions_beyond_the_rule_are_removed(self):
+        for mode, cluster in self.ours.items():
+            with self.subTest(mode):
+                s3 = Answers(cluster, 'removed')
+                s3('create_bucket')
+                s3.versioning(NEW)
+                ids = [s3.put('a', b'%d' % number) for number in range(4)]
+                s3('put_bucket_lifecycle_configuration',
+                   LifecycleConfiguration={'Rules': [{
+                       'Status': 'Enabled', 'Filter': {'Prefix': ''},
+                       'NoncurrentVersionExpiration': {
+                           'NewerNoncurrentVersions': 2}}]})
+                wait_for(lambda: self.left(s3) == ids[:0:-1],
+                         'the oldest version is removed')
+                s3.put('a', b'newest')
+                wait_for(lambda: self.left(s3)[1:] == ids[:1:-1],
+                         'the next one is removed')
+                self.assertEqual(404, s3(
+                    'get_object', 'a', VersionId=ids[1])[
+                        'ResponseMetadata']['HTTPStatusCode'])
+
+    def left(self, s3):
+        return [each['VersionId'] for each in s3.client.list_object_versions(
+            Bucket=s3.bucket)['Versions']]
 
     def check_lifecycle(self, s3):
         def put(rule):
