@@ -223,6 +223,8 @@ class TestProxyConfSample(unittest.TestCase):
         self.assertIs(middleware.filter_factory, load_pkg_resource(
             'paste.filter_factory', found.pop('filter:versioning')['use']))
         self.assertEqual({'app:proxy-server': {
-            'use': 'egg:swift-lightsync#proxy'}, self.section: {}}, found)
+            'use': 'egg:swift-lightsync#proxy'}, self.section: {},
+            'filter:s3api': {'subresource_controllers':
+                             'egg:swift-lightsync#lifecycle'}}, found)
         self.assertIs(proxy_server.app_factory, load_pkg_resource(
             'paste.app_factory', found['app:proxy-server']['use']))

@@ -126,9 +126,13 @@ class VersionContext(ObjectContext):
         self.versioned.latest.keep(self.obj, latest)
         if not entry.version.deleted:
             self.writes(req).delete_data(entry)
-        current = None if latest and latest.version.deleted else latest
+        # s3api takes null for none, and restores another one.
+        current = NULL if latest is None or latest.version.deleted \
+            else str(latest.version.id)
         return HTTPNoContent(request=req, headers={
-            VERSION_ID: self.wanted, CURRENT_ID: version_id(current)})
+            VERSION_ID: self.wanted, CURRENT_ID: current, **(
+                {'X-Backend-Content-Type': DELETE_MARKER}
+                if entry.version.deleted else {})})
 
     def _delete_null(self, req):
         """

@@ -30,7 +30,8 @@ _DAY = 86400
 @dataclass(frozen=True)
 class Limits:
     """
-    How long noncurrent versions are kept.
+    How long noncurrent versions are kept. One that either limit keeps stays,
+    as in S3.
 
     :param keep: how many of an object, the newest; None: all
     :param days: since each became noncurrent; None: for ever
@@ -50,7 +51,7 @@ class Limits:
 
     def over(self, versions: Iterable[Entry], now: float) -> Iterator[Entry]:
         """
-        Yield the versions that are kept no longer.
+        Yield the versions that are kept no longer, if there is a limit.
 
         :param versions: of one object, newest first
         :param now: Unix time
@@ -58,8 +59,8 @@ class Limits:
         newer: Optional[Entry] = None
         for number, entry in enumerate(versions):
             if newer is not None and (
-                    self.keep is not None and number > self.keep or
-                    self.days is not None and
+                    self.keep is None or number > self.keep) and (
+                    self.days is None or
                     newer.version.id.seconds < now - self.days * _DAY):
                 yield entry
             newer = entry

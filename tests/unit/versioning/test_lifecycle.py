@@ -68,6 +68,18 @@ class TestLifecycle(SitesTestCase):
         self.look()
         self.assertEqual([str(last.id), str(kept.id)], self.left())
 
+    def test_a_version_that_either_limit_keeps_stays(self):
+        versions = [self.put(days) for days in (100, 90, 80, 70, 2, 1)]
+        self.limit(**{EXPIRE: '30', KEEP: '2'})
+        self.look()
+        self.assertEqual([str(each.id) for each in versions[:2:-1]],
+                         self.left())
+        self.limit(**{EXPIRE: '30', KEEP: '0'})
+        self.look()
+        # The older of these became noncurrent two days ago.
+        self.assertEqual([str(each.id) for each in versions[:2:-1]],
+                         self.left())
+
     def test_the_latest_stays_however_old_it_is(self):
         last = self.put(1000)
         self.limit(**{EXPIRE: '1', KEEP: '0'})

@@ -6,7 +6,7 @@ from unittest import mock
 
 from swift.common.swob import HTTPServiceUnavailable
 
-from swift_lightsync.versioning.core.row_data import Entry
+from swift_lightsync.versioning.core.row_data import DELETE_MARKER, Entry
 from swift_lightsync.versioning.core.stamp import Stamp
 from swift_lightsync.versioning.core.version import Vector, Version
 from tests.unit.versioning.object_case import ObjectCase
@@ -41,8 +41,22 @@ class TestVersion(ObjectCase):
     def test_a_purged_marker_brings_the_object_back(self):
         self.ask.put('o', 'one')
         marker = self.ask('DELETE', 'c/o').headers[ID]
-        self.ask('DELETE', 'c/o', query='version-id=' + marker)
+        resp = self.ask('DELETE', 'c/o', query='version-id=' + marker)
+        self.assertEqual(DELETE_MARKER,
+                         resp.headers['X-Backend-Content-Type'])
         self.assertEqual(b'one', self.body())
+
+    def test_where_a_null_version_is_left_s3api_has_none_to_restore(self):
+        self.suspend()
+        self.ask.put('o', 'null')
+        self.ask('POST', 'c', {'X-Versions-Enabled': 'true'})
+        second = self.ask.put('o', 'two')
+        resp = self.ask('DELETE', 'c/o', query='version-id=' + second)
+        self.assertNotEqual('null', resp.headers[CURRENT])
+        self.assertEqual([b'null', b'null'], [
+            self.body(), self.one(resp.headers[CURRENT])])
+        resp = self.ask('DELETE', 'c/o', query='version-id=null')
+        self.assertEqual('null', resp.headers[CURRENT])
 
     def test_what_is_not_there_cannot_be_purged(self):
         version = self.ask.put('o')
