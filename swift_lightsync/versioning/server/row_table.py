@@ -113,15 +113,18 @@ class RowTable:
         life = self.named([LIFE])
         if life and life_of(life[0]).exists:
             yield LIFE, str(life[0].stamp), life[0].content_type
-        records = self._connection.execute(
-            'SELECT name, created_at, content_type FROM object WHERE '
-            'storage_policy_index = ? AND deleted = 0 AND name >= ? AND '
-            'name < ?', (self._policy, VERSIONS, after_prefix(VERSIONS)))
-        for number, record in enumerate(records):
-            if number % _AT_ONCE == 0:
-                # Others are served meanwhile.
-                sleep()
-            yield record
+        last = VERSIONS
+        while last:
+            # No cursor stays open: it would keep writers waiting.
+            records = self._connection.execute(
+                'SELECT name, created_at, content_type FROM object WHERE '
+                'storage_policy_index = ? AND deleted = 0 AND name > ? AND '
+                'name < ? ORDER BY name LIMIT ?', (
+                    self._policy, last, after_prefix(VERSIONS),
+                    _AT_ONCE)).fetchall()
+            yield from records
+            last = records[-1][0] if len(records) == _AT_ONCE else ''
+            sleep()
 
     def page(self, page: Page) -> List[Row]:
         """Return the rows of a page."""

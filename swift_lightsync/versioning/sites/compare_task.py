@@ -41,6 +41,7 @@ from swift_lightsync.versioning.core.shipping import (
     encoded,
 )
 from swift_lightsync.versioning.core.stamp import TICKS, Stamp
+from swift_lightsync.versioning.core.sync_point import PAGE
 from swift_lightsync.versioning.core.verb import MAX_ROWS, Page, Request
 from swift_lightsync.versioning.rows.rows import RowsUnavailable
 from swift_lightsync.versioning.sites.database_rows import Item
@@ -171,11 +172,10 @@ class CompareTask:
 
     def run_due(self):
         """Compare what is due."""
-        now = self._now()
-        if now >= self._next:
+        if self._now() >= self._next:
             self.run_pass()
         due = {place for place, each in self._differing.items()
-               if each.until <= now}
+               if each.until <= self._now()}
         self._compare_all([each for each in self._databases.first_replicas()
                            if _place(each) in due], 0)
 
@@ -184,8 +184,7 @@ class CompareTask:
         start = self._now()
         self._next = start + self._options.compare_interval
         databases = self._databases.first_replicas()
-        there = set(map(_place, databases))
-        for place in set(self._differing) - there:
+        for place in set(self._differing) - set(map(_place, databases)):
             del self._differing[place]
         # In half of the interval: that leaves time for delays.
         if self._compare_all(databases, self._options.compare_interval *
@@ -213,14 +212,10 @@ class CompareTask:
         :returns: whether both sites could tell of all of them
         """
         until = Stamp(int((self._now() - SETTLED) * TICKS))
-        complete = True
-        known = []
-        for database, digest in zip(databases, GreenPool(READERS).imap(
-                lambda each: self._digest(each, until), databases)):
-            if digest is None:
-                complete = False
-            else:
-                known.append((database, digest))
+        known = [pair for pair in zip(databases, GreenPool(READERS).imap(
+            lambda each: self._digest(each, until), databases))
+            if pair[1] is not None]
+        complete = len(known) == len(databases)
         while known:
             told = self._task.client.compare(until, [
                 Compared(database.account, database.container, digest.root)
@@ -247,7 +242,7 @@ class CompareTask:
         """Remember which buckets of a container differ, and offer them."""
         place, now = _place(database), self._now()
         before = self._differing.pop(place, None)
-        if not buckets:
+        if not buckets or self._is_behind(database):
             return
         common = buckets & before.buckets if before else buckets
         count = before.count + 1 if before and common else 1
@@ -262,6 +257,11 @@ class CompareTask:
             self._offer(database, buckets)
         except (RowsUnavailable, *BROKER_ERRORS) as err:
             self._logger.warning('%s: not offered again: %s', database, err)
+
+    def _is_behind(self, database):
+        """Check whether much has never been offered yet."""
+        point = database.point(self._task.name)
+        return len(database.items(point, PAGE)) == PAGE
 
     def _offer(self, database, buckets):
         rows = self._strategy(database).rows

@@ -275,6 +275,12 @@ class TestSince(SitesTestCase):
         self.see(1)
         self.assertIsNone(self.see())
 
+    def test_what_was_never_offered_makes_no_difference(self):
+        """A new site gets it in any case."""
+        with mock.patch.object(compare_task, 'PAGE', 1):
+            self.assertIsNone(self.see(1))
+        self.task._offer.assert_not_called()
+
     def test_it_is_compared_again_soon_and_then_less_often(self):
         due = []
         for _ in range(13):

@@ -2,6 +2,7 @@
 """Digests of versions: the same if and only if the versions are the same."""
 
 from dataclasses import replace
+from unittest import mock
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -18,6 +19,7 @@ from swift_lightsync.versioning.core.life import Life, life_row
 from swift_lightsync.versioning.core.row_data import Entry, row_of
 from swift_lightsync.versioning.core.stamp import TICKS, Stamp
 from swift_lightsync.versioning.core.version import Vector, Version
+from swift_lightsync.versioning.server import row_table
 from tests.unit.versioning.test_verb_server import HIDDEN, NOW, VerbCase
 
 LATER = Stamp(3000000000 * TICKS)
@@ -113,6 +115,14 @@ class TestDigestOfAReplica(VerbCase):
         self.version('b', purge_rows(
             gone, self.clock.tick(self.seconds + 1), True))
         self.assertEqual(digest(kept, marker), self.told())
+
+    def test_it_is_read_in_parts(self):
+        found = [self.entry('o%d' % number) for number in range(5)]
+        for entry in found:
+            self.version(entry.object, [row_of(entry)])
+        for at_once in 1, 2, 5:
+            with mock.patch.object(row_table, '_AT_ONCE', at_once):
+                self.assertEqual(digest(*found), self.told())
 
     def test_the_life_of_a_container_is_in_it_while_that_exists(self):
         nothing = self.told()
