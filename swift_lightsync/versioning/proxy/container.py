@@ -168,7 +168,7 @@ class VersionedContainer:
             'PATH_INFO': path, 'swift.authorize': lambda req: None,
             'swift.authorize_override': True, ROWLESS: not rows})
         if req.method in ('GET', 'HEAD'):
-            environ['swift.infocache'] = self._infocache(environ)
+            environ['swift.infocache'] = self.infocache(environ)
         sent = Request(environ)
         sent.headers[RESERVED_NAMES] = 'true'
         params = sent.params
@@ -178,10 +178,10 @@ class VersionedContainer:
             sent.headers['X-Timestamp'] = str(stamp)
         return sent
 
-    def _infocache(self, environ):
+    def infocache(self, environ):
         """
         Return a cache that describes the hidden container like the user's, so
-        that a read does not look it up.
+        that a request does not look it up.
         """
         return dict(environ.get('swift.infocache', {}), **{
             get_cache_key(self.account, self.hidden):

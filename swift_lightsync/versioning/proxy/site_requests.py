@@ -96,9 +96,13 @@ class SiteContainer:
             self.strategy.tick(after=after))
 
     def _request(self, method, name, stamp, headers):
-        return internal(self._env, method, self._versioned.version_path(name),
+        sent = internal(self._env, method, self._versioned.version_path(name),
                         dict(headers, **{'X-Timestamp': str(stamp)}),
                         rows=False)
+        if self.exists:
+            sent.environ['swift.infocache'] = self._versioned.infocache(
+                self._env)
+        return sent
 
     def _answer(self, sent):
         resp = sent.get_response(self._filter.app)

@@ -195,9 +195,12 @@ class Arrivals:
         return shipment
 
     def _open(self, place, entries):
-        container = self._helper.open(self._env, *place)
-        mine = known(container.strategy, map(_identity, entries)) \
-            if container else {}
+        container, mine = self._helper.open(self._env, *place), {}
+        # The sender has asked, or made it just now: nothing is known here.
+        asked = [_identity(entry) for entry in entries if entry.purged or
+                 entry.changed or container and not container.exists]
+        if container and asked:
+            mine = known(container.strategy, asked)
         # What is purged brings no container back.
         live = any(not (entry.purged or _is_purged(
             mine.get(_identity(entry)))) for entry in entries)
@@ -258,15 +261,14 @@ class Arrivals:
         self._check(container.post_data(name, shipment.entry.changed,
                                         dict(shipment.headers)))
 
-    def _drop(self, container, replaced, entry):
-        """Delete the data of null versions that are overwritten."""
-        if entry.null:
-            # The one that came may be the older one.
-            mine = container.strategy.get(*_identity(entry))
-            replaced = [*replaced, *([mine] if mine and mine.purged else ())]
-        for old in replaced:
-            if old.kind is not Kind.DELETE:
-                container.delete_data(old.data_name, _newest(old))
+    @staticmethod
+    def _drop(container, gone, entry):
+        """Delete the data of overwritten null versions, or its own."""
+        for old in gone:
+            own = _identity(old) == _identity(entry)
+            if own or old.kind is Kind.DATA:
+                container.delete_data((entry if own else old).data_name,
+                                      _newest(entry, old))
 
     @staticmethod
     def _check(response):

@@ -2,10 +2,11 @@
 """
 The task of the propagator that gives a peer each version it lacks.
 
-1. A small version that was just made at this site, and that nobody has tried,
+1. What the peer itself has made it has. (Comparisons find what it has lost.)
+2. A small version that was just made at this site, and that nobody has tried,
    is shipped at once: the peer lacks it. All others are offered before.
-2. Small ones travel in packs, of many containers; a large one travels alone.
-3. Each request has a place in the window. Large ones take half of the places
+3. Small ones travel in packs, of many containers; a large one travels alone.
+4. Each request has a place in the window. Large ones take half of the places
    at most, so that small ones do not wait for them.
 """
 
@@ -63,7 +64,6 @@ class PeerTask:
     """
 
     delay = 0
-    wants = None
     by_object = False
     of_hidden = True
 
@@ -83,6 +83,14 @@ class PeerTask:
         self._limit = limit
         self._now = now
         self._streams = Semaphore(max(1, options.concurrency // 2))
+
+    def wants(self, item):
+        """Leave out what the peer itself has made."""
+        entry = item.entry
+        if entry is None:
+            return item.life.site != self.name
+        return entry.version.site != self.name or bool(
+            entry.purged or entry.changed)
 
     def run(self, works):
         """Start to work on some items; see ``TaskRunner``."""

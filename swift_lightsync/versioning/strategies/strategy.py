@@ -74,6 +74,14 @@ class Committed:
     replaced: List[Entry] = field(default_factory=list)
 
 
+def _named(rows, version, record):
+    """Return the ``Entry`` of a version by the names of its two rows."""
+    row = rows.get(record)
+    if row is None or row.deleted:
+        row = rows.get(version)
+    return entry_of(row) if row else None
+
+
 class Strategy:
     """
     Reads and writes the versions of a container's objects.
@@ -142,14 +150,25 @@ class Strategy:
                 break
             first, entry = entry, self._after(entry, told.head)
             own.add(entry.data_name)
-            told = self._write(entry.object, [row_of(entry), *purge_rows(
-                first, self.tick(), self.peers)])
+            told = self._write(entry.object, [
+                row_of(entry), *self._taken_back(first)])
             replaced += told.replaced
         if told.head and told.head.version.id == entry.version.id:
             entry = told.head
         # A null version that was written twice overwrites itself, too.
         return Committed(entry, before, [
             each for each in replaced if each.data_name not in own])
+
+    def _taken_back(self, entry):
+        """
+        Return the rows that purge a version that was just written: it may
+        have come to other sites already. Only container servers know its
+        vector; its least one is enough here.
+        """
+        version = replace(entry.version, vector=Vector({
+            entry.version.site: entry.version.id}))
+        return purge_rows(replace(entry, version=version), self.tick(),
+                          self.peers)
 
     def _after(self, entry, head):
         """Return a version once more, with an id that exceeds the head's."""
@@ -165,11 +184,7 @@ class Strategy:
         :returns: the ``Entry`` (see ``purged``), or None if it is unknown
         """
         names = version_name(obj, stamp), purge_name(obj, stamp)
-        rows = self._read(object=obj, names=names).rows
-        version, record = (rows.get(name) for name in names)
-        if record and not record.deleted:
-            return entry_of(record)
-        return entry_of(version) if version else None
+        return _named(self._read(object=obj, names=names).rows, *names)
 
     def purge(self, entry):
         """
@@ -186,13 +201,17 @@ class Strategy:
         Make durable a version or a purge that another site made, in 1 round.
         Entries may come in any order and any number of times.
 
-        :returns: a list of each ``Entry`` of the null versions that it has
-            overwritten
+        :returns: a list of each ``Entry`` whose data is to be deleted: null
+            versions that it has overwritten, itself if it is purged here
         """
-        rows = [row_of(entry)]
+        obj, stamp = entry.object, entry.version.id
         if entry.purged:
-            rows.append(purge_record(entry))
-        return self._write(entry.object, rows, own=False).replaced
+            return self._write(obj, [row_of(entry), purge_record(entry)],
+                               own=False).replaced
+        names = version_name(obj, stamp), purge_name(obj, stamp)
+        told = self._write(obj, [row_of(entry)], False, names)
+        mine = _named(told.rows, *names)
+        return told.replaced + ([mine] if mine and mine.purged else [])
 
     def amend(self, entry, content_type, changed=None):
         """
@@ -276,14 +295,15 @@ class Strategy:
     def _read(self, **asked):
         return self.rows.read(Request(listed=self.listed, **asked))
 
-    def _write(self, obj, rows, own=True):
+    def _write(self, obj, rows, own=True, names=()):
         """
         Write rows of an object.
 
         :param own: whether the clock of this site has made their stamps
+        :param names: of rows to tell of
         """
         return self.rows.write(Request(
-            obj, tuple(map(WireRow.of, rows)), listed=self.listed,
+            obj, tuple(map(WireRow.of, rows)), names, self.listed,
             stamp=self.tick(), clock=self.now() if own else None))
 
     def _entries(self, page, limit):

@@ -405,6 +405,15 @@ class TestWhatIsSigned(ReceiverCase):
                 self.assertTrue(self.rome.strategy.get(
                     'o', self.version.id).purged)
 
+    def test_a_version_that_comes_long_after_its_purge_leaves_no_data(self):
+        self.assertEqual([201], self.results(self.purge()))
+        # Object-servers have reclaimed the tombstone.
+        self.rome.tombstones.clear()
+        self.assertEqual([201], self.results(self.request()))
+        self.assertEqual(1, len(self.rome.puts))
+        self.assertEqual({}, self.rome.data)
+        self.assertIsNone(self.rome.latest('o'))
+
     def test_a_content_type_may_be_as_long_as_a_client_s_header(self):
         self.assertEqual([201], self.results(self.request(self.altered(
             type='text/plain;a=' + 'x' * 8000))))

@@ -222,6 +222,20 @@ class TestRequests(StreamCase):
             self.assertEqual([('offer', 1), ('ship', 1)], self.peer.requests)
             self.assert_all_arrived()
 
+    def test_what_the_peer_has_made_it_is_not_told_of(self):
+        made = version(1, site='paris')
+        self.start(Database([made]))
+        self.runner.run_all()
+        self.assertEqual(([], 2, 0), (
+            self.peer.requests, self.databases[0].saved,
+            self.runner.lag().rows))
+        for changes in ({'purged': made.entry.version.id},
+                        {'changed': made.entry.version.id}):
+            item = version(1, site='paris', **changes)
+            self.start(Database([item]))
+            self.runner.run_all()
+            self.assertEqual([('offer', 1), ('ship', 1)], self.peer.requests)
+
     def test_what_was_tried_is_offered(self):
         self.start(Database([version(1)]))
         self.peer.refuse = lambda shipment: Result(503, 'rows')
