@@ -83,7 +83,8 @@ def apply_life(helper, env, account, container, message):
 
 def _post_headers(before, message):
     headers = dict(changes(before, message.headers))
-    enabled = headers.pop(SHIPPED_ENABLED)
+    # As the filter writes it, which clients see.
+    enabled = str(headers.pop(SHIPPED_ENABLED) == 'true')
     return {**headers, ENABLED: enabled, STOCK_ENABLED: enabled}
 
 

@@ -15,7 +15,12 @@ import time
 from dataclasses import dataclass, replace
 from typing import Any, Dict
 
-from swift.common.utils import config_true_value, get_logger, readconf
+from swift.common.utils import (
+    config_true_value,
+    get_logger,
+    readconf,
+    set_swift_dir,
+)
 
 from swift_lightsync.common.command import (
     UsageError,
@@ -152,6 +157,8 @@ def _found(path, args):
     """Return (``Ahead``, what became of it, or '') of a conf."""
     try:
         conf = readconf(path, SECTION)
+        if 'swift_dir' in conf:
+            set_swift_dir(conf['swift_dir'])
         change = restamp if args.restamp else purge if args.purge else None
         logger = get_logger(conf, NAME)
         if change is None:

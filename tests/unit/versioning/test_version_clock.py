@@ -34,12 +34,14 @@ class TestVersionClock(SitesTestCase):
             conf.write('[%s]\n' % SECTION)
             for pair in self.rome.conf.items():
                 conf.write('%s = %s\n' % pair)
-        patcher = mock.patch.object(
-            version_clock, 'VersionsPropagator',
-            lambda conf, logger: VersionsPropagator(
-                conf, logger, self.rome.ring, self.rome))
-        patcher.start()
-        self.addCleanup(patcher.stop)
+        for name, instead in (
+                ('set_swift_dir', mock.Mock()),
+                ('VersionsPropagator',
+                 lambda conf, logger: VersionsPropagator(
+                     conf, logger, self.rome.ring, self.rome))):
+            patcher = mock.patch.object(version_clock, name, instead)
+            patcher.start()
+            self.addCleanup(patcher.stop)
 
     def ahead(self, write):
         self.rome.skew = HOUR
