@@ -143,10 +143,10 @@ class TestLife(SitesTestCase):
         header = 'X_Container_Sysmeta_Site_Versions_Enabled'
         self.rome.create()
         self.settle()
-        self.rome.change('POST', **{header: 'false'})
+        self.rome.change('POST', **{header: 'False'})
         self.settle()
         for site in self.sites:
-            self.assertEqual('false', site.metadata(header.replace('_', '-')))
+            self.assertEqual('False', site.metadata(header.replace('_', '-')))
 
     def test_a_deleted_container_is_deleted_at_all_sites(self):
         self.rome.create()
