@@ -24,6 +24,9 @@ from swift_lightsync.versioning.core.stamp import TICKS, Stamp
 from swift_lightsync.versioning.core.version import Version
 from tests.functional.sites_case import SitesCase
 
+#: A site that is not there: what paris had made rome would not tell it of.
+MAKER = 'oslo'
+
 
 class TestForgeries(SitesCase):
     """What is sent to a proxy of rome."""
@@ -46,7 +49,7 @@ class TestForgeries(SitesCase):
         """
         stamp = Stamp(int(time.time() * TICKS), 1 << 32)
         frame = Shipment(self.account, self.container, Entry(
-            'o', Version.after((), stamp, 'paris'), len(data), 'e'),
+            'o', Version.after((), stamp, MAKER), len(data), 'e'),
             length=len(data)).to_frame().to_json()
         frame['what']['version'].update(values)
         raw = shipping.pack([json.dumps(frame).encode()])
@@ -115,7 +118,7 @@ class TestForgeries(SitesCase):
         self.assertEqual(400, self.send(*self.request(object='o' * 5000)))
         ahead = str(Stamp(int((time.time() + 1000) * TICKS), 1 << 32))
         self.assertEqual(409, self.send(*self.request(
-            id=ahead, vector='paris:' + ahead)))
+            id=ahead, vector='%s:%s' % (MAKER, ahead))))
         self.assert_nothing_changed()
 
     def test_what_clients_say_of_versions_counts_for_nothing(self):
