@@ -126,11 +126,11 @@ class Used(NamedTuple):
     """
     What a cluster's servers have done so far.
 
-    :param cpu: seconds of all servers, without daemons
+    :param cpu: server -> seconds; without daemons
     :param rows: requests to container servers about rows
     """
 
-    cpu: float
+    cpu: dict[str, float]
     rows: int
 
 
@@ -186,8 +186,8 @@ class Keeper(Site):
         methods: Counter = sum((request_log.since(log, 0)
                                 for log in self.logs), Counter())
         cpu = cpu_of(self.cluster)
-        return Used(sum(seconds for name, seconds in cpu.items()
-                        if name.split('.')[0].endswith('-server')),
+        return Used({name: seconds for name, seconds in cpu.items()
+                     if name.endswith('-server')},
                     sum(methods[each] for each in ROW_METHODS))
 
     def delay(self, seconds: float) -> None:
@@ -352,5 +352,7 @@ class Versioning(Bench):
 def _each(figures: dict[str, Any], begin: Used, end: Used) -> dict[str, Any]:
     """Add to the figures what the servers did for each operation."""
     count = figures['operations']
-    return {**figures, 'cpu_ms': (end.cpu - begin.cpu) * 1000 / count,
+    cpu = {name: (used - begin.cpu.get(name, 0)) * 1000 / count
+           for name, used in end.cpu.items()}
+    return {**figures, 'cpu_ms': sum(cpu.values()), 'cpu_of': cpu,
             'row_requests': (end.rows - begin.rows) / count}

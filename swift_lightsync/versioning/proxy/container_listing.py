@@ -24,6 +24,7 @@ from swift.common.swob import (
 )
 from swift.common.utils import RESERVED_STR, Timestamp, drain_and_close
 
+from swift_lightsync.versioning.core.row_data import Entry
 from swift_lightsync.versioning.core.stamp import END_OF_TIME, OFFSETS, Stamp
 from swift_lightsync.versioning.proxy.container import internal
 from swift_lightsync.versioning.proxy.filter_options import Mode
@@ -38,6 +39,8 @@ from swift_lightsync.versioning.proxy.listing import (
 )
 from swift_lightsync.versioning.proxy.object_context import NULL, version_id
 
+#: The swift.source of requests that s3api makes.
+S3 = 'S3'
 _NEWEST = Stamp(END_OF_TIME - 1, OFFSETS - 1)
 #: Read-Repair counts objects where there are at most so many versions.
 COUNT_LIMIT = CONTAINER_LISTING_LIMIT
@@ -179,8 +182,17 @@ class ContainerListing:
             return strategy.versions(
                 page.prefix, page.marker, page.version_marker,
                 page.end_marker, page.limit, page.reverse)
-        items = version_items(page, listed(page, fetch), version_id,
-                              strategy.siblings)
+        hidden: List[Entry] = []
+
+        def hides(entry):
+            # Of S3 a null delete marker is a version; of Swift it is not.
+            if not entry.null or not entry.version.deleted or \
+                    req.environ.get('swift.source') == S3:
+                return False
+            hidden.append(entry)
+            return True
+        items = version_items(page, listed(page, fetch, hides), hidden,
+                              version_id, strategy.siblings)
         return merged(page, items, old_versions(own, items))
 
     def _version_page(self, req):

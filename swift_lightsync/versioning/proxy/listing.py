@@ -162,12 +162,13 @@ def _links(path):
     return {'version_symlink': True, 'symlink_path': path}
 
 
-def version_items(page, items, name_of, siblings):
+def version_items(page, items, hidden, name_of, siblings):
     """
     Make the items of a listing of versions.
 
     :param page: a ``Page``
     :param items: the result of ``listed``
+    :param hidden: each ``Entry`` that it has left out
     :param name_of: a function of an ``Entry`` that returns its id for clients
     :param siblings: a function of an object's name that returns its siblings,
         the latest first; for objects whose versions are not all on the page
@@ -181,7 +182,8 @@ def version_items(page, items, name_of, siblings):
     cut.update(item.object for item in items[page.limit:]
                if not isinstance(item, str))
     marks = {name: _marks([each.version for each in (
-        siblings(name) if name in cut else group)])
+        siblings(name) if name in cut else
+        group + [each for each in hidden if each.object == name])])
         for name, group in groups.items()}
     return [{'subdir': item} if isinstance(item, str) else
             dict(described(item), version_id=name_of(item),

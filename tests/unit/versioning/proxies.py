@@ -331,15 +331,17 @@ class Pipeline:
         """The rows of versions by name, deleted ones too."""
         return self.proxy.rows['c'].replicas[0].held
 
-    def listing(self, path='c', query='', **headers):
-        resp = self('GET', path, headers, query=query)
+    def listing(self, path='c', query='', environ=None, **headers):
+        resp = self('GET', path, headers, query=query, environ=environ)
         return json.loads(resp.body)
 
-    def versions(self, query='', path='c'):
+    def versions(self, query='', path='c', source=None):
         """Return (name, id, is_latest) of each version, or a subdir."""
+        environ = {'swift.source': source} if source else None
         return [item.get('subdir') or
                 (item['name'], item['version_id'], item['is_latest'])
-                for item in self.listing(path, 'versions&' + query)]
+                for item in self.listing(path, 'versions&' + query,
+                                         environ)]
 
     def put(self, obj, body='data', **headers):
         """Return the id of the version, or None."""
