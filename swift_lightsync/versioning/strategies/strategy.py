@@ -150,14 +150,25 @@ class Strategy:
                 break
             first, entry = entry, self._after(entry, told.head)
             own.add(entry.data_name)
-            told = self._write(entry.object, [row_of(entry), *purge_rows(
-                first, self.tick(), self.peers)])
+            told = self._write(entry.object, [
+                row_of(entry), *self._taken_back(first)])
             replaced += told.replaced
         if told.head and told.head.version.id == entry.version.id:
             entry = told.head
         # A null version that was written twice overwrites itself, too.
         return Committed(entry, before, [
             each for each in replaced if each.data_name not in own])
+
+    def _taken_back(self, entry):
+        """
+        Return the rows that purge a version that was just written: it may
+        have come to other sites already. Only container servers know its
+        vector; its least one is enough here.
+        """
+        version = replace(entry.version, vector=Vector({
+            entry.version.site: entry.version.id}))
+        return purge_rows(replace(entry, version=version), self.tick(),
+                          self.peers)
 
     def _after(self, entry, head):
         """Return a version once more, with an id that exceeds the head's."""

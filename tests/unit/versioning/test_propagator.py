@@ -12,6 +12,7 @@ from swift_lightsync.versioning.core.row_data import Kind, listing_row
 from swift_lightsync.versioning.core.shipping import Group, Offered
 from swift_lightsync.versioning.core.stamp import TICKS, Stamp
 from swift_lightsync.versioning.core.verb import Request, WireRow
+from swift_lightsync.versioning.rows.rows import Rows
 from swift_lightsync.versioning.sites.databases import Database
 from swift_lightsync.versioning.sites.peer_task import PeerTask
 from tests.unit.versioning.sites_world import ACCOUNT, CONTAINER, SitesTestCase
@@ -36,6 +37,28 @@ class WhatAllModesDo:
         self.assertEqual({str(version.id): b'hello'}, self.oslo.bodies('o'))
         (_, headers, _, _), = self.oslo.data.values()
         self.assertEqual('blue', headers['x-object-meta-color'])
+
+    def test_what_was_shipped_and_written_again_is_purged_everywhere(self):
+        for site in self.sites:
+            site.make_container()
+        self.rome.skew = -10
+        self.paris.put('o', b'ahead')
+        self.paris.propagate()
+        write, written = Rows.write, []
+
+        def shipped_at_once(rows, request):
+            told = write(rows, request)
+            written.append(request)
+            if len(written) == 1:
+                self.rome.propagate()
+            return told
+        with mock.patch.object(Rows, 'write', shipped_at_once):
+            self.rome.put('o', b'behind')
+        self.assertEqual([2, 2], [len(site.history('o'))
+                                  for site in (self.rome, self.oslo)])
+        self.settle()
+        self.assert_same('o')
+        self.assertEqual(2, len(self.oslo.history('o')))
 
     def write_everywhere(self):
         """Concurrent updates of all kinds, at all sites."""
