@@ -7,7 +7,6 @@ the stamps of another. A version that has to follow another one is given that
 one's id instead.
 """
 
-import secrets
 from typing import Callable, Optional
 
 from swift_lightsync.versioning.core.stamp import TICKS, Stamp, offset_of
@@ -27,8 +26,7 @@ class SiteClock:
     """
 
     def __init__(self, rank: int, max_skew: float,
-                 nonce: Callable[[], int] = lambda: secrets.randbits(32)
-                 ) -> None:
+                 nonce: Callable[[], int]) -> None:
         self.rank = rank
         self.max_skew = max_skew
         self._nonce = nonce

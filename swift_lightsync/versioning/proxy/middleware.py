@@ -28,7 +28,6 @@ from swift.common.utils import cache_from_env, get_logger
 from swift.proxy.controllers.base import get_account_info, get_container_info
 
 from swift_lightsync.proxy_server import Application
-from swift_lightsync.versioning.core.clock import SiteClock
 from swift_lightsync.versioning.proxy import account_context
 from swift_lightsync.versioning.proxy.container import (
     SOURCE,
@@ -78,8 +77,7 @@ class Versioning:
         self.options = FilterOptions.from_conf(conf)
         sites = self.options.sites
         self.has_peers = bool(sites.peers())
-        self.clock = SiteClock(sites.site_preference.index(sites.site),
-                               self.options.max_clock_skew)
+        self.clock = sites.clock(self.options.max_clock_skew)
         self.receiver = Receiver(
             conf, sites.site, self.clock, self.logger,
             helper=SiteRequests(self), now=now)

@@ -27,7 +27,6 @@ from swift.common.utils import (
     whataremyips,
 )
 
-from swift_lightsync.versioning.core.clock import SiteClock
 from swift_lightsync.versioning.rows.replicas import Replicas
 from swift_lightsync.versioning.rows.rows import Rows
 from swift_lightsync.versioning.sites.compare_task import CompareTask
@@ -83,8 +82,7 @@ class VersionsPropagator(Daemon):
             conf.get('ring_ip', conf.get('bind_ip', '0.0.0.0')))
         self._port = int(conf.get('bind_port', 6201))
         # What it stamps nobody compares with a clock.
-        self._clock = SiteClock(self.sites.site_preference.index(
-            self.sites.site), 0)
+        self._clock = self.sites.clock(0)
         self.source = LocalData(swift or make_client(
             conf.get('internal_client_conf_path'), SECTION))
         self.databases = Databases(

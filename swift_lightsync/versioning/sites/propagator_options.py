@@ -2,7 +2,9 @@
 """The options of [container-propagator] in container-server.conf."""
 
 import os
+import secrets
 from dataclasses import dataclass
+from functools import partial
 from typing import Tuple
 
 from swift_lightsync.common.options import (
@@ -14,6 +16,7 @@ from swift_lightsync.common.options import (
     option,
     read_option,
 )
+from swift_lightsync.versioning.core.clock import SiteClock
 from swift_lightsync.versioning.core.shipping import MAX_OFFERED
 from swift_lightsync.versioning.core.stamp import MAX_SITES
 from swift_lightsync.versioning.core.version import check_site
@@ -58,6 +61,15 @@ class SiteOptions:
                                      parse_preference),
                    conf.get('sites_conf') or os.path.join(
                        conf.get('swift_dir', '/etc/swift'), sites_conf.FILE))
+
+    def clock(self, max_skew):
+        """
+        Make the clock of this site.
+
+        :param max_skew: seconds that another site's may be ahead
+        """
+        return SiteClock(self.site_preference.index(self.site), max_skew,
+                         partial(secrets.randbits, 32))
 
     def peers(self):
         """

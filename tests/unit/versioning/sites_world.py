@@ -9,7 +9,9 @@ import contextlib
 import os
 import time
 from array import array
+from functools import partial
 from hashlib import md5, sha256
+from random import getrandbits
 from types import SimpleNamespace
 from unittest import mock
 from urllib.parse import quote
@@ -132,7 +134,8 @@ class Site:
             os.makedirs(os.path.join(self.devices_dir, device))
         self.logger = CapturingLogger()
         self.skew = 0
-        self.clock = SiteClock(SITES.index(name), MAX_SKEW)
+        self.clock = SiteClock(SITES.index(name), MAX_SKEW,
+                               partial(getrandbits, 32))
         #: (container, name) to (Stamp, headers, body, Stamp of the headers)
         self.data = {}
         #: keys of data to the ``Stamp`` of its tombstone

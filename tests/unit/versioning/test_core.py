@@ -54,6 +54,7 @@ from swift_lightsync.versioning.core.version import (
 )
 from swift_lightsync.versioning.rows import views
 from swift_lightsync.versioning.rows.views import View
+from swift_lightsync.versioning.sites.propagator_options import SiteOptions
 
 T = 170000000000000
 stamps = st.builds(Stamp, st.integers(0, END_OF_TIME - 1),
@@ -122,7 +123,7 @@ class TestClock(unittest.TestCase):
     @given(st.floats(0, 2e9), st.integers(0, 2 * T))
     def test_ticks_are_after_what_they_have_to_exceed(self, now, ticks):
         after = Stamp(ticks, OFFSETS - 1)
-        tick = SiteClock(0, 60).tick(now, after)
+        tick = SiteClock(0, 60, lambda: 5).tick(now, after)
         self.assertGreater(tick, after)
         self.assertEqual(max(int(now * 100000), ticks + 1), tick.ticks)
 
@@ -133,11 +134,11 @@ class TestClock(unittest.TestCase):
         self.assertEqual(Stamp(150000, offset_of(3, 5)), clock.tick(1.5))
 
     def test_no_two_stamps_are_alike(self):
-        clock = SiteClock(0, 60)
+        clock = SiteOptions('rome', ('rome',), '').clock(60)
         self.assertEqual(100, len({clock.tick(1) for _ in range(100)}))
 
     def test_a_stamp_from_too_far_ahead_is_refused(self):
-        clock = SiteClock(0, 60)
+        clock = SiteClock(0, 60, lambda: 5)
         clock.check(Stamp(160 * 100000), 100)
         with self.assertRaisesRegex(ClockAhead, '60.001.* at most 60 s'):
             clock.check(Stamp(160 * 100000 + 100), 100)

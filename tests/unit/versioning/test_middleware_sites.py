@@ -22,7 +22,8 @@ class TestSiteRequests(SwiftTestCase):
         self.ask = Pipeline(self, 'write-repair')
         self.sites = SiteRequests(self.ask.filter)
         self.place = (Request.blank('/v1/.site-versions').environ, 'a', 'c')
-        version = Version.after((), SiteClock(1, 60).tick(START), 'south')
+        version = Version.after(
+            (), SiteClock(1, 60, lambda: 7).tick(START), 'south')
         self.entry = Entry('o', version, 4, 'e' * 32, 'text/x')
 
     def open(self, create=True):

@@ -8,7 +8,9 @@ import sqlite3
 import tempfile
 import time
 from dataclasses import replace
+from functools import partial
 from glob import glob
+from random import getrandbits
 from unittest import mock
 from urllib.parse import quote
 
@@ -53,7 +55,7 @@ class VerbCase(SwiftTestCase):
         self.server = ContainerController({
             'devices': self.devices, 'mount_check': 'false',
             'fallocate_reserve': '0'}, logger=self.logger)
-        self.clock = SiteClock(0, 60)
+        self.clock = SiteClock(0, 60, partial(getrandbits, 32))
         self.seconds = NOW
         self.ask('PUT', HIDDEN)
 
