@@ -34,6 +34,20 @@ _SYNC = 'site-versions/%s/%s'
 _Looked = namedtuple('_Looked', 'state followed')
 
 
+@contextmanager
+def closed_after(broker):
+    """
+    Give a broker, and close what it has opened at the end: there may be
+    thousands, of which few are written to.
+    """
+    try:
+        yield broker
+    finally:
+        connection, broker.conn = broker.conn, None
+        if connection is not None:
+            connection.close()
+
+
 class Database:
     """
     One replica of a container, or of a shard of it.
@@ -49,12 +63,13 @@ class Database:
         self.broker = broker
         self.device = device
         self.site = site
-        root = broker.root_container
+        with closed_after(broker):
+            root = broker.root_container
+            self.account = broker.root_account
+            self.id = broker.get_info()['id']
         self.hidden = root.startswith(RESERVED)
-        self.account = broker.root_account
         self.container = user_container(root) if self.hidden else root
         self.hidden_container = root if self.hidden else None
-        self.id = broker.get_info()['id']
         self.mode = mode
         #: at which place of the ring it is, None: at none; and of how many
         self.place = (None, 1)
@@ -71,8 +86,9 @@ class Database:
         :returns: for each row that follows it: (ROWID, when it was made in
             Unix time, ``Item`` or None if it is no version)
         """
-        return [self._item(record) for record
-                in self.broker.get_items_since(after, limit)]
+        with closed_after(self.broker) as broker:
+            records = broker.get_items_since(after, limit)
+        return [self._item(record) for record in records]
 
     def _item(self, record):
         rowid = record['ROWID']
@@ -100,8 +116,10 @@ class Database:
     @contextmanager
     def table(self):
         """Give the rows that it has, as a ``RowTable``."""
-        with self.broker.get() as connection:
-            yield RowTable(connection, self.broker.storage_policy_index)
+        with closed_after(self.broker) as broker:
+            policy = broker.storage_policy_index
+            with broker.get() as connection:
+                yield RowTable(connection, policy)
 
     def shipped(self, peers):
         """Return the ROWID up to which some peers have all."""
@@ -111,12 +129,14 @@ class Database:
         """Return the ROWID up to which a task is done, or -1."""
         # A copy of the database has another id and begins anew: its ROWIDs
         # are its own.
-        return self.broker.get_sync(_SYNC % (self.id, task), incoming=False)
+        with closed_after(self.broker) as broker:
+            return broker.get_sync(_SYNC % (self.id, task), incoming=False)
 
     def save_point(self, task, point):
-        self.broker.merge_syncs([{
-            'remote_id': _SYNC % (self.id, task), 'sync_point': point}],
-            incoming=False)
+        with closed_after(self.broker) as broker:
+            broker.merge_syncs([{
+                'remote_id': _SYNC % (self.id, task), 'sync_point': point}],
+                incoming=False)
 
 
 def _state(directory):
@@ -220,8 +240,11 @@ class Databases:
     def _looked_at(self, directory, device, state, before):
         """Read which databases of a directory to follow, a ``_Looked``."""
         name = os.path.basename(directory) + '.db'
-        broker = ContainerBroker(os.path.join(directory, name),
-                                 logger=self.logger)
+        with closed_after(ContainerBroker(
+                os.path.join(directory, name), logger=self.logger)) as broker:
+            return self._followed(broker, device, state, before)
+
+    def _followed(self, broker, device, state, before):
         root = broker.root_container
         hidden = root.startswith(RESERVED)
         known = {each.id: each for each in before}
