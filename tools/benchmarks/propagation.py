@@ -2,17 +2,14 @@
 """
 Measures how fast new versions of many containers reach the other sites.
 
-The first site's propagators stand still while its clients write one version
-into each container; the time runs from the moment at which they go on until
+The first site's propagators are down while its clients write one version into
+each container; the time runs from the moment at which they are started until
 the last of the other sites has acknowledged the last version.
 """
 
-import os
-import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from typing import Any
 
 from swift_lightsync.versioning.sites.sync_state import read
@@ -80,11 +77,12 @@ class Propagation:
 
         :returns: seconds until all sites had acknowledged all
         """
-        with self._stopped():
-            before = self._shipped()
-            self._request('PUT', self._objects('run%d' % run))
+        self._propagators('stop')
+        self._request('PUT', self._objects('run%d' % run))
         begin = time.monotonic()
-        self._wait(before)
+        self._propagators('start')
+        # They count what they have shipped since they were started.
+        self._wait(dict.fromkeys(self.sites.names[1:], 0), time.time())
         return time.monotonic() - begin
 
     def check(self, run: int) -> None:
@@ -113,34 +111,30 @@ class Propagation:
         with ThreadPoolExecutor(CLIENTS) as pool:
             list(pool.map(some, range(CLIENTS)))
 
-    @contextmanager
-    def _stopped(self) -> Iterator[None]:
-        """Let the first site's propagators stand still."""
-        pids = [pid for node in self.first.spec.node_numbers()
-                for pid in self.first.pids(node, PROPAGATOR)]
-        for pid in pids:
-            os.kill(pid, signal.SIGSTOP)
-        try:
-            yield
-        finally:
-            for pid in pids:
-                os.kill(pid, signal.SIGCONT)
+    def _propagators(self, command: str) -> None:
+        for node in self.first.spec.node_numbers():
+            self.first.swift_init('%s.%d' % (PROPAGATOR, node), command)
 
-    def _shipped(self) -> dict[str, int]:
-        """Return how many versions each other site was sent so far."""
+    def _shipped(self, since: float = 0) -> dict[str, int]:
+        """
+        Return how many versions each other site was sent so far.
+
+        :param since: Unix time; what was recorded before does not count
+        """
         sent = dict.fromkeys(self.sites.names[1:], 0)
         for node in self.first.spec.node_numbers():
             state = read(self.first.layout.cache_dir(node))
-            for peer in state.peers if state else ():
+            for peer in state.peers if state and state.updated > since \
+                    else ():
                 sent[peer.site] += peer.shipped
         return sent
 
-    def _wait(self, before: dict[str, int]) -> None:
+    def _wait(self, before: dict[str, int], since: float = 0) -> None:
         end = time.monotonic() + PATIENCE
         while time.monotonic() < end:
             missing = {
                 name: before[name] + len(self._containers) - sent
-                for name, sent in self._shipped().items()
+                for name, sent in self._shipped(since).items()
                 if sent < before[name] + len(self._containers)}
             if not missing:
                 return
