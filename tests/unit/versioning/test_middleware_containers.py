@@ -5,6 +5,8 @@ import json
 import os
 from unittest import mock
 
+from swift.common import storage_policy
+from swift.common.storage_policy import StoragePolicy, StoragePolicyCollection
 from swift.common.swob import HTTPForbidden, HTTPServiceUnavailable, Request
 
 from swift_lightsync.versioning.core.keys import hidden_container
@@ -47,6 +49,18 @@ class ContainerCase:
             self.ask.proxy.policies.get(('a', hidden_container('d'))),
             self.ask.proxy.policies.get(('a', 'c')),
             self.ask.proxy.policies.get(HIDDEN)])
+
+    def test_one_that_is_made_again_has_the_policy_of_its_hidden_one(self):
+        self.ask('PUT', 'd', ENABLE)
+        del self.containers['a', 'd']
+        hidden = self.containers['a', hidden_container('d')]
+        hidden['X-Backend-Storage-Policy-Index'] = '1'
+        with mock.patch.object(
+                storage_policy, '_POLICIES', StoragePolicyCollection([
+                    StoragePolicy(0, 'zero', True),
+                    StoragePolicy(1, 'gold')])):
+            self.assertEqual(201, self.ask('PUT', 'd', ENABLE).status_int)
+        self.assertEqual('gold', self.ask.proxy.policies.get(('a', 'd')))
 
     def test_who_may_not_enable_it_makes_nothing(self):
         before = set(self.containers)
