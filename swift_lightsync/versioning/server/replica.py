@@ -109,12 +109,21 @@ def answer(broker: Any, asked: verb.Request) -> verb.Answer:
             plan = _planned(rows, asked, mine, asked.listed and
                             not shards and broker.is_root_container())
         if plan.rows:
-            with broker.get() as connection:
-                count_rows(connection, asked.listed)
+            # The sharder looks at how many rows a shard has.
+            if broker.is_root_container():
+                with broker.get() as connection:
+                    count_rows(connection, asked.listed)
             broker.merge_items([record_of(row, policy) for row in plan.rows])
         with ExitStack() as connections:
             return _told(_rows_of(broker, policy, connections), asked, plan,
                          shards, left, broker)
+
+
+def has_versions(broker: Any) -> bool:
+    """Check whether a container's databases have a live version."""
+    with ExitStack() as connections:
+        return bool(_rows_of(broker, broker.storage_policy_index, connections)
+                    .page(verb.Page(VERSIONS, limit=1)))
 
 
 def _rows_of(broker: Any, policy: int, stack: ExitStack) -> _Rows:

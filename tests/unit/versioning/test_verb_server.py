@@ -345,6 +345,16 @@ class TestShards(VerbCase):
         self.assertEqual(old.version.id,
                          entry_of(answer.head.row).version.id)
 
+    def test_shards_count_rows_for_the_sharder(self):
+        self.ask('PUT', 'shard', **{
+            'X-Container-Sysmeta-Shard-Quoted-Root': quote('a/' + HIDDEN)})
+        entry = self.entry()
+        self.assertEqual(200, self.ask('VERSION', 'shard', verb.encoded(
+            verb.Request('foo', (verb.WireRow.of(row_of(entry)),),
+                         listed=True))).status_int)
+        broker = self.server._get_container_broker('sda', '0', 'a', 'shard')
+        self.assertEqual(1, broker.get_info()['object_count'])
+
     def test_only_shards_that_have_the_names_are_named(self):
         self.shard(upper='\0A')
         self.assertEqual((), self.version('foo').shards)
