@@ -7,7 +7,12 @@ from unittest import mock
 
 from swift.common import storage_policy
 from swift.common.storage_policy import StoragePolicy, StoragePolicyCollection
-from swift.common.swob import HTTPForbidden, HTTPServiceUnavailable, Request
+from swift.common.swob import (
+    HTTPConflict,
+    HTTPForbidden,
+    HTTPServiceUnavailable,
+    Request,
+)
 
 from swift_lightsync.versioning.core.keys import hidden_container
 from swift_lightsync.versioning.proxy import middleware
@@ -216,6 +221,23 @@ class ContainerCase:
         with mock.patch.object(class_, 'is_empty', is_empty_too_early):
             self.assertEqual(409, self.ask('DELETE', 'c').status_int)
         self.assertEqual(b'late', self.ask('GET', 'c/o').body)
+
+    def test_what_some_replicas_have_deleted_is_there_again(self):
+        original, puts = self.ask.proxy._container_DELETE, []
+
+        def refused(req, account, container, _):
+            puts.clear()
+            return HTTPConflict(request=req) if container != 'c' else \
+                original(req, account, container, _)
+        put = self.ask.proxy._container_PUT
+
+        def made(req, account, container, _):
+            puts.append(container)
+            return put(req, account, container, _)
+        with mock.patch.object(self.ask.proxy, '_container_DELETE', refused), \
+                mock.patch.object(self.ask.proxy, '_container_PUT', made):
+            self.assertEqual(409, self.ask('DELETE', 'c').status_int)
+        self.assertEqual([HIDDEN[1]], puts)
 
     def test_what_was_half_deleted_is_deleted(self):
         def answer(req, delete):

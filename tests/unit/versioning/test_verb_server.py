@@ -202,6 +202,19 @@ class TestMerging(VerbCase):
             version_name('foo', first.version.id),)).rows
         self.assertTrue(row.deleted)
 
+    def test_no_container_is_deleted_with_versions_below_a_marker(self):
+        first, marker = self.entry(), self.entry(deleted=True)
+        later = {'X-Timestamp': '%.5f' % (NOW + 50)}
+        for entry in first, marker:
+            self.put(entry)
+        self.assertEqual(0, self.count()[0])
+        self.assertEqual(409, self.ask('DELETE', HIDDEN, **later).status_int)
+        self.assertEqual(marker.version.id, self.head())
+        for entry in first, marker:
+            self.version('foo', purge_rows(
+                entry, self.clock.tick(NOW + 30), True))
+        self.assertEqual(204, self.ask('DELETE', HIDDEN, **later).status_int)
+
 
 def replace_vector(entry, stamps):
     return replace(entry, version=replace(entry.version,
