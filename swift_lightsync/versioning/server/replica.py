@@ -36,6 +36,8 @@ from swift_lightsync.versioning.server.row_table import (
 
 #: Seconds that a request waits for the container's lock.
 LOCK_TIMEOUT = 10
+#: Where a container says what its mode is, and the one that has listing rows.
+MODE, LISTED = 'X-Container-Sysmeta-Site-Versions-Mode', 'write-repair'
 
 
 class _Rows:
@@ -111,12 +113,19 @@ def answer(broker: Any, asked: verb.Request) -> verb.Answer:
         if plan.rows:
             # The sharder looks at how many rows a shard has.
             if broker.is_root_container():
+                listed = _is_listed(broker, asked)
                 with broker.get() as connection:
-                    count_rows(connection, asked.listed)
+                    count_rows(connection, listed)
             broker.merge_items([record_of(row, policy) for row in plan.rows])
         with ExitStack() as connections:
             return _told(_rows_of(broker, policy, connections), asked, plan,
                          shards, left, broker)
+
+
+def _is_listed(broker: Any, asked: verb.Request) -> bool:
+    """Check whether listing rows count; not every request says it."""
+    mode = broker.metadata.get(MODE, ('', ''))[0]
+    return mode == LISTED if mode else asked.listed
 
 
 def has_versions(broker: Any) -> bool:

@@ -38,7 +38,7 @@ from swift_lightsync.versioning.core.row_data import (
 )
 from swift_lightsync.versioning.core.stamp import Stamp
 from swift_lightsync.versioning.core.version import Vector, Version
-from swift_lightsync.versioning.server import counts
+from swift_lightsync.versioning.server import counts, replica
 from tests.unit.sync.fixtures import SwiftTestCase
 
 NOW = 1700000000.0
@@ -275,6 +275,18 @@ class TestCounts(VerbCase):
         for _ in range(3):
             self.put(self.entry(), listed=False)
         self.assertEqual(3, self.count()[0])
+
+    def test_what_counts_is_what_the_mode_of_the_container_says(self):
+        for _ in range(2):
+            self.put(self.entry())
+        for mode, count in ('write-repair', 1), ('read-repair', 2):
+            self.seconds += 1
+            self.ask('POST', HIDDEN, **{
+                replica.MODE: mode, 'X-Timestamp': '%.5f' % self.seconds})
+            # As daemons and readers do, who write no listing row.
+            self.version(rows=[Row('\0P\0foo\0%s' % mode, Stamp(5))],
+                         listed=False)
+            self.assertEqual(count, self.count()[0])
 
     def test_a_large_database_counts_rows_for_the_sharder(self):
         with mock.patch.object(counts, 'MOST', 3):
