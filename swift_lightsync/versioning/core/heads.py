@@ -8,7 +8,8 @@ that come in.
    purged, whatever comes.
 2. A version of this site gets its vector here: it has seen all that this
    replica holds.
-3. A null version overwrites the older null versions of its object.
+3. A null version overwrites the older null versions of its object: they are
+   purged, and other sites are told, who may get only the purge of the newer.
 4. The newest version that is not purged is the head. The listing row of
    Write-Repair follows it.
 """
@@ -98,7 +99,7 @@ def newest_rows(*groups: Iterable[Row]) -> Dict[str, Row]:
 
 
 def planned(held: Held, obj: str, rows: Sequence[Row], listed: bool,
-            stamp: Optional[Stamp]) -> Plan:
+            stamp: Optional[Stamp], recorded: bool = False) -> Plan:
     """
     Decide what to merge.
 
@@ -106,6 +107,7 @@ def planned(held: Held, obj: str, rows: Sequence[Row], listed: bool,
     :param rows: that come in
     :param listed: whether the object has a listing row
     :param stamp: of the operation
+    :param recorded: whether other sites have to be told what is purged
     :raises ValueError: if a row of a version cannot be read, or would be too
         long
     """
@@ -123,9 +125,16 @@ def planned(held: Held, obj: str, rows: Sequence[Row], listed: bool,
             if entry.null:
                 nulls = [each for each in held.nulls if
                          not taken.get(each.name, each).deleted]
-                row, gone = _replacing(row, entry, nulls, stamp)
+                gone = _overwritten(row, nulls)
+                late = row in gone
                 for old in gone:
-                    taken[old.name] = row_of(_purged(entry_of(old), stamp))
+                    # One that is late may be kept elsewhere: what overwrote
+                    # it here may be purged, and by a clock that was ahead.
+                    taken.update((each.name, each) for each in purge_rows(
+                        with_least_vector(entry_of(old)), stamp,
+                        recorded and not late))
+                if late:
+                    continue
                 replaced += gone
         taken[row.name] = row
     before = held.newest[0] if held.newest else None
@@ -155,17 +164,27 @@ def _with_vector(entry: Entry, newest: Sequence[Row]) -> Entry:
         version, vector=own.joined(*vectors)))
 
 
-def _replacing(row: Row, entry: Entry, nulls: Sequence[Row],
-               stamp: Optional[Stamp]) -> Tuple[Row, List[Row]]:
+def with_least_vector(entry: Entry) -> Entry:
+    """
+    Return a version with a vector that replicas do not differ in: a purge
+    record is removed when all have the same.
+    """
+    version = entry.version
+    return replace(entry, version=replace(
+        version, vector=Vector({version.site: version.id})))
+
+
+def _overwritten(row: Row, nulls: Sequence[Row]) -> List[Row]:
     """
     Let the newest of several null versions stay.
 
-    :returns: the row to merge for ``entry``, and the rows that it replaces
+    :param row: of one that comes in
+    :param nulls: of those that are there
+    :returns: the rows of those that are overwritten; perhaps ``row`` itself
     """
     others = [each for each in nulls if each.name != row.name]
-    if any(entry_of(each).version.id > entry.version.id for each in others):
-        return row_of(_purged(entry, stamp)), []
-    return row, others
+    # Of two names that of the newer version is the smaller.
+    return [row] if any(each.name < row.name for each in others) else others
 
 
 def _purged(entry: Entry, stamp: Optional[Stamp]) -> Entry:
@@ -203,7 +222,8 @@ def is_listed_right(known: Optional[Row], head: Optional[Row],
     return listing_after(known, head, obj, None) is None
 
 
-def purge_rows(entry: Entry, stamp: Stamp, recorded: bool) -> List[Row]:
+def purge_rows(entry: Entry, stamp: Optional[Stamp],
+               recorded: bool) -> List[Row]:
     """
     Return the rows that purge a version.
 

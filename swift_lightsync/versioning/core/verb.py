@@ -86,6 +86,8 @@ class Request(Record):
     :param stamp: of this operation, for the listing row after a purge
     :param clock: what the wall clock of the sender says, in seconds, if it
         has made the stamps of the rows; None: they are not its own
+    :param recorded: whether null versions that are overwritten leave purge
+        records
     :param page: of rows to tell
     :param digest: up to which stamp live versions are in the digests to
         tell; None: tell none
@@ -96,6 +98,7 @@ class Request(Record):
     listed: bool = False
     stamp: Optional[_Stamp] = None
     clock: Optional[Annotated[float, Between(0, 1e10)]] = None
+    recorded: bool = False
     page: Optional[Page] = None
     digest: Optional[_Stamp] = None
 

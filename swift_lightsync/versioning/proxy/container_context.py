@@ -189,9 +189,16 @@ class ContainerContext:
 
         :raises HTTPServiceUnavailable: if its container servers are Swift's
         """
+        info = self.versioned.hidden_info(req.environ)
+        if not is_success(info['status']):
+            raise HTTPServiceUnavailable(request=req)
+        if not made and not is_success(self.versioned.info['status']):
+            # That of a container that was deleted: data are looked for in
+            # the storage policy of the user's.
+            req.headers['X-Storage-Policy'] = \
+                POLICIES[int(info['storage_policy'])].name
         strategy = self.versioned.make_strategy(
-            self._mode, self.versioned.hidden_info(
-                req.environ)['storage_policy'])
+            self._mode, info['storage_policy'])
         try:
             strategy.rows.check_verb()
         except VerbMissing as err:

@@ -82,6 +82,9 @@ class ContainerDeletion:
         """
         status = self._send(req, 'DELETE', self.versioned.hidden_path)
         if status == 409:
+            # A replica that did not have the version yet may be deleted, and
+            # says so to the others.
+            self._send(req, 'PUT', self.versioned.hidden_path, self._policy())
             raise _conflict(req)
         gone = is_success(status) or status == 404
         resp = req.get_response(self.versioned.app) if gone else \

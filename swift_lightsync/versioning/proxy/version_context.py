@@ -74,15 +74,22 @@ class VersionContext(ObjectContext):
                 body=b'The specified version does not exist')
         return entry
 
-    def _null(self):
-        """Return the ``Entry`` of the null version, or None."""
-        return next((entry for entry in self.strategy.history(self.obj)
-                     if entry.null), None)
+    def _null(self, req):
+        """
+        Return the ``Entry`` of the null version, or None.
+
+        :raises HTTPException: if it is an old version, and not the client's
+        """
+        history = self.strategy.history(self.obj)
+        null = next((entry for entry in history if entry.null), None)
+        if null and null != history[0]:
+            authorize(req, None)
+        return null
 
     def get(self, req):
         if self.wanted == NULL:
             self.authorize(req, 'read_acl')
-            resp = self._read_entry(req, self._null())
+            resp = self._read_entry(req, self._null(req))
         else:
             stamp = parse_id(req, self.wanted)
             # Old versions are for who owns the account, as in Swift.
@@ -142,7 +149,7 @@ class VersionContext(ObjectContext):
         """
         self.authorize(req)
         self.writes(req).adopt_counted()
-        null = self._null()
+        null = self._null(req)
         return self._purge(req, null) if null else self.hide(req, null=True)
 
     def put(self, req):

@@ -6,8 +6,7 @@ What counts as an object in the database of a hidden container (VERSIONING.md
 Swift's triggers count each row. Those of a hidden container count only its
 listing rows (Write-Repair) or versions (Read-Repair), so that all that Swift
 reports is what clients expect. A database that has taken ``MOST`` rows gets
-Swift's triggers back: where a container is to be sharded, the sharder has to
-count rows.
+Swift's triggers back, and shards keep them: the sharder has to count rows.
 """
 
 import re

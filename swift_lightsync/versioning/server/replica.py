@@ -36,6 +36,8 @@ from swift_lightsync.versioning.server.row_table import (
 
 #: Seconds that a request waits for the container's lock.
 LOCK_TIMEOUT = 10
+#: Where a container says what its mode is, and the one that has listing rows.
+MODE, LISTED = 'X-Container-Sysmeta-Site-Versions-Mode', 'write-repair'
 
 
 class _Rows:
@@ -109,12 +111,28 @@ def answer(broker: Any, asked: verb.Request) -> verb.Answer:
             plan = _planned(rows, asked, mine, asked.listed and
                             not shards and broker.is_root_container())
         if plan.rows:
-            with broker.get() as connection:
-                count_rows(connection, asked.listed)
+            # The sharder looks at how many rows a shard has.
+            if broker.is_root_container():
+                listed = _is_listed(broker, asked)
+                with broker.get() as connection:
+                    count_rows(connection, listed)
             broker.merge_items([record_of(row, policy) for row in plan.rows])
         with ExitStack() as connections:
             return _told(_rows_of(broker, policy, connections), asked, plan,
                          shards, left, broker)
+
+
+def _is_listed(broker: Any, asked: verb.Request) -> bool:
+    """Check whether listing rows count; not every request says it."""
+    mode = broker.metadata.get(MODE, ('', ''))[0]
+    return mode == LISTED if mode else asked.listed
+
+
+def has_versions(broker: Any) -> bool:
+    """Check whether a container's databases have a live version."""
+    with ExitStack() as connections:
+        return bool(_rows_of(broker, broker.storage_policy_index, connections)
+                    .page(verb.Page(VERSIONS, limit=1)))
 
 
 def _rows_of(broker: Any, policy: int, stack: ExitStack) -> _Rows:
@@ -141,7 +159,8 @@ def _planned(rows: _Rows, asked: verb.Request, mine: List[Row],
         rows.newest(asked.object, wanted) if asked.object else (),
         rows.named(lookups(asked.object, mine)) if mine or listed else {},
         rows.nulls(asked.object) if asked.object and has_null else ())
-    return planned(held, asked.object, mine, listed, asked.stamp)
+    return planned(held, asked.object, mine, listed, asked.stamp,
+                   asked.recorded)
 
 
 def _told(rows: _Rows, asked: verb.Request, plan: Plan,

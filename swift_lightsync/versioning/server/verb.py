@@ -24,12 +24,13 @@ from swift.common.utils import public
 from swift.container.server import (
     ContainerController,
     get_container_name_and_placement,
+    get_obj_name_and_placement,
 )
 
 from swift_lightsync.common.options import number, read_option
 from swift_lightsync.versioning.core import verb
 from swift_lightsync.versioning.core.keys import RESERVED
-from swift_lightsync.versioning.server.replica import answer
+from swift_lightsync.versioning.server.replica import answer, has_versions
 
 
 class VersionVerb(ContainerController):
@@ -83,6 +84,21 @@ class VersionVerb(ContainerController):
                 raise HTTPBadRequest(request=req, body=str(err)) from err
         return Response(request=req, body=verb.encoded(told),
                         content_type='application/json')
+
+    @public
+    @timing_stats()
+    def DELETE(self, req: Request) -> Response:
+        """
+        Delete a container or a row; a hidden container only if it has no live
+        version. Those below a delete marker do not count as objects.
+        """
+        drive, part, account, container, obj = get_obj_name_and_placement(req)
+        if not obj and container.startswith(RESERVED):
+            with self._get_container_broker(drive, part, account,
+                                            container) as broker:
+                if not broker.is_deleted() and has_versions(broker):
+                    return HTTPConflict(request=req)
+        return super().DELETE(req)
 
     @staticmethod
     def _asked(req: Request) -> verb.Request:

@@ -12,7 +12,10 @@ import time
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, List, Optional
 
-from swift_lightsync.versioning.core.heads import purge_rows
+from swift_lightsync.versioning.core.heads import (
+    purge_rows,
+    with_least_vector,
+)
 from swift_lightsync.versioning.core.keys import (
     LIFE,
     VERSIONS,
@@ -165,10 +168,7 @@ class Strategy:
         have come to other sites already. Only container servers know its
         vector; its least one is enough here.
         """
-        version = replace(entry.version, vector=Vector({
-            entry.version.site: entry.version.id}))
-        return purge_rows(replace(entry, version=version), self.tick(),
-                          self.peers)
+        return purge_rows(with_least_vector(entry), self.tick(), self.peers)
 
     def _after(self, entry, head):
         """Return a version once more, with an id that exceeds the head's."""
@@ -293,7 +293,8 @@ class Strategy:
         self._write('', [life_row(life)], own=life.site == self.site)
 
     def _read(self, **asked):
-        return self.rows.read(Request(listed=self.listed, **asked))
+        return self.rows.read(Request(
+            listed=self.listed, recorded=self.peers, **asked))
 
     def _write(self, obj, rows, own=True, names=()):
         """
@@ -304,7 +305,8 @@ class Strategy:
         """
         return self.rows.write(Request(
             obj, tuple(map(WireRow.of, rows)), names, self.listed,
-            stamp=self.tick(), clock=self.now() if own else None))
+            stamp=self.tick(), clock=self.now() if own else None,
+            recorded=self.peers))
 
     def _entries(self, page, limit):
         """Return the versions of a page and the following ones."""

@@ -5,7 +5,14 @@ import json
 import os
 from unittest import mock
 
-from swift.common.swob import HTTPForbidden, HTTPServiceUnavailable, Request
+from swift.common import storage_policy
+from swift.common.storage_policy import StoragePolicy, StoragePolicyCollection
+from swift.common.swob import (
+    HTTPConflict,
+    HTTPForbidden,
+    HTTPServiceUnavailable,
+    Request,
+)
 
 from swift_lightsync.versioning.core.keys import hidden_container
 from swift_lightsync.versioning.proxy import middleware
@@ -47,6 +54,18 @@ class ContainerCase:
             self.ask.proxy.policies.get(('a', hidden_container('d'))),
             self.ask.proxy.policies.get(('a', 'c')),
             self.ask.proxy.policies.get(HIDDEN)])
+
+    def test_one_that_is_made_again_has_the_policy_of_its_hidden_one(self):
+        self.ask('PUT', 'd', ENABLE)
+        del self.containers['a', 'd']
+        hidden = self.containers['a', hidden_container('d')]
+        hidden['X-Backend-Storage-Policy-Index'] = '1'
+        with mock.patch.object(
+                storage_policy, '_POLICIES', StoragePolicyCollection([
+                    StoragePolicy(0, 'zero', True),
+                    StoragePolicy(1, 'gold')])):
+            self.assertEqual(201, self.ask('PUT', 'd', ENABLE).status_int)
+        self.assertEqual('gold', self.ask.proxy.policies.get(('a', 'd')))
 
     def test_who_may_not_enable_it_makes_nothing(self):
         before = set(self.containers)
@@ -202,6 +221,23 @@ class ContainerCase:
         with mock.patch.object(class_, 'is_empty', is_empty_too_early):
             self.assertEqual(409, self.ask('DELETE', 'c').status_int)
         self.assertEqual(b'late', self.ask('GET', 'c/o').body)
+
+    def test_what_some_replicas_have_deleted_is_there_again(self):
+        original, puts = self.ask.proxy._container_DELETE, []
+
+        def refused(req, account, container, _):
+            puts.clear()
+            return HTTPConflict(request=req) if container != 'c' else \
+                original(req, account, container, _)
+        put = self.ask.proxy._container_PUT
+
+        def made(req, account, container, _):
+            puts.append(container)
+            return put(req, account, container, _)
+        with mock.patch.object(self.ask.proxy, '_container_DELETE', refused), \
+                mock.patch.object(self.ask.proxy, '_container_PUT', made):
+            self.assertEqual(409, self.ask('DELETE', 'c').status_int)
+        self.assertEqual([HIDDEN[1]], puts)
 
     def test_what_was_half_deleted_is_deleted(self):
         def answer(req, delete):

@@ -6,7 +6,7 @@ that are written while it is suspended.
 
 from unittest import mock
 
-from swift.common.swob import HTTPServiceUnavailable
+from swift.common.swob import HTTPForbidden, HTTPServiceUnavailable
 
 from swift_lightsync.versioning.core.keys import hidden_container
 from swift_lightsync.versioning.core.row_data import DELETE_MARKER
@@ -133,6 +133,25 @@ class TestOlderObjects(ObjectCase):
         self.assertEqual([('o', 'null', True)], self.ask.versions())
         self.assertEqual(['a/c/o'], self.ask.proxy.writes('PUT'))
         self.assertEqual({}, self.ask.held())
+
+    def test_once_it_is_old_it_is_for_owners_alone(self):
+        self.ask.put_old('o')
+
+        def reach(method):
+            return self.ask(method, 'c/o', query='version-id=null', environ={
+                'swift.authorize': lambda req: None if req.acl
+                else HTTPForbidden(request=req)}).status_int
+        self.containers_acl('.r:*')
+        self.assertEqual(200, reach('GET'))
+        version = self.ask.put('o', 'new')
+        self.assertEqual([403, 403], [reach('GET'), reach('DELETE')])
+        self.assertEqual(b'old', self.one('null'))
+        self.ask('DELETE', 'c/o', query='version-id=' + version)
+        self.assertEqual([200, 204], [reach('GET'), reach('DELETE')])
+
+    def containers_acl(self, acl):
+        for name in 'X-Container-Read', 'X-Container-Write':
+            self.ask.proxy.containers['a', 'c'][name] = acl
 
     def test_a_put_adopts_it(self):
         self.ask.put_old('o', **{'X-Object-Meta-Colour': 'red'})

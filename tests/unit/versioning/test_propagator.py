@@ -424,6 +424,19 @@ class TestUpkeep(SitesTestCase):
         return [item for item in items(site)
                 if item.entry and item.entry.purged]
 
+    def test_what_a_purged_null_version_has_overwritten_goes_everywhere(self):
+        self.rome.put('o', b'old', null=True)
+        self.settle()
+        self.assertIsNotNone(self.oslo.latest('o'))
+        new = self.rome.put('o', b'new', null=True)
+        self.rome.purge('o', new.id)
+        self.settle()
+        self.assert_same('o')
+        self.assertIsNone(self.oslo.latest('o'))
+        self.assertEqual({}, self.oslo.data)
+        self.rome.propagate(2, reclaim_age='0')
+        self.assertEqual([], self.records(self.rome))
+
     def test_a_purge_record_goes_when_it_is_old_and_all_have_it(self):
         self.purge_one()
         propagator = self.rome.propagate(2, reclaim_age='0')

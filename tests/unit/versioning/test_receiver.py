@@ -12,7 +12,11 @@ from unittest import mock
 from swift.common.swob import HTTPServiceUnavailable, Request
 
 from swift_lightsync.versioning.core import shipping
-from swift_lightsync.versioning.core.keys import hidden_container
+from swift_lightsync.versioning.core.keys import (
+    hidden_container,
+    purge_name,
+    version_name,
+)
 from swift_lightsync.versioning.core.row_data import DELETE_MARKER, Entry, Kind
 from swift_lightsync.versioning.core.shipment import Shipment
 from swift_lightsync.versioning.core.shipping import (
@@ -452,6 +456,26 @@ class TestWhatIsSigned(ReceiverCase):
     def test_rows_that_cannot_be_written_are_told(self):
         self.rome.stack.close()
         self.assertEqual([503], self.results(self.request()))
+
+    def test_data_that_a_version_was_written_again_with_stays(self):
+        self.results(self.request(framed(self.shipment(replace(
+            self.entry(), version=self.new_version(ahead=30))))))
+        again = self.rome.put('o', b'mine')
+        entry = self.rome.strategy.get('o', again.id)
+        first = replace(entry.version, id=entry.data, vector=Vector({
+            'rome': entry.data}))
+        names = [name('o', entry.data) for name in (version_name, purge_name)]
+        for broker in self.rome.brokers(hidden_container(CONTAINER)):
+            with broker.get() as connection:
+                # It was purged so long ago that no row says so.
+                connection.execute(
+                    'DELETE FROM object WHERE name IN (?, ?)', names)
+                connection.commit()
+        self.assertEqual([201], self.results(self.request(framed(
+            self.shipment(replace(
+                self.entry(), version=first, purged=self.paris.clock.tick(
+                    self.paris.now(), first.id)), length=0)), b'')))
+        self.assertEqual(b'mine', self.rome.bodies('o')[str(again.id)])
 
     def test_older_null_versions_go_with_their_data(self):
         older = self.rome.put('o', b'older', null=True)

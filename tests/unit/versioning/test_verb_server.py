@@ -38,7 +38,7 @@ from swift_lightsync.versioning.core.row_data import (
 )
 from swift_lightsync.versioning.core.stamp import Stamp
 from swift_lightsync.versioning.core.version import Vector, Version
-from swift_lightsync.versioning.server import counts
+from swift_lightsync.versioning.server import counts, replica
 from tests.unit.sync.fixtures import SwiftTestCase
 
 NOW = 1700000000.0
@@ -202,6 +202,19 @@ class TestMerging(VerbCase):
             version_name('foo', first.version.id),)).rows
         self.assertTrue(row.deleted)
 
+    def test_no_container_is_deleted_with_versions_below_a_marker(self):
+        first, marker = self.entry(), self.entry(deleted=True)
+        later = {'X-Timestamp': '%.5f' % (NOW + 50)}
+        for entry in first, marker:
+            self.put(entry)
+        self.assertEqual(0, self.count()[0])
+        self.assertEqual(409, self.ask('DELETE', HIDDEN, **later).status_int)
+        self.assertEqual(marker.version.id, self.head())
+        for entry in first, marker:
+            self.version('foo', purge_rows(
+                entry, self.clock.tick(NOW + 30), True))
+        self.assertEqual(204, self.ask('DELETE', HIDDEN, **later).status_int)
+
 
 def replace_vector(entry, stamps):
     return replace(entry, version=replace(entry.version,
@@ -262,6 +275,18 @@ class TestCounts(VerbCase):
         for _ in range(3):
             self.put(self.entry(), listed=False)
         self.assertEqual(3, self.count()[0])
+
+    def test_what_counts_is_what_the_mode_of_the_container_says(self):
+        for _ in range(2):
+            self.put(self.entry())
+        for mode, count in ('write-repair', 1), ('read-repair', 2):
+            self.seconds += 1
+            self.ask('POST', HIDDEN, **{
+                replica.MODE: mode, 'X-Timestamp': '%.5f' % self.seconds})
+            # As daemons and readers do, who write no listing row.
+            self.version(rows=[Row('\0P\0foo\0%s' % mode, Stamp(5))],
+                         listed=False)
+            self.assertEqual(count, self.count()[0])
 
     def test_a_large_database_counts_rows_for_the_sharder(self):
         with mock.patch.object(counts, 'MOST', 3):
@@ -344,6 +369,16 @@ class TestShards(VerbCase):
                          [each.name for each in answer.shards])
         self.assertEqual(old.version.id,
                          entry_of(answer.head.row).version.id)
+
+    def test_shards_count_rows_for_the_sharder(self):
+        self.ask('PUT', 'shard', **{
+            'X-Container-Sysmeta-Shard-Quoted-Root': quote('a/' + HIDDEN)})
+        entry = self.entry()
+        self.assertEqual(200, self.ask('VERSION', 'shard', verb.encoded(
+            verb.Request('foo', (verb.WireRow.of(row_of(entry)),),
+                         listed=True))).status_int)
+        broker = self.server._get_container_broker('sda', '0', 'a', 'shard')
+        self.assertEqual(1, broker.get_info()['object_count'])
 
     def test_only_shards_that_have_the_names_are_named(self):
         self.shard(upper='\0A')
