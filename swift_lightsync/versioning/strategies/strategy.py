@@ -277,6 +277,14 @@ class Strategy:
         return newest[:1] + [entry for entry in newest[1:]
                              if entry.version in apart]
 
+    def check_clock(self):
+        """
+        Ask container servers whether the clock is right.
+
+        :raises ClockRefused: if it is wrong
+        """
+        self.rows.write(Request(clock=self.now()))
+
     def is_empty(self):
         """Check that the container has no versions."""
         return not self._entries(Page(VERSIONS), 1)
