@@ -173,10 +173,11 @@ class LifeTask(Upkeep):
         if strategy.life() == life:
             if strategy.is_empty():
                 return False
-            self._source.make_container(database,
-                                        database.mode or self._mode)
+            # First: a container is never there against its record.
             strategy.set_life(Life(True, strategy.tick(life.stamp),
                                    strategy.site))
+            self._source.make_container(database,
+                                        database.mode or self._mode)
             self._logger.info('%s: its container was deleted, but has live '
                               'versions: it is made again', database)
         return True
