@@ -1,0 +1,341 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Random lives of versions and of their container at three sites: writes,
+purges, deletions of the container; links that are cut or lose requests,
+propagators that die, wrong clocks. When all is well again, and nothing changes
+any more, what follows from what was acknowledged is at all sites.
+
+TRACES says how many traces are played, FIRST_TRACE the seed of the first one.
+A trace follows from its seed, but for what the wall clock says.
+"""
+
+import os
+import random
+from contextlib import contextmanager
+from io import BytesIO
+from itertools import combinations
+from unittest import mock
+
+from swift.common.swob import Response
+
+from swift_lightsync.versioning.core.keys import hidden_container
+from swift_lightsync.versioning.core.signature import Claim
+from swift_lightsync.versioning.proxy.container_deletion import record_life
+from swift_lightsync.versioning.rows.rows import ClockRefused
+from swift_lightsync.versioning.sites.databases import Database
+from swift_lightsync.versioning.sites.receiver import HEADER
+from tests.unit.versioning.sites_world import (
+    CONTAINER,
+    SITES,
+    STRATEGIES,
+    SiteContainer,
+    SitesTestCase,
+)
+
+TRACES = int(os.environ.get('TRACES', 6))
+FIRST = int(os.environ.get('FIRST_TRACE', 1))
+OBJECTS = ('o', 'p')
+PAIRS = [frozenset(pair) for pair in combinations(SITES, 2)]
+MINUTE, HOUR, YEAR = 60, 3600, 365 * 86400
+SKEWS = (-YEAR, -HOUR, -2 * MINUTE, -30, -0.01, 0.01, 30, 2 * MINUTE, HOUR,
+         YEAR)
+NOTE = 'X-Container-Meta-Note'
+#: steps, and how often they are taken
+STEPS = {'put': 12, 'mark': 4, 'purge': 6, 'remove': 5, 'create': 5,
+         'change': 3, 'late_put': 2, 'cut': 5, 'heal': 4, 'kill': 2, 'die': 3,
+         'clock': 3, 'lose': 4, 'propagate': 12}
+
+
+class Link:
+    """
+    The receiver of a site, behind a network that may be cut and lose things.
+
+    :param world: the ``World``
+    :param site: whose receiver it is
+    """
+
+    def __init__(self, world, site):
+        self.world = world
+        self.site = site
+        self.receiver = site.receiver
+        #: what happens to the next requests
+        self.faults = []
+
+    def handles(self, req):
+        return self.receiver.handles(req)
+
+    def __call__(self, req):
+        sender = Claim.parse(req.headers[HEADER]).sender
+        body = req.environ['wsgi.input'].read()
+        fault = self.faults.pop() if self.faults else None
+        if fault == 'request' or not self.world.reach(sender, self.site.name):
+            return self.lost(req)
+        response = self.answered(req, body)
+        if fault == 'twice':
+            assert self.answered(req, body).status_int == 403
+        return self.lost(req) if fault == 'answer' else response
+
+    def answered(self, req, body):
+        req.environ['wsgi.input'] = BytesIO(body)
+        return self.receiver(req)
+
+    @staticmethod
+    def lost(req):
+        return Response(request=req, status=502)
+
+
+class World:
+    """
+    What a trace does, and what was acknowledged.
+
+    :param case: the ``SitesTestCase``
+    """
+
+    def __init__(self, case, seed):
+        self.dice = random.Random(seed)
+        self.sites = case.sites
+        self.cuts = set()
+        #: sites whose propagator dies: requests that it may send before
+        self.dying = {}
+        #: (object, id) of live versions to their data, None: a marker
+        self.live = {}
+        self.purged = set()
+        #: whether the container has to be gone at the end
+        self.gone = False
+        self.number = 0
+        self.said = []
+        self.propagators = {}
+        for site in self.sites:
+            site.receiver = Link(self, site)
+            self.kill(site)
+        self.sites[0].create(**{NOTE: '0'})
+        self.settle()
+
+    def reach(self, one, other):
+        left = self.dying.get(one)
+        if left is not None:
+            self.dying[one] = left - 1
+        return frozenset((one, other)) not in self.cuts and left != 0 and (
+            left is None or left > 0)
+
+    def play(self, length):
+        for _ in range(length):
+            step, = self.dice.choices(list(STEPS), STEPS.values())
+            site = self.dice.choice(self.sites)
+            self.say(site.name, step)
+            try:
+                getattr(self, step)(site)
+            except ClockRefused:
+                self.say('refused')
+
+    def say(self, *words):
+        self.said.append(' '.join(map(str, words)))
+
+    # What clients do
+
+    def write(self, site, body):
+        obj = self.dice.choice(OBJECTS)
+        version = site.delete(obj) if body is None else site.put(obj, body)
+        self.live[obj, str(version.id)] = body
+        self.gone = False
+        self.say('  made', obj, version.id)
+
+    def body(self):
+        self.number += 1
+        return b'%d' % self.number
+
+    def put(self, site):
+        if site.has(CONTAINER):
+            self.write(site, self.body())
+
+    def mark(self, site):
+        if site.has(CONTAINER):
+            self.write(site, None)
+
+    def purge(self, site):
+        if site.has(CONTAINER):
+            found = site.strategy.versions()
+            if found:
+                self.purge_one(site, self.dice.choice(found))
+
+    def purge_one(self, site, entry):
+        key = entry.object, str(entry.version.id)
+        self.say('  purge', *key)
+        site.purge(entry.object, entry.version.id)
+        self.live.pop(key, None)
+        self.purged.add(key)
+
+    def remove(self, site):
+        """Delete the container; mostly, it is made empty before."""
+        if not site.has(CONTAINER):
+            return
+        if self.dice.random() < 0.8:
+            for entry in site.strategy.versions():
+                self.purge_one(site, entry)
+        if site.strategy.is_empty():
+            known = self.known(site)
+            self.delete_container(site)
+            self.gone = known
+            self.say('  deleted', known)
+
+    def known(self, site):
+        """Check that the deleter knows all versions of all sites."""
+        return all(
+            getattr(site.strategy.get(entry.object, entry.version.id),
+                    'purged', None)
+            for each in self.sites if each.has(hidden_container(CONTAINER))
+            for entry in each.strategy.versions())
+
+    @staticmethod
+    def delete_container(site):
+        record_life(site.strategy, False)
+        if SiteContainer(site, CONTAINER).change('DELETE').status_int // 100 \
+                != 2:
+            record_life(site.strategy, True)
+
+    def late_put(self, site):
+        """One writes while another deletes the container."""
+        if site.has(CONTAINER) and site.strategy.is_empty():
+            self.write(site, self.body())
+            self.delete_container(site)
+
+    def create(self, site):
+        if not site.has(CONTAINER):
+            site.strategy.check_clock()
+            self.gone = False
+            site.make_container()
+            record_life(site.strategy, True)
+
+    def change(self, site):
+        if site.has(CONTAINER):
+            site.strategy.check_clock()
+            self.gone = False
+            SiteContainer(site, CONTAINER).change('POST', {
+                NOTE: self.body().decode()})
+            record_life(site.strategy, True)
+
+    # What befalls sites
+
+    def cut(self, site):
+        self.cuts.add(self.dice.choice(PAIRS))
+
+    def heal(self, site):
+        self.cuts.clear()
+
+    def kill(self, site):
+        self.propagators[site] = site.propagator(interval='0.01')
+
+    def die(self, site):
+        """A propagator is killed in the middle of its work."""
+        self.dying[site.name] = self.dice.randrange(4)
+        save_point = Database.save_point
+
+        def saved(database, task, point):
+            if self.dying[site.name] > 0:
+                save_point(database, task, point)
+        with mock.patch.object(Database, 'save_point', saved):
+            self.propagate(site)
+        del self.dying[site.name]
+        self.kill(site)
+
+    def clock(self, site):
+        whose = self.dice.choice(['proxy', 'servers', 'all', 'right'])
+        skew = self.dice.choice(SKEWS)
+        self.say('  of', whose, skew)
+        site.skew = skew if whose in ('proxy', 'all') else 0
+        site.servers_skew = skew if whose in ('servers', 'all') else 0
+
+    def lose(self, site):
+        site.receiver.faults = self.dice.choices(
+            ['request', 'answer', 'twice', None], k=6)
+
+    def propagate(self, site):
+        self.propagators[site].run_once()
+
+    # The end
+
+    def recover(self):
+        self.cuts.clear()
+        for site in self.sites:
+            site.skew, site.servers_skew = 0, None
+            site.receiver.faults = []
+            # As if so much time had passed.
+            site.clock.max_skew = 2 * YEAR
+        self.settle()
+
+    def settle(self):
+        """All sites propagate until nothing changes."""
+        before = None
+        for _ in range(12):
+            for site in self.sites:
+                self.propagate(site)
+            now = self.state()
+            if now == before:
+                return
+            before = now
+        raise AssertionError('it does not end: %s' % (before,))
+
+    def state(self):
+        return [self.of(site) for site in self.sites]
+
+    def of(self, site):
+        """Return what can be seen of a site."""
+        hidden = hidden_container(CONTAINER)
+        strategy = site.strategy
+        return (
+            site.has(CONTAINER), strategy.life(), {
+                (entry.object, str(entry.version.id)): None
+                if entry.version.deleted
+                else site.data[hidden, entry.data_name][2]
+                for entry in strategy.versions()},
+            [(entry.object, str(entry.version.id))
+             for entry in strategy.current()],
+            {obj: site.latest(obj) for obj in OBJECTS},
+            site.metadata(NOTE) if site.has(CONTAINER) else None)
+
+
+class TestLivesOfVersions(SitesTestCase):
+
+    #: that replicas differ is what test_agreement.py is about
+    devices = ('sda',)
+
+    @contextmanager
+    def told(self, seed, world):
+        try:
+            yield
+        except Exception as err:
+            raise AssertionError('FIRST_TRACE=%d TRACES=1 fails:\n%s' % (
+                seed, '\n'.join(world.said))) from err
+
+    def check(self, world):
+        state = world.state()
+        for other in state[1:]:
+            self.assertEqual(state[0], other)
+        there, life, live, current, latest, _ = state[0]
+        self.assertEqual(world.live, live)
+        heads = {obj: max((stamp for name, stamp in world.live
+                           if name == obj), default=None) for obj in OBJECTS}
+        self.assertEqual(heads, latest)
+        self.assertEqual([(obj, heads[obj]) for obj in OBJECTS if heads[obj]],
+                         current)
+        self.assertEqual(life.exists, there)
+        if live:
+            self.assertTrue(there)
+        if world.gone:
+            self.assertFalse(there)
+
+    def play(self, seed):
+        world = World(self, seed)
+        with self.told(seed, world):
+            world.play(world.dice.randrange(5, 40))
+            world.recover()
+            self.check(world)
+
+    def test_all_sites_have_what_was_acknowledged(self):
+        for seed in range(FIRST, FIRST + TRACES):
+            with self.subTest(seed):
+                self.doCleanups()
+                self.modes = random.Random(seed).choices(
+                    list(STRATEGIES), k=len(SITES))
+                self.setUp()
+                self.play(seed)
