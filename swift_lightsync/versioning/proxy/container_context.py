@@ -125,7 +125,7 @@ class ContainerContext:
         what nobody could change until the time that a wrong clock says.
         """
         try:
-            strategy.check_clock()
+            strategy.checked()
         except ClockRefused:
             if made:
                 self._delete_hidden(req)

@@ -262,7 +262,9 @@ class ObjectContext:
 
     def post(self, req):
         self.authorize(req)
-        entry = self.strategy.latest(self.obj) or self.writes(req).adopt()
+        # Of metadata that are stamped ahead object servers let nobody change
+        # any, until then.
+        entry = self.strategy.checked(self.obj) or self.writes(req).adopt()
         if entry is None or entry.version.deleted:
             raise HTTPNotFound(request=req)
         # The offset of a tick is for versions.

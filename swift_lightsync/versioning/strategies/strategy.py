@@ -277,13 +277,15 @@ class Strategy:
         return newest[:1] + [entry for entry in newest[1:]
                              if entry.version in apart]
 
-    def check_clock(self):
+    def checked(self, obj=''):
         """
-        Ask container servers whether the clock is right.
+        Let container servers check the clock before something else than rows
+        is changed, in 1 round.
 
-        :raises ClockRefused: if it is wrong
+        :returns: the latest ``Entry`` of the object, or None
+        :raises ClockRefused: if the clock is wrong
         """
-        self.rows.write(Request(clock=self.now()))
+        return self._write(obj, ()).head
 
     def is_empty(self):
         """Check that the container has no versions."""

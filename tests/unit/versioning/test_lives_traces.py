@@ -20,6 +20,7 @@ from swift.common.swob import Response
 
 from swift_lightsync.versioning.core.keys import hidden_container
 from swift_lightsync.versioning.core.signature import Claim
+from swift_lightsync.versioning.core.stamp import Stamp
 from swift_lightsync.versioning.proxy.container_deletion import record_life
 from swift_lightsync.versioning.rows.rows import ClockRefused
 from swift_lightsync.versioning.sites.databases import Database
@@ -34,6 +35,7 @@ from tests.unit.versioning.sites_world import (
 
 TRACES = int(os.environ.get('TRACES', 6))
 FIRST = int(os.environ.get('FIRST_TRACE', 1))
+HIDDEN = hidden_container(CONTAINER)
 OBJECTS = ('o', 'p')
 PAIRS = [frozenset(pair) for pair in combinations(SITES, 2)]
 MINUTE, HOUR, YEAR = 60, 3600, 365 * 86400
@@ -41,9 +43,9 @@ SKEWS = (-YEAR, -HOUR, -2 * MINUTE, -30, -0.01, 0.01, 30, 2 * MINUTE, HOUR,
          YEAR)
 NOTE = 'X-Container-Meta-Note'
 #: steps, and how often they are taken
-STEPS = {'put': 12, 'mark': 4, 'purge': 6, 'remove': 5, 'create': 5,
-         'change': 3, 'late_put': 2, 'cut': 5, 'heal': 4, 'kill': 2, 'die': 3,
-         'clock': 3, 'lose': 4, 'propagate': 12}
+STEPS = {'put': 12, 'mark': 4, 'amend': 5, 'purge': 6, 'remove': 5,
+         'create': 5, 'change': 3, 'late_put': 2, 'cut': 5, 'heal': 4,
+         'kill': 2, 'die': 3, 'clock': 3, 'lose': 4, 'propagate': 12}
 
 
 class Link:
@@ -99,7 +101,8 @@ class World:
         self.dying = {}
         #: (object, id) of live versions to their data, None: a marker
         self.live = {}
-        self.purged = set()
+        #: of those that were amended: when, and the content type
+        self.amended = {}
         #: whether the container has to be gone at the end
         self.gone = False
         self.number = 0
@@ -152,6 +155,21 @@ class World:
         if site.has(CONTAINER):
             self.write(site, None)
 
+    def amend(self, site):
+        """Change metadata, as the filter does."""
+        obj = self.dice.choice(OBJECTS)
+        entry = site.has(CONTAINER) and site.strategy.checked(obj)
+        if not entry or entry.version.deleted:
+            return
+        changed = Stamp(site.strategy.tick(
+            entry.changed or entry.version.id).ticks)
+        kind, key = 't/%d' % self.number, (obj, str(entry.version.id))
+        site.post_data((HIDDEN, entry.data_name), changed, {})
+        site.strategy.amend(entry, kind, changed)
+        self.amended[key] = max(self.amended.get(key, (changed, kind)),
+                                (changed, kind))
+        self.say('  amended', *key)
+
     def purge(self, site):
         if site.has(CONTAINER):
             found = site.strategy.versions()
@@ -163,7 +181,7 @@ class World:
         self.say('  purge', *key)
         site.purge(entry.object, entry.version.id)
         self.live.pop(key, None)
-        self.purged.add(key)
+        self.amended.pop(key, None)
 
     def remove(self, site):
         """Delete the container; mostly, it is made empty before."""
@@ -183,7 +201,7 @@ class World:
         return all(
             getattr(site.strategy.get(entry.object, entry.version.id),
                     'purged', None)
-            for each in self.sites if each.has(hidden_container(CONTAINER))
+            for each in self.sites if each.has(HIDDEN)
             for entry in each.strategy.versions())
 
     @staticmethod
@@ -201,14 +219,14 @@ class World:
 
     def create(self, site):
         if not site.has(CONTAINER):
-            site.strategy.check_clock()
+            site.strategy.checked()
             self.gone = False
             site.make_container()
             record_life(site.strategy, True)
 
     def change(self, site):
         if site.has(CONTAINER):
-            site.strategy.check_clock()
+            site.strategy.checked()
             self.gone = False
             SiteContainer(site, CONTAINER).change('POST', {
                 NOTE: self.body().decode()})
@@ -280,14 +298,16 @@ class World:
 
     def of(self, site):
         """Return what can be seen of a site."""
-        hidden = hidden_container(CONTAINER)
         strategy = site.strategy
         return (
             site.has(CONTAINER), strategy.life(), {
                 (entry.object, str(entry.version.id)): None
                 if entry.version.deleted
-                else site.data[hidden, entry.data_name][2]
+                else site.data[HIDDEN, entry.data_name][2]
                 for entry in strategy.versions()},
+            {(entry.object, str(entry.version.id)):
+             (entry.changed, entry.content_type)
+             for entry in strategy.versions() if entry.changed},
             [(entry.object, str(entry.version.id))
              for entry in strategy.current()],
             {obj: site.latest(obj) for obj in OBJECTS},
@@ -311,8 +331,9 @@ class TestLivesOfVersions(SitesTestCase):
         state = world.state()
         for other in state[1:]:
             self.assertEqual(state[0], other)
-        there, life, live, current, latest, _ = state[0]
+        there, life, live, amended, current, latest, _ = state[0]
         self.assertEqual(world.live, live)
+        self.assertEqual(world.amended, amended)
         heads = {obj: max((stamp for name, stamp in world.live
                            if name == obj), default=None) for obj in OBJECTS}
         self.assertEqual(heads, latest)
