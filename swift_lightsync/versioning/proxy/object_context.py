@@ -262,8 +262,6 @@ class ObjectContext:
 
     def post(self, req):
         self.authorize(req)
-        # Of metadata that are stamped ahead object servers let nobody change
-        # any, until then.
         entry = self.strategy.checked(self.obj) or self.writes(req).adopt()
         if entry is None or entry.version.deleted:
             raise HTTPNotFound(request=req)

@@ -279,8 +279,8 @@ class Strategy:
 
     def checked(self, obj=''):
         """
-        Let container servers check the clock before something else than rows
-        is changed, in 1 round.
+        Let container servers check the clock, in 1 round, before something
+        else than rows is changed: what is stamped ahead Swift keeps so long.
 
         :returns: the latest ``Entry`` of the object, or None
         :raises ClockRefused: if the clock is wrong

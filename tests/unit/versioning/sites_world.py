@@ -364,11 +364,14 @@ class Site:
             self.delete_data((hidden_container(container), gone.data_name))
         return done.entry.version
 
-    def delete(self, obj):
+    def delete(self, obj, null=False):
         strategy = self.strategy
-        return strategy.commit(Entry(
+        done = strategy.commit(Entry(
             obj, strategy.new_version(deleted=True),
-            content_type=DELETE_MARKER)).entry.version
+            content_type=DELETE_MARKER, null=null))
+        for gone in done.replaced:
+            self.delete_data((hidden_container(CONTAINER), gone.data_name))
+        return done.entry.version
 
     def purge(self, obj, stamp):
         entry = self.strategy.get(obj, stamp)

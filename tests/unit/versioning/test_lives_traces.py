@@ -11,12 +11,14 @@ A trace follows from its seed, but for what the wall clock says.
 
 import os
 import random
+import time
 from contextlib import contextmanager
 from io import BytesIO
 from itertools import combinations
 from unittest import mock
 
 from swift.common.swob import Response
+from swift.common.utils import Timestamp
 
 from swift_lightsync.versioning.core.keys import hidden_container
 from swift_lightsync.versioning.core.signature import Claim
@@ -44,8 +46,9 @@ SKEWS = (-YEAR, -HOUR, -2 * MINUTE, -30, -0.01, 0.01, 30, 2 * MINUTE, HOUR,
 NOTE = 'X-Container-Meta-Note'
 #: steps, and how often they are taken
 STEPS = {'put': 12, 'mark': 4, 'amend': 5, 'purge': 6, 'remove': 5,
-         'create': 5, 'change': 3, 'late_put': 2, 'cut': 5, 'heal': 4,
-         'kill': 2, 'die': 3, 'clock': 3, 'lose': 4, 'propagate': 12}
+         'create': 5, 'change': 3, 'late_put': 2, 'plain': 1, 'cut': 5,
+         'heal': 4, 'kill': 2, 'die': 3, 'clock': 3, 'lose': 4,
+         'propagate': 12}
 
 
 class Link:
@@ -99,8 +102,11 @@ class World:
         self.cuts = set()
         #: sites whose propagator dies: requests that it may send before
         self.dying = {}
-        #: (object, id) of live versions to their data, None: a marker
+        #: (object, id) of versions that are not purged to their data, which
+        #: are None if it is a marker, and whether it is a null version
         self.live = {}
+        #: of each object that had null versions, (object, id) of the newest
+        self.newest_null = {}
         #: of those that were amended: when, and the content type
         self.amended = {}
         #: whether the container has to be gone at the end
@@ -138,10 +144,18 @@ class World:
 
     def write(self, site, body):
         obj = self.dice.choice(OBJECTS)
-        version = site.delete(obj) if body is None else site.put(obj, body)
-        self.live[obj, str(version.id)] = body
+        null = self.dice.random() < 0.2
+        version = site.delete(obj, null) if body is None \
+            else site.put(obj, body, null=null)
+        self.made(obj, version.id, body, null)
+
+    def made(self, obj, stamp, body, null):
+        key = obj, str(stamp)
+        self.live[key] = body, null
+        if null:
+            self.newest_null[obj] = max(key, self.newest_null.get(obj, key))
         self.gone = False
-        self.say('  made', obj, version.id)
+        self.say('  made', *key, 'null' if null else '')
 
     def body(self):
         self.number += 1
@@ -170,6 +184,15 @@ class World:
                                 (changed, kind))
         self.say('  amended', *key)
 
+    def plain(self, site):
+        """Store an object as if it were older than versioning."""
+        if site.has(CONTAINER):
+            obj, body = self.dice.choice(OBJECTS), self.body()
+            seconds = int(time.time()) - 10 ** 6 + self.number
+            site.put_plain(obj, body, seconds)
+            self.made(obj, Stamp.parse(Timestamp(seconds).internal), body,
+                      True)
+
     def purge(self, site):
         if site.has(CONTAINER):
             found = site.strategy.versions()
@@ -192,8 +215,7 @@ class World:
                 self.purge_one(site, entry)
         if site.strategy.is_empty():
             known = self.known(site)
-            self.delete_container(site)
-            self.gone = known
+            self.gone = self.delete_container(site) and known
             self.say('  deleted', known)
 
     def known(self, site):
@@ -207,9 +229,10 @@ class World:
     @staticmethod
     def delete_container(site):
         record_life(site.strategy, False)
-        if SiteContainer(site, CONTAINER).change('DELETE').status_int // 100 \
-                != 2:
+        status = SiteContainer(site, CONTAINER).change('DELETE').status_int
+        if status != 204:
             record_life(site.strategy, True)
+        return status == 204
 
     def late_put(self, site):
         """One writes while another deletes the container."""
@@ -301,9 +324,9 @@ class World:
         strategy = site.strategy
         return (
             site.has(CONTAINER), strategy.life(), {
-                (entry.object, str(entry.version.id)): None
-                if entry.version.deleted
-                else site.data[HIDDEN, entry.data_name][2]
+                (entry.object, str(entry.version.id)): (
+                    None if entry.version.deleted
+                    else site.data[HIDDEN, entry.data_name][2], entry.null)
                 for entry in strategy.versions()},
             {(entry.object, str(entry.version.id)):
              (entry.changed, entry.content_type)
@@ -332,9 +355,10 @@ class TestLivesOfVersions(SitesTestCase):
         for other in state[1:]:
             self.assertEqual(state[0], other)
         there, life, live, amended, current, latest, _ = state[0]
-        self.assertEqual(world.live, live)
-        self.assertEqual(world.amended, amended)
-        heads = {obj: max((stamp for name, stamp in world.live
+        self.assertEqual(self.expected(world, live), live)
+        self.assertEqual({key: told for key, told in world.amended.items()
+                          if key in live}, amended)
+        heads = {obj: max((stamp for name, stamp in live
                            if name == obj), default=None) for obj in OBJECTS}
         self.assertEqual(heads, latest)
         self.assertEqual([(obj, heads[obj]) for obj in OBJECTS if heads[obj]],
@@ -344,6 +368,22 @@ class TestLivesOfVersions(SitesTestCase):
             self.assertTrue(there)
         if world.gone:
             self.assertFalse(there)
+
+    @staticmethod
+    def expected(world, live):
+        """
+        Return what has to be live: of null versions the newest; if that is
+        purged, perhaps another one, that had not heard of it.
+        """
+        wanted = {}
+        for key, told in world.live.items():
+            newest = world.newest_null.get(key[0])
+            if not told[1] or key == newest or \
+                    newest not in world.live and key in live:
+                wanted[key] = told
+        nulls = [obj for (obj, _), told in wanted.items() if told[1]]
+        assert len(nulls) == len(set(nulls)), nulls
+        return wanted
 
     def play(self, seed):
         world = World(self, seed)
