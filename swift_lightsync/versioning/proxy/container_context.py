@@ -32,7 +32,7 @@ from swift_lightsync.versioning.proxy.container_deletion import (
     record_life,
 )
 from swift_lightsync.versioning.proxy.container_listing import ContainerListing
-from swift_lightsync.versioning.rows.rows import VerbMissing
+from swift_lightsync.versioning.rows.rows import ClockRefused, VerbMissing
 
 CLIENTS = 'X-Versions-Enabled'
 #: How long noncurrent versions are kept: the client's header, the container's
@@ -107,6 +107,9 @@ class ContainerContext:
                 strategy = self._enabled_strategy(req, made)
             self._store(req, wanted)
         self._store_lifecycle(req, strategy)
+        if strategy and strategy.peers and self.recorded and \
+                _has_metadata(req):
+            self._check_clock(req, strategy, made)
         resp = req.get_response(self.versioned.app)
         if is_success(resp.status_int):
             if strategy and self.recorded and (
@@ -115,6 +118,18 @@ class ContainerContext:
         elif made:
             self._delete_hidden(req)
         return resp
+
+    def _check_clock(self, req, strategy, made):
+        """
+        Raise ClockRefused before Swift takes what could not be recorded, and
+        what nobody could change until the time that a wrong clock says.
+        """
+        try:
+            strategy.checked()
+        except ClockRefused:
+            if made:
+                self._delete_hidden(req)
+            raise
 
     def _store(self, req, wanted):
         """Let a request say what the container's versions are."""

@@ -262,7 +262,7 @@ class ObjectContext:
 
     def post(self, req):
         self.authorize(req)
-        entry = self.strategy.latest(self.obj) or self.writes(req).adopt()
+        entry = self.strategy.checked(self.obj) or self.writes(req).adopt()
         if entry is None or entry.version.deleted:
             raise HTTPNotFound(request=req)
         # The offset of a tick is for versions.

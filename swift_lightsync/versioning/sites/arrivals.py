@@ -64,6 +64,14 @@ def _is_purged(entry):
     return entry is not None and entry.purged is not None
 
 
+def _is_deleted(life):
+    """
+    Check whether a container has been deleted: what comes then waits in the
+    hidden one, until `.life` finds it live and makes the container again.
+    """
+    return life is not None and not life.exists
+
+
 def _is_older(entry, changed):
     """Check whether the metadata here are older than another site's."""
     return changed is not None and (
@@ -204,7 +212,8 @@ class Arrivals:
         # What is purged brings no container back.
         live = any(not (entry.purged or _is_purged(
             mine.get(_identity(entry)))) for entry in entries)
-        if container is None or live and not container.exists:
+        if container is None or live and not container.exists and \
+                not _is_deleted(container.strategy.life()):
             container = self._helper.open(self._env, *place, create=True)
         return container, mine
 

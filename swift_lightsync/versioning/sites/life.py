@@ -173,10 +173,13 @@ class LifeTask(Upkeep):
         if strategy.life() == life:
             if strategy.is_empty():
                 return False
+            # First: a container is never there against its record.
+            # And no later than need be: a deletion that has not come here may
+            # have known of all that is live here.
+            strategy.set_life(Life(
+                True, strategy.clock.tick(0, life.stamp), strategy.site))
             self._source.make_container(database,
                                         database.mode or self._mode)
-            strategy.set_life(Life(True, strategy.tick(life.stamp),
-                                   strategy.site))
             self._logger.info('%s: its container was deleted, but has live '
                               'versions: it is made again', database)
         return True

@@ -277,6 +277,16 @@ class Strategy:
         return newest[:1] + [entry for entry in newest[1:]
                              if entry.version in apart]
 
+    def checked(self, obj=''):
+        """
+        Let container servers check the clock, in 1 round, before something
+        else than rows is changed: what is stamped ahead Swift keeps so long.
+
+        :returns: the latest ``Entry`` of the object, or None
+        :raises ClockRefused: if the clock is wrong
+        """
+        return self._write(obj, ()).head
+
     def is_empty(self):
         """Check that the container has no versions."""
         return not self._entries(Page(VERSIONS), 1)

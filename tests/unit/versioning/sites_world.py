@@ -76,7 +76,9 @@ class _Controller(ContainerController):
         self.site = site
 
     def _wrong_clock(self, clock):
-        return super()._wrong_clock(clock and clock - self.site.skew)
+        skew = self.site.skew if self.site.servers_skew is None else \
+            self.site.servers_skew
+        return super()._wrong_clock(clock and clock - skew)
 
 
 class SiteContainer:
@@ -128,12 +130,15 @@ class Site:
     def __init__(self, case, name, mode):
         self.name = name
         self.mode = mode
+        self.devices = case.devices
         self.root = os.path.join(case.memory, name)
         self.devices_dir = os.path.join(self.root, 'node')
-        for device in DEVICES:
+        for device in self.devices:
             os.makedirs(os.path.join(self.devices_dir, device))
         self.logger = CapturingLogger()
+        #: seconds that its clock is ahead; another one of container servers
         self.skew = 0
+        self.servers_skew = None
         self.clock = SiteClock(SITES.index(name), MAX_SKEW,
                                partial(getrandbits, 32))
         #: (container, name) to (Stamp, headers, body, Stamp of the headers)
@@ -158,8 +163,8 @@ class Site:
                      'recon_cache_path': self.root, 'bind_port': str(port),
                      'site': name, 'site_preference': ','.join(SITES)}
         nodes = [node(number, port, device)
-                 for number, device in enumerate(DEVICES)]
-        RingData([array('H', [number] * 2) for number in range(3)], nodes,
+                 for number, device in enumerate(self.devices)]
+        RingData([array('H', [node['id']] * 2) for node in nodes], nodes,
                  31).save(os.path.join(self.root, 'container.ring.gz'))
         self.ring = Ring(self.root, ring_name='container')
         self.proxy = contextlib.ExitStack()
@@ -261,7 +266,8 @@ class Site:
         if obj is None:
             *_, answer = [self._ask(device, req.method, container, headers={
                 name: value for name, value in req.headers.items()
-                if name.startswith('X-Container-')}) for device in DEVICES]
+                if name.startswith('X-Container-')})
+                for device in self.devices]
             return answer(env, start_response)
         stamp = Stamp.parse(Timestamp(req.headers['X-Timestamp']).internal)
         if req.method == 'PUT':
@@ -276,7 +282,7 @@ class Site:
         return Response(status=201)(env, start_response)
 
     def get_container_metadata(self, account, container, **_):
-        found = self._ask(DEVICES[0], 'HEAD', container)
+        found = self._ask(self.devices[0], 'HEAD', container)
         return {name.lower(): value for name, value in found.headers.items()
                 if found.status_int == 204}
 
@@ -284,13 +290,13 @@ class Site:
 
     def make_container(self, container=CONTAINER):
         for name in (container, hidden_container(container)):
-            for device in DEVICES:
+            for device in self.devices:
                 response = self._ask(device, 'PUT', name, headers={
                     ENABLED: 'true', MODE: self.mode})
                 assert response.status_int in (201, 202), response.status
 
     def has(self, container):
-        return self._ask(DEVICES[0], 'HEAD', container).status_int == 204
+        return self._ask(self.devices[0], 'HEAD', container).status_int == 204
 
     # A client's requests to its container, as the filter does them
 
@@ -327,7 +333,7 @@ class Site:
         part, _ = self.ring.get_nodes(ACCOUNT, container)
         found = [ContainerBroker.create_broker(
             os.path.join(self.devices_dir, device), part, ACCOUNT, container,
-            logger=self.logger)[0] for device in DEVICES
+            logger=self.logger)[0] for device in self.devices
             if self._ask(device, 'HEAD', container).status_int == 204]
         return found
 
@@ -358,11 +364,14 @@ class Site:
             self.delete_data((hidden_container(container), gone.data_name))
         return done.entry.version
 
-    def delete(self, obj):
+    def delete(self, obj, null=False):
         strategy = self.strategy
-        return strategy.commit(Entry(
+        done = strategy.commit(Entry(
             obj, strategy.new_version(deleted=True),
-            content_type=DELETE_MARKER)).entry.version
+            content_type=DELETE_MARKER, null=null))
+        for gone in done.replaced:
+            self.delete_data((hidden_container(CONTAINER), gone.data_name))
+        return done.entry.version
 
     def purge(self, obj, stamp):
         entry = self.strategy.get(obj, stamp)
@@ -378,7 +387,7 @@ class Site:
         self.data[CONTAINER, obj] = stamp, {}, body, stamp
 
     def _rows_of(self, method, container, obj, stamp, headers=()):
-        for device in DEVICES:
+        for device in self.devices:
             self._ask(device, method, container, '/' + obj, {
                 **dict(headers), 'X-Timestamp': str(stamp)})
 
@@ -432,6 +441,8 @@ class SitesTestCase(PatientCase):
     """Three sites that know each other."""
 
     modes = ('write-repair',) * 3
+    #: of each site; each has a replica of all
+    devices = DEVICES
 
     def setUp(self):
         super().setUp()

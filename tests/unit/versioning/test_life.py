@@ -292,6 +292,40 @@ class TestLife(SitesTestCase):
         self.assertEqual([], self.exist())
         self.assertTrue(self.rome.strategy.get('o', two.id).purged)
 
+    def test_what_is_purged_before_it_is_looked_at_leaves_no_container(self):
+        self.rome.create()
+        self.settle()
+        self.cut(self.oslo)
+        version = self.oslo.put('o', b'late')
+        self.rome.change('DELETE')
+        self.rome.propagate()
+        self.heal(self.oslo)
+        self.oslo.propagate()
+        self.assertEqual(str(version.id), self.rome.latest('o'))
+        self.oslo.purge('o', version.id)
+        self.oslo.propagate()
+        self.settle()
+        self.assertEqual([], self.exist())
+        self.assertEqual([False] * 3, [life.exists
+                                       for life in self.records()])
+
+    def test_a_later_deletion_counts_where_an_older_one_is_made_good(self):
+        self.rome.create()
+        self.settle()
+        self.cut(self.rome)
+        version = self.oslo.put('o', b'late')
+        self.rome.change('DELETE')
+        self.heal(self.rome)
+        self.oslo.propagate()
+        self.assertEqual(str(version.id), self.rome.latest('o'))
+        self.cut(self.rome)
+        self.oslo.purge('o', version.id)
+        self.oslo.change('DELETE')
+        self.rome.propagate()
+        self.heal(self.rome)
+        self.settle()
+        self.assertEqual([], self.exist())
+
     def test_a_container_that_is_missing_is_made_again(self):
         self.rome.create()
         for device in DEVICES:

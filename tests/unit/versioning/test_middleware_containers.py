@@ -17,7 +17,11 @@ from swift.common.swob import (
 from swift_lightsync.versioning.core.keys import hidden_container
 from swift_lightsync.versioning.proxy import middleware
 from swift_lightsync.versioning.proxy.filter_options import Mode
-from swift_lightsync.versioning.rows.rows import RowsUnavailable, VerbMissing
+from swift_lightsync.versioning.rows.rows import (
+    ClockRefused,
+    RowsUnavailable,
+    VerbMissing,
+)
 from tests.unit.sync.fixtures import SwiftTestCase
 from tests.unit.versioning.fakes import MemoryRows
 from tests.unit.versioning.proxies import Pipeline
@@ -303,6 +307,22 @@ class ContainerCase:
                 lambda req, *path: HTTPServiceUnavailable(request=req)):
             self.assertEqual(503, self.ask('POST', 'c', ENABLE).status_int)
         self.assertEqual(before, self.life())
+
+    def test_a_wrong_clock_makes_changes_and_deletes_no_container(self):
+        self.with_peers()
+        refused = mock.patch.object(MemoryRows, 'write',
+                                    side_effect=ClockRefused('ahead'))
+        with refused:
+            self.assertEqual(503, self.ask('PUT', 'c', ENABLE).status_int)
+        self.assertEqual({}, self.containers)
+        self.ask('PUT', 'c', ENABLE)
+        with refused:
+            for method, headers in (('POST', {'X-Container-Read': '.r:*'}),
+                                    ('DELETE', {})):
+                self.assertEqual(503, self.ask(method, 'c',
+                                               headers).status_int)
+        self.assertIn(('a', 'c'), self.containers)
+        self.assertNotIn('X-Container-Read', self.ask('HEAD', 'c').headers)
 
     def test_a_deletion_is_recorded_and_the_hidden_container_stays(self):
         self.with_peers()

@@ -317,6 +317,15 @@ class TestLatest(ObjectCase):
                         environ={'swift.source': 'SYM'})
         self.assertEqual(b'two', resp.body)
 
+    def test_a_wrong_clock_changes_no_metadata(self):
+        self.ask.put('o', 'one', **{'X-Object-Meta-Colour': 'red'})
+        with mock.patch.object(MemoryRows, 'write',
+                               side_effect=ClockRefused('ahead')):
+            self.assertEqual(503, self.status('POST', headers={
+                'X-Object-Meta-Colour': 'blue'}))
+        self.assertEqual('red', self.ask('HEAD', 'c/o').headers[
+            'X-Object-Meta-Colour'])
+
     def test_a_wrong_clock_is_a_503_that_names_this_proxy(self):
         self.ask.put('o', 'one')
         refused = ClockRefused('it is 61.000 s ahead')
