@@ -91,6 +91,6 @@ class TestOlderObjects(SitesCase):
         rows = self.wait_until_same(1)
         self.assert_served(rows)
         self.rome.delete_object(self.container, 'a')
-        row, = self.wait_until_same(1)
-        self.assertIn('x-deleted', row['content_type'])
+        # Swift's listings do not show null delete markers.
+        self.wait_until_same(0)
         self.assertEqual(404, self.get('a'))
