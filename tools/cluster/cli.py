@@ -207,6 +207,9 @@ def _run_sites(args: argparse.Namespace) -> int:
     if made and (args.sites is not None or given):
         raise ClusterError('there are sites in %s; `up` alone starts them' %
                            args.dir)
+    if args.base_port is not None:
+        raise ClusterError('--base-port is for one cluster; sites take free '
+                           'ports')
     if args.command == 'up' and not made:
         return does(Sites(args.dir, args.sites, **given), args) or 0
     return does(Sites.open(args.dir), args) or 0

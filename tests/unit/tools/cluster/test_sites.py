@@ -2,6 +2,7 @@
 """tools.cluster.sites and relay: confs that fit, links that obey."""
 
 import asyncio
+import io
 import os
 import shutil
 import socket
@@ -9,15 +10,25 @@ import tempfile
 import time
 import unittest
 from configparser import ConfigParser
-from contextlib import suppress
+from contextlib import redirect_stderr, suppress
 
 from swift_lightsync.versioning.sites.sites_conf import load
-from tools.cluster import relay
+from tools.cluster import cli, relay
 from tools.cluster.conf import ConfRenderer
 from tools.cluster.errors import ClusterError
 from tools.cluster.relay import Link, Relay
 from tools.cluster.sites import Sites, names
 from tools.cluster.spec import ClusterSpec
+
+
+class TestCommandLine(unittest.TestCase):
+
+    def test_the_ports_of_sites_cannot_be_chosen(self):
+        said = io.StringIO()
+        with tempfile.TemporaryDirectory() as root, redirect_stderr(said):
+            self.assertEqual(1, cli.main([
+                '--dir', root, '--sites', '2', '--base-port', '7000', 'up']))
+        self.assertIn('--base-port is for one cluster', said.getvalue())
 
 
 class TestSites(unittest.TestCase):
