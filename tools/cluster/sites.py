@@ -138,7 +138,8 @@ class Sites:
         self.down()
 
     def up(self) -> None:
-        """Start all sites, and the network between them."""
+        """Start those sites that are down, and the network between all."""
+        self._end_relay()
         links = [link for link in relay.read(self.state) if not link.cut]
         try:
             processes.start(
@@ -160,6 +161,9 @@ class Sites:
         for cluster in self.clusters.values():
             if cluster.is_up():
                 cluster.down()
+        self._end_relay()
+
+    def _end_relay(self) -> None:
         processes.end(lambda: [
             each for each in processes.all_processes()
             if RELAY in each.argv and self.state in each.argv])

@@ -11,9 +11,11 @@ import time
 import unittest
 from configparser import ConfigParser
 from contextlib import redirect_stderr, suppress
+from unittest import mock
 
 from swift_lightsync.versioning.sites.sites_conf import load
-from tools.cluster import cli, relay
+from tools.cluster import cli, processes, relay
+from tools.cluster.cluster import Cluster
 from tools.cluster.conf import ConfRenderer
 from tools.cluster.errors import ClusterError
 from tools.cluster.relay import Link, Relay
@@ -49,6 +51,16 @@ class TestSites(unittest.TestCase):
         parser = ConfigParser(interpolation=None)
         parser.read_string(files[layout.conf(server, node)])
         return parser
+
+    def test_up_replaces_a_relay_that_runs(self):
+        # Some sites may be up, and the relay with them.
+        done = []
+        with mock.patch.multiple(
+                processes, start=lambda *_, **__: done.append('start'),
+                end=lambda _: done.append('end')), \
+                mock.patch.object(Cluster, 'is_up', lambda _: True):
+            self.sites.up()
+        self.assertEqual(['end', 'start'], done)
 
     def test_two_sites_share_a_key_that_no_other_has(self):
         keys = {}
