@@ -119,9 +119,10 @@ class VersionVerb(ContainerController):
         if clock is None or abs(clock - now) <= self.max_clock_skew:
             return b''
         return json.dumps({
-            'clock': now, 'error': 'the clock of the sender is %.3f s ahead, '
+            'clock': now, 'error': 'the clock of the sender is %.3f s %s, '
             'at most %s s either way are accepted' % (
-                clock - now, self.max_clock_skew)}).encode('ascii')
+                abs(clock - now), 'ahead' if clock > now else 'behind',
+                self.max_clock_skew)}).encode('ascii')
 
     def _get_container_broker(self, drive: str, part: str, account: str,
                               container: str, **kwargs: Any) -> Any:
