@@ -98,7 +98,7 @@ def newest_rows(*groups: Iterable[Row]) -> Dict[str, Row]:
 
 
 def planned(held: Held, obj: str, rows: Sequence[Row], listed: bool,
-            stamp: Optional[Stamp]) -> Plan:
+            stamp: Optional[Stamp], recorded: bool = False) -> Plan:
     """
     Decide what to merge.
 
@@ -106,6 +106,9 @@ def planned(held: Held, obj: str, rows: Sequence[Row], listed: bool,
     :param rows: that come in
     :param listed: whether the object has a listing row
     :param stamp: of the operation
+    :param recorded: whether other sites have to be told of null versions that
+        are overwritten: where the newer one is purged before it comes there,
+        nothing else overwrites them
     :raises ValueError: if a row of a version cannot be read, or would be too
         long
     """
@@ -125,7 +128,11 @@ def planned(held: Held, obj: str, rows: Sequence[Row], listed: bool,
                          not taken.get(each.name, each).deleted]
                 row, gone = _replacing(row, entry, nulls, stamp)
                 for old in gone:
-                    taken[old.name] = row_of(_purged(entry_of(old), stamp))
+                    taken.update((each.name, each) for each in purge_rows(
+                        entry_of(old), stamp, recorded))
+                if row.deleted and recorded:
+                    record = purge_record(entry_of(row))
+                    taken[record.name] = record
                 replaced += gone
         taken[row.name] = row
     before = held.newest[0] if held.newest else None
@@ -203,7 +210,8 @@ def is_listed_right(known: Optional[Row], head: Optional[Row],
     return listing_after(known, head, obj, None) is None
 
 
-def purge_rows(entry: Entry, stamp: Stamp, recorded: bool) -> List[Row]:
+def purge_rows(entry: Entry, stamp: Optional[Stamp],
+               recorded: bool) -> List[Row]:
     """
     Return the rows that purge a version.
 

@@ -83,6 +83,8 @@ class Request(Record):
     :param rows: to merge: of two rows of one name the newer stays
     :param names: of rows to tell of, deleted ones too
     :param listed: whether the object has a listing row (Write-Repair)
+    :param recorded: whether null versions that are overwritten leave purge
+        records, for other sites
     :param stamp: of this operation, for the listing row after a purge
     :param clock: what the wall clock of the sender says, in seconds, if it
         has made the stamps of the rows; None: they are not its own
@@ -94,6 +96,7 @@ class Request(Record):
     rows: Annotated[Tuple[WireRow, ...], Length(MAX_ROWS)] = ()
     names: Annotated[Tuple[_Name, ...], Length(MAX_ROWS)] = ()
     listed: bool = False
+    recorded: bool = False
     stamp: Optional[_Stamp] = None
     clock: Optional[Annotated[float, Between(0, 1e10)]] = None
     page: Optional[Page] = None

@@ -141,7 +141,8 @@ def _planned(rows: _Rows, asked: verb.Request, mine: List[Row],
         rows.newest(asked.object, wanted) if asked.object else (),
         rows.named(lookups(asked.object, mine)) if mine or listed else {},
         rows.nulls(asked.object) if asked.object and has_null else ())
-    return planned(held, asked.object, mine, listed, asked.stamp)
+    return planned(held, asked.object, mine, listed, asked.stamp,
+                   asked.recorded)
 
 
 def _told(rows: _Rows, asked: verb.Request, plan: Plan,

@@ -313,7 +313,7 @@ class Strategy:
         :param names: of rows to tell of
         """
         return self.rows.write(Request(
-            obj, tuple(map(WireRow.of, rows)), names, self.listed,
+            obj, tuple(map(WireRow.of, rows)), names, self.listed, self.peers,
             stamp=self.tick(), clock=self.now() if own else None))
 
     def _entries(self, page, limit):

@@ -310,7 +310,8 @@ class MemoryReplica:
         plan = Plan((), None, None)
         if asked.object or rows:
             plan = planned(self._held(asked.object, rows), asked.object,
-                           rows, asked.listed, asked.stamp)
+                           rows, asked.listed, asked.stamp,
+                           asked.recorded)
         self.held.update((row.name, row) for row in plan.rows)
 
         def wire(row):
