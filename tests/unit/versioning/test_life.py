@@ -326,6 +326,18 @@ class TestLife(SitesTestCase):
         self.settle()
         self.assertEqual([], self.exist())
 
+    def test_what_a_null_version_overwrote_is_gone_when_it_is_purged(self):
+        self.rome.create()
+        self.rome.put('o', b'1', null=True)
+        self.settle()
+        self.cut(self.rome)
+        newer = self.paris.put('o', b'2', null=True)
+        self.paris.purge('o', newer.id)
+        self.heal(self.rome)
+        self.settle()
+        self.assert_same('o')
+        self.assertEqual([], self.rome.history('o'))
+
     def test_a_container_that_is_missing_is_made_again(self):
         self.rome.create()
         for device in DEVICES:
