@@ -268,7 +268,8 @@ ANSWERS = [shipping.Lacking(places, unknown, error)
 RESULTS = [[shipping.Result(201), shipping.Result(status, 'rows')]
            for status in (100, 201, 503, 599)]
 VERBS = [verb.Request('o', tuple(map(verb.WireRow.of, ROWS)), ('a', 'b'),
-                      True, STAMPS[1], 5.5, verb.Page('a', 'b', 'c', 7)),
+                      True, STAMPS[1], 5.5,
+                      page=verb.Page('a', 'b', 'c', 7)),
          verb.Request(), verb.Answer(),
          verb.Answer(*map(verb.WireRow.of, ROWS[:2]),
                      tuple(map(verb.WireRow.of, ROWS)),
