@@ -161,22 +161,26 @@ class FailureStore:
             self._load()
 
     def _load(self, changed_only: bool = True) -> None:
-        self._looked = time.monotonic()
+        now, version = time.monotonic(), None
         try:
             with open(self.path, 'rb') as state:
                 stat = os.fstat(state.fileno())
                 version = stat.st_ino, stat.st_mtime_ns
                 if changed_only and version == self._version:
                     return
-                self._version = version
                 table = self.table.copy()
                 _from_json(state.read(MAX_BYTES + 1), table)
-                self.table = table
+                self.table, self._version = table, version
         except FileNotFoundError:
             pass
         except (OSError, RecordError) as err:
+            # It is told of once.
+            self._version = version
             self.logger.warning('Unable to read the failure table %s: %s',
                                 self.path, err)
+        finally:
+            # Not before: until then others have to read it themselves.
+            self._looked = now
 
     def _change(self, change: Callable[[FailureTable, float], _Result]
                 ) -> _Result:

@@ -74,6 +74,19 @@ class TestShared(StoreTestCase):
                 self.store().record(key, weight)
         self.assertEqual({NODE}, self.store().refusing())
 
+    def test_what_another_thread_is_reading_is_not_taken_for_read(self):
+        self.store().record(NODE, 10)
+        store, found, read = self.store(), [], failure_store._from_json
+
+        def ask(*args):
+            with mock.patch.object(failure_store, '_from_json', read):
+                found.append(store.has_failed(NODE))
+            read(*args)
+        with mock.patch.object(failure_store, '_from_json', ask), \
+                mock.patch.object(failure_store, 'REFRESH', 60):
+            store.has_failed(NODE)
+        self.assertEqual([True], found)
+
     def test_records_of_many_at_once_are_all_counted(self):
         def record():
             each = self.store(error_suppression_limit='1000')
