@@ -56,6 +56,8 @@ class Held:
 @dataclass(frozen=True)
 class Plan:
     """
+    Says what a replica merges, and which version is the newest then.
+
     :param rows: to merge
     :param before: the head before them, or None
     :param head: the head after them, or None
@@ -123,16 +125,13 @@ def planned(held: Held, obj: str, rows: Sequence[Row], listed: bool,
                 continue
             row = row_of(_with_vector(entry, held.newest))
             if entry.null:
-                nulls = [each for each in held.nulls if
-                         not taken.get(each.name, each).deleted]
-                gone = _overwritten(row, nulls)
+                gone = _overwritten(row, [
+                    each for each in held.nulls
+                    if not taken.get(each.name, each).deleted])
+                # One that is late may be kept elsewhere: what overwrote it
+                # here may be purged, and by a clock that was ahead.
                 late = row in gone
-                for old in gone:
-                    # One that is late may be kept elsewhere: what overwrote
-                    # it here may be purged, and by a clock that was ahead.
-                    taken.update((each.name, each) for each in purge_rows(
-                        with_least_vector(entry_of(old)), stamp,
-                        recorded and not late))
+                taken.update(_purges_of(gone, stamp, recorded and not late))
                 if late:
                     continue
                 replaced += gone
@@ -185,6 +184,13 @@ def _overwritten(row: Row, nulls: Sequence[Row]) -> List[Row]:
     others = [each for each in nulls if each.name != row.name]
     # Of two names that of the newer version is the smaller.
     return [row] if any(each.name < row.name for each in others) else others
+
+
+def _purges_of(gone: Iterable[Row], stamp: Optional[Stamp],
+               recorded: bool) -> Dict[str, Row]:
+    """Return the rows that purge null versions, by name."""
+    return {each.name: each for row in gone for each in purge_rows(
+        with_least_vector(entry_of(row)), stamp, recorded)}
 
 
 def _purged(entry: Entry, stamp: Optional[Stamp]) -> Entry:
