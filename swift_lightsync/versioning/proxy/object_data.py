@@ -14,7 +14,6 @@ import mimetypes
 from swift.common.constraints import check_delete_headers
 from swift.common.request_helpers import (
     copy_header_subset,
-    get_container_update_override_key,
     get_object_transient_sysmeta,
 )
 from swift.common.swob import (
@@ -37,10 +36,10 @@ from swift.common.utils import (
 from swift_lightsync.versioning.core.keys import version_name
 from swift_lightsync.versioning.core.row_data import DELETE_MARKER, Entry
 from swift_lightsync.versioning.proxy.container import internal
+from swift_lightsync.versioning.sites.older_object import OVERRIDE_ETAG
 
 DELETE_AT = get_object_transient_sysmeta('site-versions-delete-at')
 _CLIENTS_DELETE_AT = 'X-Delete-At'
-OVERRIDE_ETAG = get_container_update_override_key('etag')
 _NO_CONTAINER = (b'The versions container does not exist. You may want to '
                  b're-enable object versioning.')
 

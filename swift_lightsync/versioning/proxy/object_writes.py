@@ -18,30 +18,19 @@ from swift.common.http import HTTP_NOT_FOUND
 from swift.common.swob import (
     HTTPException,
     HTTPRequestEntityTooLarge,
-    normalize_etag,
-    wsgi_to_str,
 )
 from swift.common.utils import drain_and_close
 
-from swift_lightsync.versioning.core.row_data import Entry
 from swift_lightsync.versioning.core.stamp import Stamp
-from swift_lightsync.versioning.core.version import Vector, Version
 from swift_lightsync.versioning.proxy.filter_options import Mode
 from swift_lightsync.versioning.proxy.object_data import (
-    OVERRIDE_ETAG,
     check,
     delete_data,
     delete_marker,
     open_data,
     store_copy,
 )
-
-#: Where Swift says of when the data is; a POST changes the other ones.
-_TIMESTAMPS = ('X-Backend-Data-Timestamp', 'X-Backend-Timestamp',
-               'X-Timestamp')
-_SLO_SIZE = 'X-Object-Sysmeta-Slo-Size'
-#: In an etag that only encryption can read.
-_ENCRYPTED = 'swift_meta='
+from swift_lightsync.versioning.sites.older_object import null_version
 
 
 class ObjectWrites:
@@ -151,25 +140,11 @@ class ObjectWrites:
             drain_and_close(source)
             return None
         check(self.req, source)
-        entry = self._null_version(source.headers)
+        entry = null_version(self.obj, source.headers,
+                             self.versioned.strategy.site)
         self._store(source, entry)
         self._drop(self.versioned.strategy.apply(entry))
         stamp = entry.version.id
         delete_data(self.versioned.app, self.req, path,
                     Stamp(stamp.ticks, stamp.offset + 1), rows=True)
         return entry
-
-    def _null_version(self, headers):
-        """Return the ``Entry`` of an object that a GET has answered with."""
-        stamp = Stamp.parse(next(headers[name] for name in _TIMESTAMPS
-                                 if name in headers))
-        etag = headers.get(OVERRIDE_ETAG, '')
-        if not etag or _ENCRYPTED in etag:
-            etag = normalize_etag(headers['Etag'])
-        kind = wsgi_to_str(headers['Content-Type'])
-        if _SLO_SIZE in headers:
-            # The proxy tells no client of it, and listings need it.
-            kind += ';swift_bytes=' + headers[_SLO_SIZE]
-        return Entry(self.obj, Version(
-            stamp, self.versioned.strategy.site, Vector()),
-            int(headers['Content-Length']), etag, kind, null=True)

@@ -9,14 +9,11 @@ from dataclasses import replace
 from swift.common.concurrency import Timeout
 from swift.common.http import HTTP_CONFLICT, HTTP_NOT_FOUND
 from swift.common.internal_client import InternalClient, UnexpectedResponse
-from swift.common.request_helpers import get_container_update_override_key
 from swift.common.storage_policy import POLICIES
 from swift.common.swob import (
     Request,
-    normalize_etag,
     str_to_wsgi,
     wsgi_quote,
-    wsgi_to_str,
 )
 from swift.common.utils import (
     FileLikeIter,
@@ -29,24 +26,20 @@ from swift.common.wsgi import ConfigString
 from swift_lightsync.common.rowless import ROWLESS
 from swift_lightsync.versioning.core.keys import hidden_container
 from swift_lightsync.versioning.core.life import LifeMessage, common_headers
-from swift_lightsync.versioning.core.row_data import Entry, Kind
+from swift_lightsync.versioning.core.row_data import Kind
 from swift_lightsync.versioning.core.shipment import Shipment
 from swift_lightsync.versioning.core.stamp import Stamp
 from swift_lightsync.versioning.core.stored_headers import (
     DELETE_AT,
     stored_headers,
 )
-from swift_lightsync.versioning.core.version import Vector, Version
 from swift_lightsync.versioning.sites.databases import ENABLED, MODE
+from swift_lightsync.versioning.sites.older_object import null_version
 
 SOURCE = 'SV'
 #: Swift's own, which s3api, container_sync and quotas ask for.
 STOCK_ENABLED = 'X-Container-Sysmeta-Versions-Enabled'
 STOCK_CONTAINER = 'X-Container-Sysmeta-Versions-Container'
-_OVERRIDE_ETAG = get_container_update_override_key('etag')
-_SLO_SIZE = 'X-Object-Sysmeta-Slo-Size'
-#: In an etag that only encryption can read.
-_ENCRYPTED = 'swift_meta='
 #: What object-servers say where a request has been done before.
 _DONE_BEFORE = {'PUT': (HTTP_CONFLICT,),
                 'DELETE': (HTTP_CONFLICT, HTTP_NOT_FOUND)}
@@ -206,7 +199,7 @@ class LocalData:
             return
         if body is None:
             raise DataMissing('GET of the object: %s' % status)
-        entry = _null_version(obj, headers, strategy.site)
+        entry = null_version(obj, headers, strategy.site)
         stamp = entry.version.id
         hidden = account, hidden_container(container)
         try:
@@ -266,20 +259,6 @@ def _stamps(headers):
     changed = Stamp.parse(headers['X-Backend-Timestamp'])
     data = headers.get('X-Backend-Data-Timestamp')
     return Stamp.parse(data) if data else changed, changed
-
-
-def _null_version(obj, headers, site):
-    """Return the ``Entry`` of an object that a GET has answered with."""
-    stamp, _ = _stamps(headers)
-    etag = headers.get(_OVERRIDE_ETAG, '')
-    if not etag or _ENCRYPTED in etag:
-        etag = normalize_etag(headers['Etag'])
-    kind = wsgi_to_str(headers['Content-Type'])
-    if _SLO_SIZE in headers:
-        # The proxy tells no client of it, and listings need it.
-        kind += ';swift_bytes=' + headers[_SLO_SIZE]
-    return Entry(obj, Version(stamp, site, Vector()),
-                 int(headers['Content-Length']), etag, kind, null=True)
 
 
 def _hidden_expiry(headers):
