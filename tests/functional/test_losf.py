@@ -46,6 +46,8 @@ class VolumesCase(unittest.TestCase):
     def setUp(self):
         self.cluster = _cluster
         self.objects = ServedObjects(_cluster, SMALL.index)
+        for node in self.objects.ring.devs:
+            self.wait_for_index(node)
 
     def names(self, count):
         return ['%s-%d' % (self.id().rpartition('.')[2], number)
@@ -57,8 +59,13 @@ class VolumesCase(unittest.TestCase):
         device, = self.cluster.devices(number)
         node, = [each for each in self.objects.ring.devs
                  if each['device'] == device]
+        self.wait_for_index(node)
+
+    def wait_for_index(self, node):
+        """An object-server answers before its index server is open."""
         wait_for(lambda: self.objects.ask(
-            node, 'HEAD', 'nothing').status == 404, 'its index serves', 120)
+            node, 'HEAD', 'nothing').status == 404,
+            'the index of %(device)s serves' % node, 120)
 
     def run_everywhere(self, daemon, *args):
         """Run a daemon of objects once on all nodes, at the same time."""
