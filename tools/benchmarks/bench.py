@@ -167,11 +167,15 @@ class Bench:
             for each in self.metrics
             if figures.get(each.field) is not None)))
 
-    def play(self, contestant: str, case: str, run: int,
-             text: bytes) -> Result:
-        """Have COSBench run a workload; its result is compared later."""
+    def play(self, contestant: str, case: str, run: int, text: bytes,
+             before: Sequence[str] = ()) -> Result:
+        """
+        Have COSBench run a workload; its result is compared later.
+
+        :param before: a command that takes COSBench's as its last arguments
+        """
         result = self.client.run(text, '%s-%s-%d' % (
-            case.replace(' ', ''), contestant, run))
+            case.replace(' ', ''), contestant, run), before)
         self._results[case, contestant, run] = result
         return result
 

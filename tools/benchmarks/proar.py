@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """``bench proar``: primary-role writes against writes to a quorum."""
 
-import os
-import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from itertools import product
@@ -15,37 +13,18 @@ from tools.benchmarks.bench import Bench
 from tools.benchmarks.measure import cpu_of
 from tools.benchmarks.record import Metric, Record, percentile
 from tools.benchmarks.settings import (
-    GIB,
     MIB,
     names,
     number,
     size_text,
     sizes,
 )
-from tools.benchmarks.site import Site, apart
 from tools.benchmarks.throttle import Throttle
+from tools.benchmarks.trio import BOUNDS, RATE, SITES, Trio
 from tools.benchmarks.workload import Stage
-from tools.cluster import ClusterSpec, Policy, commands, free_base_port
+from tools.cluster import commands
 
-NODES = REPLICAS = 3
 SLOW = ' slow disk'
-#: site -> the policies of its cluster
-SITES = {
-    'stock': (Policy('stock', 0, REPLICAS),),
-    'proar': (Policy('proar', 0, REPLICAS, proar=True),
-              Policy('sync2', 1, REPLICAS, proar=True)),
-}
-#: The options of what is compared; those of PROAR are what OPERATING.md
-#: advises, for no client waits for converger and replication server.
-_NICE = {'nice_priority': 10, 'disk_chunk_size': 262144}
-OPTIONS: dict[str, dict[str, Any]] = {
-    'stock': {},
-    'proar': {
-        'proxy-server': {'proxy-server:policy:1': {'min_sync_copies': 2}},
-        'object-server': {'object-converger': _NICE},
-        'replication-server': {'app:object-server': {
-            **_NICE, 'network_chunk_size': 262144}}},
-}
 
 
 class Mode(NamedTuple):
@@ -69,76 +48,15 @@ MODES = {
 }
 
 
-def arrivals(directories: Iterable[str]) -> dict[str, list[float]]:
-    """
-    Find out when the replicas of objects, each written once, were stored.
-
-    The inode of a data file changes last when it gets its name, which is when
-    the object-server has it.
-
-    :param directories: of the objects of each device
-    :returns: an object's hash -> Unix times, one for each replica
-    """
-    found: dict[str, list[float]] = defaultdict(list)
-    for top in directories:
-        for path, _, files in os.walk(top):
-            for each in files:
-                if each.endswith('.data'):
-                    found[os.path.basename(path)].append(
-                        os.stat(os.path.join(path, each)).st_ctime)
-    return found
-
-
-def lags(found: dict[str, list[float]]) -> tuple[list[float], int]:
-    """
-    Return how long objects took from their first replica to their last.
-
-    :param found: from ``arrivals``
-    :returns: the seconds of each object that has all replicas; how many
-        objects lack one
-    """
-    whole = [max(times) - min(times) for times in found.values()
-             if len(times) == REPLICAS]
-    return whole, len(found) - len(whole)
-
-
-class Trio(Site):
-    """
-    A cluster of three nodes, of which one has a disk that can be slow.
-
-    :param args: of the command line
-    """
-
-    def __init__(self, args: Any, root: str, name: str,
-                 throttle: Throttle) -> None:
-        root = os.path.join(root, name)
-        options = {**apart(root), **OPTIONS[name]}
-        options['object-server'] = {
-            **request_log.options('object-server',
-                                  'healthcheck recon object-server')[
-                                      'object-server'],
-            **options.get('object-server', {})}
-        super().__init__(name, ClusterSpec(
-            root=root, nodes=NODES, base_port=free_base_port(NODES),
-            policies=SITES[name], replicator='stock', disks='xfs',
-            disk_size=8 * GIB, options=options), throttle)
-        self._patience = args.patience
-
-    def converged(self, policy: int) -> tuple[list[float], int]:
-        """Wait for all replicas; return their lags, and what lacks some."""
-        deadline = time.monotonic() + self._patience
-        while True:
-            found = lags(arrivals(self.object_dirs(policy)))
-            if not found[1] or time.monotonic() > deadline:
-                return found
-            time.sleep(0.2)
-
-
 class Proar(Bench):
     """All measurements of one invocation."""
 
     name = 'proar'
     options = {
+        'bound': (tuple(BOUNDS), 'cpu', None, 'what bounds a write: the '
+                  'processors that all nodes share, a network of ' + RATE +
+                  ' for each node and the client, or flushes of %s s more'
+                  % BOUNDS['flush'].flush_seconds),
         'sizes': (sizes, '4K,4M,8M,16M,32M,64M', 'SIZE,…', 'of the objects'),
         'modes': (names(MODES), ','.join(MODES), 'NAME,…',
                   'what is compared'),
@@ -159,7 +77,9 @@ class Proar(Bench):
     references = ('stock',)
     metrics = (*workload.METRICS, Metric('lag_p50_s', 'lag p50, s', 2),
                Metric('lag_p99_s', 'lag p99, s', 2),
-               Metric('cpu_ms', 'CPU ms/write', 1))
+               Metric('cpu_ms', 'CPU ms/write', 1),
+               Metric('converger_cpu_ms', 'converger ms/write', 2, False),
+               Metric('flushes', 'flushes/copy', 2, False))
 
     def measure(self, stack: Any) -> None:
         commands.need_root('bench proar')
@@ -173,14 +93,15 @@ class Proar(Bench):
                 self.client.run(workload.document(
                     trio.auth, 'warm-' + policy.name, [Stage(
                         'warm', 'write', (1, 60), total=60)], policy.name),
-                    'warm-up')
+                    'warm-up', trio.client_command)
             trio.forget()
         for run, (size, half), name in self.turns(
                 product(args.sizes, ('paced', 'loaded')), args.modes):
             mode = MODES[name]
             case = '%s %s%s' % (size_text(size), half, SLOW * mode.is_slow)
             self.attempt(mode.contestant, case, run, lambda: self._measure(
-                trios[mode.site], mode, self._stage(case, size, half), run))
+                trios[mode.site], mode, size, self._stage(case, size, half),
+                run))
 
     def _stage(self, case: str, size: int, half: str) -> Stage:
         args = self.args
@@ -196,7 +117,7 @@ class Proar(Bench):
         return Stage(case, 'write', (1, 10 ** 6), 'c(%d)B' % size,
                      args.clients, rate=rate, **least)
 
-    def _measure(self, trio: Trio, mode: Mode, stage: Stage,
+    def _measure(self, trio: Trio, mode: Mode, size: int, stage: Stage,
                  run: int) -> dict[str, Any]:
         """Return the figures of writes, of their convergence included."""
         begins = [request_log.position(log) for log in trio.logs]
@@ -207,13 +128,16 @@ class Proar(Bench):
                 mode.contestant, stage.name, run, workload.document(
                     trio.auth, '%s-%s-%d-' % (
                         mode.contestant, stage.name, run), [stage],
-                    SITES[mode.site][mode.policy].name))
+                    SITES[mode.site][mode.policy].name),
+                trio.client_command)
             found, lacking = trio.converged(mode.policy)
         finally:
             trio.limit(0)
         cpu = {name: used - before.get(name, 0)
                for name, used in cpu_of(trio.cluster).items()}
         figures = workload.figures(result, stage.name)
+        counted = sum((request_log.since(log, begin)
+                       for log, begin in zip(trio.logs, begins)), Counter())
         per_device = sum((request_log.per_device(log, begin, 'PUT')
                           for log, begin in zip(trio.logs, begins)),
                          Counter())
@@ -223,7 +147,12 @@ class Proar(Bench):
                 '%s, %s, run %d: %d objects lacked a replica after %g s' % (
                     mode.contestant, stage.name, run, lacking,
                     self.args.patience))
-        return {**figures, 'incomplete': lacking,
+        return {**figures, 'mode': mode.contestant, 'bound': self.args.bound,
+                'size': size, 'incomplete': lacking,
+                'flushes': counted['FLUSH'] / counted['PUT']
+                if counted['FLUSH'] else None,
+                'converger_cpu_ms': cpu.get('object-converger', 0) * 1000 /
+                figures['operations'],
                 'lag_p50_s': percentile(found or [0], 50),
                 'lag_p99_s': percentile(found or [0], 99),
                 'cpu_ms': sum(cpu.values()) * 1000 / figures['operations'],

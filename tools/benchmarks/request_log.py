@@ -5,14 +5,17 @@ Counts the requests that a server receives, and the calls that it makes.
 The paste filter ``tools.benchmarks.request_log:filter_factory`` appends the
 method and the device of each request, such as ``PUT n1d1``, to a file in the
 server's recon cache; with ``count_rpcs = true`` also ``RPC`` for each call of
-an index server of LOSF that the process makes.
+an index server of LOSF that the process makes, with ``flush_seconds`` also
+``FLUSH`` for each flush of a file, which takes so much longer then.
 """
 
 import os
 from collections import Counter
+from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
+from swift.common.concurrency import patcher
 from swift.common.utils import config_true_value
 
 FILE = 'requests.log'
@@ -104,6 +107,27 @@ def count_calls(cls: Any, name: str, log: RequestLog) -> None:
     setattr(cls, name, counted)
 
 
+def slow_flushes(log: RequestLog, seconds: float,
+                 wait: Callable[[float], None]) -> None:
+    """
+    Have each flush of a file logged, and take so much longer, once.
+
+    :param wait: lets the thread wait for seconds
+    """
+    def slowed(flush: Callable[[int], None]) -> Callable[[int], None]:
+        @wraps(flush)
+        def slow(file: int) -> None:
+            log.write('FLUSH', '')
+            wait(seconds)
+            flush(file)
+        return slow
+
+    for name in ('fsync', 'fdatasync'):
+        flush = getattr(os, name)
+        if not hasattr(flush, '__wrapped__'):
+            setattr(os, name, slowed(flush))
+
+
 def filter_factory(global_conf: dict[str, str], **local_conf: str) -> Any:
     """Make the filter, as paste.deploy asks for it."""
     def make(app: Any) -> RequestLog:
@@ -111,5 +135,9 @@ def filter_factory(global_conf: dict[str, str], **local_conf: str) -> Any:
         if config_true_value(local_conf.get('count_rpcs')):
             from swift_losf.index.channel import Channel
             count_calls(Channel, 'call', log)
+        if 'flush_seconds' in local_conf:
+            # Flushes are made by threads that eventlet does not know.
+            slow_flushes(log, float(local_conf['flush_seconds']),
+                         patcher.original('time').sleep)
         return log
     return make

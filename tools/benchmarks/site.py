@@ -79,6 +79,13 @@ def log_in(cluster: Cluster) -> Login:
                  headers['X-Auth-Token'])
 
 
+def auth_of(cluster: Cluster) -> str:
+    """Return the config of COSBench's swauth for a cluster's test account."""
+    env = cluster.environment()
+    return 'username=%s;password=%s;auth_url=%s' % (
+        env['ST_USER'], env['ST_KEY'], env['ST_AUTH'])
+
+
 class Site:
     """
     A running cluster, from ``with`` on.
@@ -134,10 +141,7 @@ class Site:
             self._throttle.limit(self.device.number, iops)
 
     def _log_in(self) -> None:
-        env = self.cluster.environment()
-        #: the config of COSBench's swauth
-        self.auth = 'username=%s;password=%s;auth_url=%s' % (
-            env['ST_USER'], env['ST_KEY'], env['ST_AUTH'])
+        self.auth = auth_of(self.cluster)
         self.address, self.path, self.token = log_in(self.cluster)
 
     def request(self, method: str, paths: Iterable[str],

@@ -109,19 +109,21 @@ class Client:
     directory: str
     seed: int
 
-    def run(self, text: bytes, name: str) -> Result:
+    def run(self, text: bytes, name: str,
+            before: Sequence[str] = ()) -> Result:
         """
         Run a workload.
 
         :param text: the document
         :param name: of the files that are written
+        :param before: a command that takes this one as its last arguments
         :raises BenchError: if it did not come to its end
         """
         base = os.path.join(self.directory, name)
         with open(base + '.xml', 'wb') as xml:
             xml.write(text)
         done = subprocess.run([
-            sys.executable, '-m', 'cosbench', 'run', base + '.xml',
+            *before, sys.executable, '-m', 'cosbench', 'run', base + '.xml',
             '--json', base + '.json', '--archive',
             os.path.join(self.directory, 'archive'), '--drivers', '1',
             '--seed', str(self.seed), '--quiet'], cwd=REPO,

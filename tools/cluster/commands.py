@@ -14,8 +14,8 @@ from tools.cluster.errors import ClusterError
 PACKAGES = {
     'memcached': 'memcached', 'rsync': 'rsync', 'mkfs.xfs': 'xfsprogs',
     'mount': 'mount', 'umount': 'mount', 'ip': 'iproute2',
-    'ss': 'iproute2', 'iptables': 'iptables', 'nsenter': 'util-linux',
-    'unshare': 'util-linux'}
+    'ss': 'iproute2', 'tc': 'iproute2', 'iptables': 'iptables',
+    'nsenter': 'util-linux', 'unshare': 'util-linux'}
 
 
 def is_root() -> bool:

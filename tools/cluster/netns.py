@@ -30,7 +30,7 @@ class NamespaceNetwork(Network):
     """Nodes with network stacks of their own."""
 
     client_ip = '10.77.0.254'
-    tools = ('ss', 'ip', 'iptables', 'nsenter')
+    tools = ('ss', 'ip', 'iptables', 'nsenter', 'tc')
 
     def __init__(self, spec: ClusterSpec) -> None:
         super().__init__(spec)
@@ -63,6 +63,20 @@ class NamespaceNetwork(Network):
             self._ip(BRIDGE, 'link', 'set', port, 'master', 'br0', 'up')
             self._ip(name, 'address', 'add', ip + '/24', 'dev', 'eth0')
             self._ip(name, 'link', 'set', 'eth0', 'up')
+
+    def shape(self, rate: str) -> None:
+        """
+        Hold each interface, the client's too, to a rate in both directions.
+
+        :param rate: as ``tc`` has it, such as ``100mbit``
+        """
+        for name in (*self.spec.node_numbers(), CLIENT):
+            for namespace, device in ((name, 'eth0'),
+                                      (BRIDGE, 'port-%s' % name)):
+                commands.run([
+                    'tc', '-n', self._namespace(namespace), 'qdisc', 'add',
+                    'dev', device, 'root', 'tbf', 'rate', rate, 'burst',
+                    '64kb', 'latency', '100ms'])
 
     def _existing(self) -> list[str]:
         return [name for name in (os.listdir(RUN_NETNS) if os.path.isdir(

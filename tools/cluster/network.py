@@ -111,6 +111,11 @@ class Network:
     def reachability(self, node: int) -> Reachability:
         raise NotImplementedError
 
+    def shape(self, rate: str) -> None:
+        """Hold each interface, the client's too, to a rate such as 100mbit."""
+        raise ClusterError('all nodes share the loopback interface; make the '
+                           "cluster with network='namespaces'")
+
     def counters(self, node: int) -> Counters:
         raise ClusterError("loopback has no counters for a node; make the "
                            "cluster with network='namespaces'")

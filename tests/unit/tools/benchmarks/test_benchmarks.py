@@ -13,7 +13,14 @@ from unittest import mock
 
 from cosbench.adaptors import installed
 from cosbench.document.reader import read
-from tools.benchmarks import cli, proar, versioning, workload
+from tools.benchmarks import (
+    cli,
+    proar,
+    request_log,
+    trio,
+    versioning,
+    workload,
+)
 from tools.benchmarks.record import Record
 from tools.benchmarks.settings import BenchError, size_text, sizes
 from tools.benchmarks.workload import Stage
@@ -110,10 +117,10 @@ class TestArithmetic(unittest.TestCase):
             os.makedirs(os.path.join(root, 'a', '0', 'abc', 'z'))
             open(os.path.join(root, 'a', '0', 'abc', 'z', '1.ts'),
                  'w').close()
-            found = proar.arrivals(tops)
+            found = trio.arrivals(tops)
         self.assertEqual({'x': 3, 'y': 2}, {
             name: len(times) for name, times in found.items()})
-        self.assertEqual(([3.0], 1), proar.lags(
+        self.assertEqual(([3.0], 1), trio.lags(
             {'x': [4.0, 1.0, 2.0], 'y': [1.0, 5.0]}))
 
     def test_balance_has_the_deviation_that_chance_makes(self):
@@ -181,6 +188,7 @@ SMOKE = (
         'losf.commands': mock.Mock()}, 2 + 2 * 3 * 2, 'kv'),
     ('proar --sizes 4K --runs 1', {
         'request_log.per_device': lambda *args: Counter(n1d1=9),
+        'request_log.since': lambda *args: Counter(FLUSH=18, PUT=9),
         'proar.Trio': site(**{
             'logs': ['/none'], 'converged.return_value': ([0.1], 0)}),
         'proar.Throttle': mock.Mock(), 'proar.commands': mock.Mock(),
@@ -200,10 +208,28 @@ SMOKE = (
      '--scenarios get-1k,put-64k', {}, 4, '/aiohttp'))
 
 
+class TestFlushes(unittest.TestCase):
+
+    def test_a_flush_is_logged_and_takes_longer(self):
+        waits = []
+        with tempfile.NamedTemporaryFile() as file, \
+                mock.patch('os.fsync', lambda file: waits.append('flushed')), \
+                mock.patch('os.fdatasync', lambda file: None):
+            log = request_log.RequestLog(None, file.name)
+            for _ in range(2):
+                # A server loads its filters more than once.
+                request_log.slow_flushes(log, 0.25, waits.append)
+            os.fsync(7)
+            os.fdatasync(7)
+            self.assertEqual(Counter(FLUSH=2),
+                             request_log.since(file.name, 0))
+        self.assertEqual([0.25, 'flushed', 0.25], waits)
+
+
 class TestSmoke(unittest.TestCase):
 
     def test_each_benchmark_reports_what_its_clusters_do(self):
-        common = {'workload.Client.run': lambda client, text, name: read(
+        common = {'workload.Client.run': lambda client, text, *args: read(
                       text, installed()),
                   'workload.figures': lambda result, stage: dict(FIGURES),
                   'workload.intervals': lambda *args: {}}

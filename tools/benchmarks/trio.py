@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The clusters that ``bench proar`` writes to, and what bounds writes."""
+
+import os
+import time
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from tools.benchmarks import request_log
+from tools.benchmarks.settings import GIB
+from tools.benchmarks.site import Site, apart, auth_of
+from tools.benchmarks.throttle import Throttle
+from tools.cluster import ClusterSpec, Policy, free_base_port
+
+NODES = REPLICAS = 3
+#: Where flushes bound, of each policy: few writes meet in one.
+PARTITIONS = 1024
+#: site -> the policies of its cluster
+SITES = {
+    'stock': (Policy('stock', 0, REPLICAS),),
+    'proar': (Policy('proar', 0, REPLICAS, proar=True),
+              Policy('sync2', 1, REPLICAS, proar=True)),
+}
+#: The options of what is compared; those of PROAR are what OPERATING.md
+#: advises, for no client waits for converger and replication server.
+_NICE = {'nice_priority': 10, 'disk_chunk_size': 262144}
+OPTIONS: dict[str, dict[str, Any]] = {
+    'stock': {},
+    'proar': {
+        'proxy-server': {'proxy-server:policy:1': {'min_sync_copies': 2}},
+        'object-server': {'object-converger': _NICE},
+        'replication-server': {'app:object-server': {
+            **_NICE, 'network_chunk_size': 262144}}},
+}
+
+
+class Bound(NamedTuple):
+    """
+    What bounds a write.
+
+    :param network: of the clusters
+    :param part_power: of their rings
+    :param flush_seconds: how much longer a flush takes on object-servers
+    """
+
+    network: str = 'loopback'
+    part_power: int = 8
+    flush_seconds: str = ''
+
+
+BOUNDS = {
+    'cpu': Bound(), 'nic': Bound('namespaces'),
+    'flush': Bound(part_power=PARTITIONS.bit_length() - 1,
+                   flush_seconds='0.025')}
+#: of each node's network where that bounds, and of the client's
+RATE = '100mbit'
+
+
+def arrivals(directories: Iterable[str]) -> dict[str, list[float]]:
+    """
+    Find out when the replicas of objects, each written once, were stored.
+
+    The inode of a data file changes last when it gets its name, which is when
+    the object-server has it.
+
+    :param directories: of the objects of each device
+    :returns: an object's hash -> Unix times, one for each replica
+    """
+    found: dict[str, list[float]] = defaultdict(list)
+    for top in directories:
+        for path, _, files in os.walk(top):
+            for each in files:
+                if each.endswith('.data'):
+                    found[os.path.basename(path)].append(
+                        os.stat(os.path.join(path, each)).st_ctime)
+    return found
+
+
+def lags(found: dict[str, list[float]]) -> tuple[list[float], int]:
+    """
+    Return how long objects took from their first replica to their last.
+
+    :param found: from ``arrivals``
+    :returns: the seconds of each object that has all replicas; how many
+        objects lack one
+    """
+    whole = [max(times) - min(times) for times in found.values()
+             if len(times) == REPLICAS]
+    return whole, len(found) - len(whole)
+
+
+class Trio(Site):
+    """
+    A cluster of three nodes, of which one has a disk that can be slow.
+
+    :param args: of the command line
+    """
+
+    def __init__(self, args: Any, root: str, name: str,
+                 throttle: Throttle) -> None:
+        root = os.path.join(root, name)
+        bound = BOUNDS[args.bound]
+        options = {**apart(root), **OPTIONS[name]}
+        slow = {'flush_seconds': bound.flush_seconds} \
+            if bound.flush_seconds else {}
+        options['object-server'] = {
+            **request_log.options(
+                'object-server', 'healthcheck recon object-server', **slow)[
+                    'object-server'],
+            **options.get('object-server', {})}
+        super().__init__(name, ClusterSpec(
+            root=root, nodes=NODES, base_port=free_base_port(NODES),
+            policies=tuple(
+                replace(each, part_power=bound.part_power)
+                for each in SITES[name]), replicator='stock', disks='xfs',
+            disk_size=8 * GIB,
+            network=bound.network, options=options), throttle)
+        self._patience = args.patience
+        #: what runs a client of this cluster
+        self.client_command: list[str] = []
+
+    def begin(self) -> None:
+        super().begin()
+        network = self.cluster.network
+        if network.namespaces:
+            self.client_command = network.command(None, [])
+            network.shape(RATE)
+
+    def _log_in(self) -> None:
+        if self.cluster.network.namespaces:
+            # The client runs where the proxy-server is.
+            self.auth = auth_of(self.cluster)
+        else:
+            super()._log_in()
+
+    def converged(self, policy: int) -> tuple[list[float], int]:
+        """Wait for all replicas; return their lags, and what lacks some."""
+        deadline = time.monotonic() + self._patience
+        while True:
+            found = lags(arrivals(self.object_dirs(policy)))
+            if not found[1] or time.monotonic() > deadline:
+                return found
+            time.sleep(0.2)
