@@ -65,6 +65,7 @@ class Page(Record):
     :param end_marker: only names before it (after it if ``reverse``)
     :param heads: only the first row of each object, which is that of its
         newest version; for rows of versions only
+    :param nulls: only null versions
     """
     prefix: _Name = ''
     marker: _Name = ''
@@ -72,6 +73,7 @@ class Page(Record):
     limit: Annotated[int, Between(1, MAX_PAGE)] = MAX_PAGE
     reverse: bool = False
     heads: bool = False
+    nulls: bool = False
 
 
 @dataclass(frozen=True)
@@ -86,8 +88,6 @@ class Request(Record):
     :param stamp: of this operation, for the listing row after a purge
     :param clock: what the wall clock of the sender says, in seconds, if it
         has made the stamps of the rows; None: they are not its own
-    :param recorded: whether null versions that are overwritten leave purge
-        records
     :param page: of rows to tell
     :param digest: up to which stamp live versions are in the digests to
         tell; None: tell none
@@ -98,7 +98,6 @@ class Request(Record):
     listed: bool = False
     stamp: Optional[_Stamp] = None
     clock: Optional[Annotated[float, Between(0, 1e10)]] = None
-    recorded: bool = False
     page: Optional[Page] = None
     digest: Optional[_Stamp] = None
 
@@ -126,7 +125,6 @@ class Answer(Record):
     :param head: the newest version of the object now
     :param rows: those of the names that it knows, deleted ones too
     :param page: the rows of the page
-    :param replaced: null versions that were overwritten
     :param shards: that have to be asked as well
     :param left: the names of rows that belong to shards and were not merged
     :param only_shards: whether the database itself has no rows
@@ -137,7 +135,6 @@ class Answer(Record):
     head: Optional[WireRow] = None
     rows: Annotated[Tuple[WireRow, ...], Length(2 * MAX_ROWS)] = ()
     page: Annotated[Tuple[WireRow, ...], Length(MAX_PAGE)] = ()
-    replaced: Annotated[Tuple[WireRow, ...], Length(MAX_ROWS)] = ()
     shards: Annotated[Tuple[Shard, ...], Length(100000)] = ()
     left: Annotated[Tuple[_Name, ...], Length(MAX_ROWS)] = ()
     only_shards: bool = False

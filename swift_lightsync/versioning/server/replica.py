@@ -7,10 +7,10 @@ it reads what it holds of an object, decides what of the request's rows to take
 
 from collections.abc import Iterable
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Dict, List, Optional, Tuple
+from urllib.parse import unquote
 
-from swift.common.utils import lock_parent_directory
 from swift.container.backend import SHARD_UPDATE_STATES, SHARDED, SHARDING
 
 from swift_lightsync.versioning.core import verb
@@ -18,15 +18,15 @@ from swift_lightsync.versioning.core.heads import (
     SEEN,
     Held,
     Plan,
-    is_version,
     lookups,
     newest_rows,
     planned,
 )
 from swift_lightsync.versioning.core.keys import VERSIONS, versions_of
-from swift_lightsync.versioning.core.row_data import Row, entry_of
+from swift_lightsync.versioning.core.row_data import Row
 from swift_lightsync.versioning.core.stamp import Stamp
 from swift_lightsync.versioning.server.counts import count_rows
+from swift_lightsync.versioning.server.locking import locked
 from swift_lightsync.versioning.server.row_table import (
     RowTable,
     after_prefix,
@@ -38,6 +38,9 @@ from swift_lightsync.versioning.server.row_table import (
 LOCK_TIMEOUT = 10
 #: Where a container says what its mode is, and the one that has listing rows.
 MODE, LISTED = 'X-Container-Sysmeta-Site-Versions-Mode', 'write-repair'
+#: Where a shard says what container it is a part of.
+ROOT = 'X-Container-Sysmeta-Shard-Root'
+QUOTED_ROOT = 'X-Container-Sysmeta-Shard-Quoted-Root'
 
 
 class _Rows:
@@ -66,9 +69,6 @@ class _Rows:
         return self.live(*(table.newest(obj, limit)
                            for table in self._tables))[:limit]
 
-    def nulls(self, obj: str) -> List[Row]:
-        return self.live(*(table.nulls(obj) for table in self._tables))
-
     def page(self, page: verb.Page) -> List[Row]:
         parts = [table.page(page) for table in self._tables]
         ends = [part[-1].name for part in parts if len(part) >= page.limit]
@@ -90,18 +90,51 @@ class _Rows:
             self._tables[0].digest(until).buckets
 
 
-def answer(broker: Any, asked: verb.Request) -> verb.Answer:
+@dataclass(frozen=True)
+class Container:
+    """
+    What a database says of its container, read once for a request.
+
+    :param root: the name of the container that it is, or is a shard of
+    :param is_root: whether it is no shard
+    :param mode: how versions are listed; empty: not said
+    """
+    root: str
+    is_root: bool
+    mode: str
+
+    @classmethod
+    def of(cls, broker: Any) -> 'Container':
+        """
+        Read what is said in the metadata.
+
+        :param broker: a ``ContainerBroker``
+        """
+        said = broker.metadata
+        root = unquote(said.get(QUOTED_ROOT, ('',))[0]) or \
+            said.get(ROOT, ('',))[0]
+        own = broker.path
+        return cls((root or own).partition('/')[2], root in ('', own),
+                   said.get(MODE, ('',))[0])
+
+    def is_listed(self, asked: verb.Request) -> bool:
+        """Check whether listing rows count; not every request says it."""
+        return self.mode == LISTED if self.mode else asked.listed
+
+
+def answer(broker: Any, container: Container,
+           asked: verb.Request) -> verb.Answer:
     """
     Do what a request asks of one replica, under its container's lock.
 
     :param broker: a ``ContainerBroker``
+    :param container: what it says
     :raises LockTimeout: if others hold the lock for too long
     :raises ValueError: if a row of a version cannot be read
     """
     with ExitStack() as stack:
         if asked.rows or asked.listed:
-            stack.enter_context(lock_parent_directory(
-                broker.pending_file, LOCK_TIMEOUT))
+            stack.enter_context(locked(broker.pending_file, LOCK_TIMEOUT))
         shards, left = _shards(broker, asked)
         mine = [each.row for each in asked.rows if each.name not in left]
         policy = broker.storage_policy_index
@@ -109,23 +142,16 @@ def answer(broker: Any, asked: verb.Request) -> verb.Answer:
             rows = _rows_of(broker, policy, connections)
             # The listing row of a sharded container is in another shard.
             plan = _planned(rows, asked, mine, asked.listed and
-                            not shards and broker.is_root_container())
+                            not shards and container.is_root)
         if plan.rows:
             # The sharder looks at how many rows a shard has.
-            if broker.is_root_container():
-                listed = _is_listed(broker, asked)
+            if container.is_root:
                 with broker.get() as connection:
-                    count_rows(connection, listed)
+                    count_rows(connection, container.is_listed(asked))
             broker.merge_items([record_of(row, policy) for row in plan.rows])
         with ExitStack() as connections:
             return _told(_rows_of(broker, policy, connections), asked, plan,
                          shards, left, broker)
-
-
-def _is_listed(broker: Any, asked: verb.Request) -> bool:
-    """Check whether listing rows count; not every request says it."""
-    mode = broker.metadata.get(MODE, ('', ''))[0]
-    return mode == LISTED if mode else asked.listed
 
 
 def has_versions(broker: Any) -> bool:
@@ -153,14 +179,10 @@ def _planned(rows: _Rows, asked: verb.Request, mine: List[Row],
         return Plan((), None, None)
     # What is purged now is no head, and a new version has seen the newest.
     wanted = SEEN + sum(row.deleted for row in mine) if mine else 1
-    has_null = any(is_version(row) and not row.deleted and
-                   entry_of(row).null for row in mine)
     held = Held(
         rows.newest(asked.object, wanted) if asked.object else (),
-        rows.named(lookups(asked.object, mine)) if mine or listed else {},
-        rows.nulls(asked.object) if asked.object and has_null else ())
-    return planned(held, asked.object, mine, listed, asked.stamp,
-                   asked.recorded)
+        rows.named(lookups(asked.object, mine)) if mine or listed else {})
+    return planned(held, asked.object, mine, listed, asked.stamp)
 
 
 def _told(rows: _Rows, asked: verb.Request, plan: Plan,
@@ -175,8 +197,7 @@ def _told(rows: _Rows, asked: verb.Request, plan: Plan,
     answer = verb.Answer(
         wire(plan.before), wire(plan.head),
         tuple(map(verb.WireRow.of, named.values())),
-        tuple(map(verb.WireRow.of, page)),
-        tuple(map(verb.WireRow.of, plan.replaced)), shards, left,
+        tuple(map(verb.WireRow.of, page)), shards, left,
         digests=rows.digests(asked.digest) if asked.digest else ())
     if shards and broker.get_db_state() == SHARDED and not (
             answer.head or answer.rows or answer.page):

@@ -27,6 +27,8 @@ from swift_lightsync.versioning.core.verb import Page
 
 _COLUMNS = ('SELECT name, created_at, size, content_type, etag, deleted '
             'FROM object WHERE storage_policy_index = ? AND ')
+#: What only null versions fulfil.
+_NULL = " AND etag LIKE '%; sv!_null=1%' ESCAPE '!'"
 #: Names in one statement, less than SQLite's limit of arguments.
 _AT_ONCE = 500
 
@@ -89,14 +91,6 @@ class RowTable:
             'deleted = 0 AND name > ? AND name < ? ORDER BY name LIMIT ?',
             prefix, after_prefix(prefix), limit))
 
-    def nulls(self, obj: str) -> List[Row]:
-        """Return the null versions of an object."""
-        prefix = versions_of(obj)
-        return list(self._rows(
-            "deleted = 0 AND name > ? AND name < ? "
-            "AND etag LIKE '%; sv!_null=1%' ESCAPE '!'",
-            prefix, after_prefix(prefix)))
-
     def after(self, stamp: Stamp) -> List[Row]:
         """Return the versions whose ids exceed a stamp, by name."""
         return [row for row in self._rows(
@@ -131,12 +125,13 @@ class RowTable:
         if page.heads:
             return self._heads(page)
         low, high = bounds(page)
-        return list(self._between(low, high, page.reverse, page.limit))
+        return list(self._between(low, high, page.reverse, page.limit,
+                                  _NULL if page.nulls else ''))
 
-    def _between(self, low: str, high: str, reverse: bool,
-                 limit: int) -> Iterator[Row]:
+    def _between(self, low: str, high: str, reverse: bool, limit: int,
+                 only: str = '') -> Iterator[Row]:
         """Yield live rows, from one name on and before another."""
-        condition, values = 'deleted = 0 AND name >= ?', [low]
+        condition, values = 'deleted = 0 AND name >= ?' + only, [low]
         if high:
             condition += ' AND name < ?'
             values.append(high)

@@ -30,7 +30,11 @@ from swift.container.server import (
 from swift_lightsync.common.options import number, read_option
 from swift_lightsync.versioning.core import verb
 from swift_lightsync.versioning.core.keys import RESERVED
-from swift_lightsync.versioning.server.replica import answer, has_versions
+from swift_lightsync.versioning.server.replica import (
+    Container,
+    answer,
+    has_versions,
+)
 
 
 class VersionVerb(ContainerController):
@@ -73,11 +77,13 @@ class VersionVerb(ContainerController):
                                 content_type='application/json')
         with self._get_container_broker(drive, part, account,
                                         container) as broker:
-            if broker.is_deleted() or \
-                    not broker.root_container.startswith(RESERVED):
+            if broker.is_deleted():
+                return HTTPNotFound(request=req)
+            found = Container.of(broker)
+            if not found.root.startswith(RESERVED):
                 return HTTPNotFound(request=req)
             try:
-                told = answer(broker, asked)
+                told = answer(broker, found, asked)
             except LockTimeout as err:
                 return HTTPServiceUnavailable(request=req, body=str(err))
             except ValueError as err:

@@ -25,7 +25,6 @@ from swift_lightsync.versioning.core.keys import (
     VERSIONS,
     hidden_container,
     listing_name,
-    version_name,
     versions_of,
 )
 from swift_lightsync.versioning.core.row_data import (
@@ -181,26 +180,17 @@ class TestMerging(VerbCase):
                                  'paris': paris.version.id}),
                          head.version.vector)
 
-    def test_a_null_version_replaces_the_one_before(self):
-        first, second = self.entry(null=True), self.entry(null=True)
-        self.put(first)
-        other = self.entry()
-        self.put(other)
-        answer = self.put(second, stamp=self.clock.tick(NOW + 20))
-        self.assertEqual([first.version.id], [
-            entry_of(row.row).version.id for row in answer.replaced])
-        names = [row.name for row in self.version(page=verb.Page(
-            prefix=versions_of('foo'))).page]
-        self.assertEqual([version_name('foo', each.version.id)
-                          for each in (other, second)], names)
-
-    def test_an_older_null_version_that_comes_late_is_gone_at_once(self):
-        first, second = self.entry(null=True), self.entry(null=True)
-        self.put(second)
-        self.put(first)
-        row, = self.version(names=(
-            version_name('foo', first.version.id),)).rows
-        self.assertTrue(row.deleted)
+    def test_the_null_versions_of_an_object_are_found(self):
+        entries = [self.entry(null=number != 1) for number in range(3)]
+        for each in entries:
+            self.put(each)
+        for reverse in (False, True):
+            page = self.version(page=verb.Page(
+                versions_of('foo'), nulls=True, reverse=reverse)).page
+            self.assertEqual(
+                [entries[0].version.id, entries[2].version.id][
+                    ::1 if reverse else -1],
+                [entry_of(row.row).version.id for row in page])
 
     def test_no_container_is_deleted_with_versions_below_a_marker(self):
         first, marker = self.entry(), self.entry(deleted=True)
