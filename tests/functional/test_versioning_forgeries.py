@@ -17,6 +17,7 @@ from swift_lightsync.versioning.core.signature import (
     HEAD_HEADER,
     HEADER,
     PATH,
+    HeadClaim,
     Signed,
     trailer,
 )
@@ -55,9 +56,9 @@ class TestForgeries(SitesCase):
         raw = shipping.pack([json.dumps(frame).encode()])
         signed = Signed('POST', PATH, 'paris', 'rome',
                         int(seconds or time.time()), os.urandom(16).hex(),
-                        len(raw) + len(data) + 64, raw)
+                        len(raw) + len(data) + 64, HeadClaim.of(raw))
         claim = signed.claim(key or self.key)
-        return {HEADER: str(claim), HEAD_HEADER: str(len(raw))}, \
+        return {HEADER: str(claim), HEAD_HEADER: str(signed.head)}, \
             raw + data + trailer(key or self.key, claim.mac,
                                  sha256(data).hexdigest())
 
@@ -113,7 +114,7 @@ class TestForgeries(SitesCase):
         self.assertEqual(403, self.send(*self.request(
             seconds=time.time() - 1000)))
         headers, body = self.request()
-        headers[HEAD_HEADER] = str(MAX_HEAD + 1)
+        headers[HEAD_HEADER] = '%d %s' % (MAX_HEAD + 1, 'a' * 64)
         self.assertEqual(403, self.send(headers, body))
         self.assertEqual(400, self.send(*self.request(object='o' * 5000)))
         ahead = str(Stamp(int((time.time() + 1000) * TICKS), 1 << 32))

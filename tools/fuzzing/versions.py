@@ -77,12 +77,12 @@ FRAMES = [_frame(each) for each in SHIPMENTS]
 HEADS = [shipping.offer([]), shipping.offer(GROUPS), shipping.pack(FRAMES),
          *(shipping.pack([each]) for each in FRAMES)]
 ROWS = [*map(rows.row_of, ENTRIES), rows.purge_record(ENTRIES[0]),
-        rows.row_of(rows.Entry('o', VERSIONS[2], data=STAMPS[1])),
         *map(life_row, LIVES),
         *(rows.listing_row(each, each.object, STAMPS[1])
           for each in ENTRIES[1:])]
 CLAIMS = [signature.Signed('POST', signature.PATH, site, 'rome', moment,
-                           'f' * 32, 99, b'{}').claim(KEY)
+                           'f' * 32, 99,
+                           signature.HeadClaim.of(b'{}')).claim(KEY)
           for site, moment in (('paris', 0), ('x' * 32, 10 ** 12 - 1))]
 
 
@@ -226,8 +226,11 @@ def decode_request(data):
     """Read it as a proxy-server does: return what the head says, and data."""
     line, _, body = data.partition(b'\n')
     stream = _Slow(body)
-    raw, length = received_body.read_head(stream, line.decode('latin-1'),
-                                          len(body))
+    claimed = int(line) if line.isdigit() and len(line) < 9 else 0
+    claim, length = received_body.claimed_head('%s %s' % (
+        line.decode('latin-1'), sha256(body[:claimed]).hexdigest()),
+        len(body))
+    raw = received_body.read_head(stream, claim)
     head, found = len(raw), decode_head(raw)
     reader, got = received_body.Data(stream, length, KEY, MAC), b''
     signed = sign(data) == data

@@ -8,10 +8,11 @@ that come in.
    purged, whatever comes.
 2. A version of this site gets its vector here: it has seen all that this
    replica holds.
-3. A null version overwrites the older null versions of its object: they are
-   purged, and other sites are told, who may get only the purge of the newer.
-4. The newest version that is not purged is the head. The listing row of
+3. The newest version that is not purged is the head. The listing row of
    Write-Repair follows it.
+
+What one replica decides may be lost with it. So it purges nothing by itself:
+only who knows what a majority holds does (strategies/strategy.py).
 """
 
 from dataclasses import dataclass, field, replace
@@ -46,11 +47,9 @@ class Held:
         ``SEEN``, and one more for each version that is to be purged
     :param known: every row whose name is among those of the rows that come in,
         of their purge records, and of the listing row; deleted ones too
-    :param nulls: the rows of its null versions, if one comes in
     """
     newest: Sequence[Row] = ()
     known: Mapping[str, Row] = field(default_factory=dict)
-    nulls: Sequence[Row] = ()
 
 
 @dataclass(frozen=True)
@@ -61,12 +60,10 @@ class Plan:
     :param rows: to merge
     :param before: the head before them, or None
     :param head: the head after them, or None
-    :param replaced: rows of null versions that are overwritten
     """
     rows: Tuple[Row, ...]
     before: Optional[Row]
     head: Optional[Row]
-    replaced: Tuple[Row, ...] = ()
 
 
 def is_version(row: Row) -> bool:
@@ -101,7 +98,7 @@ def newest_rows(*groups: Iterable[Row]) -> Dict[str, Row]:
 
 
 def planned(held: Held, obj: str, rows: Sequence[Row], listed: bool,
-            stamp: Optional[Stamp], recorded: bool = False) -> Plan:
+            stamp: Optional[Stamp]) -> Plan:
     """
     Decide what to merge.
 
@@ -109,12 +106,10 @@ def planned(held: Held, obj: str, rows: Sequence[Row], listed: bool,
     :param rows: that come in
     :param listed: whether the object has a listing row
     :param stamp: of the operation
-    :param recorded: whether other sites have to be told what is purged
     :raises ValueError: if a row of a version cannot be read, or would be too
         long
     """
     taken: Dict[str, Row] = {}
-    replaced: List[Row] = []
     for row in rows:
         known = held.known.get(row.name)
         if known is not None and known.stamp >= row.stamp:
@@ -124,21 +119,10 @@ def planned(held: Held, obj: str, rows: Sequence[Row], listed: bool,
             if purge_name(entry.object, entry.version.id) in held.known:
                 continue
             row = row_of(_with_vector(entry, held.newest))
-            if entry.null:
-                gone = _overwritten(row, [
-                    each for each in held.nulls
-                    if not taken.get(each.name, each).deleted])
-                # One that is late may be kept elsewhere: what overwrote it
-                # here may be purged, and by a clock that was ahead.
-                late = row in gone
-                taken.update(_purges_of(gone, stamp, recorded and not late))
-                if late:
-                    continue
-                replaced += gone
         taken[row.name] = row
     before = held.newest[0] if held.newest else None
     if not obj:
-        return Plan(tuple(taken.values()), before, before, tuple(replaced))
+        return Plan(tuple(taken.values()), before, before)
     live = newest_rows(held.newest, filter(is_version, taken.values()))
     heads = sorted((row for row in live.values() if not row.deleted),
                    key=lambda row: row.name)
@@ -148,7 +132,7 @@ def planned(held: Held, obj: str, rows: Sequence[Row], listed: bool,
                                 obj, stamp)
         if listing is not None:
             taken[listing.name] = listing
-    return Plan(tuple(taken.values()), before, head, tuple(replaced))
+    return Plan(tuple(taken.values()), before, head)
 
 
 def _with_vector(entry: Entry, newest: Sequence[Row]) -> Entry:
@@ -171,26 +155,6 @@ def with_least_vector(entry: Entry) -> Entry:
     version = entry.version
     return replace(entry, version=replace(
         version, vector=Vector({version.site: version.id})))
-
-
-def _overwritten(row: Row, nulls: Sequence[Row]) -> List[Row]:
-    """
-    Let the newest of several null versions stay.
-
-    :param row: of one that comes in
-    :param nulls: of those that are there
-    :returns: the rows of those that are overwritten; perhaps ``row`` itself
-    """
-    others = [each for each in nulls if each.name != row.name]
-    # Of two names that of the newer version is the smaller.
-    return [row] if any(each.name < row.name for each in others) else others
-
-
-def _purges_of(gone: Iterable[Row], stamp: Optional[Stamp],
-               recorded: bool) -> Dict[str, Row]:
-    """Return the rows that purge null versions, by name."""
-    return {each.name: each for row in gone for each in purge_rows(
-        with_least_vector(entry_of(row)), stamp, recorded)}
 
 
 def _purged(entry: Entry, stamp: Optional[Stamp]) -> Entry:

@@ -64,7 +64,6 @@ class Entry:
     :param etag: that clients see
     :param null: whether clients call it ``null``: it is older than
         versioning, or was written while that was suspended
-    :param data: the id that its data is stored under; None: its own
     :param purged: the ``Stamp`` of its purge, or None
     :param changed: the ``Stamp`` of the last change of its metadata, or
         None
@@ -75,7 +74,6 @@ class Entry:
     etag: str = ''
     content_type: str = 'application/octet-stream'
     null: bool = False
-    data: Optional[Stamp] = None
     purged: Optional[Stamp] = None
     changed: Optional[Stamp] = None
 
@@ -88,8 +86,11 @@ class Entry:
 
     @property
     def data_name(self) -> str:
-        """The name of its data in the hidden container."""
-        return version_name(self.object, self.data or self.version.id)
+        """
+        The name of its data in the hidden container, which is that of its
+        row; nothing else ever names these data.
+        """
+        return version_name(self.object, self.version.id)
 
 
 def with_parameters(etag: str, **parameters: Any) -> str:
@@ -140,8 +141,7 @@ def row_of(entry: Entry) -> Row:
     name = version_name(entry.object, version.id)
     etag = with_parameters(entry.etag, site=version.site,
                            vector=version.vector,
-                           null='1' if entry.null else '',
-                           data=entry.data or '')
+                           null='1' if entry.null else '')
     if entry.purged:
         return Row(name, entry.purged, 0, 'application/deleted', etag, True)
     stamp = version.id.changed(entry.changed) if entry.changed \
@@ -171,14 +171,12 @@ def entry_of(row: Row) -> Entry:
     record = row.content_type == PURGE_MARKER and not row.deleted
     name = (parse_purge if record else parse_version)(row.name)
     etag, ours = parameters_of(row.etag)
-    data = ours.get('data')
     version = Version(name.id, check_site(ours.get('site', '')),
                       Vector.parse(ours.get('vector', '')),
                       row.content_type == DELETE_MARKER)
     gone = record or row.deleted
     return Entry(name.object, version, row.size, etag, row.content_type,
-                 bool(ours.get('null')), Stamp.parse(data) if data else None,
-                 row.stamp if gone else None,
+                 bool(ours.get('null')), row.stamp if gone else None,
                  None if gone else name.id.change(row.stamp))
 
 

@@ -7,8 +7,10 @@ HMAC-SHA256 with the key that two sites share. A request is ``POST
 /v1/.site-versions``; its body is a head (JSON, see shipping), the data of
 objects, and a trailer. The header signs the method, the path, the sender
 and the receiver, the time, a nonce, the length of the body and the digest of
-the head; the trailer signs the digest of the data, which is known only when it
-has been read. The answer is signed together with the request that it answers.
+the head, which another header names: so a request proves who sent it before
+any of its body is read. The trailer signs the digest of the data, which is
+known only when it has been read. The answer is signed together with the
+request that it answers.
 """
 
 import re
@@ -27,7 +29,7 @@ from swift_lightsync.versioning.core.version import check_site
 #: Of all requests; no container's.
 PATH = '/v1/.site-versions'
 HEADER = 'X-Site-Versions-Signature'
-#: The length of the head.
+#: The length of the head, and its SHA-256 in hexadecimal.
 HEAD_HEADER = 'X-Site-Versions-Head'
 ANSWER_HEADER = 'X-Site-Versions-Answer'
 #: Bytes of a trailer.
@@ -40,6 +42,7 @@ _ALGORITHM = 'hmac-sha256'
 _CLAIM = re.compile(
     r'hmac-sha256 ([a-z0-9-]{1,32}) (0|[1-9]\d{0,11}) ([0-9a-f]{32}) '
     r'([0-9a-f]{64})\Z', re.ASCII)
+_HEAD = re.compile(r'(0|[1-9]\d{0,8}) ([0-9a-f]{64})\Z', re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -92,6 +95,51 @@ class Claim:
 
 
 @dataclass(frozen=True)
+class HeadClaim:
+    """
+    The claims of a request about its head.
+
+    :param length: bytes
+    :param digest: SHA-256, in hexadecimal
+    """
+    length: int
+    digest: str
+
+    @classmethod
+    def of(cls, head: bytes) -> 'HeadClaim':
+        """Describe a head."""
+        return cls(len(head), digest(head))
+
+    @classmethod
+    def parse(cls, text: str, most: int) -> 'HeadClaim':
+        """
+        Read the header of a request.
+
+        :param text: what ``str`` of a claim gives
+        :param most: bytes that a head may have
+        :raises SignatureError: if it is not
+        """
+        match = _HEAD.match(text)
+        if not match or int(match[1]) > most:
+            raise SignatureError(
+                '%s is %.80r, must be the length of the head, 0 to %d, and '
+                'its SHA-256, 64 hexadecimal digits' % (HEAD_HEADER, text,
+                                                        most))
+        return cls(int(match[1]), match[2])
+
+    def __str__(self) -> str:
+        return '%d %s' % (self.length, self.digest)
+
+    def check(self, head: bytes) -> None:
+        """
+        Refuse a head that differs from the signed one.
+
+        :raises SignatureError: if it does
+        """
+        check(self.digest, digest(head), 'the head')
+
+
+@dataclass(frozen=True)
 class Signed:
     """
     The parts of a request that its header signs.
@@ -99,7 +147,7 @@ class Signed:
     :param path: as in the request line, percent-quoted
     :param receiver: the site that it is for
     :param length: bytes of the whole body
-    :param head: the head's bytes
+    :param head: what describes the head
     """
     method: str
     path: str
@@ -108,13 +156,13 @@ class Signed:
     time: int
     nonce: str
     length: int
-    head: bytes
+    head: 'HeadClaim'
 
     def mac(self, key: bytes) -> str:
         """Return the signature, in hexadecimal."""
         return sign(key, 'request', self.method, self.path, self.sender,
                     self.receiver, self.time, self.nonce, self.length,
-                    digest(self.head))
+                    str(self.head))
 
     def claim(self, key: bytes) -> Claim:
         """Return the ``Claim`` to send."""
@@ -127,7 +175,7 @@ class Signed:
         :returns: its headers, including the signature
         """
         claim = self.claim(key)
-        return {HEADER: str(claim), HEAD_HEADER: str(len(self.head)),
+        return {HEADER: str(claim), HEAD_HEADER: str(self.head),
                 'Content-Type': 'application/octet-stream',
                 'Content-Length': str(self.length)}, claim.mac
 

@@ -16,8 +16,11 @@ from swift_lightsync.versioning.proxy.container import (
     authorize,
     send_internal,
 )
+from swift_lightsync.versioning.proxy.container_listing import is_hidden
 from swift_lightsync.versioning.rows.rows import RowsUnavailable
 
+#: Null delete markers that are purged with their container, and one more.
+MOST_HIDDEN = 1000
 
 def record_life(strategy, exists):
     """Write the life record of a container, for peers."""
@@ -55,9 +58,9 @@ class ContainerDeletion:
         strategy = self.versioned.strategy
         own = self.versioned.head(req, self.versioned.path) or {}
         try:
-            if int(own.get('X-Container-Object-Count', 0)) or \
-                    not strategy.is_empty():
+            if int(own.get('X-Container-Object-Count', 0)):
                 raise _conflict(req)
+            self._purge_hidden(req, strategy)
         except RowsUnavailable as err:
             # An earlier DELETE may have come to its middle only.
             if not err.missing:
@@ -65,6 +68,21 @@ class ContainerDeletion:
             return self._delete_both(req)
         return self._delete_recorded(req, strategy) if strategy.peers \
             else self._delete_both(req)
+
+    @staticmethod
+    def _purge_hidden(req, strategy):
+        """
+        Purge the null delete markers that nothing lies below. Swift lists
+        none, so that its clients would not know what is left.
+
+        :raises HTTPConflict: if there are other versions, or too many markers
+        """
+        left = strategy.versions(limit=MOST_HIDDEN)
+        if len(left) == MOST_HIDDEN or not all(
+                is_hidden(entry, req) for entry in left):
+            raise _conflict(req)
+        for entry in left:
+            strategy.purge(entry)
 
     def _delete_recorded(self, req, strategy):
         """Delete the user's container, and tell peers."""

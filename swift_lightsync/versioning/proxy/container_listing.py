@@ -8,7 +8,7 @@ versioning, what the user's container still has itself.
 
 import json
 from dataclasses import replace
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Set
 
 from swift.common.constraints import CONTAINER_LISTING_LIMIT
 from swift.common.exceptions import InvalidTimestamp
@@ -50,6 +50,15 @@ _COUNT, _BYTES = 'X-Container-Object-Count', 'X-Container-Bytes-Used'
 def text_params(req):
     """Return the parameters of a request, a dict of text."""
     return {name: wsgi_to_str(value) for name, value in req.params.items()}
+
+
+def is_hidden(entry, req):
+    """
+    Check whether versions are listed without an entry: of S3 a null delete
+    marker is a version, of Swift it is not.
+    """
+    return entry.null and entry.version.deleted and \
+        req.environ.get('swift.source') != S3
 
 
 class ContainerListing:
@@ -184,10 +193,15 @@ class ContainerListing:
                 page.end_marker, page.limit, page.reverse)
         hidden: List[Entry] = []
 
+        nulls: Set[str] = set()
+
         def hides(entry):
-            # Of S3 a null delete marker is a version; of Swift it is not.
-            if not entry.null or not entry.version.deleted or \
-                    req.environ.get('swift.source') == S3:
+            if entry.null and not page.reverse:
+                if entry.object in nulls:
+                    # A newer one is about to replace it.
+                    return True
+                nulls.add(entry.object)
+            if not is_hidden(entry, req):
                 return False
             hidden.append(entry)
             return True
@@ -216,9 +230,8 @@ class ContainerListing:
         Return the ``Stamp`` of the version that a ``version_marker`` names.
         """
         if wanted == NULL:
-            return next((entry.version.id for entry
-                         in self.versioned.strategy.history(obj)
-                         if entry.null), _NEWEST)
+            _, nulls = self.versioned.strategy.nulls(obj)
+            return nulls[0].version.id if nulls else _NEWEST
         try:
             return Stamp.parse(Timestamp(wanted).internal)
         except (InvalidTimestamp, ValueError, OverflowError):

@@ -152,13 +152,13 @@ class LatestCache:
 
 def _packed(entry):
     """Return the fields of an ``Entry`` that find its data, for JSON."""
-    return entry and (str(entry.version.id), entry.data and str(entry.data),
-                      entry.version.site, entry.version.deleted, entry.null)
+    return entry and (str(entry.version.id), entry.version.site,
+                      entry.version.deleted, entry.null)
 
 
 def _entry(obj, packed):
     if packed is None:
         return None
-    stamp, data, site, deleted, null = packed
+    stamp, site, deleted, null = packed
     return Entry(obj, Version(Stamp.parse(stamp), site, Vector(), deleted),
-                 null=null, data=data and Stamp.parse(data))
+                 null=null)

@@ -247,7 +247,7 @@ class ObjectContext:
             raise HTTPPreconditionFailed(request=req)
         null = not self.versioned.enabled
         resp, entry = put_from_client(
-            self.versioned, req, self.strategy.new_version(), self.obj, null)
+            self.versioned, req, writes.begin(null), self.obj, null)
         committed = writes.commit(entry)
         if not null:
             resp.headers[VERSION_ID] = version_id(committed.entry)

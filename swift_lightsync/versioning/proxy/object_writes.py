@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-What the writes of one object have in common: updates are made durable, data is
-deleted, and objects that are older than their container's versioning are
-*adopted* (VERSIONING.md §3), which makes null versions of them.
+What the writes of one object have in common: updates are given an id and made
+durable, data is deleted, and objects that are older than their container's
+versioning are *adopted* (VERSIONING.md §3), which makes null versions of them.
 
 1. The data is copied to the hidden container, under its own timestamp.
 2. The row of the null version is written.
@@ -18,6 +18,7 @@ from swift.common.http import HTTP_NOT_FOUND
 from swift.common.swob import (
     HTTPException,
     HTTPRequestEntityTooLarge,
+    HTTPServiceUnavailable,
 )
 from swift.common.utils import drain_and_close
 
@@ -31,6 +32,10 @@ from swift_lightsync.versioning.proxy.object_data import (
     store_copy,
 )
 from swift_lightsync.versioning.sites.older_object import null_version
+
+#: Bytes of a version whose data are cheaply stored once more; the rows are
+#: read before a longer one is begun.
+SMALL = 1 << 20
 
 
 class ObjectWrites:
@@ -46,6 +51,8 @@ class ObjectWrites:
         self.versioned = versioned
         self.obj = obj
         self.req = req
+        # Whether the id of the version exceeds all that was there.
+        self._follows = False
 
     def check_quota(self):
         """
@@ -62,13 +69,36 @@ class ObjectWrites:
                 raise HTTPRequestEntityTooLarge(body='Upload exceeds quota.',
                                                 request=self.req)
 
+    def begin(self, null=False):
+        """
+        Return the ``Version`` of a PUT. If it were written once more, after
+        a greater head, a large one would cost much, and a null one might be
+        overwritten between: these read the head first.
+
+        :param null: whether it is a null version
+        """
+        length = self.req.content_length
+        if null or length is None or length > SMALL:
+            return self.after(self.versioned.strategy.latest(self.obj))
+        return self.versioned.strategy.new_version()
+
+    def after(self, latest, deleted=False):
+        """
+        Return the ``Version`` of an update that need not be written again.
+
+        :param latest: the latest ``Entry``, which was just read, or None
+        """
+        self._follows = True
+        return self.versioned.strategy.new_version(deleted, latest)
+
     def commit(self, entry):
         """
-        Make a version durable, and delete the null versions it overwrites.
+        Make a version durable, and delete the data of those it replaces.
 
         :returns: what the strategy's ``commit`` returned
         """
-        committed = self.versioned.strategy.commit(entry)
+        committed = self.versioned.strategy.commit(
+            entry, None if self._follows else self._store_again)
         self.versioned.latest.keep(self.obj, committed.entry)
         self._drop(committed.replaced)
         return committed
@@ -81,9 +111,10 @@ class ObjectWrites:
         :returns: what the strategy's ``commit`` returned
         """
         self.adopt_counted()
-        return self.commit(delete_marker(
-            self.obj, self.versioned.strategy.new_version(deleted=True),
-            null))
+        strategy = self.versioned.strategy
+        version = self.after(strategy.latest(self.obj), deleted=True) \
+            if null else strategy.new_version(deleted=True)
+        return self.commit(delete_marker(self.obj, version, null))
 
     def copy(self, path, entry):
         """
@@ -95,6 +126,22 @@ class ObjectWrites:
         """
         return self._store(open_data(self.versioned.app, self.req, path),
                            entry)
+
+    def _store_again(self, old, new):
+        """
+        Store the data of a version under another id, too.
+
+        :raises HTTPException: if that was not done
+        """
+        if old.version.deleted:
+            return
+        source = open_data(self.versioned.app, self.req,
+                           self.versioned.data_path(old))
+        if source.status_int == HTTP_NOT_FOUND:
+            # Somebody who has seen it has purged it.
+            drain_and_close(source)
+            raise HTTPServiceUnavailable(request=self.req)
+        self._store(source, new)
 
     def _store(self, source, entry):
         return store_copy(self.versioned.app, self.req, source,
@@ -109,6 +156,10 @@ class ObjectWrites:
         delete_data(self.versioned.app, self.req,
                     self.versioned.data_path(entry),
                     self.versioned.strategy.tick(after=entry.version.id))
+
+    def replace_nulls(self):
+        """Leave only the newest null version."""
+        self._drop(self.versioned.strategy.replace_nulls(self.obj))
 
     def _drop(self, replaced):
         for entry in replaced:

@@ -80,9 +80,9 @@ class VersionContext(ObjectContext):
 
         :raises HTTPException: if it is an old version, and not the client's
         """
-        history = self.strategy.history(self.obj)
-        null = next((entry for entry in history if entry.null), None)
-        if null and null != history[0]:
+        latest, nulls = self.strategy.nulls(self.obj)
+        null = next(iter(nulls), None)
+        if null and null.version.id != latest.version.id:
             authorize(req, None)
         return null
 
@@ -105,7 +105,7 @@ class VersionContext(ObjectContext):
             version_name(self.obj, stamp))).get_response(self.versioned.app)
         if resp.status_int != 404:
             return resp
-        # A delete marker has no data, and some have it under another name.
+        # A delete marker has no data.
         drain_and_close(resp)
         return self._read_entry(req, self._entry(req, stamp))
 
@@ -121,9 +121,7 @@ class VersionContext(ObjectContext):
         stamp = parse_id(req, self.wanted)
         authorize(req, None)
         entry = self.strategy.get(self.obj, stamp)
-        if entry and entry.purged and not any(
-                each.data == stamp
-                for each in self.strategy.history(self.obj)):
+        if entry and entry.purged:
             # Who purged it may have failed to delete the data.
             self.writes(req).delete_data(entry)
         return self._purge(req, self._entry(req, stamp))
@@ -148,8 +146,12 @@ class VersionContext(ObjectContext):
         null version is the link to the latest.
         """
         self.authorize(req)
-        self.writes(req).adopt_counted()
+        writes = self.writes(req)
+        writes.adopt_counted()
         null = self._null(req)
+        if null:
+            # Of several, none may come to light.
+            writes.replace_nulls()
         return self._purge(req, null) if null else self.hide(req, null=True)
 
     def put(self, req):
@@ -163,9 +165,9 @@ class VersionContext(ObjectContext):
         if latest and latest.version.id == stamp:
             return HTTPOk(request=req, headers={
                 'Etag': entry.etag, VERSION_ID: self.wanted})
-        restored = replace(entry, version=self.strategy.new_version(),
-                           null=False, data=None, changed=None)
         writes = self.writes(req)
+        restored = replace(entry, version=writes.after(latest), null=False,
+                           changed=None)
         resp = writes.copy(self.versioned.data_path(entry), restored)
         committed = writes.commit(restored)
         resp.headers[VERSION_ID] = version_id(committed.entry)

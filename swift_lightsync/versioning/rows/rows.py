@@ -53,21 +53,18 @@ class Told:
     :param head: its newest version now
     :param rows: those that were asked for, by name; deleted ones too
     :param page: the rows of the page
-    :param replaced: null versions that were overwritten
     """
     before: Optional[Entry] = None
     head: Optional[Entry] = None
     rows: Dict[str, Row] = field(default_factory=dict)
     page: List[Row] = field(default_factory=list)
-    replaced: List[Entry] = field(default_factory=list)
 
     @classmethod
     def of(cls, view):
         """Return what a ``View`` says."""
         before, head = (row and entry_of(row)
                         for row in (view.before, view.head))
-        return cls(before, head, dict(view.rows), list(view.page),
-                   list(map(entry_of, view.replaced)))
+        return cls(before, head, dict(view.rows), list(view.page))
 
 
 class Rows:
@@ -156,7 +153,7 @@ class Rows:
         if not disputed(views, None):
             return view
         now = self._reader.settled(place, request, replies, depth)
-        return replace(now, before=view.before, replaced=view.replaced)
+        return replace(now, before=view.before)
 
     def _to_shards(self, place, request, rows, shards, depth):
         """Write rows to the shards of their names."""
@@ -186,4 +183,4 @@ class Rows:
             if row is not None:
                 self._write(place, Request(rows=(WireRow.of(row),),
                                            listed=True))
-        return replace(now, before=written.before, replaced=written.replaced)
+        return replace(now, before=written.before)

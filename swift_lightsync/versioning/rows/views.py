@@ -60,7 +60,6 @@ class View:
     rows: Mapping[str, Row] = field(default_factory=dict)
     page: Tuple[Row, ...] = ()
     truncated: bool = False
-    replaced: Tuple[Row, ...] = ()
 
     @classmethod
     def of(cls, answer: Answer, page: Optional[Page]) -> 'View':
@@ -73,8 +72,7 @@ class View:
             _row(answer.before), _row(answer.head),
             {each.name: each.row for each in answer.rows},
             tuple(each.row for each in answer.page),
-            page is not None and len(answer.page) >= page.limit,
-            tuple(each.row for each in answer.replaced))
+            page is not None and len(answer.page) >= page.limit)
 
     def cut(self, page: Optional[Page]) -> 'View':
         """
@@ -221,12 +219,10 @@ def united(views: Sequence[View], page: Optional[Page]) -> View:
     names = [name for name in sorted(
         listed, reverse=bool(page and page.reverse))
         if within(end, name, page)]
-    replaced = newest_rows(*(view.replaced for view in views))
     return View(
         _greatest([view.before] for view in views),
         _greatest([view.head] for view in views), rows,
-        tuple(listed[name] for name in names), end is not None,
-        tuple(replaced.values()))
+        tuple(listed[name] for name in names), end is not None)
 
 
 def _greatest(groups: Iterable[Iterable[Optional[Row]]]) -> Optional[Row]:

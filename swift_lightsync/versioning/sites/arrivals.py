@@ -246,8 +246,7 @@ class Arrivals:
             # Without a row there may be data nevertheless: its row follows
             # it, perhaps now. And first: a sender asks no more when the purge
             # is there.
-            if mine.kind is Kind.DATA if mine else \
-                    not self._is_used(container.strategy, entry):
+            if mine is None or mine.kind is Kind.DATA:
                 container.delete_data((mine or entry).data_name,
                                       _newest(entry, mine or entry))
             container.strategy.apply(entry)
@@ -258,17 +257,6 @@ class Arrivals:
         elif not mine.purged and _is_older(mine, entry.changed):
             self._post(container, shipment, mine.data_name)
             container.strategy.amend(mine, entry.content_type, entry.changed)
-
-    @staticmethod
-    def _is_used(strategy, entry):
-        """
-        Check whether another version has the data of one that is not known
-        any more: this site wrote that one again, after a greater head.
-        """
-        version = entry.version
-        return version.site == strategy.site and any(
-            each.data == version.id
-            for each in strategy.history(entry.object))
 
     def _put(self, container, shipment, body):
         entry = shipment.entry

@@ -7,7 +7,10 @@ site does with another one's life record, and what a propagator sees to.
 import time
 
 from swift.common.concurrency import Timeout
-from swift.common.direct_client import direct_delete_container
+from swift.common.direct_client import (
+    direct_delete_container,
+    direct_head_container,
+)
 from swift.common.exceptions import ClientException
 from swift.common.http import HTTP_CONFLICT, HTTP_NOT_FOUND
 from swift.common.utils import Timestamp
@@ -23,6 +26,7 @@ from swift_lightsync.versioning.core.life import (
     life_row,
     step,
 )
+from swift_lightsync.versioning.core.stamp import Stamp
 from swift_lightsync.versioning.core.verb import Page, Request, WireRow
 from swift_lightsync.versioning.rows.rows import RowsUnavailable
 from swift_lightsync.versioning.sites.databases import ENABLED
@@ -107,7 +111,10 @@ class LifeTask(Upkeep):
     1. A container that is said to exist is made, if it is missing.
     2. A container that is said to be deleted is made again if it has a live
        version: its writer did not know of the deletion.
-    3. If it has none for long enough, and all peers have all rows, its hidden
+    3. A container that is there although it is said to be deleted is deleted:
+       a proxy has died between the record and the deletion. If it was made or
+       changed since, or has objects of its own, it is recorded to exist.
+    4. If it has none for long enough, and all peers have all rows, its hidden
        container is deleted. (One that was sharded stays.)
 
     :param strategy: a function of a ``Database`` that returns its strategy
@@ -162,6 +169,9 @@ class LifeTask(Upkeep):
             live = table.page(_LIVE)
         if live:
             return self._revive(database, life)
+        if self._source.mode_of(database.account, database.container):
+            self._finish(database, life)
+            return False
         if life.stamp.seconds + self._keep > self._now() or \
                 not database.is_whole or \
                 database.items(database.shipped(self._peers), 1):
@@ -205,8 +215,42 @@ class LifeTask(Upkeep):
             self._delete(node, part, place, stamp)
         return True
 
+    def _finish(self, database, life):
+        """
+        Delete the user's container as of the time of its record, or, if a
+        replica is newer or has objects, record that it exists.
+        """
+        strategy = self._strategy(database)
+        # A clock that is ahead says nothing of what was made since.
+        if life.stamp.seconds > self._now() or strategy.life() != life or \
+                not strategy.is_empty():
+            return
+        place = database.account, database.container
+        stamp = str(Stamp(life.stamp.ticks))
+        part, nodes = self._replicas(database).ring.get_nodes(*place)
+        # A deletion that is refused clears the metadata all the same.
+        if any([self._is_used(node, part, place, stamp)
+                for node in nodes]) or not all([
+                    self._delete(node, part, place, stamp)
+                    for node in nodes]):
+            strategy.set_life(Life(
+                True, strategy.clock.tick(0, life.stamp), strategy.site))
+
+    @staticmethod
+    def _is_used(node, part, place, stamp):
+        """Check whether a replica was made since, or has objects."""
+        try:
+            found = direct_head_container(node, part, *place)
+        except ClientException as err:
+            if err.http_status != HTTP_NOT_FOUND:
+                raise
+            return False
+        return int(found['X-Container-Object-Count']) > 0 or \
+            Timestamp(found['X-Backend-Put-Timestamp']) > Timestamp(stamp)
+
     @staticmethod
     def _delete(node, part, place, stamp):
+        """Delete one replica; return whether it is gone."""
         try:
             direct_delete_container(node, part, *place, headers={
                 'X-Timestamp': stamp,
@@ -214,3 +258,5 @@ class LifeTask(Upkeep):
         except ClientException as err:
             if err.http_status not in (HTTP_NOT_FOUND, HTTP_CONFLICT):
                 raise
+            return err.http_status == HTTP_NOT_FOUND
+        return True

@@ -16,7 +16,7 @@ from typing import Iterable, Iterator, List, Optional
 from swift.common.concurrency import Timeout, sleep
 
 from swift_lightsync.versioning.core.keys import VERSIONS
-from swift_lightsync.versioning.core.row_data import Entry, Kind, entry_of
+from swift_lightsync.versioning.core.row_data import Entry, entry_of
 from swift_lightsync.versioning.core.verb import MAX_ROWS, Page, Request
 from swift_lightsync.versioning.rows.rows import RowsUnavailable
 from swift_lightsync.versioning.sites.local_data import DataMissing
@@ -112,10 +112,8 @@ class Lifecycle:
                                    lambda entry: entry.object):
             for entry in limits.over(versions, self._now()):
                 strategy.purge(entry)
-                if entry.kind is Kind.DATA:
-                    self._source.delete_data(
-                        database.account, database.container, entry,
-                        strategy.tick(entry.version.id))
+                self._source.delete_data(
+                    database.account, database.container, [entry], strategy)
                 self._logger.increment('expired')
 
 

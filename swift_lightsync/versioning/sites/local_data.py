@@ -127,7 +127,7 @@ class LocalData:
         if body is None:
             raise DataMissing('GET of its data: %s' % status)
         stamp, changed = _stamps(headers)
-        if stamp != (entry.data or entry.version.id):
+        if stamp != entry.version.id:
             close_if_possible(body)
             raise DataMissing('its data is of %s' % stamp)
         return Shipment(
@@ -201,29 +201,52 @@ class LocalData:
             raise DataMissing('GET of the object: %s' % status)
         entry = null_version(obj, headers, strategy.site)
         stamp = entry.version.id
-        hidden = account, hidden_container(container)
-        try:
-            self._done('PUT', (*hidden, entry.data_name), {
-                **dict(_hidden_expiry(stored_headers(headers.items()))),
-                'Content-Length': headers['Content-Length'],
-                'Content-Type': str_to_wsgi(entry.content_type),
-                'X-Timestamp': str(stamp)}, body)
-        finally:
-            close_if_possible(body)
-        for gone in strategy.apply(entry):
-            self.delete_data(account, container, gone, strategy.tick())
+        self._store(account, container, entry, headers, body)
+        self.delete_data(account, container, strategy.apply(entry), strategy)
         self._done('DELETE', (account, container, obj), {
             'X-Timestamp': str(Stamp(stamp.ticks, stamp.offset + 1))},
             rows=True)
 
-    def delete_data(self, account, container, entry, stamp):
+    def copy(self, account, container, old, new):
         """
-        Delete the data of a version.
+        Store the data of one version as those of another, too.
 
-        :raises DataMissing: if it may still be there
+        :param old: an ``Entry``, as ``new``
+        :raises DataMissing: if that was not done
         """
-        self._done('DELETE', (account, hidden_container(container),
-                              entry.data_name), {'X-Timestamp': str(stamp)})
+        status, headers, body = self._get(
+            account, hidden_container(container), old.data_name)
+        if body is None:
+            raise DataMissing('GET of its data: %s' % status)
+        self._store(account, container, new, headers, body)
+
+    def _store(self, account, container, entry, headers, body):
+        """Store what a GET has given as the data of a version."""
+        try:
+            self._done('PUT', (account, hidden_container(container),
+                               entry.data_name), {
+                **dict(_hidden_expiry(stored_headers(headers.items()))),
+                'Content-Length': headers['Content-Length'],
+                'Content-Type': str_to_wsgi(entry.content_type),
+                'X-Timestamp': str(entry.version.id)}, body)
+        finally:
+            close_if_possible(body)
+
+    def delete_data(self, account, container, entries, strategy):
+        """
+        Delete the data of versions that are purged.
+
+        :param entries: each an ``Entry``; delete markers have no data
+        :param strategy: of the container
+        :raises DataMissing: if some may still be there
+        """
+        hidden = hidden_container(container)
+        for entry in entries:
+            if not entry.version.deleted:
+                newest = max(entry.version.id,
+                             entry.changed or entry.version.id)
+                self._done('DELETE', (account, hidden, entry.data_name), {
+                    'X-Timestamp': str(strategy.tick(newest))})
 
     def _done(self, method, names, headers, body=None, rows=False):
         """

@@ -22,6 +22,7 @@ from swift_lightsync.versioning.core.signature import (
     ANSWER_HEADER,
     PATH,
     TRAILER,
+    HeadClaim,
     Signed,
     check_answer,
     trailer,
@@ -148,7 +149,7 @@ class PeerClient:
         """Send a request, signed anew each time; return the answer's body."""
         signed = Signed('POST', PATH, self.site, self.peer.name,
                         int(self._now()), os.urandom(16).hex(),
-                        len(head) + length + TRAILER, head)
+                        len(head) + length + TRAILER, HeadClaim.of(head))
         key = self.peer.keys[0]
         headers, mac = signed.headers(key)
         body = self._body(head, data, length, key, mac)

@@ -51,6 +51,7 @@ from swift_lightsync.versioning.sites.upkeep_tasks import (
     AdoptTask,
     PurgeTask,
     RepairTask,
+    TidyTask,
 )
 from swift_lightsync.versioning.strategies.read_repair import ReadRepair
 from swift_lightsync.versioning.strategies.write_repair import WriteRepair
@@ -110,6 +111,8 @@ class VersionsPropagator(Daemon):
             'adopt': AdoptTask(self.strategy, self.source, self.logger),
             'repair': RepairTask(self.strategy, self._replicas,
                                  options.repair_delay, self.logger),
+            'tidy': TidyTask(self.strategy, self.source,
+                             options.repair_delay, self.logger),
             'purge': PurgeTask(self._replicas, list(peers),
                                options.reclaim_age, self.logger),
             'life': LifeTask(self.strategy, self._replicas, self.source,

@@ -7,6 +7,7 @@ from swift_lightsync.common.signing import SignatureError
 from swift_lightsync.versioning.core.shipping import MAX_HEAD
 from swift_lightsync.versioning.core.signature import (
     TRAILER,
+    HeadClaim,
     check_trailer,
 )
 
@@ -31,25 +32,35 @@ def read_exactly(stream, size):
     return b''.join(parts)
 
 
-def read_head(stream, head, whole):
+def claimed_head(text, whole):
+    """
+    Read what a request says of its head; nothing of its body is read.
+
+    :param text: the header about the head
+    :param whole: the length of the body, a number or None
+    :returns: a ``HeadClaim``, and the length of the data
+    :raises SignatureError: if the lengths cannot be right
+    """
+    head = HeadClaim.parse(text, MAX_HEAD)
+    least = head.length + TRAILER
+    if whole is None or whole < least:
+        raise SignatureError('the length of the body is %s, must be at least '
+                             '%d' % (whole, least))
+    return head, whole - least
+
+
+def read_head(stream, claim):
     """
     Read the head, which comes before the data.
 
     :param stream: of the request
-    :param head: the head's length as the header gives it, a text
-    :param whole: the length of the body, a number or None
-    :returns: the head, and the length of the data
-    :raises SignatureError: if the lengths cannot be right
+    :param claim: its ``HeadClaim``, which is signed
+    :raises SignatureError: if the head is not what was signed
     :raises Disconnected: if the body is too short
     """
-    if not head.isascii() or not head.isdigit() or len(head) > 9 or \
-            int(head) > MAX_HEAD:
-        raise SignatureError('the length of the head is %.40r, must be 0 to '
-                             '%d' % (head, MAX_HEAD))
-    if whole is None or whole < int(head) + TRAILER:
-        raise SignatureError('the length of the body is %s, must be at least '
-                             '%d' % (whole, int(head) + TRAILER))
-    return read_exactly(stream, int(head)), whole - int(head) - TRAILER
+    head = read_exactly(stream, claim.length)
+    claim.check(head)
+    return head
 
 
 class Data:

@@ -34,6 +34,7 @@ from swift_lightsync.versioning.sites.propagator_options import SiteOptions
 from swift_lightsync.versioning.sites.received_body import (
     Data,
     Disconnected,
+    claimed_head,
     read_head,
 )
 from swift_lightsync.versioning.sites.refusals import Refusal, result_of
@@ -112,14 +113,16 @@ class Receiver:
         if (req.method, req.path) != ('POST', PATH):
             raise SignatureError('the request is %.20s %.200s, must be POST '
                                  '%s' % (req.method, req.path, PATH))
-        stream = req.environ['wsgi.input']
-        head, data_length = read_head(
-            stream, req.headers.get(HEAD_HEADER, ''), req.content_length)
+        head, data_length = claimed_head(
+            req.headers.get(HEAD_HEADER, ''), req.content_length)
         signed = Signed(req.method, req.path, claim.sender, self.site,
                         claim.time, claim.nonce, req.content_length, head)
         key = signed.verify(peer.keys, claim, self._now())
+        # Of its body nothing was read before.
+        stream = req.environ['wsgi.input']
+        raw = read_head(stream, head)
         self._remember(req, claim)
-        return key, claim, head, Data(stream, data_length, key, claim.mac)
+        return key, claim, raw, Data(stream, data_length, key, claim.mac)
 
     def _remember(self, req, claim):
         """Raise SignatureError if the request was sent before."""

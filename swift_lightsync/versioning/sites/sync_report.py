@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """
 ``swift-version-sync-report``: tells what the other sites lack, as the
-propagators of this node have recorded it.
+propagators of this node have recorded it. A *change* is what is shipped: a
+version, a purge, metadata, or the life record of a container, which a site
+refuses to take as long as it has a version in there.
 
 It exits with 0 if all is well, with 1 if something is not, and with 2 if it
 was called wrongly.
@@ -109,8 +111,10 @@ def complaints(found, now, max_seconds):
                 each.directory, silent))
         for peer in each.state.peers:
             if peer.oldest is not None and now - peer.oldest > max_seconds:
-                texts.append('%s: site %s has lacked a version for %.1f s' % (
-                    each.directory, peer.site, now - peer.oldest))
+                texts.append(
+                    '%s: site %s has not taken a change for %.1f s%s' % (
+                        each.directory, peer.site, now - peer.oldest,
+                        peer.error and ': ' + peer.error))
             if peer.since is not None and now - peer.since > max_seconds:
                 texts.append('%s: %d containers differ from those of site %s, '
                              'the first for %.1f s' % (
@@ -153,7 +157,7 @@ def as_text(found, texts, now):
 def _lag(peer, now):
     """Say what a site has; that it has all only if it was compared."""
     if peer.rows:
-        return 'may lack %d, oldest %.1f s' % (
+        return 'may lack %d changes, oldest %.1f s' % (
             peer.rows, now - (peer.oldest or now))
     if peer.differing:
         return 'differs in %d containers' % peer.differing
@@ -181,8 +185,9 @@ def _parser():
     add_json(parser)
     parser.add_argument('--max-seconds', type=argument(positive_seconds),
                         default=MAX_SECONDS, metavar='S',
-                        help='how old a version may be that a site lacks, '
-                        'and how long a container may differ (%(default)s)')
+                        help='how old a change may be that a site has not '
+                        'taken, and how long a container may differ '
+                        '(%(default)s)')
     return parser
 
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """
 Tasks of the propagator for this site alone: they audit listing rows, adopt
-objects from before versioning, and remove purge records that are no longer
-needed. ``Follower`` in sync_point describes the attributes of a task.
+objects from before versioning, finish what was left of purges, and remove
+purge records that are no longer needed. ``Follower`` in sync_point describes
+the attributes of a task.
 """
 
 from dataclasses import replace
@@ -12,11 +13,15 @@ from swift.common.concurrency import Timeout
 
 from swift_lightsync.common.backoff import Backoff
 from swift_lightsync.versioning.core.heads import is_listed_right
-from swift_lightsync.versioning.core.keys import listing_name
-from swift_lightsync.versioning.core.row_data import Kind
+from swift_lightsync.versioning.core.keys import (
+    listing_name,
+    purge_name,
+    version_name,
+)
+from swift_lightsync.versioning.core.row_data import Kind, entry_of
 from swift_lightsync.versioning.core.stamp import Stamp
 from swift_lightsync.versioning.core.verb import Request, WireRow
-from swift_lightsync.versioning.rows.rows import RowsUnavailable
+from swift_lightsync.versioning.rows.rows import ClockRefused, RowsUnavailable
 from swift_lightsync.versioning.sites.database_rows import Item
 from swift_lightsync.versioning.sites.local_data import DataMissing
 
@@ -169,10 +174,78 @@ class AdoptTask(Upkeep):
         return True
 
 
+class TidyTask(Upkeep):
+    """
+    Finishes purges.
+
+    1. Of several null versions of an object the newest stays: the writer of
+       that one may have died before it purged the others, or a replica that
+       was away has brought one back.
+    2. A version that is there beside its purge record is purged again: only
+       the container-replicator brings one to a database that has its record.
+
+    :param strategy: a function of a ``Database`` that returns its strategy
+    :param source: ``LocalData``
+    :param delay: seconds after which writers have finished
+    """
+
+    name = '.tidy'
+
+    def __init__(self, strategy, source, delay, logger):
+        self.delay = delay
+        self._strategy = strategy
+        self._source = source
+        self._logger = logger
+
+    def wants(self, item: Item) -> bool:
+        return item.entry is not None
+
+    def work_on(self, database, items):
+        return [(item.rowid, self._tidied(database, item.entry))
+                for item in items]
+
+    def _tidied(self, database, entry):
+        try:
+            record = self._record_beside(database, entry)
+            if record is not None:
+                self._strategy(database).apply(record)
+            elif entry.null and not entry.purged:
+                self._replace_nulls(database, entry.object)
+        except (RowsUnavailable, ClockRefused, DataMissing) as err:
+            self._logger.warning('%s: a purge of %r is not finished: %s',
+                                 database, entry.object, err)
+            return False
+        return True
+
+    def _record_beside(self, database, entry):
+        """Return what says that a live version is purged, or None."""
+        stamp = entry.version.id
+        names = [name(entry.object, stamp)
+                 for name in (version_name, purge_name)]
+        if database.is_whole:
+            with database.table() as table:
+                rows = {row.name: row for row in table.named(names)}
+        else:
+            # They may be in two shards.
+            rows = self._strategy(database).rows.read(
+                Request(names=tuple(names))).rows
+        version, record = map(rows.get, names)
+        if version is None or record is None or version.deleted or \
+                record.deleted:
+            return None
+        return entry_of(record)
+
+    def _replace_nulls(self, database, obj):
+        strategy = self._strategy(database)
+        self._source.delete_data(database.account, database.container,
+                                 strategy.replace_nulls(obj), strategy)
+
+
 class PurgeTask(Upkeep):
     """
     Removes a purge record once it is old and both all peers and all replicas
-    of the container have it: nothing can bring the version back then.
+    of the container have it, and not the version: nothing can bring that back
+    then.
 
     :param replicas: a function of a ``Database`` that returns ``Replicas``
     :param peers: the names of all peers
@@ -206,9 +279,14 @@ class PurgeTask(Upkeep):
         place = broker.account, broker.container
         replicas = self._replicas(database)
         _, nodes = replicas.ring.get_nodes(*place)
+        entry = entry_of(row)
+        names = row.name, version_name(entry.object, entry.version.id)
         for node in nodes:
-            answer = replicas.one(place, Request(names=(row.name,)), node)
-            if answer is None or answer.rows != (WireRow.of(row),):
+            answer = replicas.one(place, Request(names=names), node)
+            if answer is None or [
+                    each for each in answer.rows
+                    if each.name == row.name or not each.deleted
+                    ] != [WireRow.of(row)]:
                 return False
         for node in nodes:
             answer = replicas.one(

@@ -7,13 +7,17 @@ Such a version stays the latest of its object, and other sites do not take it,
 until their clocks have come there. What it finds, it reads in the databases of
 this node. It changes only what the first replica of is on this node: so it can
 be run on each node with containers.
+
+It finds life records of the future, too. These it cannot change: the newest
+record counts, and each change of the container at this site makes one that is
+newer still. Other sites follow when their clocks have come there.
 """
 
 import argparse
 import sys
 import time
 from dataclasses import dataclass, replace
-from typing import Any, Dict
+from typing import Any, Dict, List, Union
 
 from swift.common.utils import (
     config_true_value,
@@ -32,6 +36,8 @@ from swift_lightsync.common.command import (
 from swift_lightsync.common.options import OptionError, positive_seconds
 from swift_lightsync.common.text import printable
 from swift_lightsync.versioning.core.heads import purge_rows
+from swift_lightsync.versioning.core.keys import LIFE
+from swift_lightsync.versioning.core.life import Life, life_of
 from swift_lightsync.versioning.core.row_data import (
     Entry,
     Kind,
@@ -65,24 +71,41 @@ NAME = 'swift-version-clock'
 @dataclass(frozen=True)
 class Ahead:
     """
-    A version of the future.
+    A version of the future, or a life record.
 
     :param seconds: that it is ahead
     """
     database: Database
-    entry: Entry
+    what: Union[Entry, Life]
     seconds: float
+
+    @property
+    def entry(self):
+        """The version, or None."""
+        return self.what if isinstance(self.what, Entry) else None
+
+    @property
+    def stamp(self):
+        """The ``Stamp`` that is ahead."""
+        return self.what.stamp if isinstance(self.what, Life) \
+            else self.what.version.id
+
+    @property
+    def site(self):
+        """The site that has made it."""
+        return self.what.site if isinstance(self.what, Life) \
+            else self.what.version.site
 
     @property
     def identity(self):
         """What is the same in all replicas."""
         return (self.database.account, self.database.container,
-                self.entry.object, self.entry.version.id)
+                self.entry.object if self.entry else '', self.stamp)
 
 
 def find(databases, seconds, now):
     """
-    Find versions whose ids are ahead.
+    Find the versions and life records whose stamps are ahead.
 
     :param databases: ``Databases``, scanned
     :param seconds: how much they are ahead, at least
@@ -94,10 +117,13 @@ def find(databases, seconds, now):
     found: Dict[Any, Ahead] = {}
     for _, database in databases.followed(True):
         with database.table() as table:
-            rows = table.after(stamp)
-        for row in rows:
-            entry = entry_of(row)
-            ahead = Ahead(database, entry, entry.version.id.seconds - now)
+            some: List[Union[Entry, Life]] = [
+                *map(entry_of, table.after(stamp)),
+                *(life_of(row) for row in table.named([LIFE])
+                  if row.stamp > stamp and not row.deleted)]
+        for what in some:
+            ahead = Ahead(database, what, 0)
+            ahead = replace(ahead, seconds=ahead.stamp.seconds - now)
             known = found.setdefault(ahead.identity, ahead)
             if database.place[0] == 0 != known.database.place[0]:
                 found[ahead.identity] = ahead
@@ -106,42 +132,41 @@ def find(databases, seconds, now):
 
 def restamp(strategy, source, ahead):
     """
-    Make a version anew, with an id of now; its data stays where it is.
+    Make a version anew, with an id of now and a copy of its data.
 
     :returns: the new ``Entry``
     """
     old = ahead.entry
+    place = ahead.database.account, ahead.database.container
     new = replace(
         old, version=Version(strategy.tick(), strategy.site, Vector(),
-                             old.version.deleted),
-        data=None if old.version.deleted else old.data or old.version.id,
-        changed=None)
+                             old.version.deleted), changed=None)
+    if old.kind is Kind.DATA:
+        source.copy(*place, old, new)
     rows = [*purge_rows(old, strategy.tick(old.version.id), strategy.peers),
             row_of(new)]
     # At once: nobody finds the object without both.
-    told = strategy.rows.write(Request(
+    strategy.rows.write(Request(
         old.object, tuple(map(WireRow.of, rows)), listed=strategy.listed,
         stamp=strategy.tick()))
-    for gone in told.replaced:
-        if gone.kind is Kind.DATA:
-            source.delete_data(ahead.database.account,
-                               ahead.database.container, gone,
-                               strategy.tick(gone.version.id))
+    nulls = strategy.replace_nulls(old.object) if old.null else []
+    source.delete_data(*place, [old, *nulls], strategy)
     return new
 
 
 def purge(strategy, source, ahead):
     """Purge a version, and delete its data."""
     strategy.purge(ahead.entry)
-    if ahead.entry.kind is Kind.DATA:
-        source.delete_data(ahead.database.account, ahead.database.container,
-                           ahead.entry, strategy.tick(
-                               ahead.entry.data or ahead.entry.version.id))
+    source.delete_data(ahead.database.account, ahead.database.container,
+                       [ahead.entry], strategy)
 
 
 def _changed(node, some, change):
     """Change versions; return (``Ahead``, what became of it) of each."""
     for ahead in some:
+        if ahead.entry is None:
+            yield ahead, ''
+            continue
         if ahead.database.place[0] != 0:
             yield ahead, 'left to the node of the first replica'
             continue
@@ -183,18 +208,19 @@ def as_json(found):
     return json_text({'versions': [{
         'account': ahead.database.account,
         'container': ahead.database.container,
-        'object': ahead.entry.object,
-        'version_id': str(ahead.entry.version.id),
-        'site': ahead.entry.version.site,
+        'object': ahead.entry and ahead.entry.object,
+        'version_id': str(ahead.stamp),
+        'site': ahead.site,
         'seconds': ahead.seconds, 'result': result}
         for ahead, result in found]})
 
 
 def as_text(found):
     """Return the findings as text for people."""
-    return ''.join(printable('%s/%s/%s: version %s of %s is %.1f s ahead%s' % (
-        ahead.database.account, ahead.database.container, ahead.entry.object,
-        ahead.entry.version.id, ahead.entry.version.site, ahead.seconds,
+    return ''.join(printable('%s/%s%s %s of %s is %.1f s ahead%s' % (
+        ahead.database.account, ahead.database.container,
+        '/%s: version' % ahead.entry.object if ahead.entry else
+        ': the life record', ahead.stamp, ahead.site, ahead.seconds,
         result and '; ' + result)) + '\n' for ahead, result in found)
 
 
@@ -215,10 +241,11 @@ def _parser():
                         '(%(default)s)')
     change = parser.add_mutually_exclusive_group()
     change.add_argument('--restamp', action='store_true',
-                        help='make each anew, as a version of now, and purge '
-                        'the one with the wrong id; the data stays')
+                        help='make each version anew, as one of now with a '
+                        'copy of the data, and purge the one with the wrong '
+                        'id')
     change.add_argument('--purge', action='store_true',
-                        help='purge each, at all sites')
+                        help='purge each version, at all sites')
     return parser
 
 

@@ -1,65 +1,39 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Reads and writes the versions of a container's objects (VERSIONING.md §4): the
-common part of Write-Repair and Read-Repair.
+Writes the versions of a container's objects (VERSIONING.md §4): the common
+part of Write-Repair and Read-Repair.
 
-An update is one request to all container servers: they take its row, give it
-its vector and answer with the head. Where that is greater, the update is
-written once more, after it.
+1. An update is one request to all container servers: they take its row, give
+   it its vector and answer with the head. Where that is greater, the update is
+   written once more, after it, with data of its own.
+2. The data of a version have the name of its row, and no other row names them.
+   So they may be deleted as soon as a majority has its purge.
+3. A null version is purged only by who knows that a majority holds a newer
+   one, and its data are deleted only after that.
 """
 
 import time
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, List, Optional
+from typing import List, Optional
 
 from swift_lightsync.versioning.core.heads import (
     purge_rows,
     with_least_vector,
 )
-from swift_lightsync.versioning.core.keys import (
-    LIFE,
-    VERSIONS,
-    purge_name,
-    version_name,
-    versions_of,
-)
-from swift_lightsync.versioning.core.life import life_of, life_row
+from swift_lightsync.versioning.core.keys import purge_name, version_name
+from swift_lightsync.versioning.core.life import life_row
 from swift_lightsync.versioning.core.row_data import (
     Entry,
-    entry_of,
     purge_record,
     row_of,
 )
-from swift_lightsync.versioning.core.verb import (
-    MAX_PAGE,
-    Page,
-    Request,
-    WireRow,
-)
-from swift_lightsync.versioning.core.version import Vector, Version, frontier
-from swift_lightsync.versioning.rows.row_reader import following
+from swift_lightsync.versioning.core.verb import Request, WireRow
+from swift_lightsync.versioning.core.version import Vector, Version
+from swift_lightsync.versioning.rows.rows import ClockRefused, RowsUnavailable
+from swift_lightsync.versioning.strategies.history import History, named
 
-#: Times that an update is written again, after a head that was greater.
-AGAIN = 3
-#: Newest versions of an object that siblings are looked for in.
-SIBLINGS = 64
-#: Follows the null character, and no name of an object starts with less.
-_AFTER = '\x01'
-
-
-def objects_page(prefix, marker, end_marker, reverse, heads=False):
-    """
-    Return the page of the rows of objects' versions.
-
-    :param prefix: of objects' names, as the markers; these are not listed
-    :param heads: only the newest version of each object
-    :returns: a ``Page``, without a limit
-    """
-    ends = ('', _AFTER) if reverse else (_AFTER, '')
-    return Page(VERSIONS + prefix,
-                VERSIONS + marker + ends[0] if marker else '',
-                VERSIONS + end_marker + ends[1] if end_marker else '',
-                reverse=reverse, heads=heads)
+#: Null versions of an object that are purged in one request.
+AT_ONCE = 400
 
 
 @dataclass(frozen=True)
@@ -67,25 +41,16 @@ class Committed:
     """
     What came of an update.
 
-    :param entry: the version; its id may be greater than it was, and ``data``
-        then names its data
+    :param entry: the version; its id may be greater than it was
     :param before: the latest before it, or None
-    :param replaced: null versions that it has overwritten
+    :param replaced: versions that are purged now: their data are to be deleted
     """
     entry: Entry
     before: Optional[Entry] = None
     replaced: List[Entry] = field(default_factory=list)
 
 
-def _named(rows, version, record):
-    """Return the ``Entry`` of a version by the names of its two rows."""
-    row = rows.get(record)
-    if row is None or row.deleted:
-        row = rows.get(version)
-    return entry_of(row) if row else None
-
-
-class Strategy:
+class Strategy(History):
     """
     Reads and writes the versions of a container's objects.
 
@@ -101,14 +66,11 @@ class Strategy:
     :param peers: whether other sites have to be told of purges
     """
 
-    #: Whether objects have listing rows.
-    listed: ClassVar[bool]
-
     def __init__(self, rows, clock, site, sites, now=time.time, peers=True):
         if site not in sites:
             raise ValueError('the site is %r, must be one of %s' %
                              (site, ', '.join(sites)))
-        self.rows = rows
+        super().__init__(rows)
         self.clock = clock
         self.site = site
         self.sites = tuple(sites)
@@ -123,44 +85,40 @@ class Strategy:
         """
         return self.clock.tick(self.now(), after)
 
-    def new_version(self, deleted=False):
+    def new_version(self, deleted=False, after=None):
         """
         Return the ``Version`` of an update of now, without its vector.
-        """
-        return Version(self.tick(), self.site, Vector(), deleted)
 
-    def latest(self, obj):
+        :param after: the latest ``Entry``, if it has been read, or None
         """
-        Return the latest version of an object, in 1 round.
+        return Version(self.tick(after and after.version.id), self.site,
+                       Vector(), deleted)
 
-        :returns: the ``Entry``, which may be a delete marker, or None
+    def commit(self, entry, again=None):
         """
-        return self._read(object=obj).head
-
-    def commit(self, entry):
-        """
-        Make a version durable, as the latest, in 1 round; in 2 where another
-        version has a greater id.
+        Make a version durable, in 1 round. A null version takes one more, and
+        one in which it replaces others.
 
         :param entry: a version of this site, whose data is stored
+        :param again: what stores the data of one ``Entry`` as those of
+            another: where another version has a greater id, that may have
+            been there before this one was begun, so this one is written
+            once more. None: its id exceeds all that was there
         :returns: ``Committed``
         """
-        rows, own = [row_of(entry)], {entry.data_name}
-        told = self._write(entry.object, rows)
-        before, replaced = told.before, list(told.replaced)
-        for _ in range(AGAIN):
-            if told.head is None or told.head.version.id <= entry.version.id:
-                break
-            first, entry = entry, self._after(entry, told.head)
-            own.add(entry.data_name)
+        told = self._write(entry.object, [row_of(entry)])
+        before, first = told.before, []
+        if again and told.head is not None and \
+                told.head.version.id > entry.version.id:
+            first = [entry]
+            entry = replace(entry, version=self.new_version(
+                entry.version.deleted, told.head))
+            again(first[0], entry)
             told = self._write(entry.object, [
-                row_of(entry), *self._taken_back(first)])
-            replaced += told.replaced
+                row_of(entry), *self._taken_back(first[0])])
         if told.head and told.head.version.id == entry.version.id:
             entry = told.head
-        # A null version that was written twice overwrites itself, too.
-        return Committed(entry, before, [
-            each for each in replaced if each.data_name not in own])
+        return Committed(entry, before, first + self._overwritten(entry))
 
     def _taken_back(self, entry):
         """
@@ -170,21 +128,32 @@ class Strategy:
         """
         return purge_rows(with_least_vector(entry), self.tick(), self.peers)
 
-    def _after(self, entry, head):
-        """Return a version once more, with an id that exceeds the head's."""
-        version = replace(entry.version, id=self.tick(head.version.id),
-                          vector=Vector())
-        data = None if version.deleted else entry.data or entry.version.id
-        return replace(entry, version=version, data=data)
+    def _overwritten(self, entry):
+        """Return the null versions that a durable version has replaced."""
+        try:
+            return self.replace_nulls(entry.object) if entry.null else []
+        except (RowsUnavailable, ClockRefused):
+            # It is durable; the propagator replaces what is left.
+            return []
 
-    def get(self, obj, stamp):
+    def replace_nulls(self, obj, late=None):
         """
-        Return one version of an object, in 1 round.
+        Purge the null versions of an object, but for the newest, in 1 round;
+        in 2 if there are several.
 
-        :returns: the ``Entry`` (see ``purged``), or None if it is unknown
+        :param late: the ``Stamp`` of one that came from another site, which
+            is not told if that one is purged: what has overwritten it here may
+            have a clock that is ahead, and be purged before it gets there
+        :returns: a list of each ``Entry`` that is purged: its data is to be
+            deleted
         """
-        names = version_name(obj, stamp), purge_name(obj, stamp)
-        return _named(self._read(object=obj, names=names).rows, *names)
+        # All replicas of a majority hold the newest now.
+        gone = self.nulls(obj)[1][1:AT_ONCE]
+        if gone:
+            stamp = self.tick()
+            self._write(obj, [row for each in gone for row in purge_rows(
+                each, stamp, self.peers and each.version.id != late)])
+        return gone
 
     def purge(self, entry):
         """
@@ -198,20 +167,24 @@ class Strategy:
 
     def apply(self, entry):
         """
-        Make durable a version or a purge that another site made, in 1 round.
-        Entries may come in any order and any number of times.
+        Make durable a version or a purge that another site made, in 1 round;
+        a null version as in ``commit``. Entries may come in any order and any
+        number of times.
 
         :returns: a list of each ``Entry`` whose data is to be deleted: null
-            versions that it has overwritten, itself if it is purged here
+            versions that are overwritten, itself if it is purged here
         """
         obj, stamp = entry.object, entry.version.id
         if entry.purged:
-            return self._write(obj, [row_of(entry), purge_record(entry)],
-                               own=False).replaced
+            self._write(obj, [row_of(entry), purge_record(entry)], own=False)
+            return []
         names = version_name(obj, stamp), purge_name(obj, stamp)
         told = self._write(obj, [row_of(entry)], False, names)
-        mine = _named(told.rows, *names)
-        return told.replaced + ([mine] if mine and mine.purged else [])
+        mine = named(told.rows, *names)
+        gone = [mine] if mine and mine.purged else []
+        if entry.null:
+            gone += self.replace_nulls(obj, late=stamp)
+        return gone
 
     def amend(self, entry, content_type, changed=None):
         """
@@ -228,55 +201,6 @@ class Strategy:
             changed=changed or self.tick()))], own=changed is None)
         return True
 
-    def history(self, obj, marker=None, limit=None):
-        """
-        List the versions of an object.
-
-        :param marker: a ``Stamp``; only older versions are listed
-        :returns: a list of ``Entry``, newest first
-        """
-        return self._entries(Page(
-            versions_of(obj), version_name(obj, marker) if marker else ''),
-            limit)
-
-    def versions(self, prefix='', marker='', version_marker=None,
-                 end_marker='', limit=None, reverse=False):
-        """
-        List the versions of all objects.
-
-        :param version_marker: a ``Stamp`` of a version of the object
-            ``marker``: the list begins after this version; None: after the
-            object
-        :returns: a list of ``Entry``, by name and then newest first (if
-            ``reverse``, in the opposite order)
-        """
-        page = objects_page(prefix, marker, end_marker, reverse)
-        if version_marker:
-            page = replace(page, marker=version_name(marker, version_marker))
-        return self._entries(page, limit)
-
-    def current(self, prefix='', marker='', end_marker='', limit=None,
-                reverse=False):
-        """
-        List the latest version of each object.
-
-        :returns: a list of ``Entry``, by name; delete markers too
-        """
-        return self._entries(objects_page(prefix, marker, end_marker, reverse,
-                                          heads=True), limit)
-
-    def siblings(self, obj):
-        """
-        List the latest version of an object and those that were made at the
-        same time, of its newest versions.
-
-        :returns: a list of ``Entry``, the latest first
-        """
-        newest = self.history(obj, limit=SIBLINGS)
-        apart = set(frontier(entry.version for entry in newest))
-        return newest[:1] + [entry for entry in newest[1:]
-                             if entry.version in apart]
-
     def checked(self, obj=''):
         """
         Let container servers check the clock, in 1 round, before something
@@ -287,24 +211,11 @@ class Strategy:
         """
         return self._write(obj, ()).head
 
-    def is_empty(self):
-        """Check that the container has no versions."""
-        return not self._entries(Page(VERSIONS), 1)
-
-    def life(self):
-        """Return the container's ``Life``, or None if it has no record."""
-        row = self._read(names=(LIFE,)).rows.get(LIFE)
-        return life_of(row) if row and not row.deleted else None
-
     def set_life(self, life):
         """
         Write the container's life record; the one with the newest stamp wins.
         """
         self._write('', [life_row(life)], own=life.site == self.site)
-
-    def _read(self, **asked):
-        return self.rows.read(Request(
-            listed=self.listed, recorded=self.peers, **asked))
 
     def _write(self, obj, rows, own=True, names=()):
         """
@@ -315,18 +226,4 @@ class Strategy:
         """
         return self.rows.write(Request(
             obj, tuple(map(WireRow.of, rows)), names, self.listed,
-            stamp=self.tick(), clock=self.now() if own else None,
-            recorded=self.peers))
-
-    def _entries(self, page, limit):
-        """Return the versions of a page and the following ones."""
-        found: List[Entry] = []
-        while limit is None or len(found) < limit:
-            size = MAX_PAGE if limit is None else \
-                min(MAX_PAGE, limit - len(found))
-            rows = self._read(page=replace(page, limit=size)).page
-            found += map(entry_of, rows)
-            if len(rows) < size:
-                break
-            page = following(page, rows[-1].name, size)
-        return found
+            stamp=self.tick(), clock=self.now() if own else None))

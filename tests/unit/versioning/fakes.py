@@ -63,6 +63,10 @@ NOW = 1700000000.0
 PATIENCE = 600
 
 
+def no_data(old, new):
+    """Store the data of a version once more, where none are stored."""
+
+
 class Ring:
     """All replicas of all containers are on the same nodes."""
 
@@ -279,7 +283,7 @@ class Site:
         return strategy.commit(Entry(
             obj, strategy.new_version(deleted), 0 if deleted else size, etag,
             **{**({'content_type': DELETE_MARKER} if deleted else {}),
-               **fields})).entry
+               **fields}), no_data).entry
 
     def listed(self, obj):
         """What the listing row of an object says, or None."""
@@ -310,7 +314,7 @@ class MemoryReplica:
         plan = Plan((), None, None)
         if asked.object or rows:
             plan = planned(self._held(asked.object, rows), asked.object,
-                           rows, asked.listed, asked.stamp, asked.recorded)
+                           rows, asked.listed, asked.stamp)
         self.held.update((row.name, row) for row in plan.rows)
 
         def wire(row):
@@ -319,15 +323,13 @@ class MemoryReplica:
             wire(plan.before), wire(plan.head),
             tuple(wire(self.held[name]) for name in asked.names
                   if name in self.held),
-            tuple(map(wire, self.page(asked.page))) if asked.page else (),
-            tuple(map(wire, plan.replaced)))
+            tuple(map(wire, self.page(asked.page))) if asked.page else ())
 
     def _held(self, obj, rows):
         newest = self.page(Page(versions_of(obj))) if obj else []
         return Held(newest, {
             name: self.held[name] for name in lookups(obj, rows)
-            if name in self.held},
-            [row for row in newest if entry_of(row).null])
+            if name in self.held})
 
     def page(self, page):
         """Return the live rows of a ``Page``."""
@@ -337,6 +339,8 @@ class MemoryReplica:
         rows = [row for name, row in sorted(self.held.items())
                 if not row.deleted and name.startswith(page.prefix) and
                 name > after and (not before or name < before)]
+        if page.nulls:
+            rows = [row for row in rows if entry_of(row).null]
         if page.heads:
             rows = list({parse_version(row.name).object: row
                          for row in rows[::-1]}.values())[::-1]

@@ -208,8 +208,13 @@ class World:
             self.say('  deleted', known)
 
     def known(self, site):
-        """Check that the deleter knows all versions of all sites."""
-        return all(
+        """
+        Check that the deleter knows all versions of all sites. An object from
+        before versioning is known once its site has adopted it.
+        """
+        return not any(
+            container == CONTAINER for each in self.sites
+            for container, _ in each.data) and all(
             getattr(site.strategy.get(entry.object, entry.version.id),
                     'purged', None)
             for each in self.sites if each.has(HIDDEN)

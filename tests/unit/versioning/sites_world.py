@@ -50,6 +50,7 @@ from tests.unit.versioning.fakes import (
     Network,
     PatientCase,
     Server,
+    no_data,
 )
 
 SITES = ('rome', 'paris', 'oslo')
@@ -359,16 +360,21 @@ class Site:
         self.data[hidden_container(container), entry.data_name] = (
             stamp, {'X-Object-Meta-' + name: value
                     for name, value in meta.items()}, body, stamp)
-        done = strategy.commit(entry)
+        done = strategy.commit(entry, partial(self._put_again, container))
         for gone in done.replaced:
             self.delete_data((hidden_container(container), gone.data_name))
         return done.entry.version
+
+    def _put_again(self, container, old, new):
+        hidden, stamp = hidden_container(container), new.version.id
+        _, headers, body, _ = self.data[hidden, old.data_name]
+        self.data[hidden, new.data_name] = stamp, headers, body, stamp
 
     def delete(self, obj, null=False):
         strategy = self.strategy
         done = strategy.commit(Entry(
             obj, strategy.new_version(deleted=True),
-            content_type=DELETE_MARKER, null=null))
+            content_type=DELETE_MARKER, null=null), no_data)
         for gone in done.replaced:
             self.delete_data((hidden_container(CONTAINER), gone.data_name))
         return done.entry.version

@@ -25,6 +25,7 @@ from tests.unit.versioning.fakes import (
     MemoryReplica,
     MemoryReplicas,
     MemoryRows,
+    no_data,
 )
 
 OBJECT = 'o'
@@ -53,7 +54,7 @@ class ModelSite:
     def put(self, deleted=False):
         told = self.strategy.commit(Entry(
             OBJECT, self.strategy.new_version(deleted),
-            etag='e%d' % len(self.made)))
+            etag='e%d' % len(self.made)), no_data)
         self.made.append(told.entry)
 
     def purge(self, number):
@@ -215,18 +216,18 @@ class TestReplicasThatMissRequests(unittest.TestCase):
                 entry = Entry('o', strategy.new_version(action == 'delete'),
                               null=action == 'null')
                 try:
-                    entry = strategy.commit(entry).entry
+                    told = strategy.commit(entry, no_data)
                 except RowsUnavailable:
+                    # Older null versions stay.
                     doubt.add(entry.version.id)
-                    if entry.null:
-                        doubt |= {each for each in live if live[each].null}
                 else:
-                    if entry.null:
-                        for old in [each for each in live
-                                    if live[each].null]:
-                            del live[old]
-                            gone.add(old)
-                    live[entry.version.id] = entry
+                    replaced = {each.version.id for each in told.replaced}
+                    for old in [each for each in live if told.entry.null and
+                                live[each].null]:
+                        del live[old]
+                        # Too few replicas may have taken its purge.
+                        (gone if old in replaced else doubt).add(old)
+                    live[told.entry.version.id] = told.entry
             elif victim and action == 'purge':
                 try:
                     strategy.purge(live[victim])

@@ -52,11 +52,8 @@ class TestAmend(StrategyCase):
         self.strategy.apply(Entry('o', Version(
             Stamp(int(NOW + 9) * 100000, 5), 'south', Vector()), 1, 'e'))
         entry = self.put(null=True)
-        self.assertIsNotNone(entry.data)
-        self.strategy.amend(replace(entry, null=False, data=None,
-                                    version=replace(entry.version,
-                                                    vector=Vector())),
-                            'text/new')
+        self.strategy.amend(replace(entry, null=False, version=replace(
+            entry.version, vector=Vector())), 'text/new')
         found = self.strategy.get('o', entry.version.id)
         self.assertEqual(replace(entry, content_type='text/new',
                                  changed=found.changed), found)

@@ -237,7 +237,6 @@ class TestRowsOfVersions(unittest.TestCase):
     def test_of_every_kind_there_and_back(self):
         for each, kind in (
                 (entry(), Kind.DATA), (entry(null=True), Kind.DATA),
-                (entry(data=Stamp(T - 9, 7)), Kind.DATA),
                 (entry(changed=Stamp(T + 77)), Kind.DATA),
                 (entry(deleted=True), Kind.DELETE)):
             row = row_of(each)
@@ -255,11 +254,8 @@ class TestRowsOfVersions(unittest.TestCase):
         self.assertTrue(row_of(gone).deleted)
         self.assertFalse(purge_record(gone).deleted)
 
-    def test_data_has_the_name_of_the_version_or_of_another(self):
+    def test_data_has_the_name_of_the_row(self):
         self.assertEqual(row_of(entry()).name, entry().data_name)
-        other = entry(5)
-        self.assertEqual(other.data_name,
-                         entry(data=other.version.id).data_name)
 
     def test_a_row_without_a_site_is_refused(self):
         with self.assertRaisesRegex(ValueError, 'name of a site'):

@@ -119,8 +119,7 @@ class TestRows(unittest.TestCase):
         good = row_of(ENTRY)
         for old, new in (('sv_site=paris', 'sv_site=Paris'),
                          ('sv_site=paris', 'sv_site='),
-                         ('sv_vector=paris', 'sv_vector=-paris'),
-                         ('sv_vector=paris', 'sv_data=x; sv_vector=paris')):
+                         ('sv_vector=paris', 'sv_vector=-paris')):
             self.assertIn(old, good.etag)
             with self.assertRaises(ValueError):
                 entry_of(replace(good, etag=good.etag.replace(old, new)))

@@ -23,6 +23,7 @@ from swift_lightsync.versioning.core.life import (
 )
 from swift_lightsync.versioning.core.row_data import Row
 from swift_lightsync.versioning.core.stamp import Stamp
+from swift_lightsync.versioning.proxy.container_deletion import record_life
 from swift_lightsync.versioning.sites.life import apply_life
 from tests.unit.sync.fixtures import SwiftTestCase
 from tests.unit.versioning.sites_world import (
@@ -337,6 +338,44 @@ class TestLife(SitesTestCase):
         self.settle()
         self.assert_same('o')
         self.assertEqual([], self.rome.history('o'))
+
+    def test_a_deletion_whose_proxy_died_after_the_record_is_finished(self):
+        self.rome.create()
+        self.settle()
+        record_life(self.rome.strategy, False)
+        self.settle()
+        self.assertEqual([], self.exist())
+        self.assertEqual([False] * 3, [life.exists
+                                       for life in self.records()])
+
+    def test_it_is_undone_if_the_container_was_made_again_since(self):
+        self.rome.create(X_Container_Meta_A='b')
+        self.settle()
+        record_life(self.rome.strategy, False)
+        self.rome.make_container()
+        self.settle()
+        self.settle()
+        self.assertEqual(3, len(self.exist()))
+        self.assertEqual(['b'] * 3, [site.metadata('X-Container-Meta-A')
+                                     for site in self.sites])
+
+    def test_it_is_undone_if_the_container_has_objects_of_its_own(self):
+        self.rome.create()
+        self.settle()
+        record_life(self.rome.strategy, False)
+        self.rome.put_plain('old', b'old', time.time() - 100)
+        self.settle()
+        self.settle()
+        self.assertEqual(3, len(self.exist()))
+        self.assert_same('old')
+
+    def test_it_waits_for_a_clock_that_is_ahead(self):
+        self.rome.create()
+        self.rome.skew = 50
+        record_life(self.rome.strategy, False)
+        self.rome.skew = 0
+        self.rome.propagate()
+        self.assertTrue(self.rome.has(CONTAINER))
 
     def test_a_container_that_is_missing_is_made_again(self):
         self.rome.create()

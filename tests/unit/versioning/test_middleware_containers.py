@@ -169,13 +169,28 @@ class ContainerCase:
         self.assertEqual(204, self.ask('DELETE', 'c').status_int)
         self.assertEqual({}, self.containers)
 
-    def test_a_null_delete_marker_keeps_a_container_until_it_is_purged(self):
+    def test_a_null_delete_marker_goes_with_its_container(self):
+        self.ask('POST', 'c', SUSPEND)
+        self.ask('DELETE', 'c/o')
+        self.assertEqual([], self.ask.versions())
+        self.assertEqual(204, self.ask('DELETE', 'c').status_int)
+        self.assertEqual({}, self.containers)
+
+    def test_of_s3_a_null_delete_marker_keeps_a_container(self):
+        self.ask('POST', 'c', SUSPEND)
+        self.ask('DELETE', 'c/o')
+        self.assertEqual(409, self.ask(
+            'DELETE', 'c', environ={'swift.source': 'S3'}).status_int)
+        self.assertEqual([('o', 'null', True)],
+                         self.ask.versions(source='S3'))
+
+    def test_a_null_delete_marker_hides_what_lies_below(self):
+        version = self.ask.put('o')
         self.ask('POST', 'c', SUSPEND)
         self.ask('DELETE', 'c/o')
         self.assertEqual(409, self.ask('DELETE', 'c').status_int)
-        self.ask('DELETE', 'c/o', query='version-id=null')
-        self.assertEqual(204, self.ask('DELETE', 'c').status_int)
-        self.assertEqual({}, self.containers)
+        self.assertEqual(404, self.ask('GET', 'c/o').status_int)
+        self.assertEqual([('o', version, False)], self.ask.versions())
 
     def test_an_object_from_before_keeps_a_container(self):
         self.ask.put_old('o')
@@ -219,10 +234,10 @@ class ContainerCase:
         class_ = self.ask.filter.strategy(
             {}, 'a', 'c', Mode(self.mode), 0).__class__
 
-        def is_empty_too_early(strategy):
+        def versions_too_early(strategy, **_limit):
             self.ask.put('o', 'late')
-            return True
-        with mock.patch.object(class_, 'is_empty', is_empty_too_early):
+            return []
+        with mock.patch.object(class_, 'versions', versions_too_early):
             self.assertEqual(409, self.ask('DELETE', 'c').status_int)
         self.assertEqual(b'late', self.ask('GET', 'c/o').body)
 

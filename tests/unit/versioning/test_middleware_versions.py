@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """The versioning filter: one version of an object."""
 
-from dataclasses import replace
 from unittest import mock
 
 from swift.common.swob import HTTPServiceUnavailable
 
+from swift_lightsync.versioning.core.keys import version_name
 from swift_lightsync.versioning.core.row_data import DELETE_MARKER, Entry
 from swift_lightsync.versioning.core.stamp import Stamp
 from swift_lightsync.versioning.core.version import Vector, Version
+from swift_lightsync.versioning.proxy import object_writes
 from tests.unit.versioning.object_case import ObjectCase
 from tests.unit.versioning.strategy_case import of_both_modes
 
@@ -77,21 +78,47 @@ class TestVersion(ObjectCase):
         self.assertEqual(404, self.one(version))
         self.assertEqual(1, len(self.ask.proxy.objects))
 
-    def test_a_second_purge_spares_the_data_of_another_version(self):
-        # A version that was written again after a greater head.
+    def ahead(self):
+        """A version whose id is ahead of the clock."""
         strategy = self.ask.strategy()
-        first = strategy.new_version()
-        self.ask.put('o', 'one')
-        resp = self.ask('PUT', 'c/o', body='two')
-        second = Stamp.parse(resp.headers[ID])
-        strategy.purge(strategy.get('o', second))
-        later = replace(strategy.new_version(), id=strategy.tick(second))
-        strategy.commit(Entry('o', later, 3, 'e' * 32, data=second))
-        self.assertLess(first.id, second)
-        self.assertEqual(404, self.status(
-            'DELETE', query='version-id=%s' % second))
+        stamp = Stamp(strategy.tick().ticks + 3 * 10 ** 6, 7)
+        strategy.apply(Entry('o', Version(stamp, 'south', Vector(
+            {'south': stamp})), 3, 'e' * 32))
+        return stamp
+
+    def test_what_is_behind_is_stored_once_more(self):
+        ahead = self.ahead()
+        version = self.ask.put('o', 'two', **{'X-Object-Meta-A': 'b'})
+        self.assertLess(ahead, Stamp.parse(version))
+        self.assertEqual([b'two', b'two'], [self.body(), self.one(version)])
+        self.assertEqual('b', self.ask('HEAD', 'c/o').headers[
+            'X-Object-Meta-A'])
+        self.assertEqual([version, str(ahead)], [
+            stamp for _, stamp, _ in self.ask.versions()])
+        # Its data have its name; those that were first are deleted.
+        self.assertEqual([version_name('o', Stamp.parse(version))], [
+            name for _, _, name in self.ask.proxy.objects])
+
+    def test_what_is_large_reads_the_head_first(self):
+        ahead = self.ahead()
+        with mock.patch.object(object_writes, 'SMALL', 2):
+            version = self.ask.put('o', 'two')
+        self.assertLess(ahead, Stamp.parse(version))
         self.assertEqual(b'two', self.body())
-        self.assertEqual(b'two', self.one(str(later.id)))
+        self.assertEqual(1, len(self.ask.proxy.writes('PUT')))
+
+    def test_what_was_purged_before_it_was_stored_once_more_fails(self):
+        self.ahead()
+        get = self.ask.proxy._object_GET
+
+        def purged(req, *path):
+            strategy = self.ask.strategy()
+            strategy.purge(strategy.history('o')[-1])
+            del self.ask.proxy.objects[path]
+            return get(req, *path)
+        with mock.patch.object(self.ask.proxy, '_object_GET', purged):
+            self.assertEqual(503, self.status('PUT', body='two'))
+        self.assertEqual(1, len(self.ask.versions()))
 
     # Siblings
 

@@ -261,13 +261,6 @@ class TestWrite(RowsCase):
             'north': entry(3).version.id, 'south': entry(1).version.id,
             'west': entry(2).version.id}), told.head.version.vector)
 
-    def test_null_versions_that_were_overwritten_are_told_once(self):
-        old, new = entry(null=True), entry(5, null=True)
-        self.rows.write(writes(row_of(old), obj='o'))
-        told = self.rows.write(writes(row_of(new), obj='o'))
-        self.assertEqual([old.version.id], [
-            each.version.id for each in told.replaced])
-
 
 class TestRead(RowsCase):
 

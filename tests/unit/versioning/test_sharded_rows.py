@@ -265,6 +265,20 @@ class TestShardedVersions(ShardedCase):
             self.assertEqual(made[2], strategy.latest('o'))
             self.assertEqual([made[2]], strategy.current(prefix='o'))
 
+    def test_null_versions_in_two_shards_leave_one(self):
+        for strategy in self.each_kind():
+            old = self.north.put(strategy, 'o', null=True)
+            made = [self.north.put(strategy, 'o') for _ in range(2)]
+            self.settle()
+            self.shard(made[0].data_name)
+            told = strategy.commit(Entry(
+                'o', strategy.new_version(), 1, 'e', null=True))
+            self.assertEqual([old.version.id], [
+                each.version.id for each in told.replaced])
+            self.assertEqual([told.entry, *made[::-1]],
+                             strategy.history('o'))
+            self.assertIsNotNone(strategy.get('o', old.version.id).purged)
+
     def test_a_purge_while_the_container_is_being_sharded(self):
         """The root still has, and the shard has not yet, what is purged."""
         for strategy in self.each_kind():

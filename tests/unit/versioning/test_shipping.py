@@ -80,11 +80,6 @@ class TestShipment(unittest.TestCase):
     def test_what_is_written_is_read(self):
         self.assertEqual(list(ALL), read(*map(framed, ALL)))
 
-    def test_where_the_data_lies_is_not_told(self):
-        found, = read(framed(replace(DATA, entry=replace(
-            DATA.entry, data=T1))))
-        self.assertEqual(DATA, found)
-
     def assert_refused(self, frame, *words):
         with self.assertRaises(ValueError) as caught:
             read(frame)

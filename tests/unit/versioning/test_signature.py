@@ -8,6 +8,7 @@ from swift_lightsync.versioning.core.signature import (
     PATH,
     WINDOW,
     Claim,
+    HeadClaim,
     SignatureError,
     Signed,
     answer_mac,
@@ -18,7 +19,8 @@ from swift_lightsync.versioning.core.signature import (
 KEY = b'k' * 32
 OTHER = b'o' * 32
 REQUEST = Signed('POST', PATH, 'paris', 'rome', 1700000000,
-                 '0123456789abcdef' * 2, 1000, b'{"verb":"offer"}')
+                 '0123456789abcdef' * 2, 1000,
+                 HeadClaim.of(b'{"verb":"offer"}'))
 
 
 class TestRequest(unittest.TestCase):
@@ -42,7 +44,8 @@ class TestRequest(unittest.TestCase):
                 ('method', 'PUT'), ('path', '/v1/AUTH_a/d'),
                 ('sender', 'oslo'), ('receiver', 'oslo'),
                 ('time', REQUEST.time + 1), ('nonce', 'f' * 32),
-                ('length', 1001), ('head', b'{"verb":"ship"}')):
+                ('length', 1001), (
+                    'head', HeadClaim.of(b'{"verb":"ship"}'))):
             with self.subTest(name):
                 self.assertNotEqual(
                     mac, replace(REQUEST, **{name: value}).mac(KEY))

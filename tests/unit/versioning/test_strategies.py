@@ -19,7 +19,7 @@ from swift_lightsync.versioning.rows.rows import (
 )
 from swift_lightsync.versioning.strategies.read_repair import ReadRepair
 from swift_lightsync.versioning.strategies.write_repair import WriteRepair
-from tests.unit.versioning.fakes import NOW
+from tests.unit.versioning.fakes import NOW, no_data
 from tests.unit.versioning.strategy_case import (
     StrategyCase,
     ids,
@@ -176,16 +176,28 @@ class TestAGreaterHead(StrategyCase):
         self.ahead = Entry('o', Version(stamp, 'south', Vector(
             {'south': stamp})), 1, 'ahead')
 
+    def test_whoever_has_read_it_is_after_it_in_one_round(self):
+        self.strategy.apply(self.ahead)
+        entry = Entry('o', self.strategy.new_version(after=self.ahead), 7,
+                      'e')
+        with self.north.network.counted() as count:
+            told = self.strategy.commit(entry)
+        self.assertEqual(1, count.rounds)
+        self.assertEqual(told.entry, self.strategy.latest('o'))
+
     def test_the_version_is_written_again_after_it(self):
         self.strategy.apply(self.ahead)
-        wanted = self.strategy.new_version()
+        wanted, copied = self.strategy.new_version(), []
         with self.north.network.counted() as count:
-            told = self.strategy.commit(Entry('o', wanted, 7, 'e'))
+            told = self.strategy.commit(
+                Entry('o', wanted, 7, 'e'), lambda *entries: copied.append(
+                    tuple(ids(entries))))
         self.assertEqual((2, 6), (count.rounds, len(count.sent)))
         entry = told.entry
-        self.assertEqual((self.ahead.version.id.ticks + 1, wanted.id, 7), (
-            entry.version.id.ticks, entry.data, entry.size))
-        self.assertEqual(version_name('o', wanted.id), entry.data_name)
+        self.assertEqual((self.ahead.version.id.ticks + 1, 7), (
+            entry.version.id.ticks, entry.size))
+        self.assertEqual([(wanted.id, entry.version.id)], copied)
+        self.assertEqual([wanted.id], ids(told.replaced))
         self.assertEqual(self.ahead, told.before)
         self.assertTrue(entry.version.descends_from(self.ahead.version))
         self.assertEqual([entry, self.ahead], self.strategy.history('o'))
@@ -199,28 +211,27 @@ class TestAGreaterHead(StrategyCase):
                 obj = 'peers' if peers else 'o'
                 strategy.apply(replace(self.ahead, object=obj))
                 first = strategy.new_version()
-                strategy.commit(Entry(obj, first))
+                strategy.commit(Entry(obj, first), no_data)
                 record = strategy.rows.read(Request(
                     names=(purge_name(obj, first.id),))).rows
                 self.assertEqual(peers, bool(record))
 
-    def test_a_delete_marker_has_no_data_then_either(self):
+    def test_a_delete_marker_is_written_again_too(self):
         self.strategy.apply(self.ahead)
         marker = self.put(deleted=True)
-        self.assertIsNone(marker.data)
         self.assertEqual(marker.version, self.strategy.latest('o').version)
 
     def test_a_null_version_does_not_overwrite_itself(self):
         self.strategy.apply(self.ahead)
         old = self.put(null=True)
         told = self.strategy.commit(Entry(
-            'o', self.strategy.new_version(), 1, 'e', null=True))
+            'o', self.strategy.new_version(after=old), 1, 'e', null=True))
         self.assertEqual([old.data_name],
                          [each.data_name for each in told.replaced])
         self.assertEqual([told.entry, self.ahead],
                          self.strategy.history('o'))
 
-    def test_who_is_always_behind_gives_up_and_is_there(self):
+    def test_who_is_behind_again_was_overtaken_and_is_there(self):
         """Another writer is ahead, whatever happens."""
         write = self.strategy.rows.write
 
@@ -234,7 +245,7 @@ class TestAGreaterHead(StrategyCase):
         self.strategy.rows.write = ahead
         entry = self.put()
         self.assertIn(entry.version.id, ids(self.strategy.history('o')))
-        self.assertEqual(5, len(self.strategy.history('o')))
+        self.assertEqual(3, len(self.strategy.history('o')))
 
     def test_one_object_s_stamps_say_nothing_to_another(self):
         self.strategy.apply(self.ahead)

@@ -73,8 +73,15 @@ class TestReport(unittest.TestCase):
         self.assertEqual(0, self.report()[0])
         status, text = self.report('--max-seconds', '50')
         self.assertEqual(1, status)
-        self.assertIn('may lack 3', text)
+        self.assertIn('may lack 3 changes', text)
         self.assertIn('! ', text)
+
+    def test_a_refused_deletion_is_not_said_to_be_a_version(self):
+        self.write(replace(self.state, peers=(replace(
+            self.peer, rows=1, oldest=self.now - 1000,
+            error='the container has versions'),)))
+        self.assertRegex(self.report()[1], 'paris has not taken a change for '
+                         r'\d+\.\d s: the container has versions')
 
     def test_nobody_has_all_before_a_comparison_has_said_so(self):
         for peer in (replace(self.peer, compared=None),

@@ -77,6 +77,21 @@ class TestVersionClock(SitesTestCase):
         self.assertAlmostEqual(HOUR, found['seconds'], delta=600)
         self.assertEqual((0, []), self.run_it('--seconds', str(2 * HOUR)))
 
+    def test_a_life_record_of_the_future_is_found_and_stays(self):
+        self.ahead(lambda: self.rome.change('POST'))
+        for args in (), ('--restamp',), ('--purge',):
+            status, (found,) = self.run_it(*args)
+            self.assertEqual((1, CONTAINER, None, ''), (
+                status, found['container'], found['object'],
+                found['result']))
+            self.assertEqual(str(self.rome.strategy.life().stamp),
+                             found['version_id'])
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out):
+            main([self.conf])
+        self.assertRegex(out.getvalue(), r'^AUTH_a/c: the life record \d+.* '
+                         r'of rome is \d+\.\d s ahead\n$')
+
     def test_people_read_it(self):
         self.ahead(lambda: self.rome.put('o\n', b'2'))
         out = io.StringIO()
