@@ -11,6 +11,7 @@ unfinished work again.
 
 import os
 import time
+from functools import partial
 from types import SimpleNamespace
 
 from swift.common.concurrency import GreenPool, Timeout, sleep, spawn
@@ -57,6 +58,9 @@ from swift_lightsync.versioning.strategies.read_repair import ReadRepair
 from swift_lightsync.versioning.strategies.write_repair import WriteRepair
 
 SECTION = 'container-propagator'
+#: Seconds that sync points wait for those of other tasks: what is lost with a
+#: process is offered again.
+FLUSH_AFTER = 5
 
 
 class VersionsPropagator(Daemon):
@@ -174,6 +178,7 @@ class VersionsPropagator(Daemon):
         for comparing in self.comparing:
             comparing.run_pass()
         self.lifecycle.run_pass()
+        self.databases.flush()
         self.report()
 
     def run_forever(self, *args, **kwargs):
@@ -191,6 +196,7 @@ class VersionsPropagator(Daemon):
                 self._guarded(self.databases.scan)
                 scan_at = time.monotonic() + self.options.scan_interval
             self._guarded(self.report)
+            self._guarded(partial(self.databases.flush, FLUSH_AFTER))
 
     def _guarded(self, step):
         try:
