@@ -95,9 +95,11 @@ class Arrivals:
     :param clock: ``SiteClock``
     :param now: returns the wall time in seconds
     :param workers: ``Workers``
+    :param infos: ``Infos``
     """
 
-    def __init__(self, helper, env, sender, clock, logger, now, workers):
+    def __init__(self, helper, env, sender, clock, logger, now, workers,
+                 infos):
         self._helper = helper
         self._env = env
         self._sender = sender
@@ -105,6 +107,7 @@ class Arrivals:
         self._logger = logger
         self._now = now
         self._workers = workers
+        self._infos = infos
         self._begun = time.monotonic()
         # What waits for its sender keeps no worker from others.
         self._bounded = True
@@ -136,8 +139,7 @@ class Arrivals:
                        self.seconds)
 
     def _lacked(self, group):
-        container = self._helper.open(self._env, group.account,
-                                      group.container)
+        container = self._container(group.account, group.container)
         every = range(len(group.versions))
         if container is None:
             return every
@@ -145,6 +147,7 @@ class Arrivals:
             mine = known(container.strategy, [
                 (each.object, each.id) for each in group.versions])
         except RowsUnavailable as err:
+            self._infos.forget(self._env, group.account, group.container)
             if err.missing:
                 return every
             raise
@@ -248,7 +251,7 @@ class Arrivals:
                 self._clock.check(stamp, now)
 
     def _open(self, place, entries):
-        container, mine = self._helper.open(self._env, *place), {}
+        container, mine = self._container(*place), {}
         # The sender has asked, or made it just now: nothing is known here.
         asked = [identity(entry) for entry in entries if entry.purged or
                  entry.changed or container and not container.exists]
@@ -259,13 +262,20 @@ class Arrivals:
             mine.get(identity(entry)))) for entry in entries)
         if container is None or live and not container.exists and \
                 not _is_deleted(container.strategy.life()):
-            container = self._helper.open(self._env, *place, create=True)
+            container = self._container(*place, create=True)
         return container, mine
+
+    def _container(self, *place, create=False):
+        return self._infos.open(self._helper, self._env, *place, create=create)
 
     def _follow(self, shipment):
         """Follow a life record; return its ``Result``."""
-        apply_life(self._helper, self._env, shipment.account,
-                   shipment.container, shipment.life)
+        place = shipment.account, shipment.container
+        self._infos.forget(self._env, *place)
+        try:
+            apply_life(self._helper, self._env, *place, shipment.life)
+        finally:
+            self._infos.forget(self._env, *place)
         self._logger.increment('receiver.stored.life')
         return Result(201)
 
@@ -278,6 +288,11 @@ class Arrivals:
         try:
             apply_version(container, mine.get(identity(entry)), shipment,
                           body)
+        except BaseException:
+            # It may be another one by now.
+            self._infos.forget(self._env, shipment.account,
+                               shipment.container)
+            raise
         finally:
             container.forget_latest(entry.object)
         self._logger.increment('receiver.stored.%s' % entry.kind.value)

@@ -74,6 +74,8 @@ class Database:
         with closed_after(broker):
             root = broker.root_container
             self.account = broker.root_account
+            #: whether it is none of a shard
+            self.is_root = broker.is_root_container()
             self.id = broker.get_info()['id']
             prefix = _SYNC % (self.id, '')
             self._points = {
@@ -142,8 +144,7 @@ class Database:
         """
         # What the broker knows of files it may know from before.
         return len(get_db_files(self.broker.db_file)) == 1 and \
-            self.broker.is_root_container() and \
-            self.broker.get_db_state() == UNSHARDED
+            self.is_root and self.broker.get_db_state() == UNSHARDED
 
     @contextmanager
     def table(self):
@@ -269,9 +270,16 @@ class Databases:
         for each in followed:
             each.forget()
 
-    def flush(self, age=0.0):
-        """Store how far all tasks are done, see ``Database``."""
+    def flush(self, age=0.0, most=math.inf):
+        """
+        Store how far all tasks are done, see ``Database``.
+
+        :param most: seconds that this may take
+        """
+        end = time.monotonic() + most
         for _, each in self:
+            if time.monotonic() >= end:
+                return
             try:
                 each.flush(age)
             except BROKER_ERRORS as err:
@@ -299,7 +307,7 @@ class Databases:
         first replica of; none of shards.
         """
         return [each for _, each in self.followed(True)
-                if each.place[0] == 0 and each.broker.is_root_container()]
+                if each.place[0] == 0 and each.is_root]
 
     def scan(self):
         """

@@ -30,6 +30,7 @@ from swift_lightsync.versioning.core.signature import (
 )
 from swift_lightsync.versioning.sites.arrivals import Arrivals, Workers
 from swift_lightsync.versioning.sites.compare_task import told_differences
+from swift_lightsync.versioning.sites.infos import Infos
 from swift_lightsync.versioning.sites.propagator_options import SiteOptions
 from swift_lightsync.versioning.sites.received_body import (
     Data,
@@ -65,6 +66,7 @@ class Receiver:
         self._now = now
         self._under_way = self._held = 0
         self._workers = Workers()
+        self._infos = Infos()
 
     def handles(self, req):
         """Check whether a request claims to come from another site."""
@@ -168,7 +170,8 @@ class Receiver:
 
     def _answer(self, req, sender, what, data):
         arrivals = Arrivals(self.helper, req.environ, sender, self.clock,
-                            self.logger, self._now, self._workers)
+                            self.logger, self._now, self._workers,
+                            self._infos)
         length = what.length if isinstance(what, shipping.Pack) else 0
         if length != data.length:
             raise ValueError('length is %d, but %d bytes of data follow' % (
