@@ -193,7 +193,7 @@ def decode_answer(data):
 
 def decode_results(data):
     found = shipping.results_of(data, 2)
-    assert all(len(each.error) <= shipping.MAX_ERROR for each in found)
+    assert all(len(each.error) <= shipping.MAX_ERROR for each in found.results)
     return found
 
 

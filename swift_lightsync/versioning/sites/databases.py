@@ -7,10 +7,12 @@ older than versioning.
 
 import math
 import os
+import time
 from collections import namedtuple
 from contextlib import contextmanager
 from sqlite3 import DatabaseError
 
+from swift.common.concurrency import sleep
 from swift.common.exceptions import LockTimeout
 from swift.common.utils import audit_location_generator, get_db_files
 from swift.container.backend import DATADIR, UNSHARDED, ContainerBroker
@@ -30,6 +32,12 @@ MODE = 'X-Container-Sysmeta-Site-Versions-Mode'
 #: What a broker raises when a database is gone, locked or damaged.
 BROKER_ERRORS = (DatabaseError, LockTimeout, OSError)
 _SYNC = 'site-versions/%s/%s'
+#: Rows of a page that is kept for all tasks.
+KEPT = 64
+#: Seconds, more than those between two ticks of a file system's clock.
+TICK = 0.1
+#: Directories that are looked at without a pause.
+YIELD = 500
 
 _Looked = namedtuple('_Looked', 'state followed')
 
@@ -66,17 +74,37 @@ class Database:
         with closed_after(broker):
             root = broker.root_container
             self.account = broker.root_account
+            #: whether it is none of a shard
+            self.is_root = broker.is_root_container()
             self.id = broker.get_info()['id']
+            prefix = _SYNC % (self.id, '')
+            self._points = {
+                each['remote_id'][len(prefix):]: each['sync_point']
+                for each in broker.get_syncs(incoming=False)
+                if each['remote_id'].startswith(prefix)}
         self.hidden = root.startswith(RESERVED)
         self.container = user_container(root) if self.hidden else root
         self.hidden_container = root if self.hidden else None
         self.mode = mode
         #: at which place of the ring it is, None: at none; and of how many
         self.place = (None, 1)
+        #: the state of its directory in which it has nothing but points that
+        #: its last reader has not seen
+        self.quiet = None
+        self._unsaved = {}
+        self._unsaved_since = 0.0
+        # A whole page that all tasks read: (after, rows).
+        self._page = None
+        # The last ROWID that had ever been given before that was read.
+        self._last_row = None
 
     def __str__(self):
         return '%s/%s on %s' % (self.account, self.broker.container,
                                 self.device)
+
+    def forget(self):
+        """Take note that rows may have been written."""
+        self._page = None
 
     def items(self, after, limit=PAGE):
         """
@@ -86,9 +114,15 @@ class Database:
         :returns: for each row that follows it: (ROWID, when it was made in
             Unix time, ``Item`` or None if it is no version)
         """
+        if self._page and self._page[0] <= after:
+            return [row for row in self._page[1] if row[0] > after]
         with closed_after(self.broker) as broker:
+            last_row = broker.get_max_row()
             records = broker.get_items_since(after, limit)
-        return [self._item(record) for record in records]
+        rows = [self._item(record) for record in records]
+        if len(rows) < min(limit, KEPT):
+            self._page, self._last_row = (after, rows), last_row
+        return rows
 
     def _item(self, record):
         rowid = record['ROWID']
@@ -110,8 +144,7 @@ class Database:
         """
         # What the broker knows of files it may know from before.
         return len(get_db_files(self.broker.db_file)) == 1 and \
-            self.broker.is_root_container() and \
-            self.broker.get_db_state() == UNSHARDED
+            self.is_root and self.broker.get_db_state() == UNSHARDED
 
     @contextmanager
     def table(self):
@@ -129,14 +162,33 @@ class Database:
         """Return the ROWID up to which a task is done, or -1."""
         # A copy of the database has another id and begins anew: its ROWIDs
         # are its own.
-        with closed_after(self.broker) as broker:
-            return broker.get_sync(_SYNC % (self.id, task), incoming=False)
+        return self._points.get(task, -1)
 
     def save_point(self, task, point):
+        """Remember how far a task is done, to be stored by ``flush``."""
+        if not self._unsaved:
+            self._unsaved_since = time.monotonic()
+        self._points[task] = self._unsaved[task] = point
+
+    def flush(self, age=0.0):
+        """
+        Store how far all tasks are done, in one transaction.
+
+        :param age: seconds that the oldest of this has waited, at least
+        """
+        if not self._unsaved or \
+                time.monotonic() - self._unsaved_since < age:
+            return
         with closed_after(self.broker) as broker:
-            broker.merge_syncs([{
-                'remote_id': _SYNC % (self.id, task), 'sync_point': point}],
-                incoming=False)
+            broker.merge_syncs([
+                {'remote_id': _SYNC % (self.id, task), 'sync_point': point}
+                for task, point in self._unsaved.items()], incoming=False)
+            self._unsaved = {}
+            # In this order: whoever writes now makes another state, or
+            # another row.
+            state = _state(os.path.dirname(broker.db_file))
+            if broker.get_max_row() == self._last_row:
+                self.quiet = state
 
 
 def _state(directory):
@@ -175,10 +227,65 @@ class Databases:
         self.logger = logger
         self._mode_of = mode_of
         self._place_of = place_of
-        # By directory.
+        # By directory: what was scanned; the state of its files, and of rows.
         self._looked = {}
+        self._states = {}
+        self._refreshed = None
         # Of the containers of shards, as they were said to be in this scan.
         self._modes = {}
+
+    def refresh(self, age=0.0):
+        """
+        Look which databases were written to.
+
+        :param age: seconds for which what was seen last holds
+        """
+        if self._refreshed and time.monotonic() - self._refreshed < age:
+            return
+        self._refreshed = time.monotonic()
+        for number, (directory, looked) in enumerate(
+                list(self._looked.items())):
+            if looked.followed:
+                self._refresh(directory, looked.followed)
+            if number % YIELD == YIELD - 1:
+                sleep(0)
+
+    def _refresh(self, directory, followed):
+        try:
+            found = _state(directory)
+        except OSError:
+            found = None
+        before = self._states.get(directory)
+        if before and before[0] == found:
+            return
+        # Where only points were stored, rows are what they were.
+        if before and len(followed) == 1 and found and \
+                followed[0].quiet == found:
+            self._states[directory] = found, before[1]
+            return
+        # What is written at the same tick of the clock is not seen later.
+        settled = found and max(changed for _, changed, _ in found) < (
+            time.time() - TICK) * 10 ** 9
+        self._states[directory] = (found, found) if settled else (None, None)
+        for each in followed:
+            each.forget()
+
+    def flush(self, age=0.0, most=math.inf):
+        """
+        Store how far all tasks are done, see ``Database``.
+
+        :param most: seconds that this may take
+        """
+        end = time.monotonic() + most
+        for _, each in self:
+            if time.monotonic() >= end:
+                return
+            try:
+                each.flush(age)
+            except BROKER_ERRORS as err:
+                # What is done twice is the same as once.
+                self.logger.warning('%s: how far it is done is not stored: '
+                                    '%s', each, err)
 
     def __iter__(self):
         return iter([(directory, each)
@@ -200,7 +307,7 @@ class Databases:
         first replica of; none of shards.
         """
         return [each for _, each in self.followed(True)
-                if each.place[0] == 0 and each.broker.is_root_container()]
+                if each.place[0] == 0 and each.is_root]
 
     def scan(self):
         """
@@ -213,6 +320,7 @@ class Databases:
             there[os.path.dirname(path)] = device
         for directory in set(self._looked) - set(there):
             del self._looked[directory]
+            self._states.pop(directory, None)
         for directory, device in there.items():
             try:
                 self._look(directory, device)
@@ -221,11 +329,11 @@ class Databases:
                 self.logger.warning('%s is left out: %s', directory, err)
 
     def state(self, directory):
-        """Return a value that changes with every write there, or None."""
-        try:
-            return _state(directory)
-        except OSError:
-            return None
+        """
+        Return a value that changes with every write there, as of the last
+        ``refresh``; None: nobody knows.
+        """
+        return self._states.get(directory, (None, None))[1]
 
     def _look(self, directory, device):
         state = _state(directory)
@@ -267,15 +375,19 @@ class Databases:
                 return _Looked(state, before)
         if not (hidden or mode) or broker.is_deleted():
             return _Looked(state, ())
-        found = [Database(each, device, self.site, mode)
-                 for each in broker.get_brokers()]
+        brokers = broker.get_brokers()
+        if len(brokers) == 1:
+            # Of the same file.
+            brokers[0].conn, broker.conn = broker.conn, None
         return _Looked(state, tuple(
-            self._kept(known.get(each.id, each), mode) for each in found))
+            self._database(each, known, device, mode) for each in brokers))
 
-    @staticmethod
-    def _kept(database, mode):
-        database.mode = mode
-        return database
+    def _database(self, broker, known, device, mode):
+        with closed_after(broker):
+            found = known.get(broker.get_info()['id']) or Database(
+                broker, device, self.site, mode)
+        found.mode = mode
+        return found
 
     def _mode_of_root(self, *root):
         if root not in self._modes:

@@ -6,6 +6,7 @@ purge records that are no longer needed. ``Follower`` in sync_point describes
 the attributes of a task.
 """
 
+import sys
 from dataclasses import replace
 from typing import Any, Callable, Dict, List, Optional
 
@@ -35,8 +36,10 @@ class Upkeep:
     wants: Optional[Callable[[Item], bool]] = None
     by_object = False
     of_hidden = True
-    #: nothing fails for long: it is always ready
+    site = None
+    #: nothing fails for long: it is always ready, and for all
     backoff = Backoff(0, 0)
+    room = sys.maxsize
 
     def run(self, works):
         """Work on some items, on those of one database at once."""
