@@ -75,15 +75,20 @@ def loss(command, seconds):
         'lost; default: %(default)s')
 
 
-def local_run(command):
-    """Add the arguments of a run with drivers of this host."""
+def local_run(command, archive=True):
+    """
+    Add the arguments of a run with drivers of this host.
+
+    :param archive: whether the user says where its reports go
+    """
     command.add_argument(
         '--drivers', type=positive, metavar='N',
         default=len(os.sched_getaffinity(0)),
         help='processes; default: one a core')
-    command.add_argument(
-        '--archive', metavar='DIRECTORY', default='archive',
-        help='where the reports go; default: %(default)s')
+    if archive:
+        command.add_argument(
+            '--archive', metavar='DIRECTORY', default='archive',
+            help='where the reports go; default: %(default)s')
     command.add_argument('--seed', type=seed, metavar='N', help='of all '
                          'random choices; default: a new one')
     command.add_argument('--quiet', action='store_true',

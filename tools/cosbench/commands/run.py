@@ -81,13 +81,14 @@ async def run_one(data, args, skip=None):
     return (await run_fully(data, args, skip))[0]
 
 
-async def run_fully(data, args, skip=None):
+async def run_fully(data, args, skip=None, begun=lambda run_id: None):
     """
     Run a document to its end, and say how it went.
 
     :param data: its bytes
     :param args: of ``arguments.local_run``
     :param skip: see ``WorkloadRun``
+    :param begun: called with the id of the run, before it begins
     :returns: the result document, and why its reports are not all written,
         or None
     :raises WorkloadError: if it is refused
@@ -102,6 +103,7 @@ async def run_fully(data, args, skip=None):
         controller = Controller(archive, [], policy)
         entry = controller.begin(data, args.seed)
         run_id = entry.document['id']
+        begun(run_id)
         progress = Progress(entry, sys.stderr, args.quiet)
         try:
             async with local.drivers(args.drivers, args.driver_timeout,
