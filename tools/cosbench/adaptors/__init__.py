@@ -44,7 +44,8 @@ def installed():
     """
     Return the types of auth and storage that a workload may name here.
     """
-    return inheritance.Adaptors(auth=_names('auth'), storage=_names('storage'))
+    return inheritance.Adaptors(_names('auth'), _names('storage'),
+                                storage_of)
 
 
 def load(kind, name):

@@ -23,6 +23,8 @@ COMMANDS = {
             'run one workload here, without controller or drivers'),
     'ramp': ('ramp', _SERVES,
              'run a workload with ever more workers, to the peak'),
+    'experiment': ('experiment', _SERVES,
+                   'run workloads several times each, and compare them'),
     'compare': ('compare', _MEASURES, 'compare two runs'),
     'driver': ('driver', _SERVES, 'make the load that a controller asks for'),
     'controller': ('controller', _SERVES,

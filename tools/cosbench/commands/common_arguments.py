@@ -2,9 +2,12 @@
 """Arguments that several commands have."""
 
 import argparse
+import ipaddress
 import logging
 import os
 import sys
+
+from cosbench.errors import ConfigError
 
 #: Where controllers of COSBench listened.
 CONTROLLER_PORT = 19088
@@ -41,12 +44,42 @@ def listener(command, default_port):
                          'certificate; without it there is no TLS')
     command.add_argument('--tls-key', metavar='FILE', help='its private '
                          'key, if it is in a file of its own')
+    command.add_argument('--insecure', action='store_true', help='listen '
+                         'for other hosts without TLS, too: who sees the '
+                         'network reads tokens, and the passwords in '
+                         'documents')
+
+
+def check_listener(args):
+    """
+    Refuse to send secrets over a network in the clear.
+
+    :raises ConfigError: unless it is to this host only, with TLS, or asked
+        for
+    """
+    if args.tls_cert or args.insecure or _is_loopback(args.host):
+        return
+    raise ConfigError.of('--host', args.host, 'an address of this host '
+                         'alone, such as 127.0.0.1, or together with '
+                         '--tls-cert, or with --insecure')
+
+
+def _is_loopback(host):
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == 'localhost'
 
 
 def triggers(command):
     command.add_argument('--triggers', metavar='DIRECTORY', help='has the '
                          'scripts that workloads may have run here, with '
                          'any arguments; default: none are run')
+
+
+def strict(command):
+    command.add_argument('--strict', action='store_true', help='refuse keys '
+                         'of configs that nothing asks for; default: warn')
 
 
 def log_level(command):
@@ -75,18 +108,24 @@ def loss(command, seconds):
         'lost; default: %(default)s')
 
 
-def local_run(command):
-    """Add the arguments of a run with drivers of this host."""
+def local_run(command, archive=True):
+    """
+    Add the arguments of a run with drivers of this host.
+
+    :param archive: whether the user says where its reports go
+    """
     command.add_argument(
         '--drivers', type=positive, metavar='N',
         default=len(os.sched_getaffinity(0)),
         help='processes; default: one a core')
-    command.add_argument(
-        '--archive', metavar='DIRECTORY', default='archive',
-        help='where the reports go; default: %(default)s')
+    if archive:
+        command.add_argument(
+            '--archive', metavar='DIRECTORY', default='archive',
+            help='where the reports go; default: %(default)s')
     command.add_argument('--seed', type=seed, metavar='N', help='of all '
                          'random choices; default: a new one')
     command.add_argument('--quiet', action='store_true',
                          help='show no progress')
+    strict(command)
     triggers(command)
     loss(command, 10)

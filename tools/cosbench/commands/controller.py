@@ -44,6 +44,7 @@ def add(name, command):
 
 def main(args):
     """Run the command, and return its exit status."""
+    common_arguments.check_listener(args)
     common_arguments.log_to_stderr(args.log_level)
     run(serve(Options(
         args.host, args.port, args.archive, addresses(args.driver),

@@ -38,6 +38,7 @@ def add(name, command):
 
 def main(args):
     """Run the command, and return its exit status."""
+    common_arguments.check_listener(args)
     common_arguments.log_to_stderr(args.log_level)
     if args.processes > 1:
         return run(_pool(args))
@@ -58,7 +59,7 @@ def _child_arguments(args, port):
                           ('--triggers', args.triggers)):
         if value:
             found += [option, value]
-    return found
+    return found + ['--insecure'] * args.insecure
 
 
 async def _pool(args):

@@ -15,6 +15,7 @@ from aiohttp import web
 from cosbench.driver.mission_service import Service
 from cosbench.driver.secret import SECRET, secret, server_tls
 from cosbench.driver.signature import WINDOW, Gate
+from cosbench.driver.slow_clients import SlowClients
 
 #: Where drivers of COSBench listened.
 PORT = 18088
@@ -53,7 +54,9 @@ async def serve(options, out=sys.stdout):
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     service = Service(gate, options.files, options.triggers)
-    runner = web.AppRunner(service.application(), access_log=None)
+    app = service.application()
+    slow = SlowClients(app)
+    runner = web.AppRunner(app, access_log=None)
     await runner.setup()
     leases = asyncio.ensure_future(service.watch_leases())
     try:
@@ -66,8 +69,9 @@ async def serve(options, out=sys.stdout):
         log.info('listening on %s:%d', options.host, port)
         if options.until_eof:
             await _watch_input(loop, stop)
-        await stop.wait()
-        await service.close()
+        async with slow.watched(runner):
+            await stop.wait()
+            await service.close()
     finally:
         leases.cancel()
         await runner.cleanup()

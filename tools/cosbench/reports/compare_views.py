@@ -2,6 +2,7 @@
 """A comparison as text, as JSON, as a page."""
 
 from cosbench.reports.compare import TIMES
+from cosbench.reports.lines import aligned
 from cosbench.reports.numbers import NOTHING, ratio, short
 from cosbench.reports.page import heading, page, paragraph, plots, table
 from cosbench.reports.run_plots import both
@@ -74,11 +75,8 @@ def _title(comparison):
 
 def as_text(comparison):
     """Return lines for a terminal."""
-    rows = [_columns(comparison), *_rows(comparison)]
-    widths = [max(map(len, column)) for column in zip(*rows)]
-    lines = [_title(comparison)]
-    lines += ['  '.join(cell.ljust(width) for cell, width
-                        in zip(row, widths)).rstrip() for row in rows]
+    lines = [_title(comparison),
+             *aligned([_columns(comparison), *_rows(comparison)])]
     return printable('\n'.join([*lines, *_missing(comparison),
                                 caveat(comparison)]), keep='\n') + '\n'
 
