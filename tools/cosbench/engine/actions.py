@@ -17,7 +17,8 @@ from cosbench.workload.model import OperationType
 CHECKSUM = 'checksum'
 #: The class where a file cannot be read.
 FILE = 'file'
-_SEED_BITS = 32
+#: Of a body's seed; with as many, no two of a run are equal.
+_SEED_BITS = 64
 
 
 async def _checked(storage, container, name):
@@ -37,7 +38,8 @@ def _read(operation, storage, choices, rng):
 
 def _body(operation, size, rng):
     return Body(size, operation.content, rng.getrandbits(_SEED_BITS),
-                operation.chunked, operation.hash_check)
+                operation.chunked, operation.hash_check, operation.dedup,
+                operation.compress)
 
 
 def _write(operation, storage, choices, rng):

@@ -132,6 +132,9 @@ class Operation:
     objects: Optional[Names] = None
     sizes: Optional[Sizes] = None
     content: Content = Content.RANDOM
+    #: Percent of random content that repeats, and that is zeros.
+    dedup: int = 0
+    compress: int = 0
     chunked: bool = False
     #: Write, or check, ``HASH_TRAILER``.
     hash_check: bool = False

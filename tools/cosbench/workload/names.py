@@ -13,7 +13,7 @@ from typing import Callable
 from cosbench.errors import ConfigError
 from cosbench.workload.config import Config
 from cosbench.workload.model import Names, Trigger
-from cosbench.workload.selectors import parse
+from cosbench.workload.selector_text import parse
 
 MAX_NAME = 128
 #: Bytes that Swift allows in a container's name, and S3 fewer.

@@ -14,7 +14,8 @@ from cosbench.workload.model import (
     OperationType,
     WorkType,
 )
-from cosbench.workload.selectors import OPEN_END, parse_sizes
+from cosbench.workload.selector_text import parse_sizes
+from cosbench.workload.selectors import OPEN_END
 
 _T = OperationType
 #: The operations that a work may name; the others make special works.
@@ -44,10 +45,20 @@ def _read(config: Config) -> Fields:
     return {**_target(config), **_verified(config)}
 
 
+def _content(config: Config) -> Fields:
+    found = {'content': config.choice('content', Content, Content.RANDOM)}
+    for key in ('dedup', 'compress'):
+        found[key] = config.integer(key, 0, most=100)
+        if found[key] and found['content'] is not Content.RANDOM:
+            raise ConfigError.of(key, config[key], '0, or together with '
+                                 'content=random')
+    return found
+
+
 def _write(config: Config) -> Fields:
     fields = {**_read(config),
               'sizes': config.parsed('sizes', parse_sizes),
-              'content': config.choice('content', Content, Content.RANDOM),
+              **_content(config),
               'chunked': config.flag('chunked', False)}
     if fields['hash_check'] and fields['sizes'].least < HASH_TRAILER:
         raise ConfigError.of('sizes', config['sizes'], 'at least %d bytes '
