@@ -11,6 +11,7 @@ from typing import Tuple, Type, TypeVar
 from cosbench.errors import ConfigError
 from cosbench.workload.config import Config
 from cosbench.workload.elements import Children, Element, Findings
+from cosbench.workload.endpoints import endpoints
 from cosbench.workload.model import Auth, Storage
 
 #: Of one config.
@@ -75,6 +76,9 @@ class Inheritance:
                         tag + ' type', kind, 'one of %s; no adaptor for '
                         'another is installed' % ', '.join(allowed))
             above = make(kind.lower(), self.config(element))
+            if tag == 'storage':
+                with self._findings.of(element):
+                    endpoints(above.config)
         return above
 
     def config(self, element: Element) -> Config:

@@ -92,6 +92,20 @@ def _names(config: Config, key: str, prefix: str, most: int,
     return names
 
 
+def with_room(names: Names, more: int) -> None:
+    """
+    Check that names of objects can have something behind them.
+
+    :param names: from ``objects``
+    :param more: bytes that are put behind them
+    :raises ConfigError: if that were too long
+    """
+    sample = names.name(names.selector.most)
+    if len(sample.encode('utf8')) + more > MAX_OBJECT:
+        raise ConfigError.of('objects', sample, 'at most %d bytes long with '
+                             'partSize' % (MAX_OBJECT - more))
+
+
 def _no_slash(key: str, text: str) -> None:
     if '/' in text:
         raise ConfigError.of(key, text, 'a name without /')

@@ -232,7 +232,8 @@ class TestRefusals(unittest.TestCase):
                  'all of it'),
                 (wrapped(work(operation(TARGET, 'init'))),
                  "4: type='init': must be one of read, write, filewrite, "
-                 'delete, list; to init, make a work')):
+                 'delete, list, head, post, append, bulkdelete; to '
+                 'init, make a work')):
             found, = refusals_of(text)
             self.assertIn(refusal, found)
 
