@@ -81,18 +81,19 @@ class Timeline:
         """The ids of the operations that have samples, sorted."""
         return sorted(self._operations)
 
-    def add(self, sample: Sample) -> None:
+    def add(self, sample: Sample, row: Optional[str] = None) -> None:
         """
         Count a sample in the interval that it ended in.
 
         :param sample: on the clock of the origin
+        :param row: what it counts for; None: its operation
         :raises ValueError: if it ended before the origin
         """
         number = int((sample.ended - self.origin) // self.seconds)
         if number < 0:
             raise ValueError('sample.ended=%r: must not be before the '
                              'origin %r' % (sample.ended, self.origin))
-        self._interval(sample.operation, number).add(sample)
+        self._interval(row or sample.operation, number).add(sample)
 
     def _interval(self, operation: str, number: int) -> Interval:
         intervals = self._operations.get(operation)

@@ -21,6 +21,7 @@ from typing import (
 from cosbench.errors import ConfigError
 from cosbench.workload.config import Config
 from cosbench.workload.elements import Children, Element, Findings
+from cosbench.workload.endpoints import endpoints
 from cosbench.workload.model import Auth, Storage, Work
 
 #: Of one config.
@@ -95,6 +96,9 @@ class Inheritance:
                         tag + ' type', kind, 'one of %s; no adaptor for '
                         'another is installed' % ', '.join(allowed))
             above = make(kind.lower(), self.config(element))
+            if tag == 'storage':
+                with self._findings.of(element):
+                    endpoints(above.config)
         return above
 
     def config(self, element: Element) -> Config:
