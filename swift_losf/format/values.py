@@ -14,8 +14,8 @@ from swift_losf.format.header import (
     record_length,
 )
 
-#: offsets in volumes are counted in sectors of so many bytes
-SECTOR = 512
+#: offsets in volumes are counted in units of so many bytes
+UNIT = 64
 MAX_NUMBER = 2 ** 63 - 1
 
 #: where a field is called bytes
@@ -28,7 +28,7 @@ class Location:
     Where a record is, and the lengths of its parts in bytes.
 
     :param volume: the number of the volume
-    :param offset: of the record in it, a multiple of SECTOR
+    :param offset: of the record in it, a multiple of UNIT
     """
     __slots__ = ('volume', 'offset', 'data_length', 'metadata_length',
                  'name_length')
@@ -63,7 +63,7 @@ class Location:
     def pack(self) -> bytes:
         """Return the value of an `o` or `q` entry."""
         return pack_varints((
-            self.volume, self.offset // SECTOR, self.data_length,
+            self.volume, self.offset // UNIT, self.data_length,
             self.metadata_length, self.name_length))
 
     @classmethod
@@ -73,9 +73,9 @@ class Location:
 
         :raises FormatError: if it is no location
         """
-        volume, sectors, data, metadata, name = unpack_varints(
+        volume, units, data, metadata, name = unpack_varints(
             value, 5, 'location')
-        return cls(volume, sectors * SECTOR, data, metadata, name)
+        return cls(volume, units * UNIT, data, metadata, name)
 
 
 @dataclass(frozen=True)
@@ -192,7 +192,7 @@ def unpack_spot(value: bytes) -> Tuple[int, int]:
         shift += 7
         if byte < 0x80:
             if volume:
-                return volume, number * SECTOR
+                return volume, number * UNIT
             volume, number, shift = number, 0, 0
     raise FormatError('location %s: must begin with two varints, the first '
                       'not 0' % value.hex())

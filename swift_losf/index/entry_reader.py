@@ -12,7 +12,7 @@ from typing import List, Tuple
 
 from swift_losf.format import keys
 from swift_losf.format.header import HASH_LENGTH, aligned
-from swift_losf.format.values import MAX_NUMBER, SECTOR, Location, unpack_spot
+from swift_losf.format.values import MAX_NUMBER, UNIT, Location, unpack_spot
 from swift_losf.index.call_arguments import (
     check,
     check_hash,
@@ -205,4 +205,4 @@ class EntryReader:
                 location = Location.unpack(value)
                 if location.volume in ranges:
                     ranges[location.volume].cut(location.offset, aligned(
-                        location.offset + location.length, SECTOR))
+                        location.offset + location.length, UNIT))
