@@ -6,7 +6,7 @@ are laid over each other, workload first, operation last.
 """
 
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import (
     Callable,
     List,
@@ -41,7 +41,8 @@ class Adaptors:
     storage: Tuple[str, ...] = ('none', 'mock', 'swift', 's3')
     #: Makes those of a work, so that their configs are asked for all keys
     #: that they may have; raises ``ConfigError``. None: they are not made.
-    make: Optional[Callable[[Auth, Storage], object]] = None
+    make: Optional[Callable[[Auth, Storage], object]] = field(
+        default=None, compare=False)
 
 
 @dataclass(frozen=True)
