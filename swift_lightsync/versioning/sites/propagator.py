@@ -189,8 +189,9 @@ class VersionsPropagator(Daemon):
     def run_forever(self, *args, **kwargs):
         """Follow the rows until SIGTERM."""
         self._guarded(self.databases.scan)
-        started = [spawn(each.run_forever) for each in (
-            *self.runners, *self.comparing, self.lifecycle)]
+        all_of_it: List[Any] = [*self.runners, *self.comparing,
+                                self.lifecycle]
+        started = [spawn(each.run_forever) for each in all_of_it]
         scan_at = time.monotonic() + self.options.scan_interval
         ended: List[Any] = []
         end: Any = signal(SIGTERM, lambda *args: ended.append(args))
