@@ -5,6 +5,7 @@ from dataclasses import asdict
 
 from cosbench.experiment.core.figures import FIGURES
 from cosbench.experiment.core.judgement import Answer
+from cosbench.reports.compare_views import to_base, value, verdict
 from cosbench.reports.lines import aligned
 from cosbench.reports.numbers import NOTHING, moment, short
 from cosbench.reports.page import (
@@ -58,30 +59,16 @@ def caveat(found):
             percent, short(100 - 100 * found.aims.confidence))
 
 
-def verdict(row):
-    """Return in words what a row allows to say."""
-    if row.ratio is None:
-        return ''
-    if row.differs is None:
-        return 'not judged'
-    if not row.differs:
-        return 'no difference shown'
-    return 'better' if row.is_better else 'worse'
-
-
-def _between(low, high, write=short):
-    return NOTHING if low is None else '%s .. %s' % (write(low), write(high))
+def _between(low, high):
+    return NOTHING if low is None else '%s .. %s' % (short(low), short(high))
 
 
 def _rows(found):
     for row in found.rows:
         if row.mean is None:
             continue
-        to_base = '' if row.ratio is None else '%.3f' % row.ratio
-        if row.ratio_low is not None:
-            to_base += ' [%.3f, %.3f]' % (row.ratio_low, row.ratio_high)
         yield (row.configuration, row.operation, FIGURES[row.figure].words,
-               short(row.mean), _between(row.low, row.high), to_base,
+               value(row), _between(row.low, row.high), to_base(row, ''),
                verdict(row))
 
 

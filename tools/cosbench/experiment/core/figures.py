@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from cosbench.measure.drivers import strains
-from cosbench.measure.result import Result
+from cosbench.measure.result import OperationResult, Result, WorkResult
 from cosbench.measure.summary import Latency, Metrics
 from cosbench.workload.model import WorkType
 
@@ -52,7 +52,8 @@ FIGURES: Dict[str, Figure] = {each.name: each for each in (
            True))}
 #: Those that tables compare, and those whose verdict is asked for: the more
 #: are, the surer each must be.
-SHOWN = ('throughput', 'bandwidth', 'mean', 'p50', 'p95', 'p99', 'max')
+SHOWN = ('throughput', 'bandwidth', 'mean', 'p50', 'p95', 'p99', 'max',
+         'failures', 'success')
 JUDGED = ('throughput', 'mean', 'p50', 'p95', 'p99')
 #: Those that must be known well enough before an experiment ends.
 STEADY = ('throughput', 'mean')
@@ -73,29 +74,48 @@ class Run:
     started: Optional[float] = None
 
     @classmethod
-    def of(cls, result: Result) -> 'Run':
+    def of(cls, result: Result, also_special: bool = False) -> 'Run':
         """
-        Return what is compared of a result: its normal works.
+        Return what is compared of a result.
 
         :param result: of a run that has ended
+        :param also_special: whether works that are not normal count, too
         :returns: the run
         """
-        found: Dict[str, Metrics] = {}
-        limits: List[str] = []
+        found = {name: (work, operation) for name, (work, operation)
+                 in cls.parts(result).items()
+                 if also_special or work.type == WorkType.NORMAL.value}
+        limits = [
+            'work %s: %s' % (work.name, each)
+            for work in {id(work): work for work, _ in found.values()}.values()
+            for each in strains(work.drivers)]
+        return cls({name: work.metrics(operation)
+                    for name, (work, operation) in found.items()},
+                   result.id, result.state, tuple(limits),
+                   tuple(result.warnings), result.started)
+
+    @classmethod
+    def parts(cls, result: Result
+              ) -> Dict[str, Tuple[WorkResult, OperationResult]]:
+        """
+        Return the operations of a result.
+
+        :param result: of a run
+        :returns: stage/work/operation -> its work, and itself; of those that
+            are called the same, all but the first with a number
+        """
+        found: Dict[str, Tuple[WorkResult, OperationResult]] = {}
         for stage in result.stages:
             for work in stage.works:
-                if work.type != WorkType.NORMAL.value:
+                if work.type == WorkType.DELAY.value:
                     continue
-                limits += ['%s, work %s: %s' % (stage.id, work.name, each)
-                           for each in strains(work.drivers)]
                 for operation in work.operations:
                     name, number = '%s/%s/%s' % (
                         stage.name, work.name, operation.name), 1
                     while _numbered(name, number) in found:
                         number += 1
-                    found[_numbered(name, number)] = work.metrics(operation)
-        return cls(found, result.id, result.state, tuple(limits),
-                   tuple(result.warnings), result.started)
+                    found[_numbered(name, number)] = work, operation
+        return found
 
     def value(self, figure: str, operation: str) -> Optional[float]:
         """
@@ -107,6 +127,24 @@ class Run:
         """
         metrics = self.operations.get(operation)
         return None if metrics is None else FIGURES[figure].read(metrics)
+
+
+def counted(figure: str, operation: str, runs: Sequence[Run]
+            ) -> Optional[float]:
+    """
+    Return a figure that several runs have together.
+
+    :param figure: failures, or success
+    :param operation: its whole name
+    :param runs: that all have it
+    :returns: the value; None where there was nothing
+    """
+    found = [run.operations[operation] for run in runs]
+    failed = sum(each.failures for each in found)
+    if figure == 'failures':
+        return float(failed)
+    done = sum(each.op_count for each in found)
+    return done / (done + failed) if done + failed else None
 
 
 def _numbered(name: str, number: int) -> str:

@@ -30,6 +30,7 @@ from cosbench.experiment.core.figures import (
     Run,
     Runs,
     common_operations,
+    counted,
 )
 from cosbench.experiment.core.intervals import Mean, of_one
 
@@ -205,13 +206,9 @@ def _counted(found: Comparison, rounds: Sequence[_Round],
              operations: Sequence[str]) -> Tuple[Answer, str]:
     """Compare what all rounds have together; there is nothing to guess."""
     def total(each: Named) -> Optional[float]:
-        chosen = [pair[each.of_base].operations[
-            operation_of(each.operation, operations)] for pair in rounds]
-        failed = sum(one.failures for one in chosen)
-        if each.figure == 'failures':
-            return float(failed)
-        done = sum(one.op_count for one in chosen)
-        return done / (done + failed) if done + failed else None
+        return counted(each.figure,
+                       operation_of(each.operation, operations),
+                       [pair[each.of_base] for pair in rounds])
     left, right = _value(found.left, total), _value(found.right, total)
     if left is None or right is None:
         return Answer.OPEN, 'the runs have no such figure'

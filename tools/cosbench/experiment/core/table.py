@@ -18,6 +18,7 @@ from cosbench.experiment.core.figures import (
     Run,
     Runs,
     common_operations,
+    counted,
 )
 from cosbench.experiment.core.intervals import (
     Mean,
@@ -37,8 +38,8 @@ class Row:
     configuration: str
     operation: str
     figure: str
-    #: The mean of its runs (of positive ones the geometric one), and its
-    #: confidence interval; None where there is none.
+    #: The geometric mean of its runs, and its confidence interval; None
+    #: where there is none. Of failures and success: all runs together.
     mean: Optional[float]
     low: Optional[float] = None
     high: Optional[float] = None
@@ -96,6 +97,9 @@ def _values(runs: Sequence[Run], figure: str, operation: str
 
 def _row(name: str, operation: str, figure: str, runs: Sequence[Run],
          confidence: float) -> Row:
+    if FIGURES[figure].counted:
+        return Row(name, operation, figure,
+                   counted(figure, operation, runs))
     logs = _values(runs, figure, operation)
     if not logs:
         return Row(name, operation, figure, None)
@@ -106,6 +110,8 @@ def _row(name: str, operation: str, figure: str, runs: Sequence[Run],
 
 def _to_base(figure: str, operation: str, own: Sequence[Run],
              base: Sequence[Run], is_paired: bool) -> Optional[Mean]:
+    if FIGURES[figure].counted:
+        return None
     logs = _values(own, figure, operation)
     others = _values(base, figure, operation)
     if not logs or not others:
