@@ -266,7 +266,7 @@ class TestS3(OperationsCase):
 
     def above(self, more=''):
         return '<storage type="s3" config="accesskey=test:tester;secretkey=' \
-            'testing;endpoint=http://%s:%d;%s"/>' % (*self.address, more)
+            'testing;%s"/>' % (more or 'endpoint=http://%s:%d' % self.address)
 
     def test_multipart_objects_go_up_and_come_down(self):
         target = 'containers=c(1);cprefix=mp;objects=r(1,4)'

@@ -90,5 +90,5 @@ def storage_of(auth, storage):
     if not places:
         return made(storage.config, login)
     return Endpoints([
-        made(Config([('endpoint', place)]).over(storage.config), login)
+        made(storage.config.over(Config([('endpoint', place)])), login)
         for place in places])

@@ -21,8 +21,12 @@ def endpoints(config: Config) -> Tuple[str, ...]:
 
     :param config: of a storage
     :returns: URLs; none: there is one address, which is elsewhere
-    :raises ConfigError: if they are none, or one is there twice
+    :raises ConfigError: if they are none, one is there twice, or there is
+        an endpoint beside them
     """
+    if 'endpoints' in config and 'endpoint' in config:
+        raise ConfigError.of('endpoint', config['endpoint'],
+                             'without endpoints')
     return tuple(config.parsed('endpoints', _parsed, ()))
 
 

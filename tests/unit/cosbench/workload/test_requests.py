@@ -86,3 +86,6 @@ class TestRequests(unittest.TestCase):
             found, = refusals_of(wrapped(work(), above='<storage type="s3" '
                                  'config="endpoints=%s"/>' % text))
             self.assertIn("1: endpoints='", found)
+        found, = refusals_of(wrapped(work(), above='<storage type="s3" '
+                             'config="endpoints=http://a;endpoint=http://b"/>'))
+        self.assertIn("endpoint='http://b': must be without endpoints", found)
