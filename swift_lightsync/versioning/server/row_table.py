@@ -27,6 +27,8 @@ from swift_lightsync.versioning.core.verb import Page
 
 _COLUMNS = ('SELECT name, created_at, size, content_type, etag, deleted '
             'FROM object WHERE storage_policy_index = ? AND ')
+_STORED = ('name', 'created_at', 'size', 'content_type', 'etag', 'deleted',
+           'storage_policy_index')
 #: What only null versions fulfil.
 _NULL = " AND etag LIKE '%; sv!_null=1%' ESCAPE '!'"
 #: Names in one statement, less than SQLite's limit of arguments.
@@ -90,6 +92,22 @@ class RowTable:
         return list(self._rows(
             'deleted = 0 AND name > ? AND name < ? ORDER BY name LIMIT ?',
             prefix, after_prefix(prefix), limit))
+
+    def merge(self, rows: Iterable[Row]) -> None:
+        """
+        Put rows in the place of those of their names.
+
+        :param rows: newer than these
+        """
+        for row in rows:
+            found = record_of(row, self._policy)
+            self._connection.execute(
+                'DELETE FROM object WHERE deleted IN (0, 1) AND name = ? '
+                'AND storage_policy_index = ?', (row.name, self._policy))
+            self._connection.execute(
+                'INSERT INTO object (name, created_at, size, content_type, '
+                'etag, deleted, storage_policy_index) VALUES (?, ?, ?, ?, ?, '
+                '?, ?)', [found[each] for each in _STORED])
 
     def after(self, stamp: Stamp) -> List[Row]:
         """Return the versions whose ids exceed a stamp, by name."""

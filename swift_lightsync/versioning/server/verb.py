@@ -30,11 +30,8 @@ from swift.container.server import (
 from swift_lightsync.common.options import number, read_option
 from swift_lightsync.versioning.core import verb
 from swift_lightsync.versioning.core.keys import RESERVED
-from swift_lightsync.versioning.server.replica import (
-    Container,
-    answer,
-    has_versions,
-)
+from swift_lightsync.versioning.server.kept_databases import KeptDatabases
+from swift_lightsync.versioning.server.replica import answer, has_versions
 
 
 class VersionVerb(ContainerController):
@@ -50,6 +47,7 @@ class VersionVerb(ContainerController):
         super().__init__(conf, logger)
         self.max_clock_skew = read_option(
             conf, 'max_clock_skew', '60', number(0, 86400))
+        self._databases = KeptDatabases()
 
     @public
     @timing_stats()
@@ -75,19 +73,15 @@ class VersionVerb(ContainerController):
         if wrong:
             return HTTPConflict(request=req, body=wrong,
                                 content_type='application/json')
-        with self._get_container_broker(drive, part, account,
-                                        container) as broker:
-            if broker.is_deleted():
-                return HTTPNotFound(request=req)
-            found = Container.of(broker)
-            if not found.root.startswith(RESERVED):
-                return HTTPNotFound(request=req)
-            try:
-                told = answer(broker, found, asked)
-            except LockTimeout as err:
-                return HTTPServiceUnavailable(request=req, body=str(err))
-            except ValueError as err:
-                raise HTTPBadRequest(request=req, body=str(err)) from err
+        try:
+            told = answer(self._get_container_broker(
+                drive, part, account, container), asked, self._databases)
+        except LockTimeout as err:
+            return HTTPServiceUnavailable(request=req, body=str(err))
+        except ValueError as err:
+            raise HTTPBadRequest(request=req, body=str(err)) from err
+        if told is None:
+            return HTTPNotFound(request=req)
         return Response(request=req, body=verb.encoded(told),
                         content_type='application/json')
 

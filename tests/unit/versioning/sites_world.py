@@ -455,8 +455,8 @@ class SitesTestCase(PatientCase):
         self.container_servers = Ports()
         # Of rows there are so many requests that sockets would cost most of
         # the time; TestSockets has them.
-        patcher = mock.patch.object(replicas, 'http_connect',
-                                    Network(self.container_servers).connect)
+        patcher = mock.patch.object(replicas, 'CONNECTIONS',
+                                    Network(self.container_servers))
         patcher.start()
         self.addCleanup(patcher.stop)
         self.sites = [Site(self, name, mode)

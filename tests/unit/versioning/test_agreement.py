@@ -189,6 +189,9 @@ class Lossy:
         kept = self.rng.sample(range(3), number)
         return MemoryReplicas(self.replicas, kept.__contains__)
 
+    def begin(self, place, request, first=()):
+        return self._reached(2).begin(place, request)
+
     def ask(self, place, request, first=()):
         return self._reached(2).ask(place, request)
 
