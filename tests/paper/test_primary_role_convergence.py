@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """PROAR §IV-C, Algorithm 2: replication convergence."""
 
+import io
 import os
 import random
 
+from swift_lightsync.proar.core.push_message import decode_push
 from tests.unit.proar.converging import PEERS, ConvergerTestCase
 from tests.unit.sync.fixtures import wait_for
 
@@ -86,10 +88,16 @@ class TestConvergence(ConvergerTestCase):
         app = app or self.app
 
         def recorded(env, start_response):
-            _, device, _, _, _, name = env['PATH_INFO'].split('/', 5)
+            _, device, rest = env['PATH_INFO'].split('/', 2)
             if not self.answering[device]:
                 start_response('503 Unavailable', [('Content-Length', '0')])
                 return []
-            self.requests.append((env['REQUEST_METHOD'], name))
+            self.assertEqual(('PROAR', 'push'),
+                             (env['REQUEST_METHOD'], rest))
+            body = env['wsgi.input'].read(int(env['CONTENT_LENGTH']))
+            env['wsgi.input'] = io.BytesIO(body)
+            self.requests += [
+                (change.method, each.path.rpartition('/')[2])
+                for each in decode_push(body) for change in each.changes]
             return app(env, start_response)
         return super().served(recorded, **options)

@@ -3,6 +3,7 @@
 
 import os
 import time
+from collections import OrderedDict
 from dataclasses import replace
 from functools import lru_cache
 
@@ -15,13 +16,16 @@ from swift_lightsync.proar.converger.object_state import (
     Source,
     UnreadableError,
 )
-from swift_lightsync.proar.converger.pusher import Outcome
+from swift_lightsync.proar.converger.result import Outcome, Result
 from swift_lightsync.proar.core.follower import Follower, Mark
 from swift_lightsync.proar.core.oplog import State
+from swift_lightsync.proar.core.push_message import MAX_BODY, batch_of
 from swift_lightsync.proar.lag import DeviceLag
 
 #: Objects that a device pushes to a peer before another one has its turn.
 TURN = 100
+#: Objects that are read once for all peers, of 64 KiB each at most.
+REMEMBERED = 2 * TURN
 
 
 class FollowedPolicy:
@@ -47,6 +51,9 @@ class FollowedPolicy:
         # As long as it is followed, its ring is the same.
         self._peers = lru_cache(None)(self._peers_of_partition)
         self.follower = self._new_follower()
+        #: what was read, so that all peers are sent the same: a Push has
+        #: what its entries named
+        self._sent = OrderedDict()
         #: (peer, path hash) -> how long to leave that object alone
         self._put_off = {}
         #: (peer, path hash) of what is pushed just now
@@ -157,8 +164,9 @@ class FollowedPolicy:
         keys = {(peer, each.path_hash) for each in pushes}
         self._under_way |= keys
         try:
-            for each in pushes:
-                result = self._push(each, pusher)
+            for each, result in self._pushed(pushes, pusher):
+                self.logger.increment('converger.push.%s.%s' % (
+                    result.outcome.value, self.source.device))
                 if result.outcome is Outcome.UNAVAILABLE:
                     return result.reason
                 self._take_in(peer, each, result)
@@ -178,13 +186,51 @@ class FollowedPolicy:
                     if of == peer)
         return self.follower.pushes(peer, most, busy)
 
-    def _push(self, push, pusher):
+    def _pushed(self, pushes, pusher):
+        """Yield (Push, Result), the small ones with one request."""
+        small, large = [], []
+        for push in pushes:
+            try:
+                sent = self._read(push)
+            except UnreadableError as err:
+                yield push, Result(Outcome.FAILED, str(err))
+                continue
+            if sent is None:
+                large.append(push)
+            elif sent.changes:
+                small.append((push, sent))
+            else:
+                yield push, Result(Outcome.GONE)
+        while small:
+            count = batch_of([sent for _, sent in small])
+            batch, small = small[:count], small[count:]
+            results = self._timed(
+                pusher.push_many, self.policy, [sent for _, sent in batch],
+                self.ring.next_part_power)
+            if results is None:
+                large += [push for push, _ in batch]
+                continue
+            if isinstance(results, Result):
+                results = [results] * len(batch)
+            yield from zip((push for push, _ in batch), results)
+        for push in large:
+            yield push, self._timed(
+                pusher.push, self.source, self.partition_of(push.path_hash),
+                push.path_hash, self.ring.next_part_power)
+
+    def _read(self, push):
+        """Return a SentObject, None if it is large."""
+        if push not in self._sent:
+            self._sent[push] = self.source.read(
+                self.partition_of(push.path_hash), push.path_hash, MAX_BODY)
+            if len(self._sent) > REMEMBERED:
+                self._sent.popitem(last=False)
+        return self._sent[push]
+
+    def _timed(self, push, *args):
         began = time.time()
-        result = pusher.push(self.source, self.partition_of(push.path_hash),
-                             push.path_hash, self.ring.next_part_power)
+        result = push(*args)
         self.logger.timing_since('converger.push.timing', began)
-        self.logger.increment('converger.push.%s.%s' % (
-            result.outcome.value, self.source.device))
         return result
 
     def _take_in(self, peer, push, result):
@@ -194,10 +240,14 @@ class FollowedPolicy:
             self.logger.timing('converger.lag.timing',
                                time.time() * 1e3 - push.logged / 1e3)
             return
+        self._sent.pop(push, None)
         self._put_off.setdefault((peer, push.path_hash), Backoff(
             self.options.retry_delay, self.options.max_retry_delay)).failed(
                 time.monotonic())
         self._note(self.follower.refused(peer, push))
+        if result.outcome is Outcome.DAMAGED:
+            self.source.check(self.partition_of(push.path_hash),
+                              push.path_hash)
         self.logger.warning_of(
             'push to %d' % peer, 'Unable to push object %s of %s to device '
             '%d: %s', push.path_hash.hex(), self, peer, result.reason)

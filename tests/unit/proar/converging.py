@@ -13,8 +13,8 @@ from swift.common.http_protocol import SwiftHttpProtocol
 from swift.common.swob import Request
 from swift.common.utils import Timestamp, hash_path
 from swift.obj.diskfile import get_data_dir, read_metadata
-from swift.obj.server import ObjectController
 
+from swift_lightsync.object_server import ObjectController
 from swift_lightsync.proar.converger.daemon import ObjectConverger
 from swift_lightsync.proar.core.oplog import Entry, Op, State
 from swift_lightsync.proar.log.device_log import DeviceLog
@@ -46,7 +46,7 @@ def hash_of(name):
 
 
 class ServerTestCase(SwiftTestCase):
-    """One object-server, stock Swift's, that has all devices."""
+    """One object-server that has all devices."""
 
     devices = (HERE, *PEERS)
 

@@ -11,18 +11,21 @@ from dataclasses import replace
 from unittest import mock
 
 from swift.common.concurrency import listen
+from swift.obj import server
 from swift.obj.diskfile import read_metadata
 from swift.obj.server import ObjectController
 
 from swift_lightsync.common.options import OptionError
 from swift_lightsync.proar.converger.daemon import _be_alone
 from swift_lightsync.proar.converger.followed_device import CARRIED_FROM
+from swift_lightsync.proar.converger.pusher import Pusher
 from swift_lightsync.proar.core.oplog import (
     CAPACITY,
     RECORD,
     State,
     eversion_of,
 )
+from swift_lightsync.proar.core.push_message import MAX_BODY
 from swift_lightsync.proar.log.device_log import DeviceLog
 from swift_lightsync.proar.log.segment import (
     Segment,
@@ -143,6 +146,40 @@ class TestOnce(ConvergerTestCase):
         self.assertEqual([['ASIDE', 'CONVERGED'], 1], [
             self.states(), len(self.files(PEERS[0]))])
         self.assertEqual(0, DeviceLog(self.path).exposure().entries)
+        self.run_once()
+        self.assertTrue(self.are_same())
+        self.assertTrue(self.is_converged())
+
+    def test_a_body_that_decayed_is_quarantined_and_not_sent_again(self):
+        self.change('PUT', 'o', b'body')
+        path, = (os.path.join(self.devices_dir, HERE, 'objects', each)
+                 for each in self.files(HERE))
+        with open(path, 'r+b') as data:
+            data.write(b'dead')
+        self.run_once()
+        self.assertEqual({}, self.files(PEERS[0]))
+        self.assertFalse(os.path.exists(path))
+        self.assertLess(0, self.logger.counters['converger.push.damaged.sda'])
+        self.run_once()
+        self.assertTrue(self.is_converged())
+
+    def test_small_objects_go_with_one_request_and_large_ones_alone(self):
+        for number in range(30):
+            self.change('PUT', 'o%d' % number, b'x' * number)
+        self.change('POST', 'o3', X_Object_Meta_Color='red')
+        self.change('DELETE', 'o4')
+        self.change('PUT', 'large', bytes(MAX_BODY + 1))
+        with mock.patch.object(Pusher, '_request', autospec=True,
+                               side_effect=Pusher._request) as asked:
+            self.run_once()
+        self.assertEqual(['PROAR', 'PROAR', 'PUT', 'PUT'], sorted(
+            call.args[1] for call in asked.call_args_list))
+        self.assertTrue(self.are_same())
+
+    def test_a_stock_peer_is_sent_object_by_object(self):
+        self.change_some()
+        stock = server.ObjectController(self.conf, logger=self.logger)
+        self.make_ring(self.enterContext(self.served(stock)), self.ports[1])
         self.run_once()
         self.assertTrue(self.are_same())
         self.assertTrue(self.is_converged())
