@@ -35,7 +35,10 @@ class DeviceLag(Record):
     :param oldest_seconds: how long ago the oldest that some peer lacks was
         written; 0 if all hold all
     :param peers: device id -> how many entries it lacks, if any
-    :param unreadable: logs that cannot be read, and are not counted
+    :param damaged: segments of the device's log that cannot be read, wholly or
+        in part
+    :param aside: entries that no device takes, though it is well, or whose
+        objects cannot be read here
     """
     device: str
     policy: Count
@@ -43,7 +46,8 @@ class DeviceLag(Record):
     exposed: Count
     oldest_seconds: Number
     peers: Dict[int, Count]
-    unreadable: Count
+    damaged: Count
+    aside: Count
 
 
 @dataclass(frozen=True)
@@ -82,31 +86,6 @@ class NodeLag(Record):
     def encode(self):
         """Return the bytes of the answer."""
         return json.dumps(self.to_json()).encode('ascii')
-
-
-def lag_of(device, policy, followers, unreadable, now):
-    """
-    Sum up the logs of a device.
-
-    :param followers: Followers of the logs of a device and policy
-    :param unreadable: how many logs of it cannot be read
-    :param now: Unix time in seconds
-    :returns: its DeviceLag
-    """
-    peers: Dict[int, int] = {}
-    for follower in followers:
-        for peer, cursor in follower.cursors().items():
-            if cursor < follower.last_update:
-                peers[peer] = peers.get(peer, 0) \
-                    + follower.last_update - cursor
-    oldest = min((follower.oldest.logged for follower in followers
-                  if follower.oldest), default=None)
-    return DeviceLag(
-        device, policy,
-        sum(each.last_update - each.last_commit for each in followers),
-        sum(each.exposed for each in followers),
-        0 if oldest is None else max(0, now - oldest / 1e6), peers,
-        unreadable)
 
 
 def recorded(devices, updated):

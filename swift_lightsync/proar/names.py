@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The headers, file names and memcache keys of PROAR. PROTOCOL.md."""
-
-import os
-
-from swift.common.storage_policy import get_policy_string
+"""The headers and memcache keys of PROAR. PROTOCOL.md."""
 
 #: of a write: the slot of its primary role
 SLOT_HEADER = 'X-Backend-Proar-Slot'
@@ -12,26 +8,6 @@ FAILOVER_HEADER = 'X-Backend-Proar-Failover'
 #: of an answer: why the primary role refuses a write
 REFUSED_HEADER = 'X-Backend-Proar-Refused'
 LAG = 'lag'
-
-LOG_SUFFIX = '.log'
-CURSORS_SUFFIX = '.cursors'
-
-
-def logs_path(device_path, policy):
-    """Return the directory of a device's logs of a storage policy."""
-    return os.path.join(device_path, get_policy_string('proar', policy))
-
-
-def log_path(device_path, policy, partition):
-    """Return the path of a partition's log."""
-    return os.path.join(logs_path(device_path, policy),
-                        '%d%s' % (int(partition), LOG_SUFFIX))
-
-
-def cursors_path(device_path, policy, partition):
-    """Return the path of the cursors of a partition's peers."""
-    return os.path.join(logs_path(device_path, policy),
-                        '%d%s' % (int(partition), CURSORS_SUFFIX))
 
 
 def failover_marker_key(policy, partition, slot):

@@ -16,7 +16,7 @@ from typing import Any, Optional
 
 from swift.common.base_storage_server import timing_stats
 from swift.common.concurrency import Semaphore, patcher, tpool
-from swift.common.exceptions import ChunkReadTimeout, DiskFileDeviceUnavailable
+from swift.common.exceptions import DiskFileDeviceUnavailable
 from swift.common.request_helpers import (
     get_name_and_placement,
     split_and_validate_path,
@@ -25,10 +25,7 @@ from swift.common.storage_policy import POLICIES, StoragePolicy
 from swift.common.swob import (
     HTTPBadRequest,
     HTTPInsufficientStorage,
-    HTTPLengthRequired,
     HTTPNoContent,
-    HTTPRequestEntityTooLarge,
-    HTTPRequestTimeout,
     HTTPServiceUnavailable,
     Request,
     Response,
@@ -38,6 +35,7 @@ from swift.obj.server import ObjectController
 
 from swift_lightsync.common.admission import Admission, NotAdmitted
 from swift_lightsync.common.options import read_option
+from swift_lightsync.common.request_body import length_of, read_body
 from swift_lightsync.sync import missing, missing_message
 from swift_lightsync.sync.activity import Activity
 from swift_lightsync.sync.core.comparison import differing_slices
@@ -178,8 +176,8 @@ class LightSyncVerb(ObjectController):
         return HTTPNoContent(request=request)
 
     def _take_notice(self, request: Request) -> Response:
-        taken = notice.decode(_read_body(
-            request, _length(request, notice.MAX_BYTES),
+        taken = notice.decode(read_body(
+            request, length_of(request, notice.MAX_BYTES),
             self.client_timeout))
         tpool.execute(self._failures.report, taken.reporter, taken.failed)
         return HTTPNoContent(request=request)
@@ -222,36 +220,11 @@ class LightSyncVerb(ObjectController):
         :raises NotAdmitted: if too many others are being answered for too
             long
         """
-        length, patience = _length(request, most), self.client_timeout
+        length, patience = length_of(request, most), self.client_timeout
         with contextlib.ExitStack() as places:
             if length > SHORT_BODY:
                 places.enter_context(self._long_bodies.admitted())
                 patience = min(patience, PATIENCE)
-            body = _read_body(request, length, patience)
+            body = read_body(request, length, patience)
             places.enter_context(self._admission.admitted())
             yield body
-
-
-def _length(request: Request, most: int) -> int:
-    try:
-        length: Optional[int] = request.message_length()
-    except (ValueError, AttributeError) as err:
-        raise HTTPBadRequest(request=request, body=str(err))
-    if length is None:
-        raise HTTPLengthRequired(request=request)
-    if length < 0:
-        raise HTTPBadRequest(request=request,
-                             body='Invalid Content-Length: %d' % length)
-    if length > most:
-        raise HTTPRequestEntityTooLarge(
-            request=request, body='%d bytes, at most %d' % (length, most))
-    return length
-
-
-def _read_body(request: Request, length: int, timeout: float) -> bytes:
-    try:
-        with ChunkReadTimeout(timeout):
-            body: bytes = request.environ['wsgi.input'].read(length)
-            return body
-    except ChunkReadTimeout:
-        raise HTTPRequestTimeout(request=request)

@@ -8,9 +8,7 @@ from swift_lightsync.common.options import (
     integer,
     number,
     option,
-    seconds,
 )
-from swift_lightsync.proar.core.oplog import RECORD
 
 MOST = 10 ** 9
 _SECONDS = number(0.001, 3600)
@@ -21,8 +19,7 @@ class ConvergerOptions(Options):
     """
     What a converger may be told.
 
-    :param concurrency: partitions that are pushed to one device at the same
-        time
+    :param concurrency: connections to one device at the same time
     :param conn_timeout: seconds in which a peer has taken a connection
     :param node_timeout: seconds in which it has taken each part of a request,
         and has answered
@@ -32,9 +29,8 @@ class ConvergerOptions(Options):
     :param max_bytes_per_second: of bodies, to all devices together; 0: any
     :param rescan_interval: seconds between two looks for logs that no event
         has told of
-    :param log_idle: seconds after which a log that all peers hold is removed
-    :param log_size: bytes from which on what all peers hold is cut off a log
-    :param max_log_entries: what a log may hold for a peer that lacks it
+    :param max_log_entries: what the log of a device may hold for peers that
+        lack it
     """
     concurrency: int = option(4, integer(1, 1000))
     conn_timeout: float = option(0.5, _SECONDS)
@@ -43,6 +39,4 @@ class ConvergerOptions(Options):
     max_retry_delay: float = option(10.0, _SECONDS)
     max_bytes_per_second: int = option(0, integer(0, MOST * 1000))
     rescan_interval: float = option(30.0, number(0.1, 86400))
-    log_idle: float = option(30.0, seconds)
-    log_size: int = option(1 << 20, integer(RECORD, MOST))
-    max_log_entries: int = option(100000, integer(1000, MOST))
+    max_log_entries: int = option(250000, integer(1000, MOST))

@@ -12,6 +12,7 @@ import os
 import socket
 import sys
 import time
+from collections import defaultdict
 from hashlib import sha256
 from typing import List
 
@@ -29,6 +30,7 @@ from swift.common.utils import (
 )
 from swift.obj.diskfile import DiskFileRouter
 
+from swift_lightsync.common.quiet_logger import QuietLogger
 from swift_lightsync.proar.converger.converger_options import (
     ConvergerOptions,
 )
@@ -61,7 +63,8 @@ class ObjectConverger(Daemon):
 
     def __init__(self, conf, logger=None):
         self.conf = conf
-        self.logger = logger or get_logger(conf, log_route=SECTION)
+        self.logger = QuietLogger(
+            logger or get_logger(conf, log_route=SECTION))
         self.options = ConvergerOptions.from_conf(conf)
         self.swift_dir = conf.get('swift_dir', '/etc/swift')
         self.ring_ip = conf.get('ring_ip', conf.get('bind_ip', '0.0.0.0'))
@@ -94,7 +97,7 @@ class ObjectConverger(Daemon):
         while not self.peer_queues.are_idle:
             sleep(TICK)
         for device in self.devices:
-            device.tend(at_once=True)
+            device.tend(once=True)
         self.report()
         self.watch.close()
 
@@ -113,7 +116,7 @@ class ObjectConverger(Daemon):
                     self.report()
             except (Exception, Timeout):
                 # Nothing is lost: the next look sees the same.
-                self.logger.exception('Unable to follow the logs')
+                self.logger.exception_of('follow', 'Unable to follow the logs')
             sleep(TICK)
 
     def _begin(self, once=False):
@@ -137,12 +140,16 @@ class ObjectConverger(Daemon):
                    for prefix in ('', 'replication_'))
 
     def find_devices(self):
-        """Return a FollowedDevice for each device and policy of this node."""
+        """Return a FollowedDevice for each device of this node."""
         ips = whataremyips(self.ring_ip)
-        return [FollowedDevice(node, policy, self.router[policy], self.watch,
+        nodes = defaultdict(list)
+        for policy, found in zip(self.policies, self._rings):
+            for node in found:
+                if node and self._is_local(node, ips):
+                    nodes[node['device']].append((policy, node))
+        return [FollowedDevice(name, found, self.router, self.watch,
                                self.peer_queues, self.options, self.logger)
-                for policy, nodes in zip(self.policies, self._rings)
-                for node in nodes if node and self._is_local(node, ips)]
+                for name, found in sorted(nodes.items())]
 
     def notice_events(self):
         """Tell the devices what has changed on them."""
@@ -167,8 +174,7 @@ class ObjectConverger(Daemon):
     def report(self):
         """Record in recon how far the peers of all devices are behind."""
         now = time.time()
-        lags = [device.lag(now) for device in self.devices
-                if device.logs or device.unreadable]
+        lags = [lag for device in self.devices for lag in device.lags(now)]
         dump_recon_cache({KEY: recorded(lags, now)}, self.recon_file,
                          self.logger)
 

@@ -21,6 +21,8 @@ from swift.common.storage_policy import StoragePolicy
 from swift.common.utils import Timestamp
 from swift.obj.diskfile import DiskFileManager
 
+from swift_lightsync.proar.core.push_message import SentChange, SentObject
+
 #: of a data file; a request carries them elsewhere
 OWN_METADATA = ('name', 'Content-Length')
 #: the receiver checks it, and stores its own
@@ -110,6 +112,23 @@ class Source:
             yield ObjectState()
         else:
             yield from _opened(diskfile)
+
+    def read(self, partition, path_hash, most):
+        """
+        Return a SentObject with the whole state of an object.
+
+        :param most: bytes of bodies that it may have
+        :returns: None if it has more; one without changes if it is gone
+        :raises UnreadableError: if the object cannot be read
+        """
+        with self.opened(partition, path_hash) as state:
+            if sum(change.length for change in state.changes) > most:
+                return None
+            return SentObject(partition, state.path, tuple(
+                SentChange(change.method, change.headers(), change.length)
+                for change in state.changes), b''.join(
+                    b''.join(change.body()) for change in state.changes
+                    if change.body))
 
     def check(self, partition, path_hash):
         """Read a whole object: Swift quarantines it if it is damaged."""

@@ -23,15 +23,13 @@ from swift_lightsync.proar.lag import (
     DeviceLag,
     NodeLag,
     decode,
-    lag_of,
     read,
     recorded,
 )
 from swift_lightsync.recon_filter import filter_factory
-from tests.unit.proar.test_follower import A, B, entry, follower
 from tests.unit.sync.fixtures import SwiftTestCase, node, ring_of, served
 
-LAG = DeviceLag('sda', 0, 3, 1, 2.5, {1: 3}, 0)
+LAG = DeviceLag('sda', 0, 3, 1, 2.5, {1: 3}, 0, 0)
 SWIFT_CONF = '''\
 [swift-hash]
 swift_hash_path_suffix = x
@@ -42,19 +40,6 @@ default = yes
 
 
 class TestLag(unittest.TestCase):
-
-    def test_it_sums_up_the_logs_of_a_device(self):
-        one, other = follower(entry(1, A), entry(2, B)), follower(entry(1))
-        one.applied(7, (1, 2))
-        one.applied(8, (1,))
-        other.applied(7, (1,))
-        self.assertEqual(
-            DeviceLag('sda', 3, 2, 0, 9 - 1001 / 1e6, {8: 2}, 4),
-            lag_of('sda', 3, [one, other], 4, 9))
-
-    def test_without_logs_there_is_none(self):
-        self.assertEqual(DeviceLag('sda', 0, 0, 0, 0, {}, 0),
-                         lag_of('sda', 0, [], 0, 9))
 
     def test_an_answer_is_read_as_it_was_written(self):
         answer = NodeLag(5, '/cache', 4, (LAG,))
@@ -168,6 +153,14 @@ class TestCommand(SwiftTestCase):
         self.assertEqual(1, status)
         self.assertIn('! %s/sda: a device has lacked an entry of policy 0 '
                       'for 2.5 s\n' % self.name(0), text)
+
+    def test_damage_and_what_can_be_pushed_to_nobody_is_complained_of(self):
+        self.tell(0, devices=(replace(LAG, damaged=2, aside=4),))
+        status, text = self.run_command()
+        self.assertEqual(1, status)
+        for said in ('2 segments of the log are damaged',
+                     '4 entries of policy 0 can be pushed to nobody'):
+            self.assertIn('! %s/sda: %s' % (self.name(0), said), text)
 
     def test_a_converger_that_does_not_run_is_complained_of(self):
         self.tell(0, updated=self.answers[0].time - 100)
