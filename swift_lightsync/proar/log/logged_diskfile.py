@@ -7,7 +7,6 @@ one of the three calls that are logged here: :meth:`put` of a writer,
 :meth:`write_metadata` and :meth:`delete`.
 """
 
-import errno
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -43,16 +42,15 @@ class LogContext:
 
         :param op: an Op
         :param timestamp: its X-Timestamp, a Timestamp
-        :raises DiskFileNoSpace: if there is no space to log it
+        :raises DiskFileNoSpace: if it cannot be logged, for any reason: Swift
+            answers 507
         """
         start = time.time()
         try:
             intent = tpool.execute(self.oplog.append, op, self.slot,
                                    self.path_hash, timestamp, start)
         except OSError as err:
-            if err.errno in (errno.ENOSPC, errno.EDQUOT):
-                raise DiskFileNoSpace() from err
-            raise
+            raise DiskFileNoSpace() from err
         self.logger.timing_since('proar.intent.timing', start)
         try:
             yield
@@ -60,7 +58,8 @@ class LogContext:
             # The error may come from before or after the link.
             intent.undecided()
             raise
-        tpool.execute(intent.committed)
+        # One byte, which is not synced: no thread is worth it.
+        intent.committed()
 
 
 class _Wrapper:

@@ -14,11 +14,13 @@ from swift.common.utils import fsync_dir
 
 from swift_lightsync.proar.core.oplog import (
     CHUNK,
+    RECORD,
     Entry,
     FormatError,
     State,
     encode_header,
     exposed_after,
+    place_of,
     start_of,
 )
 from swift_lightsync.proar.log.cursor_file import read_cursors
@@ -30,6 +32,7 @@ from swift_lightsync.proar.log.log_file import (
     begin,
     is_blank,
     is_named,
+    lay_out,
     open_log,
     sync_name,
     write_all,
@@ -109,6 +112,20 @@ class Oplog:
         # That was synced, or read from the start on: none before it is
         # missing.
         self._hint: Tuple[Optional[int], Optional[int], int] = None, None, 0
+
+    def reserve(self):
+        """
+        Open the log, made if need be, and lay out room for an operation.
+
+        :returns: the Exposure of the log
+        :raises OSError: if nothing can be logged
+        """
+        with self._make() as file:
+            log = LogFile(file)
+            place = place_of(self._last(log) + 1, log.base)
+            if place + RECORD > os.fstat(file.fileno()).st_size:
+                lay_out(file, place)
+            return self._exposure(log)
 
     def append(self, op, slot, path_hash, timestamp, now):
         """

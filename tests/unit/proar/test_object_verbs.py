@@ -189,6 +189,12 @@ class TestLag(ServerTestCase):
                 {}, {SLOT_HEADER: '1', FAILOVER_HEADER: 'true'})])
 
 
+    def test_a_device_that_takes_a_write_alone_obeys_the_bounds(self):
+        self.expose(3)
+        self.assertEqual(503, self.request('PUT', {
+            SLOT_HEADER: '1', FAILOVER_HEADER: 'alone'}).status_int)
+
+
 class TestNoBounds(ServerTestCase):
 
     options = {'max_lag_entries': '0', 'max_lag_seconds': '0'}
