@@ -2,27 +2,30 @@
 """
 The object-server's side of primary-role writes. PROTOCOL.md, "Writes".
 
-PUT, POST and DELETE stay stock Swift's. If a request has a slot, the diskfile
-that :meth:`get_diskfile` returns to them logs what they do to it.
+PUT, POST and DELETE stay stock Swift's. A request that has a slot is run by a
+copy of the controller, made for that request, which knows what to log: its
+diskfiles log what is done to them, and its container updates are awaited by
+their majority.
 """
 
+import copy
 import os
 import re
 import time
-from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, Optional
 
 from swift.common.concurrency import tpool
+from swift.common.exceptions import RingLoadError
+from swift.common.request_helpers import get_name_and_placement
 from swift.common.storage_policy import REPL_POLICY
 from swift.common.swob import (
     HTTPBadRequest,
     HTTPInsufficientStorage,
     HTTPServiceUnavailable,
-    Request,
 )
-from swift.common.utils import Timestamp, config_true_value, hash_path
+from swift.common.utils import Timestamp, config_true_value, hash_path, public
 from swift.obj.server import ObjectController
 
 from swift_lightsync.common.options import Options, integer, option, seconds
@@ -34,17 +37,17 @@ from swift_lightsync.proar.log.logged_diskfile import (
     LoggedDiskFile,
 )
 from swift_lightsync.proar.names import (
+    ALONE,
     FAILOVER_HEADER,
     LAG,
+    LOG,
     REFUSED_HEADER,
     SLOT_HEADER,
 )
+from swift_lightsync.proar.row_updates import RowUpdates
 
 MAX_PARTITION = (1 << 32) - 1
 OPS = {'PUT': Op.MODIFY, 'POST': Op.MODIFY, 'DELETE': Op.DELETE}
-
-#: The WSGI environment that this greenlet serves.
-_served: 'ContextVar[Any]' = ContextVar('served', default=None)
 
 
 @dataclass(frozen=True)
@@ -74,124 +77,191 @@ class LagOptions(Options):
         return ''
 
 
+@dataclass(frozen=True)
+class RoleWrite:
+    """
+    A write that is to be logged.
+
+    :param request: the Request
+    :param device: the name of the device
+    :param is_bounded: whether it is refused if the device holds too much
+        alone
+    :param log: the DeviceLog
+    :param entry: its Entry
+    """
+    request: Any
+    device: str
+    is_bounded: bool
+    log: DeviceLog
+    entry: Entry
+
+
 class PrimaryRoleVerbs(ObjectController):
     """Makes an object-server's controller log the writes of primary roles."""
+
+    #: what this copy of the controller serves; None: any request of Swift's
+    _role_write: Optional[RoleWrite] = None
+    #: the updates that this copy makes
+    _row_updates: Optional[RowUpdates] = None
 
     def setup(self, conf):
         """Set up the stock controller, and what the logs need."""
         super().setup(conf)
         self._limits = LagOptions.from_conf(conf)
+        self._swift_dir = conf.get('swift_dir', '/etc/swift')
         self._quiet = QuietLogger(self.logger)
         self._log = lru_cache(None)(self._make_log)
 
-    def __call__(self, env, start_response):
-        token = _served.set(env)
-        try:
-            return super().__call__(env, start_response)
-        finally:
-            _served.reset(token)
+    @public
+    def PUT(self, request):
+        """Handle a PUT as stock Swift, and log it if it has a slot."""
+        return super(PrimaryRoleVerbs, self._serving(request)).PUT(request)
 
-    def get_diskfile(self, device, partition, account, container, obj,
-                     policy, **kwargs):
+    @public
+    def POST(self, request):
+        """Handle a POST as stock Swift, and log it if it has a slot."""
+        return super(PrimaryRoleVerbs, self._serving(request)).POST(request)
+
+    @public
+    def DELETE(self, request):
+        """Handle a DELETE as stock Swift, and log it if it has a slot."""
+        return super(PrimaryRoleVerbs, self._serving(request)).DELETE(request)
+
+    def _serving(self, request):
         """
-        Return the stock diskfile, or one that logs a primary role's write.
+        Return the controller that serves a request.
 
         :raises HTTPException: 400 for a slot or a partition that cannot be
-            one, 503 if the write is refused for the lag, 507 if it cannot be
-            logged
+            one
         """
-        request = _primary_role_write(policy)
-        disk_file = super().get_diskfile(device, partition, account,
-                                         container, obj, policy, **kwargs)
-        if request is None:
-            return disk_file
+        if SLOT_HEADER not in request.headers or config_true_value(
+                request.headers.get('X-Backend-Replication')):
+            return self
+        device, partition, account, container, obj, policy = \
+            get_name_and_placement(request, 5, 5, True)
+        if policy.policy_type != REPL_POLICY:
+            raise HTTPBadRequest(
+                request=request, body='%s: policy %s is of type %s, must be '
+                '%s' % (SLOT_HEADER, policy.name, policy.policy_type,
+                        REPL_POLICY))
         # A process that was forked writes a segment of its own.
         log = self._log(os.getpid(), self._diskfile_router[
             policy].construct_dev_path(device))
-        entry = _entry(request, partition, policy, hash_path(
-            account, container, obj, raw_digest=True))
-        if FAILOVER_HEADER not in request.headers:
-            self._refuse_for_lag(request, device, log)
-        return LoggedDiskFile(disk_file, LogContext(
-            self._begin(request, device, log, entry), self._quiet))
+        serving = copy.copy(self)
+        serving._role_write = RoleWrite(
+            request, device,
+            request.headers.get(FAILOVER_HEADER, ALONE) == ALONE, log,
+            _entry(request, policy, _number(
+                request, 'partition', partition,
+                self._last_partition(policy)), hash_path(
+                    account, container, obj, raw_digest=True)))
+        return serving
+
+    def _last_partition(self, policy):
+        """Return the greatest partition that a request may be of."""
+        try:
+            policy.load_ring(self._swift_dir)
+        except (RingLoadError, OSError):
+            return MAX_PARTITION
+        ring = policy.object_ring
+        return (1 << (ring.next_part_power or ring.part_power)) - 1
 
     def _make_log(self, _, device_path):
         return DeviceLog(device_path, self._quiet)
 
-    def _begin(self, request, device, log, entry):
+    def get_diskfile(self, *args, **kwargs):
         """
-        Return the Intent of a write.
+        Return the stock diskfile, or one that logs a primary role's write.
 
-        :raises HTTPException: 507 if it cannot be logged
+        :raises HTTPException: 503 if the write is refused for the lag, 507 if
+            it cannot be logged; no byte of its body has been asked for
+        """
+        disk_file = super().get_diskfile(*args, **kwargs)
+        if self._role_write is None:
+            return disk_file
+        return LoggedDiskFile(disk_file, LogContext(
+            self._begin(self._role_write), self._quiet))
+
+    def _begin(self, write):
+        """
+        Return the Intent of a write, unless too much is held alone.
+
+        :raises HTTPException: 503 for that, 507 if nothing can be logged
         """
         try:
-            return log.begin(entry) if log.is_ready() else tpool.execute(
-                log.begin, entry)
+            reason = self._lag(write.log) if write.is_bounded else ''
+            if not reason:
+                return write.log.begin(write.entry) if write.log.is_ready() \
+                    else tpool.execute(write.log.begin, write.entry)
         except OSError as err:
-            self.logger.increment('proar.refused.log.%s' % device)
+            self.logger.increment('proar.refused.log.%s' % write.device)
             self._quiet.error_of(
-                (device, err.errno), 'Unable to log writes on %s: %s',
-                device, err)
-            raise HTTPInsufficientStorage(request=request, drive=device)
+                (write.device, err.errno), 'Writes of primary roles to %s '
+                'are refused (507), for they cannot be logged: %s',
+                write.device, err)
+            raise HTTPInsufficientStorage(
+                drive=write.device, request=write.request,
+                headers={REFUSED_HEADER: LOG})
+        self.logger.increment('proar.refused.lag.%s' % write.device)
+        raise HTTPServiceUnavailable(
+            request=write.request, headers={REFUSED_HEADER: LAG},
+            body='No other device holds %s' % reason)
 
-    def _refuse_for_lag(self, request, device, log):
+    def _lag(self, log):
         """
-        Refuse a write to a device that already holds too much alone.
+        Return what a device holds alone, if that is too much, or ''.
 
-        :raises HTTPException: 503 if the device alone holds more operations
-            than it may, or has done so for longer
+        :raises OSError: if its log cannot be read
         """
         exposure = log.estimate()
         if exposure is None or self._limits.exceeded(exposure, time.time()):
-            try:
-                exposure = tpool.execute(log.exposure)
-            except OSError as err:
-                self._quiet.error_of(
-                    (device, err.errno), 'Unable to read the log of %s: %s',
-                    device, err)
-                raise HTTPInsufficientStorage(request=request, drive=device)
-        reason = self._limits.exceeded(exposure, time.time())
-        if reason:
-            self.logger.increment('proar.refused.lag.%s' % device)
-            raise HTTPServiceUnavailable(
-                request=request, headers={REFUSED_HEADER: LAG},
-                body='No other device holds %s' % reason)
+            exposure = tpool.execute(log.exposure)
+        return self._limits.exceeded(exposure, time.time())
+
+    # Container updates
+
+    def container_update(self, *args, **kwargs):
+        """Make the updates as stock Swift, but wait for a majority only."""
+        if self._role_write is None:
+            return super().container_update(*args, **kwargs)
+        updating = self._updating()
+        super(PrimaryRoleVerbs, updating).container_update(*args, **kwargs)
+        updating._row_updates.wait(self.container_update_timeout)
+
+    def delete_at_update(self, *args, **kwargs):
+        """Have expiry noted as stock Swift, but wait for a majority only."""
+        if self._role_write is None:
+            return super().delete_at_update(*args, **kwargs)
+        updating = self._updating()
+        super(PrimaryRoleVerbs, updating).delete_at_update(*args, **kwargs)
+        updating._row_updates.wait()
+
+    def _updating(self):
+        updating = copy.copy(self)
+        updating._row_updates = RowUpdates(self.logger)
+        return updating
+
+    def async_update(self, *args, **kwargs):
+        """Make one update, now or, in a primary role's write, besides."""
+        update = super().async_update
+        if self._row_updates is None:
+            return update(*args, **kwargs)
+        self._row_updates.begin(update, *args, **kwargs)
 
 
-def _primary_role_write(policy):
-    """
-    Return the Request that is served, if it is a primary role's write.
-
-    :returns: the Request, or None, as for requests of replication
-    :raises HTTPException: 400 if the policy has no primary roles
-    """
-    env = _served.get()
-    if env is None or env['REQUEST_METHOD'] not in OPS:
-        return None
-    request = Request(env)
-    if SLOT_HEADER not in request.headers or config_true_value(
-            request.headers.get('X-Backend-Replication')):
-        return None
-    if policy.policy_type != REPL_POLICY:
-        raise HTTPBadRequest(
-            request=request, body='%s: policy %s is of type %s, must be %s'
-            % (SLOT_HEADER, policy.name, policy.policy_type, REPL_POLICY))
-    return request
-
-
-def _entry(request, partition, policy, path_hash):
+def _entry(request, policy, partition, path_hash):
     """
     Return the Entry of a write.
 
-    :raises HTTPException: 400 for a slot or a partition that cannot be one
+    :raises HTTPException: 400 for a slot that cannot be one
     """
     timestamp = Timestamp(request.headers['X-Timestamp'])
     return Entry(
         OPS[request.method],
         _number(request, SLOT_HEADER, request.headers[SLOT_HEADER],
                 NO_SLOT - 1),
-        int(policy), _number(request, 'partition', partition, MAX_PARTITION),
-        path_hash, timestamp.raw, timestamp.offset, int(time.time() * 1e6))
+        int(policy), partition, path_hash, timestamp.raw, timestamp.offset,
+        int(time.time() * 1e6))
 
 
 def _number(request, name, text, most):

@@ -22,7 +22,12 @@ from swift.common.swob import HTTPNoContent, HTTPServiceUnavailable
 from swift.common.utils import Timestamp
 from swift.proxy.controllers.obj import ReplicatedObjectController
 
-from swift_lightsync.proar.names import FAILOVER_HEADER, SLOT_HEADER
+from swift_lightsync.proar.names import (
+    ALONE,
+    FAILOVER_HEADER,
+    QUORUM,
+    SLOT_HEADER,
+)
 from swift_lightsync.proar.proxy.role_nodes import RoleNodeIter, RoleRing
 
 TIMESTAMP = 'X-Backend-Timestamp'
@@ -140,6 +145,8 @@ class Write(ReplicatedObjectController):
     :param failover: whether others than the primary role take it
     """
 
+    _failover_kind = QUORUM
+
     def __init__(self, app, slot, failover, **path):
         super().__init__(app, **path)
         self._slot = slot
@@ -151,7 +158,7 @@ class Write(ReplicatedObjectController):
         for headers in requests if self._failover else requests[:1]:
             headers[SLOT_HEADER] = self._slot
             if self._failover:
-                headers[FAILOVER_HEADER] = 'true'
+                headers[FAILOVER_HEADER] = self._failover_kind
         return requests
 
     def best_response(self, req, statuses, *args, **kwargs):
@@ -179,6 +186,8 @@ class RoleWrite(Write):
     :param refuse_existing: takes a conditional PUT, and returns a Response, or
         None if the object does not exist
     """
+
+    _failover_kind = ALONE
 
     def __init__(self, app, slot, failover, refuse_existing, **path):
         super().__init__(app, slot, failover, **path)

@@ -9,7 +9,7 @@ from functools import cached_property
 
 from swift.common.http import HTTP_NOT_FOUND, is_success
 from swift.common.swob import HTTPPreconditionFailed, HTTPServiceUnavailable
-from swift.common.utils import config_true_value, public
+from swift.common.utils import config_true_value, public, quorum_size
 from swift.common.wsgi import make_pre_authed_request
 from swift.proxy.controllers.base import cors_validation, delay_denial
 from swift.proxy.controllers.obj import ReplicatedObjectController
@@ -140,9 +140,14 @@ class PrimaryRoleController(ReplicatedObjectController):
         self.logger.increment('proar.failover.%s' % req.method)
         self._failover_marker(req).put()
         try:
-            return self._at_roles(req, 1) \
-                if reaction is OnPrimaryFailure.BACKUP \
-                else self._at_quorum(req)
+            if reaction is OnPrimaryFailure.BACKUP:
+                try:
+                    return self._at_roles(req, 1)
+                except Undecided:
+                    if quorum_size(len(self._roles.nodes)) < \
+                            self._options.min_sync_copies:
+                        raise
+            return self._at_quorum(req)
         except Undecided as undecided:
             return undecided.answer or self._unavailable(req)
 

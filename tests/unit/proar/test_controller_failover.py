@@ -6,6 +6,7 @@ from swift.common.exceptions import MemcacheConnectionError
 from swift.common.swob import Response
 
 from swift_lightsync.proar.names import (
+    ALONE,
     FAILOVER_HEADER,
     LAG,
     REFUSED_HEADER,
@@ -174,21 +175,32 @@ class TestBackup(ProxyCase):
         self.role[0].stop()
         self.assertEqual(201, self.put())
         (_method, headers), = self.role[1].requests
-        self.assertEqual(('1', 'true'), (
+        self.assertEqual(('1', 'alone'), (
             headers[SLOT_HEADER], headers[FAILOVER_HEADER]))
         self.assertEqual(1, len(self.cache.markers()))
         self.assertEqual([0, 1, 0, 0], self.asked())
         self.assertEqual((200, b'one'), self.on(self.role[1]))
         self.assertEqual(b'one', self.request('GET').body)
 
-    def test_without_the_next_it_is_503_as_a_post_that_it_has_nothing_of(self):
+    def test_a_post_that_nobody_has_anything_of_is_503(self):
         self.role[0].stop()
         self.assertEqual(503, self.status('POST'))
-        self.asked()
+
+    def test_without_the_next_role_a_quorum_takes_the_write(self):
+        self.role[0].stop()
         self.role[1].stop()
-        for method in ('PUT', 'POST', 'DELETE'):
-            self.assertEqual(503, self.status(method))
-        self.assertEqual([0, 0, 0, 0], self.asked())
+        self.assertEqual(201, self.put())
+        self.assertEqual([(200, b'one')] * 2, [
+            self.on(self.role[2]), self.on(self.handoff)])
+
+    def test_a_next_role_that_holds_too_much_alone_is_one_of_a_quorum(self):
+        self.role[1].spoil = lambda req: Response(
+            status=503, headers={REFUSED_HEADER: LAG}, request=req) \
+            if req.headers[FAILOVER_HEADER] == ALONE else None
+        self.role[0].stop()
+        self.assertEqual(201, self.put())
+        self.assertEqual([(200, b'one')] * 2, [
+            self.on(server) for server in self.role[1:]])
 
 
 class TestBackupOfTwo(ProxyCase):

@@ -198,6 +198,11 @@ class TestLag(ServerTestCase):
             self.request('PUT', headers).status_int for headers in (
                 {}, {SLOT_HEADER: '1', FAILOVER_HEADER: 'true'})])
 
+    def test_a_device_that_takes_a_write_alone_obeys_the_bounds(self):
+        self.expose(3)
+        self.assertEqual(503, self.request('PUT', {
+            SLOT_HEADER: '1', FAILOVER_HEADER: 'alone'}).status_int)
+
 
 class TestLogs(ServerTestCase):
 
