@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The headers, file names and memcache keys of PROAR. PROTOCOL.md."""
+"""The headers, file names and paths of PROAR. PROTOCOL.md."""
 
 import os
 
@@ -20,8 +20,20 @@ LAG = 'lag'
 #: ... the write cannot be logged
 LOG = 'log'
 
+#: ... another device may hold a write that it misses
+BEHIND = 'behind'
+#: of a request and an answer: the version of the object ring
+RING_HEADER = 'X-Backend-Proar-Ring'
+
 LOG_SUFFIX = '.log'
 CURSORS_SUFFIX = '.cursors'
+STANDING = 'standing'
+MISSED = 'missed'
+PROMISES = 'promises'
+
+#: of the verb PROAR: what is asked, and what is told
+ASK_PATH = 'ask'
+MISSED_PATH = 'missed'
 
 
 def logs_path(device_path, policy):
@@ -41,6 +53,11 @@ def cursors_path(device_path, policy, partition):
                         '%d%s' % (int(partition), CURSORS_SUFFIX))
 
 
-def failover_marker_key(policy, partition, slot):
-    """Return memcache's key of a slot that was failed over."""
-    return 'proar/%d/%d/%d' % (int(policy), int(partition), slot)
+def roles_path(device_path, policy, name):
+    """
+    Return the path of a file by which a device's processes know its standing.
+
+    :param name: STANDING, MISSED or PROMISES
+    """
+    return os.path.join(device_path, get_policy_string('proar_roles', policy),
+                        name)

@@ -34,6 +34,8 @@ class ConvergerOptions(Options):
         has told of
     :param log_idle: seconds after which a log that all peers hold is removed
     :param log_size: bytes from which on what all peers hold is cut off a log
+    :param vouch_seconds: how long a device may answer reads alone after the
+        others were asked whether they hold what it lacks
     :param max_log_entries: what a log may hold for a peer that lacks it
     """
     concurrency: int = option(4, integer(1, 1000))
@@ -45,4 +47,5 @@ class ConvergerOptions(Options):
     rescan_interval: float = option(30.0, number(0.1, 86400))
     log_idle: float = option(30.0, seconds)
     log_size: int = option(1 << 20, integer(RECORD, MOST))
+    vouch_seconds: float = option(3.0, number(0.3, 30))
     max_log_entries: int = option(100000, integer(1000, MOST))

@@ -39,6 +39,7 @@ from swift_lightsync.proar.converger.log_watch import LogWatch
 from swift_lightsync.proar.converger.peer_queue import PeerQueues
 from swift_lightsync.proar.converger.pusher import PushOptions
 from swift_lightsync.proar.lag import FILE, KEY, recorded
+from swift_lightsync.proar.vouching.rounds import Rounds
 
 SECTION = 'object-converger'
 #: seconds between two looks for events
@@ -73,6 +74,8 @@ class ObjectConverger(Daemon):
                          if policy.policy_type == REPL_POLICY]
         self.router = DiskFileRouter(conf, self.logger)
         self.devices: List[FollowedDevice] = []
+        self.rounds = Rounds(lambda: self.devices,
+                             self.options.vouch_seconds, self.logger)
         self._rings: List[list] = []
 
     def run(self, *args, **kwargs):
@@ -103,6 +106,7 @@ class ObjectConverger(Daemon):
         self._begin()
         for device in self.devices:
             device.start()
+        self.rounds.start()
         report_at = 0.0
         while True:
             try:

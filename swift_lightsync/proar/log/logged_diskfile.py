@@ -29,11 +29,14 @@ class LogContext:
     :param slot: of its primary role
     :param path_hash: of the object, 16 bytes
     :param logger: Swift's, which counts the time that logging takes
+    :param fence: what a fail-over write has to pass before it is done, or
+        None
     """
     oplog: Oplog
     slot: int
     path_hash: bytes
     logger: Any
+    fence: Any = None
 
     @contextmanager
     def logged(self, op, timestamp):
@@ -52,6 +55,7 @@ class LogContext:
         except OSError as err:
             raise DiskFileNoSpace() from err
         self.logger.timing_since('proar.intent.timing', start)
+        self._pass_fence(intent)
         try:
             yield
         except BaseException:
@@ -60,6 +64,23 @@ class LogContext:
             raise
         # One byte, which is not synced: no thread is worth it.
         intent.committed()
+
+    def _pass_fence(self, intent):
+        """
+        Wait until the primary role does not answer for the object alone.
+
+        :raises DiskFileNoSpace: if that cannot be told
+        """
+        if self.fence is None:
+            return
+        try:
+            self.fence.pass_through()
+        except OSError as err:
+            intent.aborted()
+            raise DiskFileNoSpace() from err
+        except BaseException:
+            intent.aborted()
+            raise
 
 
 class _Wrapper:

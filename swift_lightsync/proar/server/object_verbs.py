@@ -9,14 +9,12 @@ their majority.
 """
 
 import copy
-import re
 import time
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Dict, Optional
 
 from swift.common.concurrency import tpool
-from swift.common.exceptions import RingLoadError
 from swift.common.request_helpers import get_name_and_placement
 from swift.common.storage_policy import REPL_POLICY
 from swift.common.swob import (
@@ -25,7 +23,6 @@ from swift.common.swob import (
     HTTPServiceUnavailable,
 )
 from swift.common.utils import config_true_value, hash_path, public
-from swift.obj.server import ObjectController
 
 from swift_lightsync.common.options import Options, integer, option, seconds
 from swift_lightsync.proar.core.oplog import NO_SLOT
@@ -44,7 +41,9 @@ from swift_lightsync.proar.names import (
     cursors_path,
     log_path,
 )
-from swift_lightsync.proar.row_updates import RowUpdates
+from swift_lightsync.proar.server.row_updates import RowUpdates
+from swift_lightsync.proar.server.vouching_verbs import VouchingVerbs, number
+from swift_lightsync.proar.vouching.fence import Fence
 
 MAX_PARTITION = (1 << 32) - 1
 #: Logs whose ends are kept in memory, each in some 200 bytes.
@@ -82,7 +81,7 @@ class RoleWrite:
     context: LogContext
 
 
-class PrimaryRoleVerbs(ObjectController):
+class PrimaryRoleVerbs(VouchingVerbs):
     """Makes an object-server's controller log the writes of primary roles."""
 
     #: what this copy of the controller serves; None: any request of Swift's
@@ -94,7 +93,6 @@ class PrimaryRoleVerbs(ObjectController):
         """Set up the stock controller, and what the logs need."""
         super().setup(conf)
         self._limits = LagOptions.from_conf(conf)
-        self._swift_dir = conf.get('swift_dir', '/etc/swift')
         self._oplog = lru_cache(REMEMBERED_LOGS)(self._make_oplog)
         #: device -> when its log was last told of
         self._told: Dict[str, float] = {}
@@ -131,28 +129,27 @@ class PrimaryRoleVerbs(ObjectController):
                 request=request, body='%s: policy %s is of type %s, must be '
                 '%s' % (SLOT_HEADER, policy.name, policy.policy_type,
                         REPL_POLICY))
-        slot = _number(request, SLOT_HEADER, request.headers[SLOT_HEADER],
+        slot = number(request, SLOT_HEADER, request.headers[SLOT_HEADER],
                        NO_SLOT - 1)
-        oplog = self._oplog(
-            self._diskfile_router[policy].construct_dev_path(device), policy,
-            _number(request, 'partition', partition,
-                    self._last_partition(policy)))
+        part = number(request, 'partition', partition,
+                      self._last_partition(policy))
+        path = self._diskfile_router[policy].construct_dev_path(device)
+        path_hash = hash_path(account, container, obj, raw_digest=True)
+        kind = request.headers.get(FAILOVER_HEADER)
+        fence = Fence(path, policy, self._ring(policy), part, path_hash,
+                      self.logger) if kind else None
         serving = copy.copy(self)
         serving._role_write = RoleWrite(
-            request, device,
-            request.headers.get(FAILOVER_HEADER, ALONE) == ALONE,
-            LogContext(oplog, slot, hash_path(
-                account, container, obj, raw_digest=True), self.logger))
+            request, device, kind in (None, ALONE),
+            LogContext(self._oplog(path, policy, part), slot, path_hash,
+                       self.logger, fence))
         return serving
 
     def _last_partition(self, policy):
         """Return the greatest partition that a request may be of."""
-        try:
-            policy.load_ring(self._swift_dir)
-        except (RingLoadError, OSError):
-            return MAX_PARTITION
-        ring = policy.object_ring
-        return (1 << (ring.next_part_power or ring.part_power)) - 1
+        ring = self._ring(policy)
+        return MAX_PARTITION if ring is None else \
+            (1 << (ring.next_part_power or ring.part_power)) - 1
 
     def _make_oplog(self, device_path, policy, partition):
         return Oplog(log_path(device_path, policy, partition),
@@ -243,15 +240,3 @@ class PrimaryRoleVerbs(ObjectController):
             return update(*args, **kwargs)
         self._row_updates.begin(update, *args, **kwargs)
 
-
-def _number(request, name, text, most):
-    """
-    Return a request's number of 0 to most.
-
-    :raises HTTPException: 400 if the text is no such number
-    """
-    if not re.fullmatch('[0-9]{1,10}', text) or int(text) > most:
-        raise HTTPBadRequest(
-            request=request, body='%s: %.80s, must be a whole number, 0 to %d'
-            % (name, text, most))
-    return int(text)
