@@ -9,8 +9,8 @@ from typing import Any
 
 from swift.obj import server
 
-from swift_lightsync.proar.object_verbs import PrimaryRoleVerbs
-from swift_lightsync.proar.push_verb import PushVerb
+from swift_lightsync.proar.server.object_verbs import PrimaryRoleVerbs
+from swift_lightsync.proar.server.push_verb import PushVerb
 from swift_lightsync.sync.verb import LightSyncVerb
 
 

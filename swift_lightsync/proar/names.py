@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The headers and memcache keys of PROAR. PROTOCOL.md."""
+"""The headers, file names and paths of PROAR. PROTOCOL.md."""
+
+import os
+
+from swift.common.storage_policy import get_policy_string
 
 #: of a write: the slot of its primary role
 SLOT_HEADER = 'X-Backend-Proar-Slot'
@@ -16,7 +20,25 @@ LAG = 'lag'
 #: ... the write cannot be logged
 LOG = 'log'
 
+#: ... another device may hold a write that it misses
+BEHIND = 'behind'
+#: of a request and an answer: the version of the object ring
+RING_HEADER = 'X-Backend-Proar-Ring'
 
-def failover_marker_key(policy, partition, slot):
-    """Return memcache's key of a slot that was failed over."""
-    return 'proar/%d/%d/%d' % (int(policy), int(partition), slot)
+STANDING = 'standing'
+MISSED = 'missed'
+PROMISES = 'promises'
+
+#: of the verb PROAR: what is asked, and what is told
+ASK_PATH = 'ask'
+MISSED_PATH = 'missed'
+
+
+def roles_path(device_path, policy, name):
+    """
+    Return the path of a file by which a device's processes know its standing.
+
+    :param name: STANDING, MISSED or PROMISES
+    """
+    return os.path.join(device_path, get_policy_string('proar_roles', policy),
+                        name)

@@ -9,15 +9,12 @@ import os
 
 from swift.common.utils import hash_path
 
-from swift_lightsync.object_server import ObjectController
 from swift_lightsync.proar.core.oplog import eversion_of
 from tests.unit.proar.logs import entries_of
-from tests.unit.proar.proxy_world import ProxyCase
+from tests.unit.proar.proxy_world import VouchedCase
 
 
-class LoggingCase(ProxyCase):
-
-    object_controller = ObjectController
+class LoggingCase(VouchedCase):
 
     def logged(self, server):
         """:returns: the entries of one device's log"""

@@ -23,7 +23,8 @@ PURE_ROOMS = {'core', 'format', 'measure', 'wire', 'workload'}
 PURE = {'array', 'base64', 'binascii', 'bisect', 'collections', 'contextlib',
         'dataclasses', 'difflib', 'enum', 'functools', 'google_crc32c',
         'hashlib', 'hdrh', 'heapq', 'hmac', 'html', 'itertools', 'json',
-        'math', 'operator', 're', 'struct', 'types', 'typing', 'urllib', 'zlib'}
+        'math', 'operator', 're', 'struct', 'types', 'typing', 'urllib',
+        'zlib'}
 #: What pure rooms may import beside each other: modules that only compute.
 PURE_MODULES = {'cosbench.errors'} | {
     'swift_lightsync.common.' + name for name in (

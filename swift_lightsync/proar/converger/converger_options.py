@@ -29,6 +29,8 @@ class ConvergerOptions(Options):
     :param max_bytes_per_second: of bodies, to all devices together; 0: any
     :param rescan_interval: seconds between two looks for logs that no event
         has told of
+    :param vouch_seconds: how long a device may answer reads alone after the
+        others were asked whether they hold what it lacks
     :param max_log_entries: what the log of a device may hold for peers that
         lack it
     """
@@ -39,4 +41,5 @@ class ConvergerOptions(Options):
     max_retry_delay: float = option(10.0, _SECONDS)
     max_bytes_per_second: int = option(0, integer(0, MOST * 1000))
     rescan_interval: float = option(30.0, number(0.1, 86400))
+    vouch_seconds: float = option(3.0, number(0.3, 30))
     max_log_entries: int = option(250000, integer(1000, MOST))

@@ -41,6 +41,7 @@ from swift_lightsync.proar.converger.log_watch import LogWatch
 from swift_lightsync.proar.converger.peer_queue import PeerQueues
 from swift_lightsync.proar.converger.pusher import PushOptions
 from swift_lightsync.proar.lag import FILE, KEY, recorded
+from swift_lightsync.proar.vouching.rounds import Rounds
 
 SECTION = 'object-converger'
 #: seconds between two looks for events
@@ -76,6 +77,10 @@ class ObjectConverger(Daemon):
                          if policy.policy_type == REPL_POLICY]
         self.router = DiskFileRouter(conf, self.logger)
         self.devices: List[FollowedDevice] = []
+        self.rounds = Rounds(
+            lambda: [asker for device in self.devices
+                     for asker in device.askers()],
+            self.options.vouch_seconds, self.logger)
         self._rings: List[list] = []
 
     def run(self, *args, **kwargs):
@@ -106,6 +111,7 @@ class ObjectConverger(Daemon):
         self._begin()
         for device in self.devices:
             device.start()
+        self.rounds.start()
         report_at = 0.0
         while True:
             try:

@@ -25,6 +25,7 @@ from swift_lightsync.proar.converger.log_watch import CONTENT, NAMES
 from swift_lightsync.proar.core.oplog import CAPACITY
 from swift_lightsync.proar.log.device_log import DeviceLog
 from swift_lightsync.proar.log.segment import logs_path, number_of
+from swift_lightsync.proar.vouching.rounds import Asker
 
 #: seconds between two rounds of upkeep
 TEND = 1.0
@@ -123,6 +124,11 @@ class FollowedDevice:
         self._guarded(self.scan)
         while self._changed:
             self._guarded(self._read, self._to_read.get())
+
+    def askers(self):
+        """Return the Askers of the device, one for each policy."""
+        return [Asker(each.node, each.policy, self.path, self.is_mounted)
+                for each in self.policies.values()]
 
     def is_mounted(self):
         """Return whether the device can be used."""

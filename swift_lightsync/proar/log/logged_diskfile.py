@@ -26,9 +26,12 @@ class LogContext:
 
     :param intent: an Intent
     :param logger: a QuietLogger, which counts the time that logging takes
+    :param fence: what a fail-over write has to pass before it is done, or
+        None
     """
     intent: Intent
     logger: Any
+    fence: Any = None
 
     @contextmanager
     def logged(self):
@@ -52,6 +55,7 @@ class LogContext:
             # It is 507: the proxy asks another device.
             raise DiskFileNoSpace() from err
         self.logger.timing_since('proar.intent.timing', start)
+        self._pass_fence(intent)
         try:
             yield
         except BaseException:
@@ -59,6 +63,23 @@ class LogContext:
             intent.abandon(is_open=True)
             raise
         intent.commit()
+
+    def _pass_fence(self, intent):
+        """
+        Wait until the primary role does not answer for the object alone.
+
+        :raises DiskFileNoSpace: if that cannot be told
+        """
+        if self.fence is None:
+            return
+        try:
+            self.fence.pass_through()
+        except OSError as err:
+            intent.abandon()
+            raise DiskFileNoSpace() from err
+        except BaseException:
+            intent.abandon()
+            raise
 
 
 class _Wrapper:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The verb PROAR: swift_lightsync/proar/push_verb.py."""
+"""The verb PROAR: swift_lightsync/proar/server/push_verb.py."""
 
 from swift.common.swob import Request
 from swift.common.utils import Timestamp

@@ -10,14 +10,12 @@ their majority.
 
 import copy
 import os
-import re
 import time
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Optional
 
 from swift.common.concurrency import tpool
-from swift.common.exceptions import RingLoadError
 from swift.common.request_helpers import get_name_and_placement
 from swift.common.storage_policy import REPL_POLICY
 from swift.common.swob import (
@@ -26,7 +24,6 @@ from swift.common.swob import (
     HTTPServiceUnavailable,
 )
 from swift.common.utils import Timestamp, config_true_value, hash_path, public
-from swift.obj.server import ObjectController
 
 from swift_lightsync.common.options import Options, integer, option, seconds
 from swift_lightsync.common.quiet_logger import QuietLogger
@@ -44,7 +41,9 @@ from swift_lightsync.proar.names import (
     REFUSED_HEADER,
     SLOT_HEADER,
 )
-from swift_lightsync.proar.row_updates import RowUpdates
+from swift_lightsync.proar.server.row_updates import RowUpdates
+from swift_lightsync.proar.server.vouching_verbs import VouchingVerbs, number
+from swift_lightsync.proar.vouching.fence import Fence
 
 MAX_PARTITION = (1 << 32) - 1
 OPS = {'PUT': Op.MODIFY, 'POST': Op.MODIFY, 'DELETE': Op.DELETE}
@@ -88,15 +87,17 @@ class RoleWrite:
         alone
     :param log: the DeviceLog
     :param entry: its Entry
+    :param fence: what a fail-over write has to pass, or None
     """
     request: Any
     device: str
     is_bounded: bool
     log: DeviceLog
     entry: Entry
+    fence: Optional[Fence] = None
 
 
-class PrimaryRoleVerbs(ObjectController):
+class PrimaryRoleVerbs(VouchingVerbs):
     """Makes an object-server's controller log the writes of primary roles."""
 
     #: what this copy of the controller serves; None: any request of Swift's
@@ -108,7 +109,6 @@ class PrimaryRoleVerbs(ObjectController):
         """Set up the stock controller, and what the logs need."""
         super().setup(conf)
         self._limits = LagOptions.from_conf(conf)
-        self._swift_dir = conf.get('swift_dir', '/etc/swift')
         self._quiet = QuietLogger(self.logger)
         self._log = lru_cache(None)(self._make_log)
 
@@ -145,26 +145,24 @@ class PrimaryRoleVerbs(ObjectController):
                 '%s' % (SLOT_HEADER, policy.name, policy.policy_type,
                         REPL_POLICY))
         # A process that was forked writes a segment of its own.
-        log = self._log(os.getpid(), self._diskfile_router[
-            policy].construct_dev_path(device))
+        path = self._diskfile_router[policy].construct_dev_path(device)
+        log = self._log(os.getpid(), path)
+        entry = _entry(request, policy, number(
+            request, 'partition', partition, self._last_partition(policy)),
+            hash_path(account, container, obj, raw_digest=True))
+        kind = request.headers.get(FAILOVER_HEADER)
+        fence = Fence(path, policy, self._ring(policy), entry.partition,
+                      entry.path_hash, self.logger) if kind else None
         serving = copy.copy(self)
         serving._role_write = RoleWrite(
-            request, device,
-            request.headers.get(FAILOVER_HEADER, ALONE) == ALONE, log,
-            _entry(request, policy, _number(
-                request, 'partition', partition,
-                self._last_partition(policy)), hash_path(
-                    account, container, obj, raw_digest=True)))
+            request, device, kind in (None, ALONE), log, entry, fence)
         return serving
 
     def _last_partition(self, policy):
         """Return the greatest partition that a request may be of."""
-        try:
-            policy.load_ring(self._swift_dir)
-        except (RingLoadError, OSError):
-            return MAX_PARTITION
-        ring = policy.object_ring
-        return (1 << (ring.next_part_power or ring.part_power)) - 1
+        ring = self._ring(policy)
+        return MAX_PARTITION if ring is None else \
+            (1 << (ring.next_part_power or ring.part_power)) - 1
 
     def _make_log(self, _, device_path):
         return DeviceLog(device_path, self._quiet)
@@ -180,7 +178,8 @@ class PrimaryRoleVerbs(ObjectController):
         if self._role_write is None:
             return disk_file
         return LoggedDiskFile(disk_file, LogContext(
-            self._begin(self._role_write), self._quiet))
+            self._begin(self._role_write), self._quiet,
+            self._role_write.fence))
 
     def _begin(self, write):
         """
@@ -258,20 +257,7 @@ def _entry(request, policy, partition, path_hash):
     timestamp = Timestamp(request.headers['X-Timestamp'])
     return Entry(
         OPS[request.method],
-        _number(request, SLOT_HEADER, request.headers[SLOT_HEADER],
-                NO_SLOT - 1),
+        number(request, SLOT_HEADER, request.headers[SLOT_HEADER],
+               NO_SLOT - 1),
         int(policy), partition, path_hash, timestamp.raw, timestamp.offset,
         int(time.time() * 1e6))
-
-
-def _number(request, name, text, most):
-    """
-    Return a request's number of 0 to most.
-
-    :raises HTTPException: 400 if the text is no such number
-    """
-    if not re.fullmatch('[0-9]{1,10}', text) or int(text) > most:
-        raise HTTPBadRequest(
-            request=request, body='%s: %.80s, must be a whole number, 0 to %d'
-            % (name, text, most))
-    return int(text)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The verb PROAR: an object-server takes many small objects with one request.
+The verb PROAR, and its push: a server takes many objects with one request.
 
 ``PROAR /<device>/push`` of the replication port. Each change of each object
 is made by Swift's own PUT, POST or DELETE, with the object's own X-Timestamp.
@@ -25,7 +25,6 @@ from swift.common.swob import (
     Response,
 )
 from swift.common.utils import non_negative_int, public, replication
-from swift.obj.server import ObjectController
 
 from swift_lightsync.common.admission import Admission, NotAdmitted
 from swift_lightsync.common.options import read_option
@@ -37,6 +36,10 @@ from swift_lightsync.proar.core.push_message import (
     decode_push,
     encode_answers,
 )
+from swift_lightsync.proar.server.vouching_verbs import (
+    QUESTIONS,
+    VouchingVerbs,
+)
 
 PUSH = 'push'
 #: Pushes that are taken at the same time, as many as Swift's SSYNCs ...
@@ -47,7 +50,7 @@ AT_ONCE = 8
 PATIENCE = 5.0
 
 
-class PushVerb(ObjectController):
+class PushVerb(VouchingVerbs):
     """Makes an object-server's controller answer PROAR."""
 
     def setup(self, conf):
@@ -65,14 +68,17 @@ class PushVerb(ObjectController):
     @timing_stats(sample_rate=0.1)
     def PROAR(self, request):
         """
-        Take small objects from a converger.
+        Take small objects from a converger, or what vouching needs.
 
-        :param request: its path names the device, its body the objects
+        :param request: its path names the device, its body the objects; or
+            the path is one of vouching
         :returns: 200 with an answer for each object; 400 for what is no push,
             408 for a body that does not come in time, 411 and 413 for a
             length that is missing or too large, 503 if too many others are
             being taken, 507 if the device is not mounted
         """
+        if request.path in QUESTIONS:
+            return self.answer_question(request)
         device, what, policy = get_name_and_placement(request, 2, 2)
         if what != PUSH:
             return HTTPBadRequest(
