@@ -164,7 +164,7 @@ class FollowedDevice:
             self.unreadable.discard(partition)
         else:
             self.unreadable.add(partition)
-        if log.follower.records:
+        if log.follower.records or log.is_empty():
             self.logs[partition] = log
             self._have_pushed(log)
 

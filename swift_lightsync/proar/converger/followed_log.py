@@ -253,6 +253,10 @@ class FollowedLog:
 
     # Upkeep
 
+    def is_empty(self):
+        """Return whether there is a log without any entry."""
+        return not self.follower.records and os.path.exists(self.oplog.path)
+
     def save(self):
         """
         Write how far the peers are, if that has changed.
@@ -276,7 +280,7 @@ class FollowedLog:
         follower = self.follower
         committed = follower.last_commit
         done = self._superfluous(committed, at_once)
-        if done < follower.base or not tpool.execute(
+        if done is None or not tpool.execute(
                 self.oplog.compact, done, self._mark):
             return False
         self._tell_of_cut(done - committed)
@@ -285,7 +289,7 @@ class FollowedLog:
         return done >= follower.last_update
 
     def _superfluous(self, committed, at_once):
-        """Return the eversion up to which to shorten the log now, or 0."""
+        """Return the eversion up to which to shorten the log now, or None."""
         follower = self.follower
         most = self.options.max_log_entries
         if follower.records > most:
@@ -295,7 +299,7 @@ class FollowedLog:
                 at_once or idle >= self.options.log_idle):
             return committed
         held = committed - follower.base + 1
-        return committed if held * RECORD > self.options.log_size else 0
+        return committed if held * RECORD > self.options.log_size else None
 
     def _tell_of_cut(self, entries):
         if entries > 0:

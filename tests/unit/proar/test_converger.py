@@ -32,6 +32,12 @@ class TestOnce(ConvergerTestCase):
         self.assertFalse(self.has_log())
         self.assertEqual({}, self.cursors())
 
+    def test_a_log_whose_write_did_not_come_is_removed(self):
+        self.oplog.reserve()
+        self.assertTrue(self.has_log())
+        self.run_once()
+        self.assertFalse(self.has_log())
+
     def test_a_dead_peer_keeps_the_log_and_holds_nobody_up(self):
         self.change_some()
         with self.dead_peer():
