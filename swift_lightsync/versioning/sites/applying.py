@@ -1,13 +1,59 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stores one version of another site, data first, or does its purge."""
+"""
+Stores one version of another site, data first, or does its purge, and says
+what the site is told of the errors that this meets.
+"""
 
+from swift.common.exceptions import ChunkReadError
+from swift.common.swob import HTTPException
+
+from swift_lightsync.versioning.core.clock import ClockAhead
 from swift_lightsync.versioning.core.keys import purge_name, version_name
 from swift_lightsync.versioning.core.row_data import Kind, entry_of
+from swift_lightsync.versioning.core.shipping import MAX_ERROR, Result
 from swift_lightsync.versioning.core.verb import MAX_ROWS, Request
-from swift_lightsync.versioning.sites.refusals import Refusal
+from swift_lightsync.versioning.rows.rows import ClockRefused, RowsUnavailable
+from swift_lightsync.versioning.sites.life import LifeRefused
+from swift_lightsync.versioning.sites.received_body import Disconnected
 
 #: What object servers say to data that they have already.
 _STORED_ALREADY = (202, 409)
+
+
+class Refusal(Exception):
+    """
+    A request, or a shipment, is refused.
+
+    :param status: of the answer
+    """
+
+    def __init__(self, status, reason):
+        super().__init__(reason)
+        self.status = status
+
+
+def result_of(err):
+    """
+    Return the ``Result`` that an error is told as.
+
+    :returns: None if it is none of those that are expected
+    """
+    status, text = None, str(err)
+    if isinstance(err, ClockAhead):
+        status = 409
+    elif isinstance(err, (Refusal, LifeRefused)):
+        status = err.status
+    elif isinstance(err, ValueError):
+        status = 400
+    elif isinstance(err, (RowsUnavailable, ClockRefused)):
+        status, text = 503, 'rows: ' + text
+    elif isinstance(err, (Disconnected, ChunkReadError, OSError)):
+        status = 499
+    elif isinstance(err, HTTPException):
+        status, text = err.status_int, '%s %s' % (
+            err.status, err.body.decode('utf8', 'replace'))
+    return status and Result(status, text.encode(
+        'utf8', 'replace')[:MAX_ERROR].decode('utf8', 'ignore'))
 
 
 def known(strategy, versions):

@@ -13,7 +13,7 @@ import time
 from io import BytesIO
 from typing import Any, Dict, List
 
-from swift.common.concurrency import GreenPool, Semaphore, Timeout
+from swift.common.concurrency import GreenPool, Timeout
 
 from swift_lightsync.versioning.core.clock import ClockAhead
 from swift_lightsync.versioning.core.row_data import Kind
@@ -28,15 +28,13 @@ from swift_lightsync.versioning.sites.applying import (
     identity,
     is_older,
     known,
+    result_of,
 )
 from swift_lightsync.versioning.sites.life import apply_life
-from swift_lightsync.versioning.sites.refusals import result_of
 
 #: Containers of a request that are worked on at once, as are the shipments of
 #: one container.
 CONCURRENCY = 8
-#: Containers or shipments that one process works on at once, of all requests.
-WORKERS = 16
 #: Seconds after which nothing more of a request is begun.
 BOUND = 5.0
 
@@ -59,30 +57,6 @@ def _lacks(mine, offered):
     if mine.purged or offered.kind is Kind.PURGE:
         return not mine.purged
     return is_older(mine, offered.changed)
-
-
-class Workers:
-    """
-    What the requests of one process share: so many steps are done at once.
-    """
-
-    def __init__(self):
-        self._free = Semaphore(WORKERS)
-
-    def do(self, step, *args, until):
-        """
-        Do a step, once there is a worker.
-
-        :param until: when it is not begun any more, by ``time.monotonic``;
-            None: it needs no worker, and may begin at any time
-        :returns: what the step returns; a ``Result`` if it is not begun
-        """
-        if until is None:
-            return step(*args)
-        with self._free:
-            if time.monotonic() >= until:
-                return Result(LATER)
-            return step(*args)
 
 
 class Arrivals:

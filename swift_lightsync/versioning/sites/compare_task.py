@@ -44,8 +44,7 @@ from swift_lightsync.versioning.core.stamp import TICKS, Stamp
 from swift_lightsync.versioning.core.sync_point import PAGE
 from swift_lightsync.versioning.core.verb import MAX_ROWS, Page, Request
 from swift_lightsync.versioning.rows.rows import RowsUnavailable
-from swift_lightsync.versioning.sites.database_rows import Item
-from swift_lightsync.versioning.sites.databases import BROKER_ERRORS
+from swift_lightsync.versioning.sites.database import BROKER_ERRORS, Item
 from swift_lightsync.versioning.sites.peer_client import PeerDown, PeerRefused
 
 #: Seconds after which a version should be at all sites.

@@ -28,9 +28,9 @@ from swift_lightsync.versioning.core.signature import (
     Signed,
     answer_mac,
 )
-from swift_lightsync.versioning.sites.arrivals import Arrivals, Workers
+from swift_lightsync.versioning.sites.applying import Refusal, result_of
+from swift_lightsync.versioning.sites.arrivals import Arrivals
 from swift_lightsync.versioning.sites.compare_task import told_differences
-from swift_lightsync.versioning.sites.infos import Infos
 from swift_lightsync.versioning.sites.propagator_options import SiteOptions
 from swift_lightsync.versioning.sites.received_body import (
     Data,
@@ -38,7 +38,7 @@ from swift_lightsync.versioning.sites.received_body import (
     claimed_head,
     read_head,
 )
-from swift_lightsync.versioning.sites.refusals import Refusal, result_of
+from swift_lightsync.versioning.sites.shared import Infos, Workers
 
 #: Requests that one process answers at the same time, and bytes of these that
 #: it holds in memory.

@@ -8,7 +8,7 @@ from swift.common.concurrency import Empty, LightQueue, Timeout, sleep
 
 from swift_lightsync.versioning.core.progress import Lag
 from swift_lightsync.versioning.core.sync_point import Follower, fair
-from swift_lightsync.versioning.sites.databases import BROKER_ERRORS
+from swift_lightsync.versioning.sites.database import BROKER_ERRORS
 
 #: Items that a task has under way at once.
 UNDER_WAY = 4096

@@ -23,7 +23,7 @@ from swift_lightsync.versioning.core.row_data import Kind, entry_of
 from swift_lightsync.versioning.core.stamp import Stamp
 from swift_lightsync.versioning.core.verb import Request, WireRow
 from swift_lightsync.versioning.rows.rows import ClockRefused, RowsUnavailable
-from swift_lightsync.versioning.sites.database_rows import Item
+from swift_lightsync.versioning.sites.database import Item
 from swift_lightsync.versioning.sites.local_data import DataMissing
 
 

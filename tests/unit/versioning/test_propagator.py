@@ -15,7 +15,7 @@ from swift_lightsync.versioning.core.shipping import Group, Offered
 from swift_lightsync.versioning.core.stamp import TICKS, Stamp
 from swift_lightsync.versioning.core.verb import Request, WireRow
 from swift_lightsync.versioning.rows.rows import Rows
-from swift_lightsync.versioning.sites.databases import Database
+from swift_lightsync.versioning.sites.database import Database
 from swift_lightsync.versioning.sites.peer_task import PeerTask
 from tests.unit.versioning.sites_world import ACCOUNT, CONTAINER, SitesTestCase
 

@@ -7,8 +7,8 @@ from unittest import mock
 
 from swift.proxy.controllers.base import get_cache_key
 
-from swift_lightsync.versioning.sites import infos
-from swift_lightsync.versioning.sites.infos import KEPT, Infos
+from swift_lightsync.versioning.sites import shared
+from swift_lightsync.versioning.sites.shared import KEPT, Infos
 
 PLACE = 'a', 'c'
 KEY = get_cache_key(*PLACE)
@@ -60,7 +60,7 @@ class TestInfos(unittest.TestCase):
 
     def test_it_is_forgotten_after_a_while_however_often_it_is_used(self):
         now = [0.0]
-        with mock.patch.object(infos.time, 'monotonic', lambda: now[0]):
+        with mock.patch.object(shared.time, 'monotonic', lambda: now[0]):
             self.open()
             now[0] = KEPT - 1
             self.open()
@@ -69,7 +69,7 @@ class TestInfos(unittest.TestCase):
         self.assertEqual(2, self.helper.asked)
 
     def test_only_so_many_are_remembered(self):
-        with mock.patch.object(infos, 'MOST', 2):
+        with mock.patch.object(shared, 'MOST', 2):
             for number in range(5):
                 name = 'c%d' % number
                 self.infos.open(SimpleNamespace(

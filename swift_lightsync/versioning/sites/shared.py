@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-What Swift says of containers, remembered by one process of a proxy-server, so
-that not every request of another site asks for it again.
+What the requests of other sites to one process of a proxy-server share: its
+workers, and what Swift says of containers, so that not every request asks for
+that again.
 
 Only containers with versions are remembered: their mode and their storage
 policy stay. One that is deleted meanwhile gets what was made elsewhere before
@@ -11,12 +12,41 @@ others heard of that, as it would a moment earlier, and ``.life`` decides.
 import time
 from collections import OrderedDict
 
+from swift.common.concurrency import Semaphore
 from swift.proxy.controllers.base import get_cache_key
 
+from swift_lightsync.versioning.core.shipping import LATER, Result
+
+#: Containers or shipments that one process works on at once, of all requests.
+WORKERS = 16
 #: Seconds for which a container is remembered, and how many are.
 KEPT = 300
 MOST = 4096
 _CACHE = 'swift.infocache'
+
+
+class Workers:
+    """
+    What the requests of one process share: so many steps are done at once.
+    """
+
+    def __init__(self):
+        self._free = Semaphore(WORKERS)
+
+    def do(self, step, *args, until):
+        """
+        Do a step, once there is a worker.
+
+        :param until: when it is not begun any more, by ``time.monotonic``;
+            None: it needs no worker, and may begin at any time
+        :returns: what the step returns; a ``Result`` if it is not begun
+        """
+        if until is None:
+            return step(*args)
+        with self._free:
+            if time.monotonic() >= until:
+                return Result(LATER)
+            return step(*args)
 
 
 class Infos:
