@@ -36,6 +36,8 @@ class Options:
     files: Optional[str] = None
     #: Where scripts are that triggers may run; None: nowhere.
     triggers: Optional[str] = None
+    #: Where logs of requests may be written; None: nowhere.
+    request_log: Optional[str] = None
     #: End when standard input does: its writer is gone.
     until_eof: bool = False
 
@@ -52,7 +54,8 @@ async def serve(options, out=sys.stdout):
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    service = Service(gate, options.files, options.triggers)
+    service = Service(gate, options.files, options.triggers,
+                      options.request_log)
     runner = web.AppRunner(service.application(), access_log=None)
     await runner.setup()
     leases = asyncio.ensure_future(service.watch_leases())
