@@ -44,7 +44,8 @@ def main(args):
         return run(_pool(args))
     run(serve(Options(
         args.host, args.port, args.secret_file, args.tls_cert, args.tls_key,
-        args.clock_window, args.files, args.triggers, args.until_eof)))
+        args.clock_window, args.files, args.triggers, args.request_log,
+        args.until_eof)))
     return 0
 
 
@@ -56,7 +57,8 @@ def _child_arguments(args, port):
                           ('--tls-cert', args.tls_cert),
                           ('--tls-key', args.tls_key),
                           ('--files', args.files),
-                          ('--triggers', args.triggers)):
+                          ('--triggers', args.triggers),
+                          ('--request-log', args.request_log)):
         if value:
             found += [option, value]
     return found + ['--insecure'] * args.insecure

@@ -39,9 +39,11 @@ class MissionRun:
     :param storage: a ``Storage``, not yet open
     :param files: paths by operation id, for filewrite
     :param grace: seconds that operations have at the end
+    :param request_log: a ``RequestLog``, or None
     """
 
-    def __init__(self, mission, work, storage, files=None, grace=GRACE):
+    def __init__(self, mission, work, storage, files=None, grace=GRACE,
+                 request_log=None):
         self.mission = mission
         self.work = work
         self.state = MissionState.AUTHING
@@ -59,6 +61,7 @@ class MissionRun:
         self._task: Any = None
         self._tasks: Sequence[asyncio.Task] = ()
         self._workers = []
+        self._log = request_log
         self._aborted = 0
         self._warned = set()
         self._health = Health()
@@ -104,10 +107,12 @@ class MissionRun:
             if opening:
                 opening.cancel()
                 await asyncio.gather(opening, return_exceptions=True)
-            await self._storage.close()
+            await self._close()
         elif self.state is MissionState.LAUNCHING:
             await self._withdraw()
-        self._interrupt()
+        for worker, task in zip(self._workers, self._tasks):
+            if worker.idle:
+                task.cancel()
 
     async def _withdraw(self):
         self._task.cancel()
@@ -115,7 +120,7 @@ class MissionRun:
         if not self.state.final:
             # It had not come to its first line.
             self._enter(MissionState.CANCELLED)
-            await self._storage.close()
+            await self._close()
 
     async def wait(self):
         """Until the mission has ended."""
@@ -190,13 +195,13 @@ class MissionRun:
         finally:
             if watch is not None:
                 watch.cancel()
-            await self._storage.close()
+            await self._close()
 
     def _begin(self, now):
         self.window = Window.of(self.work, now - self.mission.elapsed)
         step = self.mission.step
         self.recording = Recording(self.window, self.work.interval,
-                                   rows(self.work, step))
+                                   rows(self.work, step), self._log)
         self._workers = workers(self, operations(self.work, step),
                                 self._storage, self._files)
         self._enter(MissionState.RUNNING)
@@ -242,11 +247,6 @@ class MissionRun:
         finally:
             health.cancel()
 
-    def _interrupt(self):
-        for worker, task in zip(self._workers, self._tasks):
-            if worker.idle:
-                task.cancel()
-
     def _end(self, state):
         self._ended = time.monotonic()
         self._note()
@@ -262,7 +262,12 @@ class MissionRun:
             self._note()
         self._enter(MissionState.FAILED)
         if self._task is None:
-            await self._storage.close()
+            await self._close()
+
+    async def _close(self):
+        if self._log is not None:
+            self._log.close()
+        await self._storage.close()
 
     # Reports
 

@@ -21,9 +21,13 @@ class Recording:
     :param window: a ``Window``
     :param interval: of the timeline, seconds
     :param rows: the ``Operation`` of each row of the results
+    :param log: a ``RequestLog``, or None
     """
 
-    def __init__(self, window, interval, rows):
+    def __init__(self, window, interval, rows, log=None):
+        self._log = log
+        if log is not None:
+            log.begin(window.origin)
         self._window = window
         self._interval = interval
         self._tallies = {each.id: Tally(window.origin) for each in rows}
@@ -45,6 +49,8 @@ class Recording:
         self._count(sample.operation, sample)
         for row in sample.rows:
             self._count(row, sample)
+        if self._log is not None:
+            self._log.add(sample)
         overrun = self._window.overrun(sample.started, sample.ended)
         if overrun:
             self._stragglers += Stragglers(
@@ -64,8 +70,11 @@ class Recording:
             first_byte, size = ended, 0
             if transfer is not None:
                 first_byte, size = transfer.first_byte, transfer.size
-            self._count(row, Sample(row, started, started, first_byte, ended,
-                                    size, error))
+            sample = Sample(row, started, started, first_byte, ended, size,
+                            error)
+            self._count(row, sample)
+            if self._log is not None:
+                self._log.add(sample)
         return note
 
     def _count(self, row, sample):
