@@ -8,7 +8,7 @@ from unittest import mock
 from swift.common.concurrency import Timeout, socket, spawn
 
 from swift_lightsync.versioning.core import verb
-from swift_lightsync.versioning.rows import connections, replicas
+from swift_lightsync.versioning.rows import connections, replicas, replies
 from swift_lightsync.versioning.rows.connections import (
     Connections,
     Stale,
@@ -222,7 +222,7 @@ class TestAsked(unittest.TestCase):
             found.tell(('a', 'c'), request, request)
             wait_for(lambda: all(self.kept._idle.values()) and
                      len(self.kept._idle) == 3, 'all are kept')
-            with self.assertRaises(replicas.RowsUnavailable):
+            with self.assertRaises(replies.RowsUnavailable):
                 found.tell(('a', 'c'), request, request)
 
 
