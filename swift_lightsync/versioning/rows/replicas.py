@@ -101,10 +101,11 @@ class Replicas:
         needed = majority(len(nodes))
         queue: Queue = Queue()
         replies: List[Reply] = []
+        body = verb.encoded(request)
         refused: List[str] = []
         for node in nodes:
-            spawn_n(self._deliver, queue, refused, node, part, place,
-                    verb.encoded(request), verb.encoded(again))
+            spawn_n(self._deliver, queue, refused, node, part, place, body,
+                    again)
         while len(replies) < len(nodes):
             replies.append(queue.get())
             good = [reply for reply in replies if reply.good]
@@ -162,7 +163,8 @@ class Replicas:
         for seconds in RETRY_AFTER:
             sleep(seconds)
             if refused or self.is_limited(node) or \
-                    self.request(node, part, place, again).good:
+                    self.request(node, part, place,
+                                 verb.encoded(again)).good:
                 return
 
     def request(self, node, part, place, body, exchange=None, again=True):

@@ -112,10 +112,19 @@ class TestConnections(unittest.TestCase):
     def test_only_some_are_kept(self):
         server = Server(self, *[[OK] * 2] * 9)
         opened = [self.kept.open(server.address) for _ in range(9)]
+        with mock.patch.object(connections, 'MOST', 4):
+            for exchange in opened:
+                self.ask(server, exchange)
+        self.assertEqual(4, len(self.kept._idle[server.address]))
+
+    def test_those_that_nobody_uses_are_closed_with_the_next(self):
+        server = Server(self, *[[OK]] * 4)
+        opened = [self.kept.open(server.address) for _ in range(3)]
         for exchange in opened:
             self.ask(server, exchange)
-        self.assertEqual(connections.MOST,
-                         len(self.kept._idle[server.address]))
+        with mock.patch.object(connections, 'SECONDS', 0):
+            self.ask(server, self.kept.open(server.address))
+        self.assertEqual(1, len(self.kept._idle[server.address]))
 
     def test_a_kept_one_that_ends_is_stale(self):
         server = Server(self, [OK, b''], [b''])
