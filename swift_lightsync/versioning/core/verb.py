@@ -121,7 +121,8 @@ class Answer(Record):
     """
     What a replica has.
 
-    :param before: the newest version of the object before the request
+    :param before: the newest version of the object before the request's rows,
+        if it has some
     :param head: the newest version of the object now
     :param rows: those of the names that it knows, deleted ones too
     :param page: the rows of the page
@@ -144,7 +145,9 @@ class Answer(Record):
 
 def encoded(message: Record) -> bytes:
     """
-    Return the bytes of a request or an answer.
+    Return the bytes of a request or an answer; what says nothing is left out.
     """
-    return json.dumps(message.to_json(),
-                      separators=(',', ':')).encode('ascii')
+    return json.dumps({
+        name: value for name, value in message.to_json().items()
+        if value or value == 0 and value is not False},
+        separators=(',', ':')).encode('ascii')

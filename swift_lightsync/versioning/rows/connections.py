@@ -22,7 +22,7 @@ from swift.common.concurrency import socket
 
 #: Connections to one server that one process keeps; each takes one of the
 #: server's ``max_clients``.
-MOST = 4
+MOST = 16
 #: Seconds for which one is kept that nobody uses: less than a server's
 #: ``client_timeout``.
 SECONDS = 20
@@ -190,9 +190,9 @@ class Connections:
 
     def keep(self, address: _Address, sock: 'socket.socket') -> None:
         """Keep a connection whose answer has been read."""
-        idle = self._idle[address]
-        idle.append((time.monotonic(), sock))
-        if len(idle) > MOST:
+        idle, now = self._idle[address], time.monotonic()
+        idle.append((now, sock))
+        while len(idle) > MOST or idle[0][0] < now - SECONDS:
             idle.pop(0)[1].close()
 
 

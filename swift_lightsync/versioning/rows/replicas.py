@@ -5,9 +5,8 @@ them, to a majority, or to all (VERSIONING.md §4).
 """
 
 import os
-from dataclasses import dataclass
 from random import sample
-from typing import Annotated, Any, List, Optional, Sequence, Tuple
+from typing import Any, List, Sequence, Tuple
 
 from swift.common.concurrency import Empty, Queue, Timeout, sleep, spawn_n
 from swift.common.exceptions import ConnectionTimeout
@@ -16,11 +15,9 @@ from swift.common.http import (
     HTTP_INSUFFICIENT_STORAGE,
     HTTP_METHOD_NOT_ALLOWED,
     HTTP_NOT_FOUND,
-    HTTP_OK,
     is_server_error,
 )
 
-from swift_lightsync.common.records import Between, Length, Record
 from swift_lightsync.versioning.core import verb
 from swift_lightsync.versioning.rows.connections import (
     Connections,
@@ -28,93 +25,26 @@ from swift_lightsync.versioning.rows.connections import (
     Stale,
     request_of,
 )
+from swift_lightsync.versioning.rows.replies import (
+    NO_ANSWER,
+    ClockRefused,
+    Reply,
+    VerbMissing,
+    count_of,
+    majority,
+    name_of,
+    reply_of,
+    unavailable,
+)
 
 #: Those of this process.
 CONNECTIONS = Connections()
 #: Bytes of a request that a connection takes at once.
 SMALL = 1 << 14
-#: Where a node did not answer.
-NO_ANSWER = 0
 #: Seconds after which a replica that has not answered is slow.
 SLOW = 0.1
 #: Seconds after which a replica that missed a write is asked again.
 RETRY_AFTER = (1, 10)
-
-
-@dataclass(frozen=True)
-class Refusal(Record):
-    """What a container server says of a clock that differs from its own."""
-    error: Annotated[str, Length(10000)]
-    clock: Annotated[float, Between(0, 1e10)]
-
-
-@dataclass(frozen=True)
-class Reply:
-    """
-    What came of a request to one replica.
-
-    :param node: the node's dict from the ring
-    :param status: of HTTP, or ``NO_ANSWER``
-    :param answer: if the status is 200
-    :param error: what the server says of a wrong clock
-    """
-    node: dict
-    status: int
-    answer: Optional[verb.Answer] = None
-    error: str = ''
-
-    @property
-    def good(self):
-        """Whether the replica did what it was asked."""
-        return self.answer is not None
-
-
-class RowsUnavailable(Exception):
-    """
-    Too few replicas of a container answered, or they do not agree.
-
-    :param container: its path
-    :param statuses: a list of all answers, 0 for a node without an answer
-    :param needed: how many good answers are needed
-    :param missing: whether a majority says that there is no such container
-    """
-
-    def __init__(self, container, statuses, needed, missing=False,
-                 reason=''):
-        super().__init__(
-            'rows of %r: %d good answers of its replicas are needed, all '
-            'answers are: %s%s' % (
-                container, needed, ', '.join(map(str, statuses)) or 'none',
-                reason and '; ' + reason))
-        self.container = container
-        self.statuses = statuses
-        self.needed = needed
-        self.missing = missing
-
-
-class ClockRefused(Exception):
-    """A majority of the replicas says that the clock of this node is wrong."""
-
-
-class VerbMissing(Exception):
-    """Some container servers do not have the verb VERSION."""
-
-
-def majority(replicas):
-    """Return how many of some replicas are more than half of them."""
-    return replicas // 2 + 1
-
-
-def unavailable(place, replies, needed, reason=''):
-    """Return the ``RowsUnavailable`` that describes some replies."""
-    missing = _count(replies, HTTP_NOT_FOUND) >= needed
-    return RowsUnavailable('/%s/%s' % place,
-                           [reply.status for reply in replies], needed,
-                           missing, reason)
-
-
-def _count(replies, status):
-    return sum(reply.status == status for reply in replies)
 
 
 class Replicas:
@@ -152,11 +82,7 @@ class Replicas:
         return self.begin(place, request, first).replies()
 
     def begin(self, place, request, first: Sequence[int] = ()):
-        """
-        Ask a majority, as ``ask`` does, and do not wait for the answers.
-
-        :returns: an ``Asked``
-        """
+        """Ask a majority, as ``ask`` does; return the ``Asked``."""
         return Asked(self, place, request, first)
 
     def tell(self, place, request, again):
@@ -175,20 +101,21 @@ class Replicas:
         needed = majority(len(nodes))
         queue: Queue = Queue()
         replies: List[Reply] = []
+        body = verb.encoded(request)
         refused: List[str] = []
         for node in nodes:
-            spawn_n(self._deliver, queue, refused, node, part, place,
-                    verb.encoded(request), verb.encoded(again))
+            spawn_n(self._deliver, queue, refused, node, part, place, body,
+                    again)
         while len(replies) < len(nodes):
             replies.append(queue.get())
             good = [reply for reply in replies if reply.good]
             if len(good) >= needed:
                 return good
-            if _count(replies, HTTP_CONFLICT) >= needed:
+            if count_of(replies, HTTP_CONFLICT) >= needed:
                 refused.extend(filter(None, (
                     reply.error for reply in replies)))
                 raise ClockRefused('; '.join(refused))
-            if _count(replies, HTTP_NOT_FOUND) >= needed:
+            if count_of(replies, HTTP_NOT_FOUND) >= needed:
                 break
         raise unavailable(place, replies, needed)
 
@@ -218,7 +145,7 @@ class Replicas:
         if without:
             raise VerbMissing(
                 'container servers without egg:swift-lightsync#container: ' +
-                ', '.join(sorted(map(_name, without))))
+                ', '.join(sorted(map(name_of, without))))
 
     def put_reply(self, queue, node, *what, **options):
         """Put the ``Reply`` of a node into a queue."""
@@ -236,7 +163,8 @@ class Replicas:
         for seconds in RETRY_AFTER:
             sleep(seconds)
             if refused or self.is_limited(node) or \
-                    self.request(node, part, place, again).good:
+                    self.request(node, part, place,
+                                 verb.encoded(again)).good:
                 return
 
     def request(self, node, part, place, body, exchange=None, again=True):
@@ -250,12 +178,12 @@ class Replicas:
         try:
             with Timeout(self.app.node_timeout):
                 try:
-                    exchange = exchange or self._sent(node, part, place, body)
+                    exchange = exchange or self.sent(node, part, place, body)
                     status, text = exchange.receive(verb.MAX_ANSWER)
                 except Stale:
                     if not again:
                         raise
-                    exchange = self._sent(node, part, place, body, True)
+                    exchange = self.sent(node, part, place, body, kept=False)
                     status, text = exchange.receive(verb.MAX_ANSWER)
             reply = reply_of(node, status, text)
         except (OSError, Timeout, ValueError) as error:
@@ -265,34 +193,26 @@ class Replicas:
             self._failed(node, place, reply.status)
         return reply
 
-    def _sent(self, node, part, place, body, is_new=False):
-        """Send a request; return the ``Exchange``."""
-        exchange = None if is_new else self.sent_on_kept(
-            node, part, place, body)
-        if exchange is None:
+    def sent(self, node, part, place, body, kept=None):
+        """
+        Send a request; return the ``Exchange``, or None if none is kept.
+
+        :param kept: whether on a kept connection, not a new one; None: on any
+        """
+        address = node['ip'], node['port']
+        exchange = None if kept is False else self.connections.idle(address)
+        if exchange is None and not kept:
             with ConnectionTimeout(self.app.conn_timeout):
-                exchange = self.connections.open(_address(node))
-            exchange.send(self._bytes(node, part, place, body))
-        return exchange
-
-    def sent_on_kept(self, node, part, place, body):
-        """
-        Send a request if there is a kept connection.
-
-        :returns: the ``Exchange``, or None
-        """
-        exchange = self.connections.idle(_address(node))
+                exchange = self.connections.open(address)
         if exchange is not None:
-            exchange.send(self._bytes(node, part, place, body))
+            exchange.send(request_of(
+                address, 'VERSION', '/%s/%s/%s/%s' % (
+                    node['device'], part, *place), self.headers, body))
         return exchange
-
-    def _bytes(self, node, part, place, body):
-        return request_of(_address(node), 'VERSION', '/%s/%s/%s/%s' % (
-            node['device'], part, *place), self.headers, body)
 
     def _failed(self, node, place, what):
         self.logger.warning('Rows: VERSION %r of %s: %s',
-                            '/%s/%s' % place, _name(node), what)
+                            '/%s/%s' % place, name_of(node), what)
         if self.limiter is None:
             return
         if what == HTTP_INSUFFICIENT_STORAGE:
@@ -301,9 +221,7 @@ class Replicas:
             self.limiter.increment(node)
 
     def is_limited(self, node):
-        """
-        Check whether a node has had so many errors that it is left alone.
-        """
+        """Check whether a node is left alone, after many errors."""
         return self.limiter is not None and self.limiter.is_limited(node)
 
 
@@ -334,7 +252,8 @@ class Asked:
     def _begin(self, node):
         if len(self._what[-1]) <= SMALL:
             try:
-                exchange = self._replicas.sent_on_kept(node, *self._what)
+                exchange = self._replicas.sent(node, *self._what,
+                                               kept=True)
             except OSError:
                 exchange = None
             if exchange is not None:
@@ -390,26 +309,3 @@ class Asked:
         except (OSError, ValueError):
             return None
         return None if is_server_error(reply.status) else reply
-
-
-def reply_of(node, status, text):
-    """
-    Read what a node has answered.
-
-    :raises ValueError: if it is no answer of the verb
-    """
-    if status == HTTP_OK:
-        return Reply(node, status, verb.Answer.parse(text, verb.MAX_ANSWER))
-    if status == HTTP_CONFLICT:
-        refusal = Refusal.parse(text, verb.MAX_BODY)
-        return Reply(node, status, error='%s: %s (its clock: %.3f)' % (
-            _name(node), refusal.error, refusal.clock))
-    return Reply(node, status)
-
-
-def _address(node):
-    return node['ip'], node['port']
-
-
-def _name(node):
-    return '%s:%s/%s' % (node['ip'], node['port'], node['device'])

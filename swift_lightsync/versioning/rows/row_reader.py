@@ -18,7 +18,7 @@ from swift_lightsync.versioning.core.verb import (
     Shard,
     WireRow,
 )
-from swift_lightsync.versioning.rows.replicas import majority, unavailable
+from swift_lightsync.versioning.rows.replies import majority, unavailable
 from swift_lightsync.versioning.rows.views import (
     View,
     covers,

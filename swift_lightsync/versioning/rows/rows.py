@@ -21,9 +21,9 @@ from swift_lightsync.versioning.core.keys import (
 )
 from swift_lightsync.versioning.core.row_data import Entry, Row, entry_of
 from swift_lightsync.versioning.core.verb import Request, WireRow
-from swift_lightsync.versioning.rows.replicas import (
+from swift_lightsync.versioning.rows.replicas import Replicas
+from swift_lightsync.versioning.rows.replies import (
     ClockRefused,
-    Replicas,
     RowsUnavailable,
     VerbMissing,
     unavailable,

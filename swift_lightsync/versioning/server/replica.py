@@ -255,7 +255,7 @@ def _told(rows: _Rows, asked: verb.Request, plan: Plan,
     named = rows.named(asked.names) if asked.names else {}
     page = rows.page(asked.page) if asked.page else []
     answer = verb.Answer(
-        wire(plan.before), wire(plan.head),
+        wire(plan.before if asked.rows else None), wire(plan.head),
         tuple(map(verb.WireRow.of, named.values())),
         tuple(map(verb.WireRow.of, page)), shards, left)
     if shards and is_sharded and not (

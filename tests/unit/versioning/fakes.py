@@ -47,7 +47,7 @@ from swift_lightsync.versioning.core.verb import (
 )
 from swift_lightsync.versioning.core.verb import Request as Asked
 from swift_lightsync.versioning.rows import replicas as replicas_module
-from swift_lightsync.versioning.rows.replicas import (
+from swift_lightsync.versioning.rows.replies import (
     Reply,
     RowsUnavailable,
     majority,

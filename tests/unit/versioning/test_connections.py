@@ -8,7 +8,7 @@ from unittest import mock
 from swift.common.concurrency import Timeout, socket, spawn
 
 from swift_lightsync.versioning.core import verb
-from swift_lightsync.versioning.rows import connections, replicas
+from swift_lightsync.versioning.rows import connections, replicas, replies
 from swift_lightsync.versioning.rows.connections import (
     Connections,
     Stale,
@@ -112,10 +112,19 @@ class TestConnections(unittest.TestCase):
     def test_only_some_are_kept(self):
         server = Server(self, *[[OK] * 2] * 9)
         opened = [self.kept.open(server.address) for _ in range(9)]
+        with mock.patch.object(connections, 'MOST', 4):
+            for exchange in opened:
+                self.ask(server, exchange)
+        self.assertEqual(4, len(self.kept._idle[server.address]))
+
+    def test_those_that_nobody_uses_are_closed_with_the_next(self):
+        server = Server(self, *[[OK]] * 4)
+        opened = [self.kept.open(server.address) for _ in range(3)]
         for exchange in opened:
             self.ask(server, exchange)
-        self.assertEqual(connections.MOST,
-                         len(self.kept._idle[server.address]))
+        with mock.patch.object(connections, 'SECONDS', 0):
+            self.ask(server, self.kept.open(server.address))
+        self.assertEqual(1, len(self.kept._idle[server.address]))
 
     def test_a_kept_one_that_ends_is_stale(self):
         server = Server(self, [OK, b''], [b''])
@@ -222,7 +231,7 @@ class TestAsked(unittest.TestCase):
             found.tell(('a', 'c'), request, request)
             wait_for(lambda: all(self.kept._idle.values()) and
                      len(self.kept._idle) == 3, 'all are kept')
-            with self.assertRaises(replicas.RowsUnavailable):
+            with self.assertRaises(replies.RowsUnavailable):
                 found.tell(('a', 'c'), request, request)
 
 

@@ -2,6 +2,7 @@
 """The verb VERSION on a real container server with a real database."""
 
 import json
+import logging
 import os
 import shutil
 import sqlite3
@@ -337,6 +338,34 @@ class TestRefusals(VerbCase):
             self.refused(507, verb.encoded(verb.Request(
                 'foo', (verb.WireRow.of(row_of(self.entry())),))))
             self.assertEqual(entry.version.id, self.head())
+
+
+class TestLog(VerbCase):
+    """What of the verb is in the log of a container server."""
+
+    def logged(self, container, debug=False):
+        before = len(self.logger.lines)
+        with mock.patch.object(self.logger, 'isEnabledFor',
+                               lambda level: debug or level > logging.DEBUG):
+            self.ask('VERSION', container, b'{}')
+        return [line for _, line in self.logger.lines[before:]
+                if '"VERSION /sda/0/a/' in line]
+
+    def test_what_succeeds_is_logged_for_debugging(self):
+        self.assertEqual([], self.logged(HIDDEN))
+        self.assertIn(' 200 ', self.logged(HIDDEN, debug=True)[0])
+
+    def test_what_is_refused_is_logged(self):
+        self.assertIn(' 404 ', self.logged('c')[0])
+
+    def test_what_is_wrong_with_the_server_is_logged(self):
+        with mock.patch.object(self.server, '_asked', side_effect=OSError):
+            self.assertIn(' 500 ', self.logged(HIDDEN)[0])
+
+    def test_names_that_are_no_text_are_refused(self):
+        self.assertEqual(412, Request.blank(
+            '/sda/0/a/%ff', method='VERSION', body=b'{}').get_response(
+                self.server).status_int)
 
 
 class TestShards(VerbCase):
