@@ -92,6 +92,8 @@ class VolumeState:
         quarantine
     :param bytes: the sum of the lengths of their records
     :param dead_bytes: the bytes that are to be given back
+    :param held: the number of entries of files in quarantine
+    :param held_bytes: the sum of the lengths of their records
     """
     type: int
     watermark: int
@@ -99,11 +101,25 @@ class VolumeState:
     files: int = 0
     bytes: int = 0
     dead_bytes: int = 0
+    held: int = 0
+    held_bytes: int = 0
+
+    @property
+    def has_files(self) -> bool:
+        """Whether an entry points to the volume, in quarantine or not."""
+        return self.files > 0 or self.held > 0
+
+    @property
+    def live_bytes(self) -> int:
+        """What the records that have entries take, with their padding."""
+        return (self.bytes + self.held_bytes
+                + (self.files + self.held) * UNIT // 2)
 
     def pack(self) -> _Bytes:
         """Return the value of a `v` entry."""
         return pack_varints((self.type, self.watermark, self.checkpoint,
-                             self.files, self.bytes, self.dead_bytes))
+                             self.files, self.bytes, self.dead_bytes,
+                             self.held, self.held_bytes))
 
     @classmethod
     def unpack(cls, value: _Bytes) -> 'VolumeState':
@@ -112,7 +128,7 @@ class VolumeState:
 
         :raises FormatError: if it is no volume's state
         """
-        return cls(*unpack_varints(value, 6, 'volume'))
+        return cls(*unpack_varints(value, 8, 'volume'))
 
 
 @dataclass(frozen=True)

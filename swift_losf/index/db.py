@@ -75,6 +75,8 @@ class Database:
         #: those that it makes durable
         self._removals: Set[bytes] = set()
         self._syncing: AbstractSet[bytes] = frozenset()
+        #: numbers of volumes that are removed, or about to be
+        self.retired: Set[int] = set()
         #: is set by each change that queues space to be given back
         self.reclaim_pending = threading.Event()
         try:

@@ -72,6 +72,20 @@ class EntryReader:
                 *keys.hash_range(partition, hash_, keys.QUARANTINED))]
         return any(each.spot == location.spot for each in entered)
 
+    def find(self, partition, hash_, location):
+        """
+        Return the key of the entry of a record, in quarantine or not.
+
+        :param location: the Location of the record
+        :returns: the key, or None if no entry has the record
+        """
+        letters = (keys.FILE, keys.QUARANTINED) if self.db.quarantined \
+            else (keys.FILE,)
+        return next((
+            key for letter in letters for key, value in self.db.scan(
+                *keys.hash_range(partition, hash_, letter))
+            if unpack_spot(value) == location.spot), None)
+
     def list_hash(self, partition, hash_):
         """Return the files of a hash: a list of (name, Location), by name."""
         check_hash(partition, hash_)

@@ -171,7 +171,7 @@ class TestEntries(MendTest):
         self.assert_only_in_quarantine(place)
         with self.changed() as change:
             change.remove_quarantined(keys.quarantine_key(
-                PARTITION, HASHES[1], NAME, place))
+                PARTITION, HASHES[1], NAME, place), place)
         self.assert_mended('missing')
         self.assert_only_in_quarantine(place)
         with self.changed() as change:

@@ -233,7 +233,8 @@ class TestWritableVolume(VolumeTest):
         self.assertEqual([], os.listdir(self.device))
 
     def test_the_directories_that_it_makes_are_synced(self):
-        with mock.patch('swift_losf.volumes.writable.fsync_dir') as synced:
+        with mock.patch('swift_losf.volumes.writable.'
+                        'sync_directory') as synced:
             self.create(1)
             self.create(2)
         self.assertEqual([mock.call(self.device),
