@@ -39,6 +39,7 @@ from swift_lightsync.proar.names import (
     REFUSED_HEADER,
     SLOT_HEADER,
 )
+from swift_lightsync.proar.row_updates import LOGGED, Logged, RowUpdates
 
 MAX_PARTITION = (1 << 32) - 1
 OPS = {'PUT': Op.MODIFY, 'POST': Op.MODIFY, 'DELETE': Op.DELETE}
@@ -74,7 +75,7 @@ class LagOptions(Options):
         return ''
 
 
-class PrimaryRoleVerbs(ObjectController):
+class PrimaryRoleVerbs(RowUpdates, ObjectController):
     """Makes an object-server's controller log the writes of primary roles."""
 
     def setup(self, conf):
@@ -112,6 +113,7 @@ class PrimaryRoleVerbs(ObjectController):
             account, container, obj, raw_digest=True))
         if FAILOVER_HEADER not in request.headers:
             self._refuse_for_lag(request, device, log)
+        request.environ[LOGGED] = Logged(log, entry)
         return LoggedDiskFile(disk_file, LogContext(
             self._begin(request, device, log, entry), self._quiet))
 
