@@ -11,12 +11,16 @@ import os
 from dataclasses import dataclass
 from typing import Annotated, Dict, Optional, Tuple
 
+from swift.common.utils import dump_recon_cache
+
 from swift_lightsync.common.nodes import MAX_BYTES
 from swift_lightsync.common.records import Between, Record
 
 #: in recon_cache_path
 FILE = 'proar.recon'
 KEY = 'object_convergence'
+#: stands for the devices of a node that has none
+NONE = '-'
 PATH = '/recon/proar'
 
 Count = Annotated[int, Between(0, 10 ** 15 - 1)]
@@ -53,19 +57,23 @@ class DeviceLag(Record):
 @dataclass(frozen=True)
 class Recorded(Record):
     """
-    What a converger records.
+    What a converger records of one device.
 
-    :param updated: when it did, Unix time; 0: never
-    :param devices: one for each device and policy that has logs
+    :param updated: when it did, Unix time
+    :param policies: one for each policy of the device
     """
     updated: Number
-    devices: Tuple[DeviceLag, ...]
+    policies: Tuple[DeviceLag, ...]
 
 
 @dataclass(frozen=True)
 class ReconFile(Record):
-    """The converger's recon file, which may have other keys too."""
-    object_convergence: Optional[Recorded] = None
+    """
+    The convergers' recon file, which may have other keys too.
+
+    :param object_convergence: device -> what is recorded of it
+    """
+    object_convergence: Optional[Dict[str, Recorded]] = None
 
 
 @dataclass(frozen=True)
@@ -75,8 +83,8 @@ class NodeLag(Record):
 
     :param time: the node's clock, Unix time
     :param source: the directory of its recon file
-    :param updated: when its converger wrote the file; 0: never
-    :param devices: one for each device and policy that has logs
+    :param updated: when its convergers had all written it; 0: never
+    :param devices: one for each device and policy
     """
     time: Number
     source: str
@@ -90,12 +98,33 @@ class NodeLag(Record):
 
 def recorded(devices, updated):
     """
-    Return what the converger records, as an object of JSON.
+    Return what a converger records, which leaves that of others alone.
 
-    :param devices: DeviceLags
+    :param devices: a dict of name -> DeviceLags
     :param updated: Unix time
+    :returns: a dict for dump_recon_cache
     """
-    return Recorded(updated, tuple(devices)).to_json()
+    return {KEY: {name: Recorded(updated, tuple(lags)).to_json()
+                  for name, lags in (devices or {NONE: ()}).items()}}
+
+
+def forget(path, devices, logger):
+    """
+    Remove what is recorded of devices that are not this node's.
+
+    :param path: of the recon file
+    :param devices: names of those that are
+    :param logger: Swift's
+    """
+    try:
+        with open(path, 'rb') as recon:
+            known = json.loads(recon.read(MAX_BYTES))[KEY]
+        gone: Dict[str, Dict] = {name: {} for name in known
+                                 if name not in devices}
+    except (OSError, ValueError, KeyError, TypeError):
+        return
+    if gone:
+        dump_recon_cache({KEY: gone}, path, logger)
 
 
 def decode(data):
@@ -126,5 +155,9 @@ def read(directory, now):
     except FileNotFoundError:
         document = b'{}'
     found = ReconFile.parse(document, MAX_BYTES, FILE).object_convergence \
-        or Recorded(0, ())
-    return NodeLag(now, directory, found.updated, found.devices)
+        or {}
+    return NodeLag(
+        now, directory,
+        min((each.updated for each in found.values()), default=0),
+        tuple(lag for _, each in sorted(found.items())
+              for lag in each.policies))

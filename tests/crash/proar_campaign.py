@@ -19,7 +19,9 @@ from swift.obj import diskfile
 from tests.crash.campaigns import main
 from tests.crash.losf_power import Disk, shut_down
 from tests.crash.losf_steps import Steps, kill_self
+from tests.crash.losf_world import PATIENCE
 from tests.crash.proar_world import DEVICE, LogWorld
+from tests.waiting import wait_for
 
 PARTITION = 1
 WRITERS = 8
@@ -84,10 +86,9 @@ def power_cut_at_steps(root, args):
     fatal = range(1, 1 + count_steps(os.path.join(root, '0')), args.stride)
     with powered(root) as (world, disk):
         for number in fatal:
-            child = in_steps(world, number, number, wait_for_the_cut)
-            for message in child.messages():
-                if not world.note(message):
-                    break
+            child = in_steps(world, number, number, stop_all)
+            wait_for(lambda: not runs(child.pid), 'it stands at its step',
+                     PATIENCE)
             cut(world, disk, [child])
             world.check(number)
     return len(fatal)
@@ -138,9 +139,15 @@ def compactions(partitions):
     return work
 
 
-def wait_for_the_cut(send):
-    send('cut')
-    signal.pause()
+def stop_all(send):
+    """Stop all threads: none may go on while the power is cut."""
+    os.kill(os.getpid(), signal.SIGSTOP)
+
+
+def runs(pid):
+    """:returns: whether a process has neither stopped nor ended"""
+    with open('/proc/%d/stat' % pid) as stat:
+        return stat.read().rpartition(')')[2].split()[0] not in 'TZ'
 
 
 @contextmanager

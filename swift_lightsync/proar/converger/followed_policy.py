@@ -54,9 +54,9 @@ class FollowedPolicy:
         #: what was read, so that all peers are sent the same: a Push has
         #: what its entries named
         self._sent = OrderedDict()
-        #: (peer, path hash) -> how long to leave that object alone
+        #: (peer, key) -> how long to leave that object alone
         self._put_off = {}
-        #: (peer, path hash) of what is pushed just now
+        #: (peer, key) of what is pushed just now
         self._under_way = set()
 
     def __str__(self):
@@ -161,7 +161,7 @@ class FollowedPolicy:
         pushes = self._next(peer, TURN)
         if len(pushes) == TURN:
             go_on()
-        keys = {(peer, each.path_hash) for each in pushes}
+        keys = {(peer, each.key) for each in pushes}
         self._under_way |= keys
         try:
             for each, result in self._pushed(pushes, pusher):
@@ -179,11 +179,9 @@ class FollowedPolicy:
     def _next(self, peer, most):
         """Return what to push to a peer now that nobody pushes."""
         now = time.monotonic()
-        busy = {path_hash for (of, path_hash), backoff
-                in self._put_off.items()
+        busy = {key for (of, key), backoff in self._put_off.items()
                 if of == peer and not backoff.may_try(now)}
-        busy.update(path_hash for of, path_hash in self._under_way
-                    if of == peer)
+        busy.update(key for of, key in self._under_way if of == peer)
         return self.follower.pushes(peer, most, busy)
 
     def _pushed(self, pushes, pusher):
@@ -214,6 +212,10 @@ class FollowedPolicy:
                 results = [results] * len(batch)
             yield from zip((push for push, _ in batch), results)
         for push in large:
+            if push.is_row:
+                # Its own object-updater goes on with them.
+                yield push, Result(Outcome.FAILED, 'it takes no rows')
+                continue
             yield push, self._timed(
                 pusher.push, self.source, self.partition_of(push.path_hash),
                 push.path_hash, self.ring.next_part_power)
@@ -221,8 +223,9 @@ class FollowedPolicy:
     def _read(self, push):
         """Return a SentObject, None if it is large."""
         if push not in self._sent:
-            self._sent[push] = self.source.read(
-                self.partition_of(push.path_hash), push.path_hash, MAX_BODY)
+            read = self.source.read_row if push.is_row else self.source.read
+            self._sent[push] = read(self.partition_of(push.path_hash),
+                                    push.path_hash, MAX_BODY)
             if len(self._sent) > REMEMBERED:
                 self._sent.popitem(last=False)
         return self._sent[push]
@@ -235,13 +238,13 @@ class FollowedPolicy:
 
     def _take_in(self, peer, push, result):
         if result.is_applied:
-            self._put_off.pop((peer, push.path_hash), None)
+            self._put_off.pop((peer, push.key), None)
             self._note(self.follower.applied(peer, push))
             self.logger.timing('converger.lag.timing',
                                time.time() * 1e3 - push.logged / 1e3)
             return
         self._sent.pop(push, None)
-        self._put_off.setdefault((peer, push.path_hash), Backoff(
+        self._put_off.setdefault((peer, push.key), Backoff(
             self.options.retry_delay, self.options.max_retry_delay)).failed(
                 time.monotonic())
         self._note(self.follower.refused(peer, push))

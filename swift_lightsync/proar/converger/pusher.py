@@ -43,10 +43,12 @@ class PushOptions:
         and has answered
     :param throttle: takes how many bytes of a body are sent next, and returns
         when they may be sent
+    :param throttle_objects: the same for a number of small objects
     """
     conn_timeout: float
     node_timeout: float
     throttle: Callable[[int], None]
+    throttle_objects: Callable[[int], None] = lambda count: None
 
 
 @dataclass(frozen=True)
@@ -139,6 +141,7 @@ class Pusher:
         return result
 
     def _send_many(self, objects, headers):
+        self.options.throttle_objects(len(objects))
         body = b''.join(each.encode() for each in objects)
         answer = self._request('PROAR', '/%s/push' % self.node['device'], {
             **headers, 'Content-Length': str(len(body))}, len(body),

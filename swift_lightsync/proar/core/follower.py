@@ -21,7 +21,20 @@ from typing import (
     Tuple,
 )
 
-from swift_lightsync.proar.core.oplog import OVER, Entry, State, place_of
+from swift_lightsync.proar.core.oplog import (
+    OVER,
+    Entry,
+    Op,
+    State,
+    place_of,
+)
+
+#: path hash, and whether it is about container updates
+Key = Tuple[bytes, bool]
+
+
+def _key(entry: Entry) -> Key:
+    return entry.path_hash, entry.op is Op.ROW
 
 
 @dataclass(frozen=True)
@@ -32,10 +45,18 @@ class Push:
     :param path_hash: of the object, 16 bytes
     :param eversions: of the entries that this state answers for
     :param logged: when the oldest of them was, Unix time in microseconds
+    :param is_row: whether the peer needs the container updates of the object,
+        not the object
     """
     path_hash: bytes
     eversions: Tuple[int, ...]
     logged: int
+    is_row: bool = False
+
+    @property
+    def key(self) -> Key:
+        """What the pushes of the same thing have in common."""
+        return self.path_hash, self.is_row
 
 
 @dataclass(frozen=True)
@@ -83,9 +104,9 @@ class Follower:
         #: by the number of the segment, and by eversion
         self._open: Dict[int, Dict[int, _Open]] = {}
         self._intents: Dict[int, Entry] = {}
-        #: by the id of the peer, and by path hash: the eversions that it
+        #: by the id of the peer, and by key: the eversions that it
         #: lacks, those first that it has lacked for longest
-        self._queues: Dict[int, Dict[bytes, List[int]]] = {}
+        self._queues: Dict[int, Dict[Key, List[int]]] = {}
         #: by the id of the peer: how many entries it lacks
         self._behind: Dict[int, int] = {}
 
@@ -105,7 +126,7 @@ class Follower:
             is_aside=entry.state is State.ASIDE)
         for peer in lacking:
             self._queues.setdefault(peer, {}).setdefault(
-                entry.path_hash, []).append(entry.eversion)
+                _key(entry), []).append(entry.eversion)
             self._behind[peer] = self._behind.get(peer, 0) + 1
         return []
 
@@ -130,24 +151,25 @@ class Follower:
         return [peer for peer, queue in self._queues.items() if queue]
 
     def pushes(self, peer: int, most: int,
-               without: Collection[bytes] = ()) -> List[Push]:
+               without: Collection[Key] = ()) -> List[Push]:
         """
         Return what a peer lacks, the oldest first, without intents.
 
         :param peer: a device id
         :param most: how many objects, at most
-        :param without: path hashes of objects to leave out
+        :param without: keys of what to leave out
         :returns: a Push of each object
         """
         found: List[Push] = []
-        for path_hash, eversions in self._queues.get(peer, {}).items():
+        for key, eversions in self._queues.get(peer, {}).items():
             if len(found) == most:
                 break
-            if path_hash not in without:
+            if key not in without:
                 number, _ = place_of(eversions[0])
+                path_hash, is_row = key
                 found.append(Push(
                     path_hash, tuple(eversions),
-                    self._open[number][eversions[0]].entry.logged))
+                    self._open[number][eversions[0]].entry.logged, is_row))
         return found
 
     def applied(self, peer: int, push: Push) -> List[Mark]:
@@ -182,8 +204,8 @@ class Follower:
         :returns: what to note in the log
         """
         queue = self._queues.get(peer, {})
-        if push.path_hash in queue:
-            queue[push.path_hash] = queue.pop(push.path_hash)
+        if push.key in queue:
+            queue[push.key] = queue.pop(push.key)
         marks = []
         for eversion in push.eversions:
             found = self._found(eversion)
@@ -203,10 +225,10 @@ class Follower:
     def _needs_no_more(self, peer: int, found: _Open) -> None:
         found.lacking.discard(peer)
         queue = self._queues[peer]
-        eversions = queue[found.entry.path_hash]
-        eversions.remove(found.entry.eversion)
-        if not eversions:
-            del queue[found.entry.path_hash]
+        key = _key(found.entry)
+        queue[key].remove(found.entry.eversion)
+        if not queue[key]:
+            del queue[key]
         self._behind[peer] -= 1
 
     def _drop(self, eversion: int) -> None:

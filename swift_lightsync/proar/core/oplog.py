@@ -43,6 +43,8 @@ class Op(Enum):
     """What was done; the paper's column *op*."""
     MODIFY = b'M'
     DELETE = b'D'
+    #: its container updates are kept on the disk, to be repeated
+    ROW = b'C'
 
 
 class State(IntEnum):
@@ -168,7 +170,7 @@ class Entry:
         try:
             op = Op(op)
         except ValueError:
-            raise FormatError('record: op %r, not M or D' % op)
+            raise FormatError('record: op %r, not M, D or C' % op)
         return cls(op, slot, policy, partition, path_hash, timestamp, offset,
                    logged, ring_version, eversion, state_of(state),
                    frozenset(each - 1 for each in holders if each))

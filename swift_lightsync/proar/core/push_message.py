@@ -18,7 +18,7 @@ MAX_HEAD = 256 << 10
 MAX_OBJECTS = 1000
 #: of a message
 MAX_BYTES = 8 << 20
-METHODS = ('PUT', 'POST', 'DELETE')
+METHODS = ('PUT', 'POST', 'DELETE', 'ROW')
 
 _LENGTHS = struct.Struct('<LL')
 

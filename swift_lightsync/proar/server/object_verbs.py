@@ -41,7 +41,12 @@ from swift_lightsync.proar.names import (
     REFUSED_HEADER,
     SLOT_HEADER,
 )
-from swift_lightsync.proar.server.row_updates import RowUpdates
+from swift_lightsync.proar.server.expiry_updates import ExpiryUpdates
+from swift_lightsync.proar.server.row_updates import (
+    LOGGED,
+    Logged,
+    RowUpdates,
+)
 from swift_lightsync.proar.server.vouching_verbs import VouchingVerbs, number
 from swift_lightsync.proar.vouching.fence import Fence
 
@@ -97,13 +102,13 @@ class RoleWrite:
     fence: Optional[Fence] = None
 
 
-class PrimaryRoleVerbs(VouchingVerbs):
+class PrimaryRoleVerbs(RowUpdates, VouchingVerbs):
     """Makes an object-server's controller log the writes of primary roles."""
 
     #: what this copy of the controller serves; None: any request of Swift's
     _role_write: Optional[RoleWrite] = None
-    #: the updates that this copy makes
-    _row_updates: Optional[RowUpdates] = None
+    #: the notes of expiry that this copy makes
+    _expiry_updates: Optional[ExpiryUpdates] = None
 
     def setup(self, conf):
         """Set up the stock controller, and what the logs need."""
@@ -175,11 +180,13 @@ class PrimaryRoleVerbs(VouchingVerbs):
             it cannot be logged; no byte of its body has been asked for
         """
         disk_file = super().get_diskfile(*args, **kwargs)
-        if self._role_write is None:
+        write = self._role_write
+        if write is None:
             return disk_file
+        intent = self._begin(write)
+        write.request.environ[LOGGED] = Logged(write.log, write.entry)
         return LoggedDiskFile(disk_file, LogContext(
-            self._begin(self._role_write), self._quiet,
-            self._role_write.fence))
+            intent, self._quiet, write.fence))
 
     def _begin(self, write):
         """
@@ -219,33 +226,21 @@ class PrimaryRoleVerbs(VouchingVerbs):
 
     # Container updates
 
-    def container_update(self, *args, **kwargs):
-        """Make the updates as stock Swift, but wait for a majority only."""
-        if self._role_write is None:
-            return super().container_update(*args, **kwargs)
-        updating = self._updating()
-        super(PrimaryRoleVerbs, updating).container_update(*args, **kwargs)
-        updating._row_updates.wait(self.container_update_timeout)
-
     def delete_at_update(self, *args, **kwargs):
         """Have expiry noted as stock Swift, but wait for a majority only."""
         if self._role_write is None:
             return super().delete_at_update(*args, **kwargs)
-        updating = self._updating()
-        super(PrimaryRoleVerbs, updating).delete_at_update(*args, **kwargs)
-        updating._row_updates.wait()
-
-    def _updating(self):
         updating = copy.copy(self)
-        updating._row_updates = RowUpdates(self.logger)
-        return updating
+        updating._expiry_updates = ExpiryUpdates(self.logger)
+        super(PrimaryRoleVerbs, updating).delete_at_update(*args, **kwargs)
+        updating._expiry_updates.wait()
 
     def async_update(self, *args, **kwargs):
-        """Make one update, now or, in a primary role's write, besides."""
+        """Make one update, now or, of expiry, besides."""
         update = super().async_update
-        if self._row_updates is None:
+        if self._expiry_updates is None:
             return update(*args, **kwargs)
-        self._row_updates.begin(update, *args, **kwargs)
+        self._expiry_updates.begin(update, *args, **kwargs)
 
 
 def _entry(request, policy, partition, path_hash):

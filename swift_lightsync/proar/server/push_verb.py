@@ -11,10 +11,13 @@ from urllib.parse import quote
 
 from swift.common.base_storage_server import timing_stats
 from swift.common.concurrency import GreenPool, Semaphore, Timeout
+from swift.common.constraints import valid_timestamp
 from swift.common.exceptions import DiskFileCollision
+from swift.common.header_key_dict import HeaderKeyDict
 from swift.common.http import HTTP_CONFLICT, HTTP_NOT_FOUND
 from swift.common.request_helpers import get_name_and_placement
 from swift.common.swob import (
+    HTTPAccepted,
     HTTPBadRequest,
     HTTPException,
     HTTPForbidden,
@@ -24,7 +27,12 @@ from swift.common.swob import (
     Request,
     Response,
 )
-from swift.common.utils import non_negative_int, public, replication
+from swift.common.utils import (
+    non_negative_int,
+    public,
+    replication,
+)
+from swift.obj.server import get_obj_name_and_placement
 
 from swift_lightsync.common.admission import Admission, NotAdmitted
 from swift_lightsync.common.options import read_option
@@ -36,6 +44,7 @@ from swift_lightsync.proar.core.push_message import (
     decode_push,
     encode_answers,
 )
+from swift_lightsync.proar.core.row import Row, RowError
 from swift_lightsync.proar.server.vouching_verbs import (
     QUESTIONS,
     VouchingVerbs,
@@ -127,6 +136,8 @@ class PushVerb(VouchingVerbs):
     def _make(self, request):
         """Return the answer to one change, as Swift's server gives it."""
         try:
+            if request.method == 'ROW':
+                return self._keep_row(request)
             return getattr(self, request.method)(request)
         except HTTPException as answer:
             return answer
@@ -136,3 +147,21 @@ class PushVerb(VouchingVerbs):
             self.logger.exception('ERROR __call__ error with %s %s',
                                   request.method, request.path)
             return HTTPInternalServerError(request=request)
+
+    def _keep_row(self, request):
+        """Keep a container update, which the object-updater repeats."""
+        device, _, account, container, obj, policy = \
+            get_obj_name_and_placement(request)
+        timestamp = valid_timestamp(request)
+        try:
+            row = Row.decode(request.body)
+        except RowError as err:
+            raise HTTPBadRequest(request=request, body=str(err))
+        if (row.account, row.container, row.obj) != (account, container, obj):
+            raise HTTPBadRequest(request=request, body='row: of %s, not %s' % (
+                row.path, request.path))
+        self._diskfile_router[policy].pickle_async_update(
+            device, account, container, obj, {
+                **row.data(), 'headers': HeaderKeyDict(row.headers)},
+            timestamp, policy)
+        return HTTPAccepted(request=request)

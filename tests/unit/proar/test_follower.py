@@ -48,7 +48,7 @@ class TestFollower(unittest.TestCase):
 
     def test_objects_can_be_left_out_of_what_is_pushed(self):
         found = follower(entry(1, A), entry(2, B), entry(3, A))
-        self.assertEqual([push(B, 2)], found.pushes(7, 1, {A}))
+        self.assertEqual([push(B, 2)], found.pushes(7, 1, {(A, False)}))
 
     def test_what_one_peer_holds_the_others_still_lack(self):
         found = follower(entry(1, A))
@@ -70,7 +70,7 @@ class TestFollower(unittest.TestCase):
         stuck = push(A, 1)
         for peer in PEERS:
             found.refused(peer, stuck)
-            for each in found.pushes(peer, 200, {A}):
+            for each in found.pushes(peer, 200, {(A, False)}):
                 found.applied(peer, each)
         self.assertEqual((1, 1), (found.entries, found.exposed))
 
@@ -95,6 +95,13 @@ class TestFollower(unittest.TestCase):
         self.assertEqual([Mark(at(1), State.CONVERGED, frozenset())],
                          Follower(lambda path_hash: frozenset()).add(
                              entry(1)))
+
+    def test_the_rows_of_an_object_are_pushed_for_themselves(self):
+        found = follower(entry(1, A), replace(entry(2, A), op=Op.ROW))
+        row = replace(push(A, 2), is_row=True)
+        self.assertEqual([push(A, 1), row], found.pushes(7, 9))
+        found.applied(7, push(A, 1))
+        self.assertEqual([row], found.pushes(7, 9))
 
     def test_what_is_over_is_nobodys(self):
         found = follower(entry(1, A, State.ABORTED),

@@ -23,6 +23,7 @@ from swift_lightsync.proar.lag import (
     DeviceLag,
     NodeLag,
     decode,
+    forget,
     read,
     recorded,
 )
@@ -62,20 +63,41 @@ class TestRecon(SwiftTestCase):
             'swift.common.utils.logs.get_swift_logger'))
 
     def record(self, *devices):
-        dump_recon_cache({KEY: recorded(devices, 7)},
-                         os.path.join(self.root, FILE), self.logger)
+        dump_recon_cache(recorded({
+            name: [lag for lag in devices if lag.device == name]
+            for name in {lag.device for lag in devices}}, 7),
+            os.path.join(self.root, FILE), self.logger)
 
     def get(self):
         app = filter_factory({}, recon_cache_path=self.root)(None)
         return Request.blank('/recon/proar').get_response(app)
 
     def test_what_was_recorded_replaces_what_was_before(self):
-        self.record(LAG, replace(LAG, device='sdb'))
+        other = replace(LAG, device='sdb')
+        self.record(replace(LAG, entries=9, peers={1: 1, 2: 2}))
         self.record(LAG)
-        self.assertEqual(NodeLag(9, self.root, 7, (LAG,)),
+        # Each worker records its own devices.
+        self.record(other)
+        self.assertEqual(NodeLag(9, self.root, 7, (LAG, other)),
                          read(self.root, 9))
+
+    def test_a_device_that_is_gone_is_forgotten(self):
+        self.record(LAG, replace(LAG, device='sdb'))
+        path = os.path.join(self.root, FILE)
+        forget(path, ['sda'], self.logger)
+        self.assertEqual((LAG,), read(self.root, 9).devices)
+        forget(path + '.none', ['sda'], self.logger)
+
+    def test_a_worker_that_is_silent_is_told_by_the_node(self):
+        self.record(LAG)
+        dump_recon_cache(recorded({'sdb': []}, 1),
+                         os.path.join(self.root, FILE), self.logger)
+        self.assertEqual(1, read(self.root, 9).updated)
+
+    def test_a_node_without_devices_has_reported(self):
         self.record()
-        self.assertEqual((), read(self.root, 9).devices)
+        self.assertEqual((7, ()), (read(self.root, 9).updated,
+                                   read(self.root, 9).devices))
 
     def test_a_node_without_a_converger_says_so(self):
         self.assertEqual(NodeLag(9, self.root, 0, ()), read(self.root, 9))
@@ -88,7 +110,7 @@ class TestRecon(SwiftTestCase):
 
     def test_a_file_of_another_kind_is_an_error_that_names_it(self):
         with open(os.path.join(self.root, FILE), 'w') as recon:
-            recon.write('{"%s": {"devices": 1}}' % KEY)
+            recon.write('{"%s": {"sda": {"policies": 1}}}' % KEY)
         response = self.get()
         self.assertEqual(500, response.status_int)
         self.assertIn(b'updated', response.body)
