@@ -303,9 +303,9 @@ class TracesCase(SitesCase):
             if null is None and self.nulls[obj] and \
                     None not in self.nulls[obj] and obj not in self.unsure:
                 return False
-            if not self.nulls[obj] and [max(kept)] * bool(kept) != [
-                    version for version, is_latest in found.items()
-                    if is_latest]:
+            latest = [version for version, is_latest in found.items()
+                      if is_latest]
+            if not self.nulls[obj] and latest != sorted(kept)[-1:]:
                 return False
         return True
 
