@@ -35,8 +35,7 @@ from swift_lightsync.versioning.core.keys import (
 from swift_lightsync.versioning.core.row_data import Row
 from swift_lightsync.versioning.core.stamp import Stamp
 from swift_lightsync.versioning.server.counts import count_rows
-from swift_lightsync.versioning.server.kept_databases import KeptDatabases
-from swift_lightsync.versioning.server.locking import locked
+from swift_lightsync.versioning.server.databases import KeptDatabases, locked
 from swift_lightsync.versioning.server.row_table import (
     RowTable,
     after_prefix,
