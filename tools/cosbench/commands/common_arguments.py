@@ -8,6 +8,8 @@ import os
 import sys
 
 from cosbench.errors import ConfigError
+from cosbench.watch.core.targets import target
+from swift_lightsync.common.command import argument
 
 #: Where controllers of COSBench listened.
 CONTROLLER_PORT = 19088
@@ -77,6 +79,15 @@ def triggers(command):
                          'any arguments; default: none are run')
 
 
+def watch(command):
+    command.add_argument(
+        '--watch', action='append', default=[], type=argument(target),
+        metavar='[NAME=]URL', help='of a storage node, whose figures are '
+        'shown beside those of a run: of node_exporter or cosbench watch, '
+        'as node1=http://10.0.0.1:19100; ,recon=http://10.0.0.1:6200 after '
+        'it adds what its object server has pending; may be repeated')
+
+
 def strict(command):
     command.add_argument('--strict', action='store_true', help='refuse keys '
                          'of configs that nothing asks for; default: warn')
@@ -128,4 +139,5 @@ def local_run(command, archive=True):
                          help='show no progress')
     strict(command)
     triggers(command)
+    watch(command)
     loss(command, 10)

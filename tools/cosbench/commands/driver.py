@@ -30,6 +30,9 @@ def add(name, command):
     command.add_argument('--files', metavar='DIRECTORY', help='where '
                          'filewrite may read files; default: nowhere')
     common_arguments.triggers(command)
+    command.add_argument('--metrics', action='store_true', help='answer '
+                         'GET /metrics (OpenMetrics), to anyone; with '
+                         '--processes each on its own port')
     command.add_argument('--until-eof', action='store_true',
                          help='end when standard input ends')
     common_arguments.log_level(command)
@@ -44,7 +47,8 @@ def main(args):
         return run(_pool(args))
     run(serve(Options(
         args.host, args.port, args.secret_file, args.tls_cert, args.tls_key,
-        args.clock_window, args.files, args.triggers, args.until_eof)))
+        args.clock_window, args.files, args.triggers, args.metrics,
+        args.until_eof)))
     return 0
 
 
@@ -59,7 +63,8 @@ def _child_arguments(args, port):
                           ('--triggers', args.triggers)):
         if value:
             found += [option, value]
-    return found + ['--insecure'] * args.insecure
+    return found + ['--insecure'] * args.insecure + \
+        ['--metrics'] * args.metrics
 
 
 async def _pool(args):

@@ -116,7 +116,7 @@ async def run_fully(data, args, skip=None, begun=lambda run_id: None):
     try:
         policy = Policy(OnLoss(args.on_driver_loss))
         # Refused before processes are started.
-        controller = Controller(archive, [], policy)
+        controller = Controller(archive, [], policy, args.watch)
         entry = controller.begin(data, args.seed)
         run_id = entry.document['id']
         begun(run_id)

@@ -66,6 +66,12 @@ class Measured:
         return (tally for tallies in self._tallies.values()
                 for tally in tallies.values())
 
+    def by_operation(self):
+        """Return operation id -> its tallies; none is made anew."""
+        names = dict.fromkeys(key for tallies in self._tallies.values()
+                              for key in tallies)
+        return {name: self._of(name) for name in names}
+
     def tally(self, operation):
         """
         Return the sum of the tallies of an operation.

@@ -203,6 +203,8 @@ class WorkloadRun:
                        in enumerate(workload.workflow.stages)]
         #: Name of driver -> CPU seconds it had used when this began.
         self.cpu_before: Dict[str, float] = {}
+        #: ``Node`` objects: of the storage, as far as they are watched.
+        self.nodes: List[Any] = []
         self._all_drivers = list(context.live)
         self._skip = skip
         self._cancelled = False

@@ -16,6 +16,7 @@ from cosbench.driver.mission_service import Service
 from cosbench.driver.secret import SECRET, secret, server_tls
 from cosbench.driver.signature import WINDOW, Gate
 from cosbench.driver.slow_clients import SlowClients
+from cosbench.watch.agent import answering
 
 #: Where drivers of COSBench listened.
 PORT = 18088
@@ -37,6 +38,8 @@ class Options:
     files: Optional[str] = None
     #: Where scripts are that triggers may run; None: nowhere.
     triggers: Optional[str] = None
+    #: Whether anyone may read /metrics, which has no secrets.
+    metrics: bool = False
     #: End when standard input does: its writer is gone.
     until_eof: bool = False
 
@@ -55,6 +58,8 @@ async def serve(options, out=sys.stdout):
         loop.add_signal_handler(number, stop.set)
     service = Service(gate, options.files, options.triggers)
     app = service.application()
+    if options.metrics:
+        app.router.add_get('/metrics', answering(service.metrics))
     slow = SlowClients(app)
     runner = web.AppRunner(app, access_log=None)
     await runner.setup()

@@ -38,8 +38,6 @@ FORMS = 'c(n), u(a,b), u(a), r(a,b), s(a,b), h(lo|hi|weight,...) or ' \
     'without blanks'
 UNITS = {'B': 1, 'KB': 10 ** 3, 'MB': 10 ** 6, 'GB': 10 ** 9,
          'KiB': 2 ** 10, 'MiB': 2 ** 20, 'GiB': 2 ** 30}
-#: Bytes of an object: ten times what S3 stores.
-MAX_SIZE = 50 * 10 ** 12
 _FORM = re.compile(r'([curs])\((\d{1,15})(?:,(\d{1,15}))?\)', re.ASCII)
 _DASHED = re.compile(r'(\d{1,15})-(\d{1,15})', re.ASCII)
 _BUCKET = re.compile(r'(\d{1,15})\|(\d{0,15})\|(\d{1,9})', re.ASCII)
@@ -278,8 +276,4 @@ def parse_sizes(key: str, text: str) -> Sizes:
     if match is None or match.group(2) not in UNITS:
         raise ConfigError.of(key, text, 'a selector and a unit of %s, such '
                              'as c(64)KB' % ', '.join(UNITS))
-    sizes = Sizes(parse(key, match.group(1)), UNITS[match.group(2)])
-    if sizes.selector.most * sizes.unit > MAX_SIZE:
-        raise ConfigError.of(key, text, 'at most %d TB' % (
-            MAX_SIZE // 10 ** 12))
-    return sizes
+    return Sizes(parse(key, match.group(1)), UNITS[match.group(2)])
