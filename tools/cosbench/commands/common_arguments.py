@@ -37,6 +37,22 @@ def seed(text):
         '%r: must be an integer from 0 to %d' % (text, 2 ** 63 - 1))
 
 
+def percent(text):
+    """
+    Parse a percentage, with or without its sign.
+
+    :returns: a share, more than 0 and less than 1
+    """
+    try:
+        value = float(text.rstrip('%')) / 100
+    except ValueError:
+        value = -1
+    if 0 < value < 1:
+        return value
+    raise argparse.ArgumentTypeError(
+        '%r: must be a percentage, more than 0 and less than 100' % text)
+
+
 def listener(command, default_port):
     command.add_argument('--host', default='127.0.0.1', help='the address '
                          'to listen on; default: %(default)s')
@@ -137,6 +153,11 @@ def local_run(command, archive=True):
                          'random choices; default: a new one')
     command.add_argument('--quiet', action='store_true',
                          help='show no progress')
+    command.add_argument(
+        '--end-run', type=percent, metavar='PERCENT', help='end the works '
+        'of a stage before their time is over, once the throughput and the '
+        'mean time of each operation are known to so many percent, from how '
+        'they vary in the run; default: never')
     strict(command)
     triggers(command)
     watch(command)

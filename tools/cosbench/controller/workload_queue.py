@@ -215,13 +215,13 @@ class Controller:
             finally:
                 self._idle.set()
 
-    async def run(self, entry, skip=None):
+    async def run(self, entry, skip=None, enough=None):
         """Run one workload that is not in the queue; ``WorkloadRun``."""
         document = entry.document
         context = Context(document['id'], document['xml'], document['seed'],
                           list(self.drivers), self._policy.on_loss,
                           self._policy.lease)
-        entry.run = WorkloadRun(entry.workload, context, skip)
+        entry.run = WorkloadRun(entry.workload, context, skip, enough)
         ended = asyncio.Event()
         saver = asyncio.ensure_future(self._save(entry, ended))
         try:
