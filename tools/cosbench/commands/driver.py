@@ -48,8 +48,7 @@ def main(args):
     run(serve(Options(
         args.host, args.port, args.secret_file, args.tls_cert, args.tls_key,
         args.clock_window, args.files, args.triggers, args.request_log,
-        args.metrics,
-        args.until_eof)))
+        args.metrics, args.until_eof)))
     return 0
 
 
