@@ -11,7 +11,7 @@ Swift's triggers back, and shards keep them: the sharder has to count rows.
 
 import re
 from functools import lru_cache
-from sqlite3 import Connection
+from sqlite3 import Cursor
 
 #: Rows that a database has ever taken.
 MOST = 500000
@@ -35,11 +35,11 @@ def _wanted(sql: str, kind: str) -> str:
         r'(1 - \1.deleted)' + only), sql)
 
 
-def count_rows(connection: Connection, listed: bool) -> None:
+def count_rows(connection: Cursor, listed: bool) -> None:
     """
     Make the triggers of a database count what its mode says.
 
-    :param connection: to it; in a transaction that the caller commits
+    :param connection: a cursor in a transaction that the caller commits
     :param listed: whether its objects have listing rows
     """
     present = dict(connection.execute(

@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from sqlite3 import Connection
+from sqlite3 import Connection, Cursor
 from typing import Any, Dict, List, Optional, Tuple
 
 from swift.common.concurrency import tpool
@@ -128,18 +128,17 @@ def _answered(broker: Any, asked: verb.Request) -> Optional[verb.Answer]:
     state = broker.get_db_state()
     left_behind = broker.get_brokers()[:-1] if state == SHARDING else []
     with ExitStack() as stack:
-        if asked.rows or asked.listed:
-            connection = stack.enter_context(_writing(broker))
-        else:
-            connection = stack.enter_context(broker.get())
-            connection.execute('BEGIN')
+        connection = stack.enter_context(
+            _writing(broker) if asked.rows or asked.listed
+            else _reading(broker))
         found = Container.of(connection)
         if not found.root.startswith(RESERVED) or \
                 found.may_be_deleted and broker._is_deleted(connection):
             return None
+        cursor = connection.cursor(Cursor)
         shards, left = _shards(broker, asked) if found.has_shards \
             else ((), ())
-        table = RowTable(connection, found.policy)
+        table = RowTable(cursor, found.policy)
         rows = _Rows([*(RowTable(stack.enter_context(each.get()),
                                  found.policy) for each in left_behind),
                       table])
@@ -151,9 +150,17 @@ def _answered(broker: Any, asked: verb.Request) -> Optional[verb.Answer]:
         if plan.rows:
             # The sharder looks at how many rows a shard has.
             if found.is_root:
-                count_rows(connection, found.is_listed(asked))
+                count_rows(cursor, found.is_listed(asked))
             table.merge(plan.rows)
         return _told(rows, asked, plan, shards, left, state == SHARDED)
+
+
+@contextmanager
+def _reading(broker: Any) -> Iterator[Connection]:
+    """Begin a transaction that only reads; it waits for nothing yet."""
+    with broker.get() as connection:
+        connection.cursor(Cursor).execute('BEGIN')
+        yield connection
 
 
 @contextmanager

@@ -9,12 +9,21 @@ they cost follows the rows that they return.
 
 import json
 from dataclasses import dataclass
-from sqlite3 import Connection
-from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple
+from sqlite3 import Connection, Cursor
+from typing import (
+    Any,
+    Dict,
+    Iterable,
+    Iterator,
+    List,
+    Optional,
+    Tuple,
+    Union,
+)
 from urllib.parse import unquote
 
 from swift.common.concurrency import sleep
-from swift.common.utils import Timestamp, decode_timestamps
+from swift.common.utils import decode_timestamps
 
 from swift_lightsync.versioning.core.digest import Digest
 from swift_lightsync.versioning.core.keys import (
@@ -104,22 +113,32 @@ class Container:
             said.get(ROOT, ('',))[0]
         return cls((root or own).partition('/')[2], root in ('', own),
                    said.get(MODE, ('',))[0], policy,
-                   Timestamp(deleted) > Timestamp(put), bool(has_shards))
+                   deleted > put, bool(has_shards))
 
     def is_listed(self, asked: Request) -> bool:
         """Check whether listing rows count; not every request says it."""
         return self.mode == LISTED if self.mode else asked.listed
 
 
+def _stamp(created_at: str) -> Stamp:
+    try:
+        return Stamp.parse(created_at)
+    except ValueError:
+        # Swift's own rows may have three timestamps in one.
+        return Stamp.parse(decode_timestamps(created_at)[0].internal)
+
+
 class RowTable:
     """
     The rows of one database.
 
-    :param connection: to it
+    :param connection: to it; a cursor in a transaction, whose statements wait
+        for no lock
     :param policy: the index of the container's storage policy
     """
 
-    def __init__(self, connection: Connection, policy: int) -> None:
+    def __init__(self, connection: Union[Connection, Cursor],
+                 policy: int) -> None:
         self._connection = connection
         self._policy = policy
 
@@ -127,8 +146,8 @@ class RowTable:
         for record in self._connection.execute(
                 _COLUMNS + condition, (self._policy,) + values):
             name, created_at, size, content_type, etag, deleted = record
-            stamp = Stamp.parse(decode_timestamps(created_at)[0].internal)
-            yield Row(name, stamp, size, content_type, etag, bool(deleted))
+            yield Row(name, _stamp(created_at), size, content_type, etag,
+                      bool(deleted))
 
     def named(self, names: Iterable[str]) -> List[Row]:
         """Return the rows of some names, deleted ones too."""

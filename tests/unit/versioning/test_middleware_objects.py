@@ -50,6 +50,17 @@ class TestLatest(ObjectCase):
                          resp.headers['Content-Location'])
         self.assertEqual(b'one', self.one(first))
 
+    def test_what_other_filters_know_of_a_container_is_not_asked_again(self):
+        self.ask.put('o', 'one')
+        self.ask.put_old('old')
+        known = {'swift.infocache': {}}
+        for obj, body in ('o', b'one'), ('old', b'old'):
+            before = len(self.ask.proxy.seen)
+            self.assertEqual(body, self.ask(
+                'GET', 'c/' + obj, environ=known).body)
+            asked = [each[0] for each in self.ask.proxy.seen[before:]]
+            self.assertEqual(obj == 'o', 'HEAD' in asked)
+
     def test_data_is_written_without_rows_into_the_hidden_container(self):
         self.ask.put('o')
         (_, path, rowless, _), = [
