@@ -32,7 +32,8 @@ PURE_MODULES = {'cosbench.errors'} | {
 #: What modules of common/ import beside the standard library: COSBench and
 #: LOSF use the others where there is no Swift.
 COMMON_ALSO = {'node_arguments': {'swift'}, 'nodes': {'swift'},
-               'progress': {'rich'}, 'rowless': {'swift'}}
+               'progress': {'rich'}, 'request_body': {'swift'},
+               'rowless': {'swift'}}
 
 
 @functools.lru_cache(maxsize=None)

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cosbench.measure.result import Result
-from cosbench.reports.compare import TIMES, compare
+from cosbench.reports.compare import compare
 from cosbench.reports.compare_views import as_page
 from tools import REPO
 from tools.benchmarks.record import Metric, Spread
@@ -164,16 +164,15 @@ def intervals(first: Result, second: Result,
     :param path: of the page that is written
     :returns: (stage, figure) -> the ratio with its confidence interval
     """
-    comparison = compare(first, second)
+    comparison = compare([first], [second])
     with open(path, 'w') as page:
         page.write(as_page(comparison))
     found = {}
-    for pair in comparison.pairs:
-        ratios = dict(zip(('throughput', *(name for name, _ in TIMES)),
-                          (pair.throughput, *pair.times)))
-        for figure, theirs in _FIGURES.items():
-            ratio = ratios[theirs]
-            if ratio.low is not None:
-                found[pair.stage, figure] = Spread(
-                    ratio.ratio, ratio.low, ratio.high)
+    ours = {theirs.replace('avg_res', 'mean'): figure
+            for figure, theirs in _FIGURES.items()}
+    for row in comparison.rows:
+        if row.figure in ours and row.ratio is not None \
+                and row.ratio_low is not None and row.ratio_high is not None:
+            found[row.operation.split('/')[0], ours[row.figure]] = Spread(
+                row.ratio, row.ratio_low, row.ratio_high)
     return found

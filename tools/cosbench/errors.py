@@ -38,6 +38,8 @@ class Problem:
 
     line: int
     reason: str
+    #: Whether it is a key that nothing asks for, which may be refused.
+    is_unknown_key: bool = False
 
 
 class WorkloadError(Exception):

@@ -13,7 +13,7 @@ PUBLISHED = '''<?xml version="1.0" encoding="UTF-8" ?>
 <workload name="sample" description="a description
 \tof two lines <and more>">
 
-  <storage type="s3" config="accesskey=<access key>;secretkey=</k/>;a==b" />
+  <storage type="s3" config="accesskey=<access key>;secretkey=</k/>=b" />
   <auth type="swauth" config="username=test:tester;password=p;auth_url=http://127.0.0.1:8080/auth/v1.0" />
 
   <workflow>

@@ -2,13 +2,15 @@
 """``cosbench``: what it needs to answer, and what it says of what is missing.
 """
 
+import argparse
 import subprocess
 import sys
 
 from cosbench.commands.cli import COMMANDS
+from cosbench.commands.common_arguments import check_listener
 from tests.unit.cosbench.directory_case import DirectoryCase
 from tests.unit.cosbench.documents import work, wrapped
-from tests.unit.cosbench.processes import DEADLINE, environment
+from tests.unit.cosbench.processes import DEADLINE, cosbench, environment
 
 #: Runs the command line where some modules are not installed.
 HIDING = '''
@@ -84,3 +86,28 @@ class TestMissingLibraries(DirectoryCase):
         # Its drivers, which are other processes, have it.
         status, _, said = without('uvloop', *self.run_it)
         self.assertEqual((0, 1), (status, len(said.splitlines())))
+
+
+class TestListeners(DirectoryCase):
+
+    def test_other_hosts_are_served_in_the_clear_only_if_asked_for(self):
+        secret = self.put('secret', 'x' * 32)
+        for command in (('driver', '--secret-file', secret), (
+                'controller', '--driver', 'http://127.0.0.1:1',
+                '--secret-file', secret, '--token-file', secret,
+                '--archive', self.path('archive'))):
+            for host in ('0.0.0.0', '::', '192.0.2.7', 'example.org'):
+                done = cosbench(*command, '--host', host)
+                self.assertEqual(2, done.returncode)
+                self.assertRegex(done.stderr, "--host='%s': must be an "
+                                 'address of this host.*--insecure' % host)
+
+    def test_what_is_asked_for_is_served(self):
+        args = argparse.Namespace(host='0.0.0.0', tls_cert=None,
+                                  insecure=True)
+        check_listener(args)
+        check_listener(argparse.Namespace(
+            host='0.0.0.0', tls_cert='x', insecure=False))
+        for host in ('127.0.0.1', '127.8.8.8', '::1', 'localhost'):
+            check_listener(argparse.Namespace(
+                host=host, tls_cert=None, insecure=False))

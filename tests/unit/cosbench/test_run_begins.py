@@ -4,6 +4,7 @@
 import asyncio
 import contextlib
 import io
+import json
 import os
 import unittest
 from unittest import mock
@@ -16,6 +17,7 @@ from cosbench.controller.workload_queue import Controller
 from tests.unit.cosbench import results
 from tests.unit.cosbench.console.sites import SHORT
 from tests.unit.cosbench.directory_case import DirectoryCase
+from tests.unit.cosbench.documents import reads
 
 
 class BeginCase(DirectoryCase):
@@ -77,6 +79,30 @@ class TestJson(BeginCase):
         self.assertEqual(2, self.run_it('<workload/>', '--json', path)[0])
         with open(path) as stream:
             self.assertEqual('before', stream.read())
+        absent = self.path('absent.json')
+        self.assertEqual(2, self.run_it('<workload/>', '--json', absent)[0])
+        self.assertFalse(os.path.exists(absent))
+
+    def test_a_directory_is_no_file(self):
+        self.assertEqual(2, self.run_it(SHORT, '--json', self.directory)[0])
+
+    def test_a_link_stays_and_leads_to_what_is_new(self):
+        document = self.put('real.json', 'before')
+        os.symlink(document, self.path('link.json'))
+        self.assertEqual(0, self.run_it(
+            SHORT, '--quiet', '--json', self.path('link.json'))[0])
+        self.assertTrue(os.path.islink(self.path('link.json')))
+        with open(document) as stream:
+            self.assertEqual('finished', json.load(stream)['state'])
+        self.assertEqual([], [each for each in os.listdir(self.directory)
+                              if each.endswith('.new')])
+
+    def test_unknown_keys_are_refused_if_that_is_asked_for(self):
+        status, said = self.run_it(reads(
+            'workers="1" totalOps="1" config="rateX=5"'), '--strict')
+        self.assertEqual(2, status)
+        self.assertIn('did you mean rate?', said)
+        self.assertFalse(os.path.exists(self.path('archive')))
 
 
 class TestOutcome(unittest.TestCase):

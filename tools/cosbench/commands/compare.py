@@ -13,11 +13,16 @@ from swift_lightsync.common.records import RecordError
 
 def add(name, command):
     """Add the arguments of the command to its parser."""
-    command.description = 'Compare the operations that two runs have in ' \
-        'common.'
-    for each in ('first', 'second'):
-        command.add_argument(each, metavar=each.upper(), help='a result '
-                             'document, or the directory of an archived run')
+    command.description = 'Compare the operations that runs of two ' \
+        'configurations have in common: two runs, or several --with ' \
+        'several, whose intervals are then across runs.'
+    command.add_argument(
+        'runs', nargs='+', metavar='RUN', help='a result document, or the '
+        'directory of an archived run; the first is the base')
+    command.add_argument(
+        '--with', nargs='+', metavar='RUN', dest='others', default=[],
+        help='runs of the second configuration; those before are all of the '
+        'first')
     command.add_argument('--confidence', type=float, default=0.95,
                          help='of the intervals; default: %(default)s')
     form = command.add_mutually_exclusive_group()
@@ -37,10 +42,13 @@ def _read(path):
 
 def main(args):
     """Run the command, and return its exit status."""
-    if not 0 < args.confidence < 1:
-        raise ConfigError.of('confidence', args.confidence,
-                             'more than 0 and less than 1')
-    found = compare(_read(args.first), _read(args.second), args.confidence)
+    first, second = (args.runs, args.others) if args.others \
+        else (args.runs[:1], args.runs[1:])
+    if not second or not args.others and len(second) > 1:
+        raise ConfigError('%d runs: must be two, or some --with others'
+                          % len(args.runs))
+    found = compare([_read(each) for each in first],
+                    [_read(each) for each in second], args.confidence)
     if args.json:
         json.dump(as_json(found), sys.stdout, indent=2)
         print()

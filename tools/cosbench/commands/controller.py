@@ -37,6 +37,7 @@ def add(name, command):
         metavar='SECONDS',
         help='without a word of the controller for so long a driver stops '
         'its load; default: %(default)s')
+    common_arguments.watch(command)
     common_arguments.loss(command, 15)
     common_arguments.log_level(command)
     command.set_defaults(run=main)
@@ -44,11 +45,12 @@ def add(name, command):
 
 def main(args):
     """Run the command, and return its exit status."""
+    common_arguments.check_listener(args)
     common_arguments.log_to_stderr(args.log_level)
     run(serve(Options(
         args.host, args.port, args.archive, addresses(args.driver),
         secret(args.secret_file, SECRET), secret(args.token_file, TOKEN),
         args.driver_timeout,
         Policy(OnLoss(args.on_driver_loss), args.lease),
-        args.tls_cert, args.tls_key, args.driver_ca)))
+        args.tls_cert, args.tls_key, args.driver_ca, args.watch)))
     return 0

@@ -8,7 +8,7 @@ import os
 import signal
 import sys
 from dataclasses import dataclass
-from typing import Optional, Tuple
+from typing import Optional, Sequence, Tuple
 
 from aiohttp import web
 
@@ -19,6 +19,7 @@ from cosbench.controller.local import session
 from cosbench.controller.run_store import Archive
 from cosbench.controller.workload_queue import Controller
 from cosbench.driver.secret import client_tls, server_tls
+from cosbench.driver.slow_clients import SlowClients
 
 log = logging.getLogger('cosbench.controller')
 
@@ -40,6 +41,8 @@ class Options:
     key: Optional[str] = None
     #: The certificate that drivers' are checked with.
     driver_authority: Optional[str] = None
+    #: ``Target`` objects: storage nodes.
+    watched: Sequence = ()
 
 
 async def serve(options, out=sys.stdout):
@@ -57,10 +60,12 @@ async def serve(options, out=sys.stdout):
     async with session(client_tls(options.driver_authority)) as http:
         controller = Controller(archive, [
             Driver(each, options.secret, http, options.driver_timeout)
-            for each in options.drivers], options.policy)
+            for each in options.drivers], options.policy,
+            options.watched)
         await controller.open()
-        runner = web.AppRunner(site.application(controller, options.token),
-                               access_log=None)
+        app = site.application(controller, options.token)
+        slow = SlowClients(app)
+        runner = web.AppRunner(app, access_log=None)
         await runner.setup()
         worker = asyncio.ensure_future(controller.work())
         try:
@@ -70,8 +75,9 @@ async def serve(options, out=sys.stdout):
             print(json.dumps({'pid': os.getpid(), 'port': port}), file=out,
                   flush=True)
             log.info('listening on %s:%d', options.host, port)
-            await stop.wait()
-            await controller.close()
+            async with slow.watched(runner):
+                await stop.wait()
+                await controller.close()
         finally:
             worker.cancel()
             await asyncio.gather(worker, return_exceptions=True)

@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import sys
-from contextlib import contextmanager
 
 from cosbench.commands import common_arguments
 from cosbench.commands.progress import Progress
@@ -16,8 +15,11 @@ from cosbench.controller.core.workload_states import OnLoss, WorkloadState
 from cosbench.controller.run_store import Archive
 from cosbench.controller.workload_queue import Controller
 from cosbench.document.reader import file_bytes
+from cosbench.document.validate import refuse_unknown_keys
 from cosbench.driver.process import run as run_loop
 from cosbench.errors import ConfigError
+from cosbench.experiment.run_end import Steady
+from swift_lightsync.common.files import replace_file
 
 
 def add(name, command):
@@ -40,36 +42,49 @@ def main(args):
 
 async def _run(args):
     data = file_bytes(args.file)
-    with _opened(args.json) as stream:
-        document, problem = await run_fully(data, args)
-        if stream is not None:
-            json.dump(document, stream)
-            if args.json != '-' and stream.seekable():
-                stream.truncate()
+    if args.json:
+        _check_writable(args.json)
+    document, problem = await run_fully(data, args)
+    if args.json:
+        _write(args.json, json.dumps(document))
     state = WorkloadState(document['state'])
     return 0 if state is WorkloadState.FINISHED and not problem else 1
 
 
-@contextmanager
-def _opened(path):
+def _check_writable(path):
     """
-    Before a run, which may be long.
+    Refuse before a run, which may be long, what cannot be written after it.
 
-    :param path: what ``--json`` names, or None
-    :returns: a context of a text stream, or None; what is in the file stays
-        until it is written over
+    :param path: what ``--json`` names
     :raises ConfigError: if it cannot be written
     """
-    if path is None or path == '-':
-        yield path and sys.stdout
+    if _is_stream(path):
         return
+    directory = os.path.dirname(path) or '.'
     try:
-        stream = open(path, 'w', encoding='utf8', opener=lambda name, flags:
-                      os.open(name, flags & ~os.O_TRUNC, 0o666))
+        os.stat(directory)
     except OSError as err:
         raise ConfigError('--json %s: %s' % (path, err.strerror)) from None
-    with stream:
-        yield stream
+    if os.path.isdir(path) or not os.access(directory, os.W_OK | os.X_OK):
+        raise ConfigError('--json %s: must be a file in a directory that '
+                          'can be written' % path)
+
+
+def _is_stream(path):
+    """Whether it is written to, and not replaced: a pipe, a terminal."""
+    return path == '-' or os.path.exists(path) and not (
+        os.path.isfile(path) or os.path.isdir(path))
+
+
+def _write(path, text):
+    if path == '-':
+        sys.stdout.write(text)
+    elif _is_stream(path):
+        with open(path, 'w', encoding='utf8') as stream:
+            stream.write(text)
+    else:
+        # Of a link, what it leads to: the link stays.
+        replace_file(os.path.realpath(path), text.encode(), is_durable=True)
 
 
 async def run_one(data, args, skip=None):
@@ -81,13 +96,14 @@ async def run_one(data, args, skip=None):
     return (await run_fully(data, args, skip))[0]
 
 
-async def run_fully(data, args, skip=None):
+async def run_fully(data, args, skip=None, begun=lambda run_id: None):
     """
     Run a document to its end, and say how it went.
 
     :param data: its bytes
     :param args: of ``arguments.local_run``
     :param skip: see ``WorkloadRun``
+    :param begun: called with the id of the run, before it begins
     :returns: the result document, and why its reports are not all written,
         or None
     :raises WorkloadError: if it is refused
@@ -95,20 +111,24 @@ async def run_fully(data, args, skip=None):
     """
     # Warnings are shown by what shows the progress.
     common_arguments.log_to_stderr('critical')
+    if args.strict:
+        refuse_unknown_keys(data)
     archive = Archive(args.archive)
     try:
         policy = Policy(OnLoss(args.on_driver_loss))
         # Refused before processes are started.
-        controller = Controller(archive, [], policy)
+        controller = Controller(archive, [], policy, args.watch)
         entry = controller.begin(data, args.seed)
         run_id = entry.document['id']
+        begun(run_id)
         progress = Progress(entry, sys.stderr, args.quiet)
         try:
             async with local.drivers(args.drivers, args.driver_timeout,
                                      args.triggers,
                                      args.request_log) as found:
                 controller.drivers += found
-                await _watched(controller, progress, skip)
+                await _watched(controller, progress, skip, args.end_run
+                               and Steady(args.end_run))
         except Exception as err:
             await controller.fail(entry, err)
             raise
@@ -124,7 +144,7 @@ async def run_fully(data, args, skip=None):
         archive.close()
 
 
-async def _watched(controller, progress, skip):
+async def _watched(controller, progress, skip, enough):
     """Run it; show how it goes; let signals cancel it."""
     loop = asyncio.get_running_loop()
     entry = progress.entry
@@ -138,7 +158,7 @@ async def _watched(controller, progress, skip):
         loop.add_signal_handler(number, cancel, number)
     shown = asyncio.ensure_future(progress.show())
     try:
-        await controller.run(entry, skip)
+        await controller.run(entry, skip, enough)
     finally:
         shown.cancel()
         await asyncio.gather(shown, return_exceptions=True)

@@ -3,6 +3,7 @@
 
 import sys
 
+from cosbench.commands import common_arguments
 from cosbench.document.validate import validate
 
 
@@ -15,6 +16,7 @@ def add(name, command):
     command.add_argument('files', nargs='+', metavar='FILE')
     command.add_argument('--json', action='store_true',
                          help='print a JSON list, one finding a file')
+    common_arguments.strict(command)
     command.set_defaults(run=main)
 
 
@@ -24,4 +26,5 @@ def main(args):
 
     :returns: exit status
     """
-    return validate(args.files, args.json, sys.stdout)
+    return validate(args.files, args.json, sys.stdout,
+                    args.strict)

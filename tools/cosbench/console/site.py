@@ -238,7 +238,7 @@ class Console:
             return _page(pages.compare(session, ids, known,
                                        problem=err.reason), err.status)
         found = await asyncio.to_thread(
-            lambda: ''.join(comparison(compare(*runs))))
+            lambda: ''.join(comparison(compare(runs[:1], runs[1:]))))
         return _page(pages.compare(session, ids, known, found))
 
     def _headline(self, run_id):

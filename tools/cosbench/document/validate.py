@@ -4,7 +4,8 @@
 import json
 from collections import Counter
 
-from cosbench.document.reader import read_file
+from cosbench import adaptors
+from cosbench.document.reader import read, read_file
 from cosbench.errors import WorkloadError
 
 
@@ -25,24 +26,40 @@ def summary(workload):
     }
 
 
-def check(path):
+def refuse_unknown_keys(data):
+    """
+    Refuse what is only warned of else: keys that nothing asks for.
+
+    :param data: the bytes of a document
+    :raises WorkloadError: if there are any
+    """
+    unknown = [each for each in read(data, adaptors.installed()).warnings
+               if each.is_unknown_key]
+    if unknown:
+        raise WorkloadError(unknown)
+
+
+def check(path, strict=False):
     """
     Check one file.
 
     :param path: of a document
+    :param strict: whether keys that nothing asks for are errors
     :returns: the finding as a dict for JSON: file, ok, summary, problems,
         each of which has line (0: the file as a whole), kind, reason
     """
     try:
-        document = read_file(path)
+        document = read_file(path, adaptors.installed())
     except OSError as err:
         return _finding(path, [(0, 'error', err.strerror or str(err))])
     except WorkloadError as err:
         return _finding(path, [(each.line, 'error', each.reason)
                                for each in err.problems])
-    return _finding(path, [(each.line, 'warning', each.reason)
-                           for each in document.warnings],
-                    summary(document.workload))
+    problems = [(each.line, 'error' if strict and each.is_unknown_key
+                 else 'warning', each.reason) for each in document.warnings]
+    refused = any(kind == 'error' for _, kind, _ in problems)
+    return _finding(path, problems,
+                    None if refused else summary(document.workload))
 
 
 def _finding(path, problems, found=None):
@@ -68,16 +85,17 @@ def _lines(finding):
                 ', '.join(found['auth']), ', '.join(found['storage']))
 
 
-def validate(paths, as_json, out):
+def validate(paths, as_json, out, strict=False):
     """
     Check files, and print what was found.
 
     :param paths: of documents
     :param as_json: print one JSON list instead of lines
     :param out: a text stream
+    :param strict: see ``check``
     :returns: exit status: 0 if each is a workload, else 1
     """
-    findings = [check(path) for path in paths]
+    findings = [check(path, strict) for path in paths]
     if as_json:
         print(json.dumps(findings, indent=2), file=out)
     else:

@@ -15,6 +15,8 @@ from aiohttp import web
 from cosbench.driver.mission_service import Service
 from cosbench.driver.secret import SECRET, secret, server_tls
 from cosbench.driver.signature import WINDOW, Gate
+from cosbench.driver.slow_clients import SlowClients
+from cosbench.watch.agent import answering
 
 #: Where drivers of COSBench listened.
 PORT = 18088
@@ -38,6 +40,8 @@ class Options:
     triggers: Optional[str] = None
     #: Where logs of requests may be written; None: nowhere.
     request_log: Optional[str] = None
+    #: Whether anyone may read /metrics, which has no secrets.
+    metrics: bool = False
     #: End when standard input does: its writer is gone.
     until_eof: bool = False
 
@@ -56,7 +60,11 @@ async def serve(options, out=sys.stdout):
         loop.add_signal_handler(number, stop.set)
     service = Service(gate, options.files, options.triggers,
                       options.request_log)
-    runner = web.AppRunner(service.application(), access_log=None)
+    app = service.application()
+    if options.metrics:
+        app.router.add_get('/metrics', answering(service.metrics))
+    slow = SlowClients(app)
+    runner = web.AppRunner(app, access_log=None)
     await runner.setup()
     leases = asyncio.ensure_future(service.watch_leases())
     try:
@@ -69,8 +77,9 @@ async def serve(options, out=sys.stdout):
         log.info('listening on %s:%d', options.host, port)
         if options.until_eof:
             await _watch_input(loop, stop)
-        await stop.wait()
-        await service.close()
+        async with slow.watched(runner):
+            await stop.wait()
+            await service.close()
     finally:
         leases.cancel()
         await runner.cleanup()

@@ -24,6 +24,9 @@ from cosbench.reports.run_page import run_page
 from swift_lightsync.common.files import replace_file
 from swift_lightsync.common.records import RecordError
 
+#: What a cell begins with that spreadsheets compute; no number of ours is
+#: negative.
+_FORMULA = ('=', '+', '-', '@', '\t', '\r')
 #: Bytes of a result.json.
 MAX_RESULT = 256 << 20
 #: The mode of the files that have the workload, and its passwords, in them.
@@ -83,8 +86,15 @@ def read_result(path):
 
 def _csv(rows):
     out = io.StringIO()
-    csv.writer(out, lineterminator='\n').writerows(rows)
+    csv.writer(out, lineterminator='\n').writerows(
+        [_harmless(cell) for cell in row] for row in rows)
     return out.getvalue()
+
+
+def _harmless(cell):
+    """A spreadsheet must read a text as a text, and not compute it."""
+    return "'" + cell if isinstance(cell, str) and \
+        cell.startswith(_FORMULA) else cell
 
 
 def _rows_of(path, heading, ours, rows):

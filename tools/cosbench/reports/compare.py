@@ -1,106 +1,128 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two results, operation by operation: how much faster is the second?
+"""Two configurations, operation by operation: how much faster is the second?
 
-An operation of one result is that of the other with the same names of stage
-and work and the same id. What only one has is listed.
+An operation of one is that of the other with the same names of stage, work
+and operation. What only one has is listed. Where both have several runs, the
+intervals are across runs; with one each they are from how each varied in its
+time (``bootstrap``), which says nothing of how runs differ.
 """
 
-from dataclasses import dataclass
-from typing import Tuple
+from dataclasses import dataclass, replace
+from typing import Dict, List, Sequence, Tuple
 
-from cosbench.measure.result import Result
-from cosbench.measure.summary import Metrics
-from cosbench.reports.bootstrap import Estimate, Side, estimates
-from cosbench.reports.tables import label, measured
+from cosbench.document.differences import Difference, differences
+from cosbench.errors import ConfigError
+from cosbench.experiment.core.figures import FIGURES, Run, common_operations
+from cosbench.experiment.core.table import Row, table
+from cosbench.measure.result import OperationResult, Result, WorkResult
+from cosbench.reports.bootstrap import Side, estimates
 
 CONFIDENCE = 0.95
-#: Attribute of ``Metrics``, percent; None: the mean.
-TIMES = (('avg_res', None), ('p50', 50), ('p90', 90), ('p95', 95),
-         ('p99', 99))
-_PERCENTS = [percent for _, percent in TIMES if percent]
-
-
-@dataclass(frozen=True)
-class Pair:
-    """An operation in both results."""
-
-    stage: str
-    work: str
-    operation: str
-    first: Metrics
-    second: Metrics
-    #: Second to first: above 1 is better.
-    throughput: Estimate
-    #: Of response times in the order of ``TIMES``: below 1 is better.
-    times: Tuple[Estimate, ...]
+FIRST, SECOND = 'first', 'second'
+#: The figures of which one run has an interval of its own, and the percents
+#: of those that are percentiles.
+_IN_RUN = ('throughput', 'mean', 'p50', 'p95', 'p99')
+_PERCENTS = (50, 95, 99)
 
 
 @dataclass(frozen=True)
 class Comparison:
+    """What runs of two configurations say."""
 
-    first: Result
-    second: Result
+    first: Tuple[Result, ...]
+    second: Tuple[Result, ...]
     confidence: float
-    pairs: Tuple[Pair, ...]
+    #: Of the first and of the second, the same figures in the same order.
+    base: Tuple[Row, ...]
+    rows: Tuple[Row, ...]
     #: Stage, work and operation, joined by /, of what only one has.
     only_first: Tuple[str, ...]
     only_second: Tuple[str, ...]
+    #: What their documents say differently.
+    changes: Tuple[Difference, ...]
+    #: What is against the comparison: limits of drivers, and warnings.
+    warnings: Tuple[str, ...]
+
+    @property
+    def is_repeated(self) -> bool:
+        """Whether the intervals are across runs."""
+        return min(len(self.first), len(self.second)) > 1
+
+    @property
+    def names(self) -> Tuple[str, str]:
+        """The ids of the runs of both, as a heading."""
+        one, other = (', '.join(each.id for each in side)
+                      for side in (self.first, self.second))
+        return one, other
 
 
-def compare(first, second, confidence=CONFIDENCE):
+def compare(first: Sequence[Result], second: Sequence[Result],
+            confidence: float = CONFIDENCE) -> Comparison:
     """
-    Compare two results, operation by operation.
+    Compare the runs of two configurations.
 
-    :param first: the ``Result`` that ratios are to
-    :param second: the ``Result`` that is compared with it
+    :param first: those that ratios are to, at least one
+    :param second: those that are compared with them, at least one
     :param confidence: of the intervals
-    :returns: a ``Comparison``
-    :raises ValueError: if the confidence is none
+    :returns: what they say
+    :raises ConfigError: if the confidence is none
     """
     if not 0 < confidence < 1:
-        raise ValueError('confidence=%r: must be a number between 0 and 1, '
-                         'such as 0.95' % (confidence,))
-    mine, theirs = _operations(first), _operations(second)
+        raise ConfigError.of('confidence', confidence, 'a number between 0 '
+                             'and 1, such as 0.95')
+    runs = {FIRST: [Run.of(each, True) for each in first],
+            SECOND: [Run.of(each, True) for each in second]}
+    found = table(runs, FIRST, confidence, False)
+    base = [row for row in found if row.configuration == FIRST]
+    rows = [row for row in found if row.configuration == SECOND]
+    if len(first) == len(second) == 1:
+        rows = _in_run(rows, first[0], second[0], runs, confidence)
+    common = common_operations(runs)
+    only_first, only_second = (tuple(dict.fromkeys(
+        name for run in side for name in run.operations
+        if name not in common)) for side in runs.values())
     return Comparison(
-        first, second, confidence,
-        tuple(_pair(mine[key], theirs[key], confidence)
-              for key in mine if key in theirs),
-        tuple(_named(mine[key]) for key in mine if key not in theirs),
-        tuple(_named(theirs[key]) for key in theirs if key not in mine))
+        tuple(first), tuple(second), confidence, tuple(base), tuple(rows),
+        only_first, only_second,
+        tuple(differences(first[0].xml, second[0].xml)),
+        tuple(_warnings(runs)))
 
 
-def _operations(result):
-    """Two of the same names are told apart by their order."""
-    found = {}
-    for stage in result.stages:
-        for work, operation in measured(stage):
-            names, number = (stage.name, work.name, operation.id), 0
-            while (*names, number) in found:
-                number += 1
-            found[(*names, number)] = (stage, work, operation)
+def _warnings(runs: Dict[str, List[Run]]) -> List[str]:
+    """Return all that is against each run, each text once."""
+    return list(dict.fromkeys(
+        '%s: %s' % (run.id, text) for side in runs.values() for run in side
+        for text in (*(['it is ' + run.state] if run.state != 'finished'
+                       else []), *run.limits, *run.warnings)))
+
+
+def _in_run(rows: List[Row], first: Result, second: Result,
+            runs: Dict[str, List[Run]], confidence: float) -> List[Row]:
+    """Give the rows the intervals that single runs have in themselves."""
+    one, other = Run.parts(first), Run.parts(second)
+    is_limited = any(run.limits for side in runs.values() for run in side)
+    found = []
+    for operation in dict.fromkeys(row.operation for row in rows):
+        own = {row.figure: row for row in rows if row.operation == operation}
+        pair = one[operation], other[operation]
+        known = dict(zip(_IN_RUN, estimates(
+            [own[name].ratio for name in _IN_RUN],
+            _side(*pair[0]), _side(*pair[1]), _PERCENTS, confidence)))
+        # The timeline has times from the start, not from when it was due.
+        is_paced = any(work.rate for work, _ in pair)
+        for row in own.values():
+            each = known.get(row.figure)
+            if each is not None and not (
+                    is_paced and row.figure != 'throughput'):
+                row = replace(
+                    row, ratio=each.ratio, ratio_low=each.low,
+                    ratio_high=each.high, differs=None if is_limited
+                    or each.low is None else each.differs)
+            found.append(row)
     return found
 
 
-def _named(which):
-    stage, work, operation = which
-    return '%s/%s/%s' % (stage.name, work.name, label(operation))
-
-
-def _pair(one, other, confidence):
-    (stage, work, operation), (_, second_work, second) = one, other
-    first = work.metrics(operation)
-    later = second_work.metrics(second)
-    ratios = [_ratio(first.throughput, later.throughput)] + [
-        _ratio(getattr(first, name), getattr(later, name))
-        for name, _ in TIMES]
-    throughput, *times = estimates(
-        ratios, _side(work, operation), _side(second_work, second),
-        _PERCENTS, confidence)
-    return Pair(stage.name, work.name, label(operation), first, later,
-                throughput, tuple(times))
-
-
-def _side(work, operation):
+def _side(work: WorkResult, operation: OperationResult) -> Side:
     if work.timeline is None:
         return Side([])
     begin, end = work.window
@@ -109,5 +131,6 @@ def _side(work, operation):
     return Side(intervals if end is not None else intervals[:-1])
 
 
-def _ratio(base, value):
-    return value / base if base and value is not None else None
+def figure_words(row: Row) -> str:
+    """Return what a table calls the figure of a row."""
+    return FIGURES[row.figure].words

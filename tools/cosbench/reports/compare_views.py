@@ -1,112 +1,116 @@
 # SPDX-License-Identifier: Apache-2.0
 """A comparison as text, as JSON, as a page."""
 
-from cosbench.reports.compare import TIMES
+from dataclasses import asdict
+
+from cosbench.reports.compare import figure_words
+from cosbench.reports.lines import aligned
 from cosbench.reports.numbers import NOTHING, ratio, short
 from cosbench.reports.page import heading, page, paragraph, plots, table
 from cosbench.reports.run_plots import both
 from swift_lightsync.common.text import printable
 
-_NAMES = ('mean', '50%', '90%', '95%', '99%')
-VERSION = 1
+VERSION = 2
+_CHANGES = ('Key', 'First', 'Second')
 
 
 def caveat(comparison):
     """Return what the numbers in brackets are, and are not."""
-    percent = short(100 * comparison.confidence)
-    return 'In brackets the %s%% confidence interval, from how each run ' \
-        'varied in its time; none where that was too short. How runs differ ' \
-        'from each other only repeated runs tell.' % percent
+    words = 'In brackets the %s%% confidence interval, ' % short(
+        100 * comparison.confidence)
+    if comparison.is_repeated:
+        return words + 'across runs; all verdicts together are wrong by ' \
+            'chance in at most %s%% of comparisons.' % short(
+                100 - 100 * comparison.confidence)
+    return words + 'from how each run varied in its time; none where that ' \
+        'was too short. How runs differ from each other only repeated runs ' \
+        'tell: cosbench experiment.'
 
 
-def _estimate(estimate):
-    if estimate.ratio is None:
-        return NOTHING
-    if estimate.low is None:
-        return '%.3f' % estimate.ratio
-    return '%.3f [%.3f, %.3f]' % (estimate.ratio, estimate.low,
-                                  estimate.high)
-
-
-def verdict(estimate, more_is_better):
-    """Return in words what the confidence interval allows to say."""
-    if estimate.low is None:
-        return 'not known'
-    if not estimate.differs:
+def verdict(row):
+    """Return in words what a row allows to say."""
+    if row.ratio is None:
+        return ''
+    if row.differs is None:
+        return 'not known' if row.ratio_low is None else 'not judged'
+    if not row.differs:
         return 'no difference shown'
-    return 'better' if (estimate.ratio > 1) == more_is_better else 'worse'
+    return 'better' if row.is_better else 'worse'
+
+
+def value(row):
+    """Write the mean of a row."""
+    return ratio(row.mean) if row.figure == 'success' else short(row.mean)
+
+
+def to_base(row, nothing=NOTHING):
+    """Write the ratio of a row, and its interval."""
+    if row.ratio is None:
+        return nothing
+    if row.ratio_low is None:
+        return '%.3f' % row.ratio
+    return '%.3f [%.3f, %.3f]' % (row.ratio, row.ratio_low, row.ratio_high)
 
 
 def _rows(comparison):
-    """(operation, what, first, second, estimate, verdict), as text."""
-    for pair in comparison.pairs:
-        name = '%s/%s/%s' % (pair.stage, pair.work, pair.operation)
-        yield (name, 'operations/s', short(pair.first.throughput),
-               short(pair.second.throughput), _estimate(pair.throughput),
-               verdict(pair.throughput, True))
-        for words, (attribute, _), estimate in zip(_NAMES, TIMES,
-                                                   pair.times):
-            yield (name, words + ' ms', short(getattr(
-                pair.first, attribute)), short(getattr(
-                    pair.second, attribute)), _estimate(estimate),
-                verdict(estimate, False))
-        yield (name, 'success', ratio(pair.first.success_ratio),
-               ratio(pair.second.success_ratio), '', '')
+    """(operation, figure, first, second, ratio, verdict), as text."""
+    for base, row in zip(comparison.base, comparison.rows):
+        yield (row.operation, figure_words(row), value(base), value(row),
+               to_base(row), verdict(row))
 
 
 def _columns(comparison):
-    return ('Operation', 'What', comparison.first.id, comparison.second.id,
-            'Ratio', 'Verdict')
+    return ('Operation', 'Figure', *comparison.names, 'Ratio', 'Verdict')
+
+
+def _changes(comparison):
+    return [(each.place, each.first, each.second)
+            for each in comparison.changes]
 
 
 def _missing(comparison):
-    for result, names in ((comparison.first, comparison.only_first),
-                          (comparison.second, comparison.only_second)):
-        for name in names:
-            yield 'only in %s: %s' % (result.id, name)
+    """What only one has, and what is against the comparison."""
+    for name, operations in zip(comparison.names, (
+            comparison.only_first, comparison.only_second)):
+        for each in operations:
+            yield 'only in %s: %s' % (name, each)
+    for each in comparison.warnings:
+        yield 'WARNING: ' + each
 
 
 def _title(comparison):
-    return '%s %s compared with %s %s' % (
-        comparison.second.id, comparison.second.name, comparison.first.id,
-        comparison.first.name)
+    one, other = ('%s %s' % (ids, side[0].name) for ids, side in zip(
+        comparison.names, (comparison.first, comparison.second)))
+    return '%s compared with %s' % (other, one)
 
 
 def as_text(comparison):
     """Return lines for a terminal."""
-    rows = [_columns(comparison), *_rows(comparison)]
-    widths = [max(map(len, column)) for column in zip(*rows)]
-    lines = [_title(comparison)]
-    lines += ['  '.join(cell.ljust(width) for cell, width
-                        in zip(row, widths)).rstrip() for row in rows]
-    return printable('\n'.join([*lines, *_missing(comparison),
-                                caveat(comparison)]), keep='\n') + '\n'
+    lines = [_title(comparison), *_missing(comparison),
+             *aligned([_columns(comparison), *_rows(comparison)])]
+    if comparison.changes:
+        lines += ['', *aligned([_CHANGES, *_changes(comparison)]), '']
+    return printable('\n'.join([*lines, caveat(comparison)]),
+                     keep='\n') + '\n'
 
 
 def as_json(comparison):
     """Return a document: ratios are second to first."""
     return {
         'version': VERSION, 'confidence': comparison.confidence,
-        'first': comparison.first.id, 'second': comparison.second.id,
-        'operations': [{
-            'stage': pair.stage, 'work': pair.work,
-            'operation': pair.operation,
-            'throughput': _figure(pair, 'throughput', pair.throughput),
-            'response_ms': {
-                attribute: _figure(pair, attribute, estimate)
-                for (attribute, _), estimate in zip(TIMES, pair.times)},
-            'success_ratio': {'first': pair.first.success_ratio,
-                              'second': pair.second.success_ratio},
-        } for pair in comparison.pairs],
+        'first': [each.id for each in comparison.first],
+        'second': [each.id for each in comparison.second],
+        'across_runs': comparison.is_repeated,
+        'warnings': list(comparison.warnings),
+        'figures': [{
+            'operation': row.operation, 'figure': row.figure,
+            'first': base.mean, 'second': row.mean, 'ratio': row.ratio,
+            'low': row.ratio_low, 'high': row.ratio_high,
+            'differs': row.differs}
+            for base, row in zip(comparison.base, comparison.rows)],
         'only_first': list(comparison.only_first),
-        'only_second': list(comparison.only_second)}
-
-
-def _figure(pair, attribute, estimate):
-    return {'first': getattr(pair.first, attribute),
-            'second': getattr(pair.second, attribute),
-            'ratio': estimate.ratio, 'low': estimate.low,
-            'high': estimate.high, 'differs': estimate.differs}
+        'only_second': list(comparison.only_second),
+        'differences': [asdict(each) for each in comparison.changes]}
 
 
 def as_page(comparison):
@@ -116,12 +120,14 @@ def as_page(comparison):
 
 def sections(comparison):
     """Return the parts of the page, HTML, as a list."""
-    parts = [paragraph('Ratios are of %s to %s. %s' % (
-        comparison.second.id, comparison.first.id, caveat(comparison)))]
-    parts.append(table('By operation', _columns(comparison),
-                       _rows(comparison)))
-    parts += [paragraph(words, 'bad') for words in _missing(comparison)]
-    found = both(comparison.first, comparison.second)
+    parts = [paragraph(words, 'bad') for words in _missing(comparison)]
+    parts += [
+        paragraph('Ratios are of %s to %s. %s' % (
+            *reversed(comparison.names), caveat(comparison))),
+        table('By operation', _columns(comparison), _rows(comparison)),
+        table('What differs in their documents', _CHANGES,
+              _changes(comparison))]
+    found = both(comparison.first[0], comparison.second[0])
     if found:
-        parts += [heading('How many took at most so long'), plots(found)]
+        parts += [heading('Response-time distribution (CDF)'), plots(found)]
     return [each for each in parts if each]

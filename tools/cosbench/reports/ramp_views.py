@@ -5,6 +5,7 @@ from dataclasses import asdict
 from typing import Any, Dict
 
 from cosbench.measure.drivers import BUSY_PERCENT
+from cosbench.reports.lines import aligned
 from cosbench.reports.numbers import ratio, short, size
 from cosbench.reports.page import heading, page, paragraph, plots, table
 from cosbench.reports.run_plots import against_workers
@@ -53,11 +54,7 @@ def as_text(ramps):
     """Return lines for a terminal."""
     lines = []
     for ramp in ramps:
-        rows = [_COLUMNS, *_rows(ramp)]
-        widths = [max(map(len, column)) for column in zip(*rows)]
-        lines.append(summary(ramp))
-        lines += ['  '.join(cell.rjust(width) for cell, width
-                            in zip(row, widths)).rstrip() for row in rows]
+        lines += [summary(ramp), *aligned([_COLUMNS, *_rows(ramp)], True)]
     return printable('\n'.join(lines), keep='\n') + '\n'
 
 

@@ -24,7 +24,7 @@ from typing import (
 )
 
 from cosbench.errors import ConfigError, Problem, WorkloadError
-from cosbench.workload import names
+from cosbench.workload import names, unknown_keys
 from cosbench.workload.config import Config, Parser, choice, integer
 from cosbench.workload.elements import Children, Element, Findings
 from cosbench.workload.inheritance import (
@@ -47,6 +47,8 @@ from cosbench.workload.pacing import log_share, pace
 
 #: Of any number: what results can have.
 MAX_INT = 10 ** 9
+#: Of one work: a worker takes some kilobytes of a driver's memory.
+MAX_WORKERS = 10 ** 6
 MILLION = 10 ** 6
 #: What COSBench accepts of a normal and of a special work, per million.
 NORMAL_AFR, SPECIAL_AFR = 200000, 0
@@ -71,6 +73,8 @@ def build(root: Element, adaptors: Adaptors = Adaptors()
     if found.refusals or workload is None:
         raise WorkloadError(sorted(
             found.refusals, key=lambda problem: problem.line))
+    unknown_keys.warn(found, builder.inheritance.checked(workload.works),
+                      builder.inheritance.asked)
     return workload, tuple(sorted(
         found.warnings, key=lambda problem: problem.line))
 
@@ -175,7 +179,8 @@ class _Builder:
             return 1
         if 'workers' not in element.attributes:
             self.findings.refuse(element, 'workers is missing')
-        return int(self._value(element, 'workers', _bounded(1), 1))
+        return int(self._value(
+            element, 'workers', _bounded(1, MAX_WORKERS), 1))
 
     def _special(self, element: Element, operations: Sequence[Element],
                  work: Work) -> Work:

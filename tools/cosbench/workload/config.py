@@ -11,10 +11,12 @@ from enum import Enum
 from typing import (
     Any,
     Callable,
+    ItemsView,
     Iterable,
     Iterator,
     Mapping,
     Optional,
+    Set,
     Tuple,
     Type,
     TypeVar,
@@ -39,21 +41,27 @@ class Config(Mapping[str, str]):
 
     :param pairs: (key, value) pairs
     :param ignored: entries without ``=``, which have no meaning
+    :param asked: gets each key that is asked for, there or not; configs
+        that are laid over each other share it
     """
 
-    __slots__ = ('_values', 'ignored')
+    __slots__ = ('_values', 'ignored', 'asked')
 
     def __init__(self, pairs: Iterable[Tuple[str, str]] = (),
-                 ignored: Iterable[str] = ()) -> None:
+                 ignored: Iterable[str] = (),
+                 asked: Optional[Set[str]] = None) -> None:
         self._values = {key.lower(): value for key, value in pairs}
         self.ignored = tuple(ignored)
+        self.asked: Set[str] = set() if asked is None else asked
 
     @classmethod
-    def parse(cls, text: Optional[str]) -> 'Config':
+    def parse(cls, text: Optional[str],
+              asked: Optional[Set[str]] = None) -> 'Config':
         """
         Return the config that a text means.
 
         :param text: what stands in an attribute; None: nothing
+        :param asked: see the class
         :returns: the config
         """
         pairs, ignored = [], []
@@ -63,7 +71,7 @@ class Config(Mapping[str, str]):
                 pairs.append((key.strip(), value.strip()))
             elif entry.strip():
                 ignored.append(entry.strip())
-        return cls(pairs, ignored)
+        return cls(pairs, ignored, asked)
 
     def over(self, other: 'Config') -> 'Config':
         """
@@ -72,10 +80,12 @@ class Config(Mapping[str, str]):
         :param other: the config below
         :returns: a new config
         """
-        return Config([*other.items(), *self.items()])
+        return Config([*other.items(), *self.items()], asked=self.asked)
 
     def __getitem__(self, key: str) -> str:
-        return self._values[key.lower()]
+        key = key.lower()
+        self.asked.add(key)
+        return self._values[key]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._values)
@@ -92,6 +102,10 @@ class Config(Mapping[str, str]):
 
     def __str__(self) -> str:
         return ';'.join('%s=%s' % pair for pair in self._values.items())
+
+    def items(self) -> ItemsView[str, str]:
+        """Return keys and values; this asks for none of them."""
+        return self._values.items()
 
     def text(self, key: str, default: Any = REQUIRED) -> Any:
         """

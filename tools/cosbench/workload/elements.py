@@ -55,8 +55,9 @@ class Findings:
     def refuse(self, element: Element, reason: str) -> None:
         self.refusals.append(Problem(element.line, reason))
 
-    def warn(self, element: Element, reason: str) -> None:
-        self.warnings.append(Problem(element.line, reason))
+    def warn(self, element: Element, reason: str,
+             is_unknown_key: bool = False) -> None:
+        self.warnings.append(Problem(element.line, reason, is_unknown_key))
 
     @contextmanager
     def of(self, element: Element) -> Iterator[None]:

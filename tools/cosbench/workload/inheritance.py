@@ -5,17 +5,30 @@ Auth and storage come whole from the nearest element that has one; configs
 are laid over each other, workload first, operation last.
 """
 
-from dataclasses import dataclass
-from typing import Tuple, Type, TypeVar
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import (
+    Callable,
+    List,
+    Optional,
+    Sequence,
+    Set,
+    Tuple,
+    Type,
+    TypeVar,
+)
 
 from cosbench.errors import ConfigError
 from cosbench.workload.config import Config
 from cosbench.workload.elements import Children, Element, Findings
 from cosbench.workload.endpoints import endpoints
-from cosbench.workload.model import Auth, Storage
+from cosbench.workload.model import Auth, Storage, Work
 
 #: Of one config.
 MAX_KEYS = 200
+#: Pairs of auth and storage that are made to learn their keys: each may
+#: read certificates.
+_MOST_MADE = 20
 _A = TypeVar('_A', Auth, Storage)
 
 
@@ -26,6 +39,10 @@ class Adaptors:
     auth: Tuple[str, ...] = ('none', 'mock', 'swauth', 'tempauth',
                              'keystone', 'token')
     storage: Tuple[str, ...] = ('none', 'mock', 'swift', 's3')
+    #: Makes those of a work, so that their configs are asked for all keys
+    #: that they may have; raises ``ConfigError``. None: they are not made.
+    make: Optional[Callable[[Auth, Storage], object]] = field(
+        default=None, compare=False)
 
 
 @dataclass(frozen=True)
@@ -48,6 +65,10 @@ class Inheritance:
     def __init__(self, adaptors: Adaptors, findings: Findings) -> None:
         self._adaptors = adaptors
         self._findings = findings
+        #: Keys that anything has asked for.
+        self.asked: Set[str] = set()
+        #: Elements, and what stands in their configs.
+        self.configs: List[Tuple[Element, Config]] = []
 
     def handed_on(self, element: Element, children: Children,
                   above: Inherited) -> Inherited:
@@ -83,7 +104,7 @@ class Inheritance:
 
     def config(self, element: Element) -> Config:
         """Return an element's own config; empty, if that is refused."""
-        config = Config.parse(element.attributes.get('config'))
+        config = Config.parse(element.attributes.get('config'), self.asked)
         if len(config) > MAX_KEYS:
             self._findings.refuse(element, 'config has %d keys: at most '
                                   '%d are allowed' % (len(config), MAX_KEYS))
@@ -91,4 +112,25 @@ class Inheritance:
         for entry in config.ignored:
             self._findings.warn(element, 'config: %r is ignored: it has no '
                                 'key and =' % entry[:80])
+        self.configs.append((element, config))
         return config
+
+    def checked(self, works: Sequence[Work]
+                ) -> List[Tuple[Element, Config]]:
+        """
+        Return the configs of which it is known what their keys may be.
+
+        :param works: all of the workload
+        :returns: elements, and what stands in their configs
+        """
+        pairs = {(id(work.auth), id(work.storage)):
+                 (work.auth, work.storage) for work in works}
+        made: Set[int] = set()
+        for auth, storage in list(pairs.values())[:_MOST_MADE]:
+            with suppress(ConfigError):
+                if self._adaptors.make is not None:
+                    self._adaptors.make(auth, storage)
+                    made |= {id(auth.config), id(storage.config)}
+        return [(element, config) for element, config in self.configs
+                if element.tag not in ('auth', 'storage')
+                or id(config) in made]

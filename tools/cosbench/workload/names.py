@@ -19,7 +19,11 @@ MAX_NAME = 128
 #: Bytes that Swift allows in a container's name, and S3 fewer.
 MAX_CONTAINER = 256
 MAX_OBJECT = 1024
-_CONTROL = re.compile(r'[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]')
+#: Those of Unicode that turn the direction of what follows, too: a name
+#: would be read as another.
+_CONTROL = re.compile(
+    r'[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069'
+    r'\ud800-\udfff]')
 _TRIGGER = re.compile(r'([\w.-]+)\s*(?:\((.*)\))?')
 
 

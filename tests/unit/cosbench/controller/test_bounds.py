@@ -10,13 +10,13 @@ from cosbench.document.reader import read
 from cosbench.measure.result import Result
 from cosbench.measure.timeline import Timeline
 from cosbench.reports import write_archive
-from cosbench.workload.build import MAX_INT, MILLION
+from cosbench.workload.build import MAX_INT, MAX_WORKERS, MILLION
 from tests.unit.cosbench.controller import runs
 from tests.unit.cosbench.directory_case import new_directory
 from tests.unit.cosbench.documents import READ, refusals_of, work, wrapped
 
 #: The most of each number of a work.
-MOSTS = {'workers': MAX_INT, 'rampup': MAX_INT, 'runtime': MAX_INT,
+MOSTS = {'workers': MAX_WORKERS, 'rampup': MAX_INT, 'runtime': MAX_INT,
          'rampdown': MAX_INT,
          'interval': MAX_INT, 'totalOps': MAX_INT,
          'totalBytes': 2 ** 63 - 1, 'afr': MILLION}
@@ -39,7 +39,7 @@ class TestBounds(unittest.TestCase):
                    timeline=Timeline(MAX_INT).to_json())
         document = filled(empty('w1', run.workload, found, 1, 9.0, []), run)
         result, = Result.from_json(document).stages[0].works
-        self.assertEqual((MAX_INT,) * 4, (
+        self.assertEqual((MAX_WORKERS, *(MAX_INT,) * 3), (
             result.workers, result.rampup, result.runtime, result.rampdown))
         # Rows go into the directory above it.
         write_archive(os.path.join(new_directory(self), 'w1-n'),

@@ -54,6 +54,22 @@ class TestArchive(unittest.TestCase):
             self.assertEqual([[str(cell) for cell in row] for row in rows],
                              self.rows('w12-small', name))
 
+    def test_no_cell_is_a_formula_to_a_spreadsheet(self):
+        document = results.tiny()
+        for number, text in enumerate((
+                '=HYPERLINK("http://x")', '+1', '-1', '@SUM(A1)')):
+            document['stages'][1]['works'][0]['operations'][0][
+                'name'] = text
+            document['stages'][1]['history'] = [[text, 1772600760]]
+            self.write(document)
+            cells = [cell for path in (
+                ('w12-small', 'w12-small.csv'), ('workloads.csv',),
+                ('run-history.csv',), ('w12-small', 's2-main.csv'))
+                for row in self.rows(*path) for cell in row]
+            self.assertIn("'" + text, cells)
+            self.assertEqual([], [each for each in cells
+                                  if each[:1] in tuple('=+-@')])
+
     def test_a_workload_written_again_replaces_itself_only(self):
         self.write()
         self.write({**results.tiny(), 'id': 'w1'}, 'w1-small')

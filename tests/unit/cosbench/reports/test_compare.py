@@ -9,14 +9,17 @@ from unittest import mock
 
 from lxml import html
 
+from cosbench.experiment.core.table import Row
+from cosbench.measure.histogram import Histogram
 from cosbench.measure.result import Result
 from cosbench.measure.sample import Sample
 from cosbench.measure.timeline import Timeline
 from cosbench.reports import bootstrap
-from cosbench.reports.bootstrap import Estimate, Side, estimates
-from cosbench.reports.compare import TIMES, compare
+from cosbench.reports.bootstrap import Side, estimates
+from cosbench.reports.compare import compare
 from cosbench.reports.compare_views import as_json, as_page, as_text, verdict
 from tests.unit.cosbench import results
+from tests.unit.cosbench.documents import reads
 from tests.unit.cosbench.measure import oracle
 
 #: Fewer draws, which take less time.
@@ -101,31 +104,45 @@ class TestBootstrap(unittest.TestCase):
         self.assertLess(less.high, sure.high)
 
 
+def pair(first, second, *more):
+    """
+    :returns: the ``Comparison`` of two single runs
+    """
+    return compare([first], [second], *more)
+
+
+def rows(found):
+    """
+    :returns: figure -> row, of the only operation
+    """
+    return {row.figure: row for row in found.rows}
+
+
 @FEW
-class TestCompare(unittest.TestCase):
+class TestSingleRuns(unittest.TestCase):
 
     def test_ratios_are_second_to_first(self):
-        found = compare(result(1), result(2, mean_ms=6, rate=100)).pairs[0]
-        self.assertAlmostEqual(2, found.throughput.ratio, delta=.1)
-        self.assertAlmostEqual(1.2, found.times[0].ratio, delta=.05)
-        for estimate, (name, _) in zip(found.times, TIMES):
-            self.assertEqual(
-                getattr(found.second, name) / getattr(found.first, name),
-                estimate.ratio)
-            self.assertTrue(estimate.low <= estimate.ratio <= estimate.high)
+        found = pair(result(1), result(2, mean_ms=6, rate=100))
+        self.assertAlmostEqual(2, rows(found)['throughput'].ratio, delta=.1)
+        self.assertAlmostEqual(1.2, rows(found)['mean'].ratio, delta=.05)
+        for base, row in zip(found.base, found.rows):
+            if row.ratio is not None:
+                self.assertAlmostEqual(row.mean / base.mean, row.ratio)
+        for name in ('throughput', 'mean', 'p50', 'p95', 'p99'):
+            row = rows(found)[name]
+            self.assertTrue(row.ratio_low <= row.ratio <= row.ratio_high)
 
     def test_a_result_is_as_fast_as_itself_each_time(self):
-        whole = compare(result(1), result(1))
-        self.assertEqual(as_json(whole), as_json(
-            compare(result(1), result(1))))
+        whole = pair(result(1), result(1))
+        self.assertEqual(as_json(whole), as_json(pair(result(1), result(1))))
         for confidence in (0, 1, 95, float('nan')):
             with self.assertRaisesRegex(ValueError, 'confidence='):
-                compare(result(1), result(1), confidence)
-        found, = whole.pairs
-        for each in (found.throughput, *found.times):
-            self.assertEqual(1, each.ratio)
-            self.assertTrue(each.low < 1 < each.high)
-            self.assertFalse(each.differs)
+                pair(result(1), result(1), confidence)
+        for row in whole.rows:
+            if row.ratio_low is not None:
+                self.assertEqual(1, row.ratio)
+                self.assertTrue(row.ratio_low < 1 < row.ratio_high)
+                self.assertFalse(row.differs)
 
     def test_ramps_do_not_count(self):
         whole, ramped = results.generated(1), results.generated(1)
@@ -134,35 +151,35 @@ class TestCompare(unittest.TestCase):
         for number in range(2000):
             line.add(Sample('op1', 0, 0, .5, number % 10, 1))
         work.update(timeline=line.to_json(), rampup=10, runtime=50)
-        found = compare(Result.from_json(whole), Result.from_json(ramped))
-        estimate = found.pairs[0].times[0]
-        self.assertTrue(.9 < estimate.low <= estimate.high < 1.1, estimate)
+        row = rows(pair(Result.from_json(whole),
+                        Result.from_json(ramped)))['mean']
+        self.assertTrue(.9 < row.ratio_low <= row.ratio_high < 1.1, row)
 
     def test_without_a_run_time_the_last_interval_is_not_a_whole_one(self):
         documents = results.generated(1), results.generated(1)
         for document in documents:
             work = document['stages'][0]['works'][0]
             work['runtime'] = 0
-            rows = work['timeline']['operations']['op1']
+            kept = work['timeline']['operations']['op1']
             # 8 whole intervals are enough; 7 and a part are not.
-            del rows[9:]
-        whole, = compare(*map(Result.from_json, documents)).pairs
-        self.assertIsNotNone(whole.throughput.low)
-        del rows[8:]
-        part, = compare(*map(Result.from_json, documents)).pairs
-        self.assertIsNone(part.throughput.low)
+            del kept[9:]
+        self.assertIsNotNone(rows(pair(*map(
+            Result.from_json, documents)))['throughput'].ratio_low)
+        del kept[8:]
+        self.assertIsNone(rows(pair(*map(
+            Result.from_json, documents)))['throughput'].ratio_low)
 
     def test_operations_are_paired_by_their_names(self):
         first, second = results.tiny(), results.tiny()
         second['stages'].insert(0, second['stages'].pop())
         second['stages'][2]['works'][0]['operations'].pop()
         second['stages'][1]['works'][0]['name'] = 'other'
-        found = compare(Result.from_json(first), Result.from_json(second))
-        self.assertEqual([('main', 'main', 'read')], [
-            (pair.stage, pair.work, pair.operation) for pair in found.pairs])
-        self.assertEqual(('init/init/init-write', 'main/main/write'),
+        found = pair(Result.from_json(first), Result.from_json(second))
+        self.assertEqual({'main/main/read'},
+                         {row.operation for row in found.rows})
+        self.assertEqual(('init/init/init', 'main/main/write'),
                          found.only_first)
-        self.assertEqual(('init/other/init-write',), found.only_second)
+        self.assertEqual(('init/other/init',), found.only_second)
 
     def test_stages_of_one_name_are_paired_in_their_order(self):
         first = results.tiny()
@@ -170,21 +187,85 @@ class TestCompare(unittest.TestCase):
         first['stages'] = [stage, copy.deepcopy(stage)]
         second = copy.deepcopy(first)
         second['stages'][1]['works'][0]['runtime'] = 5
-        found = compare(Result.from_json(first), Result.from_json(second))
+        found = pair(Result.from_json(first), Result.from_json(second))
         self.assertEqual([1, 1, 2, 2], [
-            pair.throughput.ratio for pair in found.pairs])
+            round(row.ratio, 9) for row in found.rows
+            if row.figure == 'throughput'])
 
     def test_without_successes_there_is_no_ratio(self):
         first = results.tiny()
         second = copy.deepcopy(first)
         work = second['stages'][1]['works'][0]
         work['operations'][0] = results.operation([], 'read', 'read')
-        found = compare(Result.from_json(first), Result.from_json(second))
-        pair = found.pairs[1]
-        self.assertEqual((0, None), (pair.throughput.ratio,
-                                     pair.times[0].ratio))
+        found = pair(Result.from_json(first), Result.from_json(second))
+        for row in found.rows:
+            if row.operation == 'main/main/read':
+                self.assertIsNone(row.ratio)
         self.assertIn('N/A', as_text(found))
         self.assertTrue(as_page(found))
+
+    def test_a_paced_work_is_judged_from_when_operations_were_due(self):
+        documents = results.generated(1), results.generated(2)
+        for document in documents:
+            document['stages'][0]['works'][0]['rate'] = 50
+        tally = documents[1]['stages'][0]['works'][0]['operations'][0][
+            'tally']
+        late = Histogram()
+        for _ in range(tally['response']['count']):
+            late.record(.5)
+        tally['intended'] = late.to_json()
+        found = rows(pair(*map(Result.from_json, documents)))
+        self.assertAlmostEqual(500, found['mean'].mean, delta=1)
+        self.assertGreater(found['mean'].ratio, 50)
+        # Its timeline has other times.
+        self.assertIsNone(found['mean'].ratio_low)
+        self.assertIsNotNone(found['throughput'].ratio_low)
+
+    def test_what_a_driver_limited_has_no_verdict(self):
+        documents = results.generated(1), results.generated(
+            2, mean_ms=9.0, drivers=[{'name': 'a', 'cpu_percent_p95': 99}])
+        found = pair(*map(Result.from_json, documents))
+        self.assertEqual({None}, {row.differs for row in found.rows})
+        self.assertIn('WARNING: w12: work main: driver a used 99%',
+                      as_text(found))
+
+
+class TestManyRuns(unittest.TestCase):
+
+    def compared(self, slower, number=5, noise=.02):
+        rng = random.Random(4)
+        sides = [[result(place * 100 + each, seconds=20,
+                         mean_ms=5 * factor * rng.lognormvariate(0, noise))
+                  for each in range(1, number + 1)]
+                 for place, factor in enumerate((1, slower))]
+        return compare(*sides)
+
+    def test_intervals_are_across_runs(self):
+        found = self.compared(1.3)
+        row = rows(found)['mean']
+        self.assertTrue(found.is_repeated and row.differs)
+        self.assertTrue(row.ratio_low < 1.3 < row.ratio_high, row)
+        self.assertIn('across runs', as_text(found))
+
+    def test_runs_that_differ_among_themselves_tell_little(self):
+        # Within each run the difference looks certain.
+        found = self.compared(1.05, noise=.3)
+        self.assertFalse(rows(found)['mean'].differs)
+
+    def test_one_with_many_has_no_interval(self):
+        found = compare([result(1)], [result(2), result(3)])
+        self.assertFalse(found.is_repeated)
+        self.assertIsNone(rows(found)['mean'].ratio_low)
+
+    def test_what_their_documents_say_differently_is_told(self):
+        found = compare(*([Result.from_json({
+            **results.tiny(), 'xml': reads(attributes)})]
+            for attributes in ('workers="1" runtime="1"',
+                               'workers="2" runtime="1"')))
+        self.assertEqual([('workers', '1', '2')], [
+            (each.place.split()[-1], each.first, each.second)
+            for each in found.changes])
+        self.assertRegex(as_text(found), r's/w: workers +1 +2')
 
 
 @FEW
@@ -192,16 +273,20 @@ class TestViews(unittest.TestCase):
 
     def setUp(self):
         with FEW:
-            self.found = compare(result(1), result(2, mean_ms=6, rate=51))
+            self.found = pair(result(1), result(2, mean_ms=6, rate=51))
 
     def test_a_verdict_is_given_only_where_1_is_outside(self):
+        def row(figure, ratio, differs, low=1.0):
+            return Row('x', 'o', figure, 1.0, ratio=ratio, ratio_low=low,
+                       ratio_high=low, differs=differs)
         self.assertEqual(
             ['better', 'worse', 'worse', 'better', 'no difference shown',
-             'not known'],
-            [verdict(Estimate(*numbers), more) for numbers, more in (
-                ((1.2, 1.1, 1.3), True), ((1.2, 1.1, 1.3), False),
-                ((.8, .7, .9), True), ((.8, .7, .9), False),
-                ((1.2, .9, 1.3), True), ((1.2, None, None), True))])
+             'not known', 'not judged', ''],
+            [verdict(row(*fields)) for fields in (
+                ('throughput', 1.2, True), ('mean', 1.2, True),
+                ('throughput', .8, True), ('mean', .8, True),
+                ('throughput', 1.2, False), ('throughput', 1.2, None, None),
+                ('throughput', 1.2, None), ('throughput', None, None))])
 
     def test_text_says_what_differs_and_what_is_not_known(self):
         text = as_text(self.found)
@@ -212,13 +297,15 @@ class TestViews(unittest.TestCase):
     def test_json_has_all_numbers(self):
         document = json.loads(json.dumps(as_json(self.found),
                                          allow_nan=False))
-        self.assertEqual(('w1', 'w2', .95), (
-            document['first'], document['second'], document['confidence']))
-        figure = document['operations'][0]['response_ms']['p99']
-        self.assertEqual({'first', 'second', 'ratio', 'low', 'high',
-                          'differs'}, set(figure))
-        self.assertEqual(figure['second'] / figure['first'],
-                         figure['ratio'])
+        self.assertEqual((['w1'], ['w2'], .95, False), (
+            document['first'], document['second'], document['confidence'],
+            document['across_runs']))
+        figure, = [each for each in document['figures']
+                   if each['figure'] == 'p99']
+        self.assertEqual({'operation', 'figure', 'first', 'second', 'ratio',
+                          'low', 'high', 'differs'}, set(figure))
+        self.assertAlmostEqual(figure['second'] / figure['first'],
+                               figure['ratio'])
 
     def test_the_page_shows_both_with_a_plot(self):
         page = html.document_fromstring(as_page(self.found))
@@ -231,7 +318,6 @@ class TestViews(unittest.TestCase):
         document = results.tiny()
         document['name'] = document['stages'][1]['name'] = \
             '<script>\x1b[2J'
-        found = compare(Result.from_json(document),
-                        Result.from_json(document))
+        found = pair(Result.from_json(document), Result.from_json(document))
         self.assertNotIn('<script', as_page(found))
         self.assertNotIn('\x1b', as_text(found))

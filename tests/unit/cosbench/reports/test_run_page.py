@@ -115,7 +115,7 @@ class TestRunPage(unittest.TestCase):
         self.assertNotIn('of its core', text)
         document['stages'][1]['works'][0]['drivers'][0].update(
             cpu_percent_p95=97)
-        self.assertIn('Warning: driver d1 used 97% of its core',
+        self.assertIn('Limit: driver d1 used 97% of its core',
                       rendered(document))
 
     def test_a_result_of_nothing_is_a_page(self):

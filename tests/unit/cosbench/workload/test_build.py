@@ -49,8 +49,7 @@ class TestPublishedConstructs(unittest.TestCase):
     def test_placeholders_stay_as_they_are(self):
         config = self.works[1].storage.config
         self.assertEqual('<access key>', config['accesskey'])
-        self.assertEqual('</k/>', config['secretkey'])
-        self.assertEqual('=b', config['a'])
+        self.assertEqual('</k/>=b', config['secretkey'])
 
     def test_auth_and_storage_come_whole_from_the_nearest(self):
         self.assertEqual(['swift', 's3', 's3', 'mock', 's3', 's3', 's3'],
@@ -267,6 +266,7 @@ class TestRefusals(unittest.TestCase):
 
     def test_attributes_out_of_bounds_are_refused_by_name(self):
         for text in ('workers="0"', 'workers="-1"', 'workers="1.5"',
+                     'workers="1000001"',
                      'workers=""', 'interval="0"', 'runtime="-1"',
                      'runtime="30s"', 'totalOps="x"', 'division="all"',
                      'type="warmup"'):
@@ -276,6 +276,13 @@ class TestRefusals(unittest.TestCase):
             found = refusals_of(wrapped(work(READ, text + ' ' + ' '.join(
                 '%s="%s"' % each for each in attributes.items()))))
             self.assertRegex(found[0], r"^4: %s='.*must be " % key)
+
+    def test_names_that_turn_the_direction_of_text_are_refused(self):
+        for name in ('a\u202eb', 'a\u2066b', '\u200fa'):
+            self.assertRegex(refusals_of(wrapped(work(
+                attributes='name="x" workers="1" runtime="1"').replace(
+                    'name="w"', '').replace('"x"', '"%s"' % name)))[0],
+                'without control characters')
 
     def test_what_must_be_there_is_named(self):
         for text, reason in (

@@ -33,7 +33,7 @@ ACCEPTED = (
     wrapped(NORMAL.replace('<op', '<auth type="mock" config=""/><op')),
     wrapped(work(READ, RUN + 'division="object" afr="1000000" interval="1" '
                  'rampup="1" rampdown="2" totalOps="3" totalBytes="%d" '
-                 'driver="d" config="a=b"' % (2 ** 63 - 1))),
+                 'driver="d" config="rate=5"' % (2 ** 63 - 1))),
 )
 #: Each is wrong in one thing.
 REFUSED = tuple(wrapped(*works, **around) for works, around in (

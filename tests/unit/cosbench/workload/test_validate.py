@@ -60,7 +60,7 @@ class TestValidate(DirectoryCase):
         self.assertEqual(1, status)
         self.assertEqual(
             [bad + ":4: workers='0': must be an integer from 1 to "
-             '1000000000', bad + ':5: work w has no limit: one of runtime, '
+             '1000000', bad + ':5: work w has no limit: one of runtime, '
              'totalOps, totalBytes must be greater than 0'],
             out.splitlines()[len(lines):])
 

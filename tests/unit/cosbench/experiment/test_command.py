@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``cosbench experiment``: real runs, and what it refuses before them."""
+
+import json
+import os
+import subprocess
+import sys
+
+from tests.unit.cosbench.directory_case import DirectoryCase
+from tests.unit.cosbench.documents import reads
+from tests.unit.cosbench.driver.scripts import wait_for_end
+from tests.unit.cosbench.processes import (
+    DEADLINE,
+    children_of,
+    cosbench,
+    environment,
+)
+from tests.waiting import wait_for
+
+MOCK = '<storage type="mock" config="delay=%d"/>'
+
+
+class TestExperiments(DirectoryCase):
+
+    def arguments(self, *more, ops=40):
+        for name, delay in (('a.xml', 1), ('b.xml', 3)):
+            self.put(name, reads('workers="2" totalOps="%d"' % ops,
+                                 MOCK % delay))
+        return ['experiment', self.path('a.xml'),
+                'slow=' + self.path('b.xml'), '--directory', self.path('x'),
+                '--drivers', '1', '--repeats', '2', '--most-repeats', '2',
+                '--warm-up', '0', '--quiet', *more]
+
+    def result(self):
+        with open(self.path('x/result.json')) as stream:
+            return json.load(stream)
+
+    def test_conditions_are_its_exit_status(self):
+        done = cosbench(*self.arguments('--fail-if', 'failures(read) > 0'))
+        self.assertEqual(0, done.returncode, done.stderr)
+        found = self.result()
+        self.assertEqual(2, found['rounds'])
+        self.assertIn('storage: delay', done.stdout)
+        # The runs are kept: other conditions need no others.
+        done = cosbench(*self.arguments('--fail-if', 'failures(read) < 1'))
+        self.assertEqual(1, done.returncode, done.stderr)
+        self.assertIn('FAILED: slow: failures(read) < 1', done.stdout)
+        self.assertEqual(found['configurations'],
+                         self.result()['configurations'])
+        done = cosbench(*self.arguments('--fail-if', 'p99(wriet) > 1'))
+        self.assertEqual(2, done.returncode)
+        self.assertIn('operation wriet: must be one of', done.stderr)
+
+    def test_what_is_wrong_is_refused_before_anything_runs(self):
+        self.arguments()
+        for more, words in (
+                (('--fail-if', 'p99(read > 1'), 'at character 1'),
+                (('a=' + self.path('a.xml'),), 'another name'),
+                (('--precision', '0'), 'more than 0'),
+                (('--repeats', '1'), 'must be 2 to'),
+                (('--most-repeats', '1'), 'must be 2 to'),
+                ((self.put('c.xml', '<workload/>'),), 'line 1'),
+                ((self.path('absent'),), 'No such file')):
+            first, *rest = self.arguments()
+            done = cosbench(first, *(more if more[0][0] != '-' else ()),
+                            *rest, *(more if more[0][0] == '-' else ()))
+            self.assertEqual(2, done.returncode, done.stderr)
+            self.assertIn(words, done.stderr)
+            self.assertFalse(os.path.exists(self.path('x')), more)
+
+    def test_it_goes_on_after_it_was_killed(self):
+        process = subprocess.Popen(
+            [sys.executable, '-m', 'cosbench', *self.arguments(ops=4000)],
+            env=environment(), stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        wait_for(lambda: len(self.begun()) >= 2 and children_of(process.pid),
+                 'its second run begins', DEADLINE)
+        before, children = self.begun(), children_of(process.pid)
+        process.kill()
+        process.wait()
+        wait_for_end(*children)
+        done = cosbench(*self.arguments(ops=4000))
+        self.assertEqual(0, done.returncode, done.stderr)
+        runs = [each for one in self.result()['configurations'].values()
+                for each in one]
+        self.assertEqual(4, len(set(runs)))
+        self.assertIn(before[0]['id'], runs)
+        self.assertLessEqual(len(self.begun()), 5)
+
+    def begun(self):
+        try:
+            with open(self.path('x/experiment.json')) as stream:
+                return json.load(stream)['runs']
+        except FileNotFoundError:
+            return []

@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``cosbench experiment``: several workloads, several times, compared."""
+
+import argparse
+import os
+import re
+import secrets
+import sys
+
+from cosbench import adaptors
+from cosbench.commands import common_arguments
+from cosbench.commands.run import run_fully
+from cosbench.controller.driver_client import DriverLost
+from cosbench.document.reader import file_bytes, portable, read
+from cosbench.driver.process import run as run_loop
+from cosbench.errors import ConfigError, WorkloadError
+from cosbench.experiment.book import (
+    MOST_CONFIGURATIONS,
+    MOST_ROUNDS,
+    PAGE,
+    Book,
+    Configuration,
+    Plan,
+    read_plan,
+)
+from cosbench.experiment.conduct import RunFailed, conduct
+from cosbench.experiment.core.expression import parse
+from cosbench.experiment.core.judgement import Answer
+from cosbench.experiment.findings import Aims
+from cosbench.experiment.views import as_text
+from cosbench.measure.result import Result
+from swift_lightsync.common.command import Exit
+
+#: The exit status of an experiment that leaves a condition open.
+UNDECIDED = 3
+_NAMED = re.compile(r'([A-Za-z0-9_.-]{1,40})=(.+)')
+_DEFAULT = Aims()
+
+
+def add(name, command):
+    """Add the arguments of the command to its parser."""
+    command.description = 'Run workloads several times each, in random ' \
+        'order, until the differences between them are known well enough. ' \
+        'The first is the base. What has finished is kept: the same ' \
+        'command goes on where it was stopped or killed. Exit status 0: no ' \
+        'condition holds, 1: one does, or a run failed, 2: refused, 3: a ' \
+        'condition is not decided, for the runs differ too much or a driver ' \
+        'was the limit.'
+    command.add_argument('files', nargs='+', metavar='[NAME=]WORKLOAD',
+                         help='a configuration; its name is that of the '
+                         'file, without its ending')
+    command.add_argument('--directory', metavar='DIRECTORY',
+                         default='experiment', help='where all of it goes; '
+                         'default: %(default)s')
+    command.add_argument(
+        '--fail-if', action='append', default=[], metavar='CONDITION',
+        help="such as 'p99(read) > 1.05 * base' or 'mean(write) > 20ms'; "
+        'may be repeated')
+    command.add_argument(
+        '--repeats', type=common_arguments.positive, default=_DEFAULT.least,
+        metavar='N', help='rounds, at least; default: %(default)s')
+    command.add_argument(
+        '--most-repeats', type=common_arguments.positive,
+        default=_DEFAULT.most, metavar='N',
+        help='rounds, at most; default: %(default)s')
+    command.add_argument(
+        '--precision', type=common_arguments.percent,
+        default=_DEFAULT.precision, metavar='PERCENT',
+        help='no more rounds once throughput, mean and what '
+        'conditions name are known to so many percent; default: 2')
+    command.add_argument(
+        '--confidence', type=common_arguments.percent,
+        default=_DEFAULT.confidence, metavar='PERCENT',
+        help='of the intervals; default: 95')
+    command.add_argument(
+        '--warm-up', type=_count, default=1, metavar='N',
+        help='rounds before those that count; default: %(default)s')
+    common_arguments.local_run(command, archive=False)
+    command.set_defaults(run=main)
+
+
+def _count(text):
+    if text.isascii() and text.isdigit() and int(text) < MOST_ROUNDS:
+        return int(text)
+    raise argparse.ArgumentTypeError(
+        '%r: must be an integer from 0 to %d' % (text, MOST_ROUNDS - 1))
+
+
+def main(args):
+    """Run the command, and return its exit status."""
+    aims = Aims(tuple(map(parse, args.fail_if)), args.repeats,
+                args.most_repeats, args.precision, args.confidence)
+    if not 2 <= aims.least <= aims.most <= MOST_ROUNDS:
+        raise ConfigError('--repeats %d, --most-repeats %d: must be 2 to %d, '
+                          'and the second not the less' % (
+                              aims.least, aims.most, MOST_ROUNDS))
+    book = Book(args.directory, _plan(args))
+    try:
+        book.recover()
+        print('%s: %s; the seed is %d' % (
+            book.directory, ', '.join(book.plan.names), book.plan.seed),
+            file=sys.stderr)
+        args.archive = book.archive
+        found = conduct(book, aims, _runner(args), lambda line: print(
+            line, file=sys.stderr, flush=True))
+    except (RunFailed, DriverLost) as err:
+        print('cosbench: %s' % err, file=sys.stderr)
+        return int(Exit.NOT_WELL)
+    finally:
+        book.close()
+    print(as_text(found), end='')
+    print('the report is %s' % os.path.join(book.directory, PAGE),
+          file=sys.stderr)
+    return _status(found)
+
+
+def _status(found):
+    if any(each.answer is Answer.HOLDS for each in found.outcomes):
+        return int(Exit.NOT_WELL)
+    undecided = any(map(found.is_open, found.outcomes))
+    return UNDECIDED if undecided else int(Exit.WELL)
+
+
+def _plan(args):
+    configurations = [_configuration(each) for each in args.files]
+    names = [each.name for each in configurations]
+    if len(set(names)) < len(names) or len(names) > MOST_CONFIGURATIONS:
+        raise ConfigError('configurations %s: must be at most %d, each of '
+                          'another name: NAME=WORKLOAD gives one' % (
+                              ', '.join(names), MOST_CONFIGURATIONS))
+    seed = args.seed
+    if seed is None:
+        try:
+            # It goes on as it began.
+            seed = read_plan(args.directory).seed
+        except ConfigError:
+            seed = secrets.randbits(53)
+    return Plan(1, seed, args.drivers, args.warm_up, tuple(configurations))
+
+
+def _configuration(text):
+    match = _NAMED.fullmatch(text)
+    path = match.group(2) if match else text
+    name = match.group(1) if match else os.path.splitext(
+        os.path.basename(path))[0]
+    data = file_bytes(path)
+    try:
+        # Refused before the first of many runs.
+        read(data, adaptors.installed())
+    except WorkloadError as err:
+        raise ConfigError('%s: %s' % (path, err)) from None
+    return Configuration(name[:40], portable(data))
+
+
+def _runner(args):
+    def run(data, seed, begun):
+        args.seed = seed
+        document, _ = run_loop(run_fully(data, args, begun=begun))
+        return Result.from_json(document, 'result')
+    return run

@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The directory of an experiment, from which it goes on after a crash.
+
+::
+
+    DIRECTORY/.lock             held by the one process that runs it
+    DIRECTORY/experiment.json   configurations, seed, and which run is which
+    DIRECTORY/archive/w1-name/  the runs, as of ``cosbench run``
+    DIRECTORY/result.json       what was found, after each round
+    DIRECTORY/report.html       the same as a page
+
+``experiment.json`` names a run before it begins; whether it has finished is
+in the archive alone. What had not finished when the process was killed is
+run again, under another id.
+"""
+
+import hashlib
+import json
+import os
+from dataclasses import dataclass, replace
+from typing import Annotated, Dict, List, Literal, Optional, Tuple
+
+from cosbench.controller.run_store import Archive
+from cosbench.errors import ArchiveError, ConfigError
+from cosbench.experiment.core.figures import Run
+from cosbench.measure.limits import Count, Name, Text
+from swift_lightsync.common.files import open_locked, replace_file
+from swift_lightsync.common.records import (
+    Between,
+    Length,
+    Record,
+    RecordError,
+)
+
+PLAN, RESULT, PAGE = 'experiment.json', 'result.json', 'report.html'
+ARCHIVE, _LOCK = 'archive', '.lock'
+MOST_CONFIGURATIONS, MOST_ROUNDS = 50, 10000
+#: Bytes of an experiment.json.
+MAX_PLAN = 128 << 20
+#: It has the documents, and the passwords in them.
+_PRIVATE, _PRIVATE_DIRECTORY = 0o600, 0o700
+#: The state of a run that counts.
+FINISHED = 'finished'
+
+
+@dataclass(frozen=True)
+class Configuration(Record):
+    """One of the workloads that an experiment compares."""
+
+    name: Name
+    xml: Text
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 of the document."""
+        return hashlib.sha256(self.xml.encode('utf8')).hexdigest()
+
+
+@dataclass(frozen=True)
+class Begun(Record):
+    """A run that has begun: which one it is in the archive."""
+
+    round: Count
+    configuration: Name
+    id: Name
+
+
+@dataclass(frozen=True)
+class Plan(Record):
+    """What an experiment runs; the first configuration is the base."""
+
+    version: Literal[1]
+    seed: Annotated[int, Between(0, 2 ** 63)]
+    #: Driver processes of each run.
+    drivers: Annotated[int, Between(1, 10000)]
+    #: Rounds that do not count, before those that do.
+    warm_up: Annotated[int, Between(0, MOST_ROUNDS)]
+    configurations: Annotated[Tuple[Configuration, ...],
+                              Length(MOST_CONFIGURATIONS)]
+    runs: Annotated[Tuple[Begun, ...],
+                    Length(MOST_CONFIGURATIONS * MOST_ROUNDS)] = ()
+
+    @property
+    def names(self) -> List[str]:
+        return [each.name for each in self.configurations]
+
+
+def read_plan(directory) -> Plan:
+    """
+    Read what an experiment's directory says that it runs.
+
+    :param directory: its path
+    :raises ConfigError: if it is no experiment's
+    """
+    path = os.path.join(directory, PLAN)
+    try:
+        with open(path, 'rb') as source:
+            return Plan.parse(source.read(MAX_PLAN + 1), MAX_PLAN, path)
+    except OSError as err:
+        raise ConfigError('%s: %s' % (path, err.strerror)) from None
+    except RecordError as err:
+        raise ConfigError(str(err)) from None
+
+
+class Book:
+    """
+    The directory of an experiment that one process runs or reads.
+
+    :param directory: its path
+    :param wanted: the ``Plan`` that is asked for; None: as it is there
+    :param writes: whether it is run, and not only read
+    :raises ConfigError: if what is there is another experiment
+    :raises ArchiveError: if another process runs it
+    """
+
+    def __init__(self, directory, wanted: Optional[Plan] = None):
+        self.directory = os.path.abspath(directory)
+        os.makedirs(self.directory, _PRIVATE_DIRECTORY, exist_ok=True)
+        lock = open_locked(os.path.join(self.directory, _LOCK))
+        if lock is None:
+            raise ArchiveError('another process runs the experiment in %s'
+                               % self.directory)
+        self._lock = lock
+        try:
+            self.plan = self._taken_up(wanted)
+        except BaseException:
+            os.close(lock)
+            raise
+        self._known: Dict[Tuple[int, str], Run] = {}
+
+    def _taken_up(self, wanted):
+        if not os.path.exists(self._path(PLAN)):
+            if wanted is None:
+                raise ConfigError('%s is no directory of an experiment'
+                                  % self.directory)
+            self._write(PLAN, wanted.to_json())
+            return wanted
+        found = read_plan(self.directory)
+        if wanted is not None:
+            _same(found, wanted, self.directory)
+        return found
+
+    def close(self):
+        os.close(self._lock)
+
+    @property
+    def archive(self):
+        """The path of the archive of its runs."""
+        return self._path(ARCHIVE)
+
+    def recover(self):
+        """Settle the run that a process which was killed has left."""
+        if os.path.isdir(self.archive):
+            archive = Archive(self.archive)
+            try:
+                archive.recover()
+                for each in self.plan.runs:
+                    self._take(archive, each)
+            finally:
+                archive.close()
+
+    def begin(self, round_, name, run_id):
+        """Note which run is about to begin, before it does."""
+        self.plan = replace(self.plan, runs=(
+            *self.plan.runs, Begun(round_, name, run_id)))
+        self._write(PLAN, self.plan.to_json())
+
+    def end(self, round_, name, result):
+        """Take what a run has done, if it counts."""
+        if result.state == FINISHED:
+            self._known[round_, name] = Run.of(result)
+
+    def _take(self, archive, begun):
+        if begun.id not in archive.ids:
+            return
+        try:
+            _, result = archive.read(begun.id)
+        except ArchiveError:
+            # It is run again, and stays for who wants to look.
+            return
+        self.end(begun.round, begun.configuration, result)
+
+    def run(self, round_, name) -> Optional[Run]:
+        """Return the finished run of a place, or None."""
+        return self._known.get((round_, name))
+
+    def rounds(self) -> Dict[str, List[Run]]:
+        """Return the runs of all whole rounds that count, by name."""
+        found: Dict[str, List[Run]] = {name: [] for name in self.plan.names}
+        round_ = self.plan.warm_up
+        while all((round_, name) in self._known for name in found):
+            for name, runs in found.items():
+                runs.append(self._known[round_, name])
+            round_ += 1
+        return found
+
+    def put(self, document, page):
+        """Write what was found so far, as JSON and as a page."""
+        self._write(RESULT, document)
+        replace_file(self._path(PAGE), page.encode('utf8', 'replace'),
+                     is_durable=True)
+
+    def _write(self, name, document):
+        replace_file(self._path(name),
+                     json.dumps(document, allow_nan=False).encode(),
+                     mode=_PRIVATE, is_durable=True)
+
+    def _path(self, name):
+        return os.path.join(self.directory, name)
+
+
+def _same(found, wanted, directory):
+    """Refuse to go on with what is another experiment."""
+    for what, there, here in (
+            ('configurations', found.names, wanted.names),
+            ('documents', [each.digest[:12] for each in found.configurations],
+             [each.digest[:12] for each in wanted.configurations]),
+            ('seed', found.seed, wanted.seed),
+            ('drivers', found.drivers, wanted.drivers),
+            ('warm-up', found.warm_up, wanted.warm_up)):
+        if there != here:
+            raise ConfigError(
+                '%s has another experiment: its %s are %s, not %s: name '
+                'another directory, or the same as before' % (
+                    directory, what, there, here))

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs an experiment: round after round, until enough is known."""
+
+from cosbench.errors import ConfigError
+from cosbench.experiment.core.figures import common_operations
+from cosbench.experiment.core.judgement import check
+from cosbench.experiment.core.schedule import order, run_seed
+from cosbench.experiment.findings import Findings
+from cosbench.experiment.views import as_json, as_page
+
+
+class RunFailed(Exception):
+    """Why the experiment cannot go on; it may be taken up again."""
+
+
+def conduct(book, aims, run, say):
+    """
+    Run what is missing of an experiment.
+
+    :param book: a ``Book``
+    :param aims: ``Aims``
+    :param run: a function of (document's bytes, seed, a function that is
+        told the id of the run before it begins) that returns its ``Result``
+    :param say: a function of a line for people
+    :returns: ``Findings``
+    :raises RunFailed: if a run did not finish
+    :raises ConfigError: if the runs cannot answer a condition
+    """
+    plan, number = book.plan, 0
+    documents = {each.name: each.xml.encode('utf8')
+                 for each in plan.configurations}
+    if book.rounds()[plan.names[0]]:
+        # Conditions may be others than when it was stopped.
+        _check(book, aims, plan.warm_up)
+    found = Findings(plan, aims, book.rounds())
+    while not found.is_enough:
+        places = order(plan.seed, number, plan.names)
+        is_new = False
+        for name in places:
+            if book.run(number, name) is None:
+                is_new = True
+                say('round %d%s: %s' % (
+                    number + 1, ', which does not count'
+                    if number < plan.warm_up else '', name))
+                _one(book, number, name, documents[name], run)
+        if is_new:
+            _check(book, aims, number)
+        number += 1
+        if number > plan.warm_up + found.rounds:
+            found = Findings(plan, aims, book.rounds())
+            _put(book, found)
+            say(_progress(found))
+    _put(book, found)
+    return found
+
+
+def _put(book, found):
+    book.put(as_json(found), as_page(found))
+
+
+def _one(book, number, name, data, run):
+    result = run(data, run_seed(book.plan.seed, number),
+                 lambda run_id: book.begin(number, name, run_id))
+    book.end(number, name, result)
+    if book.run(number, name) is None:
+        reasons = [stage.reason for stage in result.stages if stage.reason]
+        raise RunFailed('run %s of %s is %s%s: the experiment stops; the '
+                        'same command goes on with it' % (
+                            result.id, name, result.state, ''.join(
+                                ': ' + each for each in reasons[:1])))
+
+
+def _check(book, aims, number):
+    """Refuse conditions as early as their operations are known."""
+    runs = {name: [book.run(number, name)] for name in book.plan.names}
+    operations = common_operations(runs)
+    if not operations:
+        raise ConfigError('the configurations have no operation in common: '
+                          'nothing can be compared')
+    check(aims.conditions, operations, len(runs) > 1)
+
+
+def _progress(found):
+    if found.widest is None:
+        return '%d rounds' % found.rounds
+    return '%d rounds: the least sure figure is known to ±%.1f%%' % (
+        found.rounds, 100 * found.widest[3])

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Keys of configs that nothing asks for: most are misspelt.
+
+``hash_check=true`` would change what is measured without a word. What is
+known is what was asked for while the workload was built and its adaptors
+were made, wherever in the document, and what COSBench 0.4.2 knew.
+"""
+
+from itertools import islice
+from typing import AbstractSet, Iterable, Optional, Tuple
+
+from cosbench.workload.config import Config
+from cosbench.workload.elements import Element, Findings
+from swift_lightsync.common.text import shown
+
+#: Keys of 0.4.2, as it spells them.
+OLD = tuple('''
+    accesskey auth_url caching chunked containers content cprefix
+    createContainer csuffix delay deleteContainer endpoint errors
+    fileselection files hashCheck histogram logging name no_verify_ssl
+    objects oprefix osuffix password path_style_access policy proxyhost
+    proxyport region retry secretkey service size sizes storage_url
+    tenant_id tenant_name tenname timeout token url username usertoken
+    '''.split())
+_SPELT = {key.lower(): key for key in OLD}
+#: Of one document; what has more is no misspelling. Characters of a key that
+#: are compared.
+_MOST, _LONGEST = 100, 40
+
+
+def warn(findings: Findings, configs: Iterable[Tuple[Element, Config]],
+         asked: AbstractSet[str]) -> None:
+    """
+    Warn of the keys that nothing asks for, each with the nearest known one.
+
+    A key with a dot in it has a name of the user's behind the dot.
+
+    :param findings: get the warnings
+    :param configs: elements, and what stands in their configs
+    :param asked: keys that were asked for, in lower case
+    """
+    known = asked | set(_SPELT)
+    unknown = ((element, key) for element, config in configs
+               for key in config if key not in known and '.' not in key)
+    for element, key in islice(unknown, _MOST):
+        nearest = _nearest(key[:_LONGEST], known)
+        findings.warn(element, 'config: nothing asks for the key %s%s' % (
+            shown(key), '; did you mean %s?' % nearest if nearest else ''),
+            is_unknown_key=True)
+
+
+def _nearest(key: str, known: AbstractSet[str]) -> Optional[str]:
+    """Return the key that is fewest edits away; None: all are too many."""
+    edits, found = min((_edits(key, each), each) for each in known)
+    return _SPELT.get(found, found) if edits <= 1 + len(key) // 4 else None
+
+
+def _edits(one: str, other: str) -> int:
+    """Return how many characters to put in, take out or change."""
+    row = list(range(len(other) + 1))
+    for place, mine in enumerate(one, 1):
+        left, row[0] = row[0], place
+        for column, theirs in enumerate(other, 1):
+            left, row[column] = row[column], min(
+                row[column] + 1, row[column - 1] + 1,
+                left + (mine != theirs))
+    return row[-1]
