@@ -47,14 +47,16 @@ class Recording:
         self._used[0] += 1
         self._used[1] += sample.size
         self._count(sample.operation, sample)
-        for row in sample.rows:
-            self._count(row, sample)
+        if sample.rows:
+            for row in sample.rows:
+                self._count(row, sample)
         if self._log is not None:
             self._log.add(sample)
-        overrun = self._window.overrun(sample.started, sample.ended)
-        if overrun:
-            self._stragglers += Stragglers(
-                1, int(sample.error is not None), overrun)
+        if sample.ended > self._window.end:
+            overrun = self._window.overrun(sample.started, sample.ended)
+            if overrun:
+                self._stragglers += Stragglers(
+                    1, int(sample.error is not None), overrun)
 
     def part(self, operation):
         """

@@ -42,7 +42,8 @@ def microseconds(seconds: float) -> int:
     :returns: the nearest that a histogram can hold
     :raises ValueError: if it is not a number
     """
-    return min(max(int(seconds * 1000000 + 0.5), LEAST), MOST)
+    value = int(seconds * 1000000 + 0.5)
+    return value if LEAST <= value <= MOST else min(max(value, LEAST), MOST)
 
 
 _Micros = Annotated[int, Between(LEAST, MOST)]

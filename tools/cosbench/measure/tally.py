@@ -66,8 +66,8 @@ class Tally:
         have the same event as their origin
     """
 
-    __slots__ = ('origin', 'bytes', 'failures', 'first_start', 'last_end')\
-        + _TIMES
+    __slots__ = ('origin', 'bytes', 'failures', 'first_start', 'last_end',
+                 'response', 'processing', '_intended')
 
     def __init__(self, origin: float = 0.0) -> None:
         self.origin = origin
@@ -75,14 +75,26 @@ class Tally:
         self.response = Histogram()
         #: started to first byte.
         self.processing = Histogram()
-        #: intended to ended: what a user who did not wait would have seen.
-        self.intended = Histogram()
+        #: None: as ``response``, as none began later than it was due.
+        self._intended: Optional[Histogram] = None
         self.bytes = 0
         #: class -> count.
         self.failures: Dict[str, int] = {}
         #: Microseconds after the origin, of all samples; None without.
         self.first_start: Optional[int] = None
         self.last_end: Optional[int] = None
+
+    @property
+    def intended(self) -> Histogram:
+        """From when due to ended: what one sees who does not wait."""
+        return self.response if self._intended is None else self._intended
+
+    def _own_intended(self) -> Histogram:
+        if self._intended is None:
+            found = Histogram()
+            found.merge(self.response)
+            self._intended = found
+        return self._intended
 
     @property
     def count(self) -> int:
@@ -110,9 +122,10 @@ class Tally:
             self._fail(sample.error)
             return
         self.bytes += sample.size
+        if self._intended is not None or sample.intended != started:
+            self._own_intended().record(ended - sample.intended)
         self.response.record(ended - started)
         self.processing.record(sample.first_byte - started)
-        self.intended.record(ended - sample.intended)
 
     def _span(self, start: int, end: int) -> None:
         if self.first_start is None or start < self.first_start:
@@ -129,8 +142,10 @@ class Tally:
 
     def merge(self, other: 'Tally') -> None:
         """Count all samples of another tally, which stays as it is."""
-        for name in _TIMES:
-            getattr(self, name).merge(getattr(other, name))
+        if self._intended is not None or other._intended is not None:
+            self._own_intended().merge(other.intended)
+        self.response.merge(other.response)
+        self.processing.merge(other.processing)
         self.bytes += other.bytes
         for error, count in other.failures.items():
             self.failures[error] = self.failures.get(error, 0) + count
@@ -139,11 +154,15 @@ class Tally:
 
     def to_json(self) -> Dict[str, Any]:
         """Return a document; equal tallies have equal ones."""
+        response = self.response.to_json()
         return {'bytes': self.bytes,
                 'failures': dict(sorted(self.failures.items())),
                 'first_start_us': self.first_start,
                 'last_end_us': self.last_end,
-                **{name: getattr(self, name).to_json() for name in _TIMES}}
+                'response': response,
+                'processing': self.processing.to_json(),
+                'intended': response if self._intended is None
+                else self._intended.to_json()}
 
     @classmethod
     def from_json(cls, value: Any) -> 'Tally':
@@ -157,12 +176,10 @@ class Tally:
         found, made = _Document.from_json(value), cls()
         made.bytes, made.failures = found.bytes, found.failures
         made.response, made.processing = found.response, found.processing
-        if found.intended == value['response']:
-            # As in all closed loops: reports come each second.
-            made.intended.merge(made.response)
-        else:
-            made.intended = inside('.intended', Histogram.from_json,
-                                   found.intended)
+        # Equal in all closed loops: reports come each second.
+        if found.intended != value['response']:
+            made._intended = inside('.intended', Histogram.from_json,
+                                    found.intended)
         if len({getattr(made, name).count for name in _TIMES}) > 1:
             raise refusal(value, 'an object whose %s have the same count'
                           % ', '.join(_TIMES))

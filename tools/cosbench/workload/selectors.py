@@ -34,6 +34,10 @@ from cosbench.workload.zipf import zipf
 #: The upper end of a range that names none.
 OPEN_END = 2 ** 31 - 1
 
+#: Up to here a fraction of 53 bits is even enough to pick by, and takes a
+#: fifth of the time of ``randrange``.
+MOST_BY_FRACTION = 2 ** 32
+
 #: Returns the next number of one worker.
 Picker = Callable[[], int]
 
@@ -105,8 +109,7 @@ class Uniform(_Ranged):
 
     def picker(self, rng: RandomSource, shared: Iterator[int],
                share: Optional[Share] = None) -> Picker:
-        span = _part_of(self._span, share)
-        return lambda: rng.randrange(span.start, span.stop)
+        return uniform(_part_of(self._span, share), rng)
 
 
 @dataclass(frozen=True)
@@ -221,6 +224,20 @@ class Sizes:
         """
         pick, unit = self.selector.picker(rng, shared, share), self.unit
         return lambda: pick() * unit
+
+
+def uniform(span: range, rng: RandomSource) -> Picker:
+    """
+    Return what picks each integer of a range equally often.
+
+    :param span: at least one integer
+    :param rng: the worker's random generator
+    :returns: a function that returns the next integer
+    """
+    start, size, random = span.start, len(span), rng.random
+    if size <= MOST_BY_FRACTION:
+        return lambda: start + int(random() * size)
+    return lambda: rng.randrange(start, span.stop)
 
 
 def _part_of(span: range, share: Optional[Share]) -> range:

@@ -19,9 +19,9 @@ from cosbench.reports.ramp_views import (
 from tests.unit.cosbench import results
 
 
-def step(workers, rate, ms, failures=0, cpu=None):
-    """10 s of reads at a rate, each of so many milliseconds."""
-    samples = [Sample('op1', n / rate, n / rate, n / rate + ms / 2000,
+def step(workers, rate, ms, failures=0, cpu=None, late=0):
+    """10 s of reads at a rate, each of so many ms, late by so many s."""
+    samples = [Sample('op1', n / rate - late, n / rate, n / rate + ms / 2000,
                       n / rate + ms / 1000, 1000, 'timeout'
                       if n < failures else None)
                for n in range(rate * 10)]
@@ -52,6 +52,9 @@ class TestRamp(unittest.TestCase):
         failing = CURVE + [(320, 500, 5, 100)]
         for curve, options, expected in (
                 (CURVE, {}, (80, 40)), (CURVE, {'most_ms': 10}, (20, 20)),
+                # What began late is no answer in time.
+                (CURVE + [(30, 90, 5, 0, None, 0.1)], {'most_ms': 10},
+                 (20, 20)),
                 # Steps that fail do not count.
                 (failing, {}, (80, 40)),
                 (failing, {'least_success': .9}, (320, 320)),

@@ -58,7 +58,8 @@ export function charts(stage, work) {
   const title = stage.id + ', ' + work.name;
   const both = (work.operations.length < 2 ? [
     [(point) => point.mean, ' mean'], [(point) => point.p99, ' 99%']] :
-    [[(point) => point.mean, '']]);
+    [[(point) => point.mean, '']]).concat(work.rate ? [
+      [(point) => point.mean_intended, ' mean from due']] : []);
   const x = 'Seconds since the begin of the work';
   return [
     chart({title: title + ': throughput', x, y: 'Operations/s',

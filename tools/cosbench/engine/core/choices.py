@@ -24,7 +24,7 @@ from cosbench.workload.division import Share
 from cosbench.workload.model import Division, Names, Operation, OperationType
 from cosbench.workload.random_source import RandomSource
 from cosbench.workload.requests import Piece
-from cosbench.workload.selectors import Picker, Selector, Sizes
+from cosbench.workload.selectors import Picker, Selector, Sizes, uniform
 from cosbench.workload.walking import walk
 
 #: First and last byte of a range, or None; the number of a part, or None.
@@ -58,7 +58,8 @@ def chooser(operations: Sequence[Operation], rng: RandomSource) -> Picker:
              for _ in range(operation.ratio)]
     if len(operations) == 1:
         return lambda: 0
-    return lambda: table[rng.randrange(len(table))]
+    pick = uniform(range(len(table)), rng)
+    return lambda: table[pick()]
 
 
 class Counters:
