@@ -12,7 +12,7 @@ import copy
 import os
 import time
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Optional
 
 from swift.common.concurrency import tpool
@@ -190,7 +190,8 @@ class PrimaryRoleVerbs(RowUpdates, VouchingVerbs):
         intent = self._begin(write)
         write.request.environ[LOGGED] = Logged(write.log, write.entry)
         return LoggedDiskFile(disk_file, LogContext(
-            intent, self._quiet, write.fence))
+            intent, self._quiet, write.fence, partial(
+                self._troubles.count, write.device, 'failed_intents')))
 
     def _begin(self, write):
         """
@@ -205,6 +206,7 @@ class PrimaryRoleVerbs(RowUpdates, VouchingVerbs):
                     else tpool.execute(write.log.begin, write.entry)
         except OSError as err:
             self.logger.increment('proar.refused.log.%s' % write.device)
+            self._troubles.count(write.device, 'refused_log')
             self._quiet.error_of(
                 (write.device, err.errno), 'Writes of primary roles to %s '
                 'are refused (507), for they cannot be logged: %s',
@@ -213,6 +215,7 @@ class PrimaryRoleVerbs(RowUpdates, VouchingVerbs):
                 drive=write.device, request=write.request,
                 headers={REFUSED_HEADER: LOG})
         self.logger.increment('proar.refused.lag.%s' % write.device)
+        self._troubles.count(write.device, 'refused_lag')
         raise HTTPServiceUnavailable(
             request=write.request, headers={REFUSED_HEADER: LAG},
             body='No other device holds %s' % reason)
