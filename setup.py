@@ -51,7 +51,8 @@ setup(
          ['patches/series'] + sorted(glob('patches/*.patch'))),
         ('share/swift-lightsync/etc', sorted(glob('etc/*-sample'))),
         ('share/swift-lightsync/etc/cosbench',
-         sorted(glob('etc/cosbench/*.xml'))),
+         sorted(glob('etc/cosbench/*.xml'))
+         + ['etc/cosbench/grafana-dashboard.json']),
     ],
     install_requires=[
         'swift>=2.38,<2.39',

@@ -145,9 +145,11 @@ class Answer(Record):
 
 def encoded(message: Record) -> bytes:
     """
-    Return the bytes of a request or an answer; what says nothing is left out.
+    Return the bytes of a request, an answer or a row, without the fields that
+    have their default.
     """
+    defaults = vars(type(message))
     return json.dumps({
         name: value for name, value in message.to_json().items()
-        if value or value == 0 and value is not False},
+        if name not in defaults or getattr(message, name) != defaults[name]},
         separators=(',', ':')).encode('ascii')

@@ -29,7 +29,7 @@ SECONDS = 20
 #: Milliseconds after which a host that acknowledges no packet is silent.
 SILENCE = 2000
 #: Bytes of an answer's head.
-MAX_HEAD = 1 << 16
+MAX_HEAD = 1 << 13
 _AT_ONCE = 1 << 16
 
 _Address = Tuple[str, int]
@@ -81,7 +81,7 @@ class Exchange:
                 raise ValueError('the head of an answer does not end')
             self._more()
             end = self._received.find(b'\r\n\r\n')
-        status, length, keeps = _parsed(bytes(self._received[:end]))
+        status, length, keeps = parsed_head(bytes(self._received[:end]))
         if length > most:
             raise ValueError('an answer has %d bytes, at most %d are allowed'
                              % (length, most))
@@ -110,7 +110,7 @@ class Exchange:
         return ConnectionError(str(why))
 
 
-def _parsed(head: bytes) -> Tuple[int, int, bool]:
+def parsed_head(head: bytes) -> Tuple[int, int, bool]:
     """
     Read the head of an answer.
 

@@ -90,9 +90,7 @@ class Replicas:
         Ask all replicas, until a majority has done what they are asked. Those
         that have not are asked again later, in the background.
 
-        :param place: (account, container)
-        :param request: a ``verb.Request``
-        :param again: the request that they are asked then
+        :param again: the ``verb.Request`` that they are asked then
         :returns: the good replies
         :raises RowsUnavailable: if too few replicas took it; some may have
         :raises ClockRefused: if a majority says that the clock is wrong
@@ -213,12 +211,9 @@ class Replicas:
     def _failed(self, node, place, what):
         self.logger.warning('Rows: VERSION %r of %s: %s',
                             '/%s/%s' % place, name_of(node), what)
-        if self.limiter is None:
-            return
-        if what == HTTP_INSUFFICIENT_STORAGE:
-            self.limiter.limit(node)
-        else:
-            self.limiter.increment(node)
+        if self.limiter is not None:
+            (self.limiter.limit if what == HTTP_INSUFFICIENT_STORAGE
+             else self.limiter.increment)(node)
 
     def is_limited(self, node):
         """Check whether a node is left alone, after many errors."""
@@ -278,14 +273,13 @@ class Asked:
         with Timeout(SLOW, False):
             while self._sent:
                 reply = self._received(*self._sent[0])
-                node, _ = self._sent.pop(0)
+                node = self._sent.pop(0)[0]
                 if reply is None:
                     self._spawn(node)
                 else:
                     (good if reply.good else failed).append(reply)
         slow = len(self._sent)
-        while self._sent:
-            node, exchange = self._sent.pop()
+        for node, exchange in self._sent:
             self._spawn(node, exchange=exchange)
         while len(good) < self._needed:
             while self._rest and self._pending < \

@@ -5,17 +5,14 @@ it reads what it holds of an object, decides what of the request's rows to take
 (core/heads.py), merges that, and tells the newest version.
 """
 
-import json
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from sqlite3 import Connection
 from typing import Any, Dict, List, Optional, Tuple
-from urllib.parse import unquote
 
 from swift.common.concurrency import tpool
-from swift.common.utils import Timestamp
 from swift.container.backend import SHARD_UPDATE_STATES, SHARDED, SHARDING
 
 from swift_lightsync.versioning.core import verb
@@ -35,9 +32,9 @@ from swift_lightsync.versioning.core.keys import (
 from swift_lightsync.versioning.core.row_data import Row
 from swift_lightsync.versioning.core.stamp import Stamp
 from swift_lightsync.versioning.server.counts import count_rows
-from swift_lightsync.versioning.server.kept_databases import KeptDatabases
-from swift_lightsync.versioning.server.locking import locked
+from swift_lightsync.versioning.server.databases import KeptDatabases, locked
 from swift_lightsync.versioning.server.row_table import (
+    Container,
     RowTable,
     after_prefix,
     bounds,
@@ -45,11 +42,6 @@ from swift_lightsync.versioning.server.row_table import (
 
 #: Seconds that a request waits for the container's lock.
 LOCK_TIMEOUT = 10
-#: Where a container says what its mode is, and the one that has listing rows.
-MODE, LISTED = 'X-Container-Sysmeta-Site-Versions-Mode', 'write-repair'
-#: Where a shard says what container it is a part of.
-ROOT = 'X-Container-Sysmeta-Shard-Root'
-QUOTED_ROOT = 'X-Container-Sysmeta-Shard-Quoted-Root'
 
 
 class _Rows:
@@ -92,51 +84,6 @@ class _Rows:
             rows += self.page(replace(page, marker=end,
                                       limit=page.limit - len(rows)))
         return rows
-
-
-#: What a database says of its container.
-_DESCRIBED = (
-    'SELECT account, container, metadata, storage_policy_index, '
-    'put_timestamp, delete_timestamp, EXISTS (SELECT 1 FROM shard_range '
-    "WHERE deleted = 0 AND name != account || '/' || container) "
-    'FROM container_info')
-
-
-@dataclass(frozen=True)
-class Container:
-    """
-    What a database says of its container, read once for a request.
-
-    :param root: the name of the container that it is, or is a shard of
-    :param is_root: whether it is no shard
-    :param mode: how versions are listed; empty: not said
-    :param policy: the index of its storage policy
-    :param may_be_deleted: whether it is, if it has no objects
-    :param has_shards: whether it has any, or is getting them
-    """
-    root: str
-    is_root: bool
-    mode: str
-    policy: int
-    may_be_deleted: bool
-    has_shards: bool
-
-    @classmethod
-    def of(cls, connection: Connection) -> 'Container':
-        """Read what a database says."""
-        account, name, metadata, policy, put, deleted, has_shards = \
-            connection.execute(_DESCRIBED).fetchone()
-        said = json.loads(metadata) if metadata else {}
-        own = '%s/%s' % (account, name)
-        root = unquote(said.get(QUOTED_ROOT, ('',))[0]) or \
-            said.get(ROOT, ('',))[0]
-        return cls((root or own).partition('/')[2], root in ('', own),
-                   said.get(MODE, ('',))[0], policy,
-                   Timestamp(deleted) > Timestamp(put), bool(has_shards))
-
-    def is_listed(self, asked: verb.Request) -> bool:
-        """Check whether listing rows count; not every request says it."""
-        return self.mode == LISTED if self.mode else asked.listed
 
 
 def answer(broker: Any, asked: verb.Request,

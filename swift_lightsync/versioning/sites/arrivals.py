@@ -31,12 +31,11 @@ from swift_lightsync.versioning.sites.applying import (
     result_of,
 )
 from swift_lightsync.versioning.sites.life import apply_life
+from swift_lightsync.versioning.sites.shared import BOUND
 
 #: Containers of a request that are worked on at once, as are the shipments of
 #: one container.
 CONCURRENCY = 8
-#: Seconds after which nothing more of a request is begun.
-BOUND = 5.0
 
 def _is_purged(entry):
     return entry is not None and entry.purged is not None

@@ -202,7 +202,7 @@ class VersionsPropagator(Daemon):
                 for each in started:
                     each.kill()
                 self._guarded(partial(self.databases.flush, most=FLUSH_MOST))
-                return end(*ended[0])
+                return end(*ended[0]) if callable(end) else None
             if time.monotonic() >= scan_at:
                 self._guarded(self.databases.scan)
                 scan_at = time.monotonic() + self.options.scan_interval

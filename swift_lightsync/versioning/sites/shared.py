@@ -19,6 +19,8 @@ from swift_lightsync.versioning.core.shipping import LATER, Result
 
 #: Containers or shipments that one process works on at once, of all requests.
 WORKERS = 16
+#: Seconds after which nothing more of a request is begun.
+BOUND = 5.0
 #: Seconds for which a container is remembered, and how many are.
 KEPT = 300
 MOST = 4096

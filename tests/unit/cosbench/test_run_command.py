@@ -193,6 +193,16 @@ class TestRuns(RunCase):
         total = read + written
         self.assertLess(abs(read - 0.8 * total), 6 * (total * .16) ** .5)
 
+    def test_a_run_ends_when_it_is_known_well_enough(self):
+        result = self.run_it(reads(
+            'workers="2" runtime="3600" interval="1"',
+            '<storage type="mock" config="delay=5"/>'), '--end-run', '90')
+        work = result.stages[0].works[0]
+        self.assertEqual(('finished', 'completed'),
+                         (result.state, work.state))
+        self.assertTrue(20 <= work.counted < 3600)
+        self.assertIn('ended early', ' '.join(result.warnings))
+
     def test_a_document_that_is_refused_leaves_no_run(self):
         for text in ('<workload/>', wrapped(work(attributes='workers="1" '
                                                  'runtime="x"'))):

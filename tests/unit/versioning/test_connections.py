@@ -6,16 +6,26 @@ from contextlib import closing
 from unittest import mock
 
 from swift.common.concurrency import Timeout, socket, spawn
+from swift.common.http_protocol import SwiftHttpProtocol
 
 from swift_lightsync.versioning.core import verb
+from swift_lightsync.versioning.core.row_data import Row
+from swift_lightsync.versioning.core.stamp import Stamp
 from swift_lightsync.versioning.rows import connections, replicas, replies
 from swift_lightsync.versioning.rows.connections import (
     Connections,
     Stale,
     request_of,
 )
-from tests.unit.sync.fixtures import CapturingLogger, wait_for
-from tests.unit.versioning.fakes import PATIENCE, Ring, SimpleNamespace
+from swift_lightsync.versioning.rows.rows import Rows
+from tests.unit.sync.fixtures import CapturingLogger, served, wait_for
+from tests.unit.versioning.fakes import (
+    NOW,
+    PATIENCE,
+    Ring,
+    SimpleNamespace,
+    SiteCase,
+)
 
 OK = b'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}'
 CLOSED = OK.replace(b'\r\n\r\n', b'\r\nConnection: close\r\n\r\n')
@@ -233,6 +243,62 @@ class TestAsked(unittest.TestCase):
                      len(self.kept._idle) == 3, 'all are kept')
             with self.assertRaises(replies.RowsUnavailable):
                 found.tell(('a', 'c'), request, request)
+
+
+class TestContainerServers(SiteCase):
+    """Rows of real container servers, by HTTP."""
+
+    def setUp(self):
+        super().setUp()
+        self.ports = [self.enterContext(served(
+            server.app, protocol=SwiftHttpProtocol))
+            for server in self.north.servers]
+        self.north.app.container_ring = Ring([
+            {'id': number, 'ip': '127.0.0.1', 'port': port, 'device': 'sda'}
+            for number, port in enumerate(self.ports)])
+        self.kept = Connections()
+        opener = mock.patch.object(self.kept, 'open',
+                                   side_effect=self.kept.open)
+        self.opened = opener.start()
+        self.addCleanup(opener.stop)
+
+    def rows(self, container='c'):
+        return Rows(self.north.app, self.logger, 'a', container,
+                    connections=self.kept)
+
+    def write(self, name):
+        stamp = Stamp(int(NOW * 10 ** 5))
+        self.rows().write(verb.Request(rows=(verb.WireRow.of(
+            Row('\0X\0' + name, stamp)),)))
+        wait_for(lambda: sum(map(len, self.kept._idle.values())) >= 3,
+                 'all have answered')
+
+    def names(self):
+        return [row.name[3:] for row in self.rows().read(verb.Request(
+            page=verb.Page('\0X\0'))).page]
+
+    def test_one_connection_each_serves_reads_and_writes(self):
+        self.write('a')
+        for name in 'bcd':
+            self.write(name)
+            self.assertIn(name, self.names())
+        self.assertEqual(3, self.opened.call_count)
+
+    def test_refusals_leave_a_connection_as_it_is(self):
+        self.write('a')
+        with self.assertRaises(replies.RowsUnavailable) as caught:
+            self.rows('other').read(verb.Request('o'))
+        self.assertTrue(caught.exception.missing)
+        self.assertEqual(['a'], self.names())
+        self.assertEqual(3, self.opened.call_count)
+
+    def test_a_server_that_was_started_again_is_asked_anew(self):
+        self.write('a')
+        for _, idle in self.kept._idle.items():
+            idle[0][1].shutdown(socket.SHUT_RDWR)
+        self.assertEqual(['a'], self.names())
+        self.write('b')
+        self.assertEqual(['a', 'b'], self.names())
 
 
 if __name__ == '__main__':

@@ -38,7 +38,7 @@ from swift_lightsync.versioning.core.row_data import (
 )
 from swift_lightsync.versioning.core.stamp import Stamp
 from swift_lightsync.versioning.core.version import Vector, Version
-from swift_lightsync.versioning.server import counts, replica
+from swift_lightsync.versioning.server import counts, row_table
 from tests.unit.sync.fixtures import SwiftTestCase
 
 NOW = 1700000000.0
@@ -273,7 +273,7 @@ class TestCounts(VerbCase):
         for mode, count in ('write-repair', 1), ('read-repair', 2):
             self.seconds += 1
             self.ask('POST', HIDDEN, **{
-                replica.MODE: mode, 'X-Timestamp': '%.5f' % self.seconds})
+                row_table.MODE: mode, 'X-Timestamp': '%.5f' % self.seconds})
             # As daemons and readers do, who write no listing row.
             self.version(rows=[Row('\0P\0foo\0%s' % mode, Stamp(5))],
                          listed=False)

@@ -43,12 +43,14 @@ def _names(kind):
     return tuple(dict.fromkeys([*BUILT_IN[kind], *sorted(_added(kind))]))
 
 
-def installed():
+def installed(makes=True):
     """
     Return the types of auth and storage that a workload may name here.
+
+    :param makes: whether they are made to learn which keys they know
     """
     return inheritance.Adaptors(_names('auth'), _names('storage'),
-                                storage_of)
+                                storage_of if makes else None)
 
 
 def load(kind, name):

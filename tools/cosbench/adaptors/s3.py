@@ -11,17 +11,15 @@
 
 import ipaddress
 import re
-import time
-from functools import lru_cache
-from hashlib import sha256
 from urllib.parse import quote
 
 from cosbench.adaptors import s3_multipart
 from cosbench.adaptors.base import WHOLE, OperationError, Storage, Transfer
 from cosbench.adaptors.core import s3_bodies, sigv4
-from cosbench.adaptors.http1 import Url, header_lines, parse_url
+from cosbench.adaptors.http1 import Url, parse_url
 from cosbench.adaptors.http_auth import Payload
 from cosbench.adaptors.parts import Answer
+from cosbench.adaptors.s3_signing import Signing
 from cosbench.adaptors.settings import Connector, one_line
 from cosbench.errors import ConfigError
 
@@ -50,18 +48,6 @@ class _Known:
         return iter(self._body)
 
 
-@lru_cache(maxsize=2)
-def _stamp(second):
-    return time.strftime('%Y%m%dT%H%M%SZ', time.gmtime(second))
-
-
-def _payload_hash(body):
-    digest = sha256()
-    for block in body:
-        digest.update(block)
-    return digest.hexdigest()
-
-
 class S3Storage(Storage):
     """
     Moves objects by S3.
@@ -77,11 +63,12 @@ class S3Storage(Storage):
         self._connector = Connector(
             config, TIMEOUT, _proxy(config, self._url))
         host = _OF_REGION.fullmatch(self._url.host)
-        self._scope = sigv4.Scope(
-            one_line(config, 'accesskey'), config.text('secretkey'),
-            one_line(config, 'region', host[1] if host else HOME))
-        self._token = one_line(config, 'sessiontoken', '')
-        self._signs_payload = config.flag('payload_signing', False)
+        self._region = one_line(config, 'region', host[1] if host else HOME)
+        self._signing = Signing(
+            sigv4.Scope(one_line(config, 'accesskey'),
+                        config.text('secretkey'), self._region),
+            one_line(config, 'sessiontoken', ''),
+            config.flag('payload_signing', False))
         self._in_path = config.flag('path_style_access', False) or \
             _is_address(self._url.host)
         self._clients = {}
@@ -118,28 +105,11 @@ class S3Storage(Storage):
         client, path = self._place(container)
         path += '/' + quote(name, safe='/-_.~')
         query = sigv4.query_string(query)
-        signed = self._signed(method, client.url, path, query, body,
-                              headers)
+        signed = self._signing.lines(method, client.url, path, query, body,
+                                     headers)
         target = '%s?%s' % (path, query) if query else path
         return await client.request(
             method.encode(), target.encode('ascii'), signed, body, sink)
-
-    def _signed(self, method, url, path, query, body, headers):
-        """Return the lines of the headers that let a request in."""
-        payload = sigv4.EMPTY
-        if body is not None:
-            payload = _payload_hash(body) if self._signs_payload \
-                else sigv4.UNSIGNED
-        stamp = _stamp(int(time.time()))
-        headers = [*headers, ('x-amz-content-sha256', payload),
-                   ('x-amz-date', stamp)]
-        if self._token:
-            headers.append(('x-amz-security-token', self._token))
-        # The client writes Host itself.
-        value = sigv4.authorization(
-            self._scope, method, path, query,
-            sorted([*headers, ('host', url.netloc)]), payload, stamp)
-        return header_lines([*headers, ('Authorization', value)])
 
     async def request(self, method, container, name='', query=(), body=None,
                       sink=None, headers=(), absent=False):
@@ -160,8 +130,8 @@ class S3Storage(Storage):
 
     async def create_container(self, name, headers=()):
         body = None
-        if self._scope.region != HOME:
-            body = Payload(s3_bodies.constraint(self._scope.region))
+        if self._region != HOME:
+            body = Payload(s3_bodies.constraint(self._region))
         response = await self._request('PUT', name, body=body,
                                        headers=headers)
         if response.status != 409 or not any(

@@ -11,6 +11,7 @@
   already, or not there any more, is a success.
 """
 
+import re
 from functools import lru_cache
 from typing import Any
 from urllib.parse import quote
@@ -32,6 +33,7 @@ _OCTETS = header_lines([('Content-Type', 'application/octet-stream')])
 _BULK = header_lines([('Content-Type', 'text/plain'),
                       ('Accept', 'application/json')])
 _TYPE = 'content-type'
+_PLAIN = re.compile(r'[A-Za-z0-9_.~/-]*', re.ASCII).fullmatch
 
 
 @lru_cache(maxsize=4096)
@@ -40,7 +42,9 @@ def _container(name):
 
 
 def _path(container, name):
-    return _container(container) + b'/' + quote(name).encode('ascii')
+    # Most names are as they are when they are quoted.
+    return _container(container) + b'/' + (
+        name if _PLAIN(name) else quote(name)).encode('ascii')
 
 
 @lru_cache(maxsize=64)

@@ -26,6 +26,7 @@ COMMANDS = {
     'experiment': ('experiment', _SERVES,
                    'run workloads several times each, and compare them'),
     'compare': ('compare', _MEASURES, 'compare two runs'),
+    'watch': ('watch', _SERVES, 'tell controllers what this host does'),
     'driver': ('driver', _SERVES, 'make the load that a controller asks for'),
     'controller': ('controller', _SERVES,
                    'queue workloads and have drivers run them'),

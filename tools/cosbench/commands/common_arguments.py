@@ -8,6 +8,8 @@ import os
 import sys
 
 from cosbench.errors import ConfigError
+from cosbench.watch.core.targets import target
+from swift_lightsync.common.command import argument
 
 #: Where controllers of COSBench listened.
 CONTROLLER_PORT = 19088
@@ -33,6 +35,22 @@ def seed(text):
         return int(text)
     raise argparse.ArgumentTypeError(
         '%r: must be an integer from 0 to %d' % (text, 2 ** 63 - 1))
+
+
+def percent(text):
+    """
+    Parse a percentage, with or without its sign.
+
+    :returns: a share, more than 0 and less than 1
+    """
+    try:
+        value = float(text.rstrip('%')) / 100
+    except ValueError:
+        value = -1
+    if 0 < value < 1:
+        return value
+    raise argparse.ArgumentTypeError(
+        '%r: must be a percentage, more than 0 and less than 100' % text)
 
 
 def listener(command, default_port):
@@ -78,6 +96,15 @@ def triggers(command):
     command.add_argument('--request-log', metavar='DIRECTORY', help='gets '
                          'a line for each request of works with log=SHARE '
                          'in their config; default: such works are refused')
+
+
+def watch(command):
+    command.add_argument(
+        '--watch', action='append', default=[], type=argument(target),
+        metavar='[NAME=]URL', help='of a storage node, whose figures are '
+        'shown beside those of a run: of node_exporter or cosbench watch, '
+        'as node1=http://10.0.0.1:19100; ,recon=http://10.0.0.1:6200 after '
+        'it adds what its object server has pending; may be repeated')
 
 
 def strict(command):
@@ -129,6 +156,12 @@ def local_run(command, archive=True):
                          'random choices; default: a new one')
     command.add_argument('--quiet', action='store_true',
                          help='show no progress')
+    command.add_argument(
+        '--end-run', type=percent, metavar='PERCENT', help='end the works '
+        'of a stage before their time is over, once the throughput and the '
+        'mean time of each operation are known to so many percent, from how '
+        'they vary in the run; default: never')
     strict(command)
     triggers(command)
+    watch(command)
     loss(command, 10)

@@ -37,6 +37,7 @@ def add(name, command):
         metavar='SECONDS',
         help='without a word of the controller for so long a driver stops '
         'its load; default: %(default)s')
+    common_arguments.watch(command)
     common_arguments.loss(command, 15)
     common_arguments.log_level(command)
     command.set_defaults(run=main)
@@ -51,5 +52,5 @@ def main(args):
         secret(args.secret_file, SECRET), secret(args.token_file, TOKEN),
         args.driver_timeout,
         Policy(OnLoss(args.on_driver_loss), args.lease),
-        args.tls_cert, args.tls_key, args.driver_ca)))
+        args.tls_cert, args.tls_key, args.driver_ca, args.watch)))
     return 0

@@ -8,7 +8,7 @@ import os
 import signal
 import sys
 from dataclasses import dataclass
-from typing import Optional, Tuple
+from typing import Optional, Sequence, Tuple
 
 from aiohttp import web
 
@@ -41,6 +41,8 @@ class Options:
     key: Optional[str] = None
     #: The certificate that drivers' are checked with.
     driver_authority: Optional[str] = None
+    #: ``Target`` objects: storage nodes.
+    watched: Sequence = ()
 
 
 async def serve(options, out=sys.stdout):
@@ -58,7 +60,8 @@ async def serve(options, out=sys.stdout):
     async with session(client_tls(options.driver_authority)) as http:
         controller = Controller(archive, [
             Driver(each, options.secret, http, options.driver_timeout)
-            for each in options.drivers], options.policy)
+            for each in options.drivers], options.policy,
+            options.watched)
         await controller.open()
         app = site.application(controller, options.token)
         slow = SlowClients(app)

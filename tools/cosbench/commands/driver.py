@@ -30,6 +30,9 @@ def add(name, command):
     command.add_argument('--files', metavar='DIRECTORY', help='where '
                          'filewrite may read files; default: nowhere')
     common_arguments.triggers(command)
+    command.add_argument('--metrics', action='store_true', help='answer '
+                         'GET /metrics (OpenMetrics), to anyone; with '
+                         '--processes each on its own port')
     command.add_argument('--until-eof', action='store_true',
                          help='end when standard input ends')
     common_arguments.log_level(command)
@@ -45,7 +48,7 @@ def main(args):
     run(serve(Options(
         args.host, args.port, args.secret_file, args.tls_cert, args.tls_key,
         args.clock_window, args.files, args.triggers, args.request_log,
-        args.until_eof)))
+        args.metrics, args.until_eof)))
     return 0
 
 
@@ -61,7 +64,8 @@ def _child_arguments(args, port):
                           ('--request-log', args.request_log)):
         if value:
             found += [option, value]
-    return found + ['--insecure'] * args.insecure
+    return found + ['--insecure'] * args.insecure + \
+        ['--metrics'] * args.metrics
 
 
 async def _pool(args):

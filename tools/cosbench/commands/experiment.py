@@ -64,28 +64,19 @@ def add(name, command):
         default=_DEFAULT.most, metavar='N',
         help='rounds, at most; default: %(default)s')
     command.add_argument(
-        '--precision', type=_percent, default=_DEFAULT.precision,
-        metavar='PERCENT', help='no more rounds once throughput, mean and '
-        'what conditions name are known to so many percent; default: 2')
+        '--precision', type=common_arguments.percent,
+        default=_DEFAULT.precision, metavar='PERCENT',
+        help='no more rounds once throughput, mean and what '
+        'conditions name are known to so many percent; default: 2')
     command.add_argument(
-        '--confidence', type=_percent, default=_DEFAULT.confidence,
-        metavar='PERCENT', help='of the intervals; default: 95')
+        '--confidence', type=common_arguments.percent,
+        default=_DEFAULT.confidence, metavar='PERCENT',
+        help='of the intervals; default: 95')
     command.add_argument(
         '--warm-up', type=_count, default=1, metavar='N',
         help='rounds before those that count; default: %(default)s')
     common_arguments.local_run(command, archive=False)
     command.set_defaults(run=main)
-
-
-def _percent(text):
-    try:
-        value = float(text.rstrip('%')) / 100
-    except ValueError:
-        value = -1
-    if 0 < value < 1:
-        return value
-    raise argparse.ArgumentTypeError(
-        '%r: must be a percentage, more than 0 and less than 100' % text)
 
 
 def _count(text):

@@ -18,6 +18,7 @@ from cosbench.document.reader import file_bytes
 from cosbench.document.validate import refuse_unknown_keys
 from cosbench.driver.process import run as run_loop
 from cosbench.errors import ConfigError
+from cosbench.experiment.run_end import Steady
 from swift_lightsync.common.files import replace_file
 
 
@@ -116,7 +117,7 @@ async def run_fully(data, args, skip=None, begun=lambda run_id: None):
     try:
         policy = Policy(OnLoss(args.on_driver_loss))
         # Refused before processes are started.
-        controller = Controller(archive, [], policy)
+        controller = Controller(archive, [], policy, args.watch)
         entry = controller.begin(data, args.seed)
         run_id = entry.document['id']
         begun(run_id)
@@ -126,7 +127,8 @@ async def run_fully(data, args, skip=None, begun=lambda run_id: None):
                                      args.triggers,
                                      args.request_log) as found:
                 controller.drivers += found
-                await _watched(controller, progress, skip)
+                await _watched(controller, progress, skip, args.end_run
+                               and Steady(args.end_run))
         except Exception as err:
             await controller.fail(entry, err)
             raise
@@ -142,7 +144,7 @@ async def run_fully(data, args, skip=None, begun=lambda run_id: None):
         archive.close()
 
 
-async def _watched(controller, progress, skip):
+async def _watched(controller, progress, skip, enough):
     """Run it; show how it goes; let signals cancel it."""
     loop = asyncio.get_running_loop()
     entry = progress.entry
@@ -156,7 +158,7 @@ async def _watched(controller, progress, skip):
         loop.add_signal_handler(number, cancel, number)
     shown = asyncio.ensure_future(progress.show())
     try:
-        await controller.run(entry, skip)
+        await controller.run(entry, skip, enough)
     finally:
         shown.cancel()
         await asyncio.gather(shown, return_exceptions=True)

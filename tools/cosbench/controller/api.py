@@ -16,11 +16,13 @@ import os
 from aiohttp import web
 
 from cosbench.controller.live import headline
+from cosbench.controller.metrics import families
 from cosbench.controller.runfile import Unwritten
 from cosbench.controller.workload_queue import QueueFull
 from cosbench.document.reader import MAX_BYTES
 from cosbench.driver.signed_server import AS_SENT, BROKEN, check_encoding
 from cosbench.errors import ArchiveError, ConfigError, WorkloadError
+from cosbench.watch.agent import answering
 from cosbench.workload.config import integer
 
 #: Seconds in which the body of a request must be there.
@@ -116,7 +118,9 @@ class Api:
                 ('GET', one + '/files', self._files),
                 ('GET', one + '/files/{name}', self._file),
                 ('POST', one + '/cancel', self._cancel),
-                ('GET', '/v1/drivers', self._drivers)):
+                ('GET', '/v1/drivers', self._drivers),
+                ('GET', '/metrics', answering(
+                    lambda: families(self._controller)))):
             router.add_route(method, path, handler)
 
     async def _submit(self, request):

@@ -68,6 +68,12 @@ class Measured:
                 for operation, tally in tallies.items()
                 if '/' not in operation)
 
+    def by_operation(self):
+        """Return operation id -> its tallies; none is made anew."""
+        names = dict.fromkeys(key for tallies in self._tallies.values()
+                              for key in tallies)
+        return {name: self._of(name) for name in names}
+
     def tally(self, operation):
         """
         Return the sum of the tallies of an operation.

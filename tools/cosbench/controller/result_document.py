@@ -32,7 +32,8 @@ def begun(document, run):
     return {**document, 'state': run.state.value, 'started': run.started,
             'stopped': run.stopped, 'history': run.history,
             'warnings': document['warnings'] + run.context.warnings,
-            'drivers': [_driver(run, each) for each in run.drivers]}
+            'drivers': [_driver(run, each) for each in run.drivers],
+            'nodes': [each.to_json() for each in run.nodes]}
 
 
 def filled(document, run):

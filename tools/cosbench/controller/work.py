@@ -61,7 +61,7 @@ class WorkRun:
         self._begun = None
         self._context = context
         self._step = Step.MAIN
-        self._cancelled = False
+        self._cancelled = self._is_enough = False
 
     @property
     def state(self):
@@ -98,6 +98,13 @@ class WorkRun:
 
     async def cancel(self):
         self._cancelled = True
+        await asyncio.gather(*(each.cancel() for each in self.shares))
+
+    async def end_early(self, reason):
+        """Let it be over, and complete, before its time is."""
+        self._is_enough = True
+        self.warnings.append('work %s: %s, after %.0f of %d s' % (
+            self.work.name, reason, self.elapsed, self.work.runtime))
         await asyncio.gather(*(each.cancel() for each in self.shares))
 
     @property
@@ -184,16 +191,13 @@ class WorkRun:
         if share.state is MissionState.FAILED:
             raise WorkFailed('driver %s: %s' % (
                 share.driver.address.name, share.reason))
-        if share.state is MissionState.CANCELLED and not self._cancelled:
+        if share.state is MissionState.CANCELLED and not (
+                self._cancelled or self._is_enough):
             raise WorkFailed('driver %s ended it: %s' % (
                 share.driver.address.name, share.reason))
 
     def _lose(self, share, err):
-        """
-        Give a driver up.
-
-        :raises WorkFailed: unless others take over
-        """
+        """Give a driver up; raise WorkFailed unless others take over."""
         share.lost = True
         self._context.lose(share.driver, str(err))
         self._context.lost_drivers.end_mission_of(share)

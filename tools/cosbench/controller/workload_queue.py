@@ -19,6 +19,7 @@ from cosbench.controller.runfile import Unwritten
 from cosbench.controller.workload_run import Context, WorkloadRun
 from cosbench.document.reader import portable, read
 from cosbench.errors import ConfigError, WorkloadError
+from cosbench.watch.collector import watching
 
 #: Workloads that may wait.
 MAX_QUEUE = 1000
@@ -36,12 +37,14 @@ class Controller:
     :param archive: an ``Archive``
     :param drivers: ``Driver`` objects
     :param policy: a ``Policy``
+    :param watched: ``Target`` objects: storage nodes
     """
 
-    def __init__(self, archive, drivers, policy=Policy()):
+    def __init__(self, archive, drivers, policy=Policy(), watched=()):
         self.archive = archive
         self.drivers = drivers
         self._policy = policy
+        self._watched = watched
         self._entries = {}
         self._queue = []
         self._closing = False
@@ -145,7 +148,6 @@ class Controller:
         """
         Return the result document of a workload as of now.
 
-        :returns: the result document as of now
         :raises KeyError, ArchiveError:
         """
         entry = self._entries[run_id]
@@ -157,7 +159,6 @@ class Controller:
         """
         Return the result document of a workload as JSON.
 
-        :returns: ``document`` as JSON
         :raises KeyError, ArchiveError:
         """
         entry = self._entries[run_id]
@@ -168,9 +169,8 @@ class Controller:
 
     async def live(self, run_id):
         """
-        Return what is shown of a workload now.
+        Return what is shown of a workload now, as JSON.
 
-        :returns: what is shown of it now, as JSON
         :raises KeyError, ArchiveError:
         """
         entry = self._entries[run_id]
@@ -215,22 +215,19 @@ class Controller:
             finally:
                 self._idle.set()
 
-    async def run(self, entry, skip=None):
-        """
-        Run one workload that is not in the queue.
-
-        :param skip: see ``WorkloadRun``
-        """
+    async def run(self, entry, skip=None, enough=None):
+        """Run one workload that is not in the queue; ``WorkloadRun``."""
         document = entry.document
         context = Context(document['id'], document['xml'], document['seed'],
                           list(self.drivers), self._policy.on_loss,
                           self._policy.lease)
-        entry.run = WorkloadRun(entry.workload, context, skip)
+        entry.run = WorkloadRun(entry.workload, context, skip, enough)
         ended = asyncio.Event()
         saver = asyncio.ensure_future(self._save(entry, ended))
         try:
             with journal(self.archive.path(document['id'])):
-                await entry.run.run()
+                async with watching(self._watched) as entry.run.nodes:
+                    await entry.run.run()
         except OSError as err:
             if not entry.run.state.final:
                 raise

@@ -14,6 +14,7 @@ from cosbench.controller.core.workload_states import (
     WorkloadState,
 )
 from cosbench.controller.driver_client import DriverLost, RequestDenied
+from cosbench.controller.early_end import ending_early
 from cosbench.controller.lost_drivers import LostDrivers
 from cosbench.controller.work import WorkRun
 from cosbench.workload.model import Workload, WorkType
@@ -189,9 +190,10 @@ class WorkloadRun:
     :param context: its ``Context``
     :param skip: a function of (this, ``StageRun``) that says whether a
         stage is left out; None: none is
+    :param enough: see ``ending_early``
     """
 
-    def __init__(self, workload: Workload, context, skip=None):
+    def __init__(self, workload: Workload, context, skip=None, enough=None):
         self.workload = workload
         self.context = context
         self.state = WorkloadState.QUEUING
@@ -203,8 +205,11 @@ class WorkloadRun:
                        in enumerate(workload.workflow.stages)]
         #: Name of driver -> CPU seconds it had used when this began.
         self.cpu_before: Dict[str, float] = {}
+        #: ``Node`` objects: of the storage, as far as they are watched.
+        self.nodes: List[Any] = []
         self._all_drivers = list(context.live)
         self._skip = skip
+        self._enough = enough
         self._cancelled = False
 
     @property
@@ -242,7 +247,8 @@ class WorkloadRun:
         if self._cancelled or self._skip and self._skip(self, stage):
             stage.enter(StageState.SKIPPED)
             return
-        await stage.run()
+        async with ending_early(stage, self._enough):
+            await stage.run()
         for text in ('%s, %s' % (stage.id, text) for work in stage.works
                      for text in work.warnings):
             self.context.warnings.append(text)

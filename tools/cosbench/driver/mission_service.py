@@ -5,6 +5,7 @@ import asyncio
 import os
 import secrets
 import time
+from collections import Counter
 from typing import Any
 
 from cosbench import adaptors
@@ -17,6 +18,7 @@ from cosbench.engine.core.mission_states import MissionState
 from cosbench.engine.mission_run import MissionRun
 from cosbench.engine.request_log import RequestLog
 from cosbench.errors import ConfigError
+from cosbench.watch.core.openmetrics import Family
 from cosbench.workload.model import OperationType
 from cosbench.workload.pacing import log_share
 
@@ -69,6 +71,20 @@ class Service:
             ('GET', mission + '/news', self._news),
             ('POST', mission + '/cancel', self._cancel),
             ('DELETE', mission, self._forget)) + self._triggers.routes())
+
+    def metrics(self):
+        """Return what a monitor may know, as ``Family`` objects."""
+        states = Counter(held.run.state.value
+                         for held in self._held.values())
+        missions = Family('cosbench_driver_missions', 'gauge',
+                          'Missions that are kept, by their state.')
+        for state in MissionState:
+            missions.add(states[state.value], state=state.value)
+        return [
+            missions,
+            Family('cosbench_driver_cpu_seconds', 'counter',
+                   'Seconds of processor that the driver has used.').add(
+                       time.process_time())]
 
     async def watch_leases(self, period=0.5):
         """Cancel what no controller asks for, for ever."""
@@ -132,7 +148,7 @@ class Service:
         :raises WorkloadError, ConfigError: for what is refused
         """
         document = read(mission.document.encode('utf8'),
-                        adaptors.installed())
+                        adaptors.installed(makes=False))
         work = find(mission, document.workload)
         paths = {
             each.id: upload_files.find(self._files_root, each.files)

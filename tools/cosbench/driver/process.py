@@ -16,6 +16,7 @@ from cosbench.driver.mission_service import Service
 from cosbench.driver.secret import SECRET, secret, server_tls
 from cosbench.driver.signature import WINDOW, Gate
 from cosbench.driver.slow_clients import SlowClients
+from cosbench.watch.agent import answering
 
 #: Where drivers of COSBench listened.
 PORT = 18088
@@ -39,6 +40,8 @@ class Options:
     triggers: Optional[str] = None
     #: Where logs of requests may be written; None: nowhere.
     request_log: Optional[str] = None
+    #: Whether anyone may read /metrics, which has no secrets.
+    metrics: bool = False
     #: End when standard input does: its writer is gone.
     until_eof: bool = False
 
@@ -58,6 +61,8 @@ async def serve(options, out=sys.stdout):
     service = Service(gate, options.files, options.triggers,
                       options.request_log)
     app = service.application()
+    if options.metrics:
+        app.router.add_get('/metrics', answering(service.metrics))
     slow = SlowClients(app)
     runner = web.AppRunner(app, access_log=None)
     await runner.setup()

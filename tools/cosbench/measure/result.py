@@ -16,6 +16,7 @@ from cosbench.measure.limits import (
     Text,
     or_else,
 )
+from cosbench.measure.nodes import NodeResult
 from cosbench.measure.summary import Metrics
 from cosbench.measure.tally import Tally
 from cosbench.measure.timeline import Timeline
@@ -173,3 +174,6 @@ class Result(Record):
     history: _History = ()
     drivers: Annotated[Tuple[Driver, ...], or_else((), Optional[
         Annotated[Tuple[Driver, ...], Length(_MAX_DRIVERS)]])] = ()
+    #: Of the storage, as far as they were watched.
+    nodes: Annotated[Tuple[NodeResult, ...], or_else((), Optional[
+        Annotated[Tuple[NodeResult, ...], Length(_MAX_DRIVERS)]])] = ()

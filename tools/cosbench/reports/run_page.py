@@ -5,8 +5,8 @@ The workload's own text is not in it: it has passwords, and pages are passed
 on.
 """
 
-from cosbench.measure.drivers import strains
-from cosbench.reports import run_plots
+from cosbench.reports import node_plots, run_plots
+from cosbench.reports.bottleneck import limits, node_means
 from cosbench.reports.numbers import moment, ratio, short, size
 from cosbench.reports.page import heading, page, paragraph, plots, table
 from cosbench.reports.ramp import ramps
@@ -24,6 +24,9 @@ _DRIVERS = ('Driver', 'State', 'CPU % (95%)', 'Loop lag ms (99%)',
             'Clock offset s', 'Operations per CPU second', 'Reason')
 _WORK_DRIVERS = ('Stage', 'Work', 'Driver', 'Workers', 'CPU % (95%)',
                  'Loop lag ms (99%)', 'Requests sent again')
+_NODES = ('Stage', 'Work', 'Node', 'CPU %', 'Busiest core %',
+          'Busiest disk %', 'Disk access ms', 'Read/s', 'Written/s',
+          'Received/s', 'Sent/s', 'Network %', 'Updates pending')
 GOOD = 'finished'
 
 
@@ -48,14 +51,14 @@ def sections(result, zone=None):
               for each in result.warnings]
     parts += [_about(result, zone), _stages(result, zone),
               _summary(result), _intended(result), _failures(result),
-              _drivers(result), _work_drivers(result)]
+              _drivers(result), _work_drivers(result), _nodes(result)]
     for ramp in ramps([result]):
         if len({step.workers for step in ramp.steps}) > 1:
             parts += section(ramp)
     for stage in result.stages:
         for work in stage.works:
             if work.type == WorkType.NORMAL.value:
-                parts += _work(stage, work)
+                parts += _work(stage, work, result.nodes)
     return [each for each in parts if each]
 
 
@@ -131,11 +134,22 @@ def _work_drivers(result):
         for each in work.drivers])
 
 
-def _work(stage, work):
+def _nodes(result):
+    return table('Storage nodes in each work: means of its run time', _NODES, [
+        (stage.id, work.name, node.name, *map(short, (
+            node.cpu, node.core, node.disk, node.wait)), *map(size, (
+                node.read, node.written, node.received, node.sent)),
+         short(node.network), short(node.pending))
+        for stage in result.stages for work in stage.works
+        for node in node_means(work, result.nodes)])
+
+
+def _work(stage, work, nodes):
     yield heading('%s: %s' % (stage.id, work.name))
     state = ', '.join(filter(None, (
         '%d workers' % work.workers, work.state, work.reason)))
     yield paragraph(state)
-    yield from (paragraph('Warning: ' + each, 'bad')
-                for each in strains(work.drivers))
-    yield plots(run_plots.of_work(stage, work))
+    yield from (paragraph('Limit: ' + each, 'bad')
+                for each in limits(work, nodes))
+    yield plots([*run_plots.of_work(stage, work),
+                 *node_plots.of_work(stage, work, nodes)])

@@ -6,7 +6,7 @@ known is what was asked for while the workload was built and its adaptors
 were made, wherever in the document, and what COSBench 0.4.2 knew.
 """
 
-from difflib import get_close_matches
+from itertools import islice
 from typing import AbstractSet, Iterable, Optional, Tuple
 
 from cosbench.workload.config import Config
@@ -23,8 +23,9 @@ OLD = tuple('''
     tenant_id tenant_name tenname timeout token url username usertoken
     '''.split())
 _SPELT = {key.lower(): key for key in OLD}
-#: Of one config; what has more is no misspelling.
-_MOST = 20
+#: Of one document; what has more is no misspelling. Characters of a key that
+#: are compared.
+_MOST, _LONGEST = 100, 40
 
 
 def warn(findings: Findings, configs: Iterable[Tuple[Element, Config]],
@@ -39,17 +40,28 @@ def warn(findings: Findings, configs: Iterable[Tuple[Element, Config]],
     :param asked: keys that were asked for, in lower case
     """
     known = asked | set(_SPELT)
-    for element, config in configs:
-        unknown = [key for key in config
-                   if key not in known and '.' not in key]
-        for key in unknown[:_MOST]:
-            nearest = _nearest(key, known)
-            findings.warn(element, 'config: nothing asks for the key %s%s' % (
-                shown(key), '; did you mean %s?' % nearest
-                if nearest else ''), is_unknown_key=True)
+    unknown = ((element, key) for element, config in configs
+               for key in config if key not in known and '.' not in key)
+    for element, key in islice(unknown, _MOST):
+        nearest = _nearest(key[:_LONGEST], known)
+        findings.warn(element, 'config: nothing asks for the key %s%s' % (
+            shown(key), '; did you mean %s?' % nearest if nearest else ''),
+            is_unknown_key=True)
 
 
 def _nearest(key: str, known: AbstractSet[str]) -> Optional[str]:
-    # Of a key as long as a document it would take minutes.
-    found = get_close_matches(key[:100], sorted(known), 1)
-    return _SPELT.get(found[0], found[0]) if found else None
+    """Return the key that is fewest edits away; None: all are too many."""
+    edits, found = min((_edits(key, each), each) for each in known)
+    return _SPELT.get(found, found) if edits <= 1 + len(key) // 4 else None
+
+
+def _edits(one: str, other: str) -> int:
+    """Return how many characters to put in, take out or change."""
+    row = list(range(len(other) + 1))
+    for place, mine in enumerate(one, 1):
+        left, row[0] = row[0], place
+        for column, theirs in enumerate(other, 1):
+            left, row[column] = row[column], min(
+                row[column] + 1, row[column - 1] + 1,
+                left + (mine != theirs))
+    return row[-1]

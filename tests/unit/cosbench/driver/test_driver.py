@@ -10,6 +10,7 @@ import socket
 import subprocess
 import tempfile
 import unittest
+import urllib.request
 
 from cosbench.driver.signature import SIGNATURE, check_answer
 from cosbench.driver.signed_server import MAX_BODY
@@ -230,3 +231,17 @@ class TestProcesses(unittest.TestCase):
         # However it dies, its processes do not outlive it.
         pool.kill()
         wait_for_end(*left)
+
+
+class TestMetrics(unittest.TestCase):
+
+    def test_they_are_there_for_anyone_if_that_is_asked_for(self):
+        driver = Listener(self, 'driver', '--metrics')
+        with urllib.request.urlopen(driver.url + '/metrics',
+                                    timeout=DEADLINE) as answer:
+            body = answer.read()
+        self.assertIn(b'cosbench_driver_missions{state="running"} 0.0\n',
+                      body)
+        self.assertTrue(body.endswith(b'# EOF\n'))
+        driver = Listener(self, 'driver')
+        self.assertEqual(401, ask(driver.url, 'GET', '/metrics')[0])

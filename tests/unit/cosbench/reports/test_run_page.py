@@ -50,7 +50,7 @@ class TestRunPage(unittest.TestCase):
 
     def test_each_plot_has_words_and_a_table(self):
         plots = list(self.page.iter('svg'))
-        self.assertEqual(5, len(plots))
+        self.assertEqual(6, len(plots))
         for plot in plots:
             self.assertEqual(['title', 'desc'],
                              [each.tag for each in plot][:2])
@@ -115,7 +115,7 @@ class TestRunPage(unittest.TestCase):
         self.assertNotIn('of its core', text)
         document['stages'][1]['works'][0]['drivers'][0].update(
             cpu_percent_p95=97)
-        self.assertIn('Warning: driver d1 used 97% of its core',
+        self.assertIn('Limit: driver d1 used 97% of its core',
                       rendered(document))
 
     def test_a_result_of_nothing_is_a_page(self):

@@ -277,16 +277,6 @@ class TestRefusals(unittest.TestCase):
                 '%s="%s"' % each for each in attributes.items()))))
             self.assertRegex(found[0], r"^4: %s='.*must be " % key)
 
-    def test_objects_that_no_storage_takes_are_refused(self):
-        for size, refused in (('c(999999999999999)GB', True),
-                              ('u(1)GB', True), ('c(50000)GB', False),
-                              ('h(1||1)MiB', True)):
-            found = refusals_of(wrapped(work(operation(
-                'containers=c(1);objects=c(1);sizes=' + size))))
-            self.assertEqual(
-                ["4: sizes='%s': must be at most 50 TB" % size] * refused,
-                found)
-
     def test_names_that_turn_the_direction_of_text_are_refused(self):
         for name in ('a\u202eb', 'a\u2066b', '\u200fa'):
             self.assertRegex(refusals_of(wrapped(work(

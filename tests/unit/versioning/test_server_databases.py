@@ -1,17 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Databases that stay open between requests of the verb VERSION."""
+"""How requests of the verb VERSION get at databases of containers."""
 
 import os
 import shutil
+import tempfile
+import unittest
 from glob import glob
 from unittest import mock
 
-from swift.common.concurrency import spawn
+from swift.common.concurrency import sleep, spawn
+from swift.common.exceptions import LockTimeout
 from swift.common.utils import lock_parent_directory
 
 from swift_lightsync.versioning.core import verb
 from swift_lightsync.versioning.core.row_data import entry_of, row_of
-from swift_lightsync.versioning.server import kept_databases
+from swift_lightsync.versioning.server import databases
 from tests.unit.versioning.test_verb_server import HIDDEN, VerbCase
 
 
@@ -22,8 +25,8 @@ class TestKeptDatabases(VerbCase):
         self.kept = self.server._databases
         self.path, = glob(self.devices + '/sda/containers/0/*/*/*.db')
         opener = mock.patch.object(
-            kept_databases, 'get_db_connection',
-            side_effect=kept_databases.get_db_connection)
+            databases, 'get_db_connection',
+            side_effect=databases.get_db_connection)
         self.opened = opener.start()
         self.addCleanup(opener.stop)
 
@@ -110,7 +113,7 @@ class TestKeptDatabases(VerbCase):
         self.assertEqual(1, self.opened.call_count)
 
     def test_only_some_are_kept(self):
-        with mock.patch.object(kept_databases, 'MOST', 2):
+        with mock.patch.object(databases, 'MOST', 2):
             for number in range(4):
                 container = '%s%d' % (HIDDEN, number)
                 self.ask('PUT', container)
@@ -123,7 +126,71 @@ class TestKeptDatabases(VerbCase):
         self.assertEqual(1, len(self.kept))
         now = self.kept._now()
         with mock.patch.object(self.kept, '_now', lambda:
-                               now + kept_databases.SECONDS):
+                               now + databases.SECONDS):
             self.kept.close_unused()
         self.assertEqual(0, len(self.kept))
         self.assertEqual(200, self.status())
+
+
+class TestLocked(unittest.TestCase):
+    """What ``locked`` gives, and to whom first."""
+
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.path = os.path.join(directory.name, 'hash.db.pending')
+
+    def test_those_who_ask_first_get_it_first(self):
+        order = []
+
+        def write(number):
+            with databases.locked(self.path, 10):
+                sleep(0)
+                order.append(number)
+
+        for thread in [spawn(write, number) for number in range(20)]:
+            thread.wait()
+        self.assertEqual(order, list(range(20)))
+
+    def test_one_of_a_process_asks_for_the_file(self):
+        asking = most = 0
+
+        class Lock:
+            def __enter__(self):
+                nonlocal asking, most
+                asking += 1
+                most = max(most, asking)
+                sleep(0)
+
+            def __exit__(self, *_error):
+                nonlocal asking
+                asking -= 1
+
+        def write():
+            with databases.locked(self.path, 10):
+                sleep(0)
+
+        with mock.patch.object(databases, 'lock_parent_directory',
+                               lambda *_: Lock()):
+            for thread in [spawn(write) for _ in range(5)]:
+                thread.wait()
+        self.assertEqual(most, 1)
+
+    def test_who_waits_in_vain_is_told(self):
+        with databases.locked(self.path, 10):
+            with self.assertRaises(LockTimeout):
+                with databases.locked(self.path, 0.01):
+                    self.fail('both have it')
+        with databases.locked(self.path, 10):
+            pass
+
+    def test_other_processes_are_kept_out(self):
+        with databases.locked(self.path, 10):
+            with self.assertRaises(LockTimeout):
+                with lock_parent_directory(self.path, 0.01):
+                    self.fail('both have it')
+
+    def test_nothing_is_kept_of_paths_that_nobody_locks(self):
+        with databases.locked(self.path, 10):
+            self.assertIn(self.path, databases._semaphores)
+        self.assertNotIn(self.path, databases._semaphores)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Connections to containers' databases that are kept between requests: to open
-one costs as much as to read it.
+How requests get at containers' databases: the lock, in the order of asking,
+and connections that are kept, since to open one costs as much as to read it.
 
 1. A connection belongs to one request at a time.
 2. Before it is used again, the file that it has open must still be the one
@@ -19,9 +19,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from sqlite3 import Connection, DatabaseError
 from typing import Any, Callable, List, Optional, Tuple
+from weakref import WeakValueDictionary
 
-from swift.common.concurrency import sleep, spawn_n
+from swift.common.concurrency import Semaphore, sleep, spawn_n
 from swift.common.db import get_db_connection
+from swift.common.exceptions import LockTimeout
+from swift.common.utils import lock_parent_directory
 
 #: Connections that one process keeps.
 MOST = 32
@@ -30,6 +33,31 @@ SECONDS = 5
 
 #: What tells files apart: their device and inode.
 _Identity = Tuple[int, int]
+
+
+_semaphores: 'WeakValueDictionary[str, Semaphore]' = WeakValueDictionary()
+
+
+@contextmanager
+def locked(path: str, seconds: float) -> Iterator[None]:
+    """
+    Hold Swift's lock of the directory of a file. Swift's is polled, ten times
+    a second once it has waited for a while: of many writers of one container
+    some would wait for seconds. Those of one process therefore wait for each
+    other, and only one of them polls.
+
+    :param path: of the file
+    :param seconds: how long to wait, for this process and then for others
+    :raises LockTimeout: if that was not enough
+    """
+    semaphore = _semaphores.setdefault(path, Semaphore(1))
+    with LockTimeout(seconds, path):
+        semaphore.acquire()
+    try:
+        with lock_parent_directory(path, seconds):
+            yield
+    finally:
+        semaphore.release()
 
 
 @dataclass(frozen=True)

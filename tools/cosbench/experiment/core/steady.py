@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether a work has run long enough: its own batches agree.
+
+The intervals of its run time are put together to ten batches, one after the
+other, so that what lasts for seconds stays in one batch; their means vary as
+little as was asked for. This says how one run varied, and ends it; what is
+concluded of a configuration is across runs.
+"""
+
+import math
+from typing import List, Optional, Sequence
+
+from cosbench.experiment.core.intervals import of_one
+from cosbench.measure.interval import Interval
+
+BATCHES = 10
+#: Fewer tell nothing: a batch has two at least.
+LEAST_INTERVALS = 2 * BATCHES
+
+
+def width(intervals: Sequence[Interval], confidence: float
+          ) -> Optional[float]:
+    """
+    Return how well throughput and mean time of an operation are known.
+
+    :param intervals: of the run time, whole ones, in their order
+    :param confidence: 0 to 1
+    :returns: half of the wider confidence interval, as a share of the
+        value; None: too little is known yet
+    """
+    if len(intervals) < LEAST_INTERVALS:
+        return None
+    counts, times = [], []
+    for batch in _batches(intervals):
+        count = sum(each.count for each in batch)
+        if not count:
+            return None
+        counts.append(count / len(batch))
+        times.append(sum(each.total for each in batch) / count)
+    return max(_share(values, confidence) for values in (counts, times))
+
+
+def _batches(intervals: Sequence[Interval]) -> List[Sequence[Interval]]:
+    # The same length each; what is left over is at the begin.
+    length = len(intervals) // BATCHES
+    first = len(intervals) - BATCHES * length
+    return [intervals[first + number * length:first + (number + 1) * length]
+            for number in range(BATCHES)]
+
+
+def _share(values: Sequence[float], confidence: float) -> float:
+    mean = of_one(values)
+    low, high = mean.interval(confidence) or (-math.inf, math.inf)
+    return (high - low) / 2 / mean.value if mean.value else math.inf

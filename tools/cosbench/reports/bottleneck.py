@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What limited a work, as far as its drivers and the nodes tell.
+
+A part that was busy nearly all the time is a limit; one that is far slower
+than its like holds them up. Figures are means over the run time: a part that
+is full for a moment limits nothing.
+"""
+
+from dataclasses import dataclass
+from statistics import fmean, median
+from typing import Dict, List, Optional
+
+from cosbench.measure.drivers import strains
+from cosbench.reports.numbers import short
+
+#: Percent of the time, or of what it can, from which on a part is full.
+FULL = {'disk': 90.0, 'cpu': 90.0, 'core': 95.0, 'network': 85.0}
+#: An access of at least so many milliseconds, and so many times that of the
+#: other nodes, is that of a slow disk.
+SLOW_MS, SLOWER = 5.0, 3.0
+#: Updates that wait for container servers, more at the end than at the begin.
+BEHIND = 100
+_FIGURES = ('cpu', 'core', 'disk', 'wait', 'read', 'written', 'received',
+            'sent', 'network', 'pending')
+
+
+@dataclass(frozen=True)
+class NodeMeans:
+    """A node over the run time of a work; see ``NodePoint``."""
+
+    name: str
+    cpu: Optional[float]
+    core: Optional[float]
+    disk: Optional[float]
+    wait: Optional[float]
+    read: Optional[float]
+    written: Optional[float]
+    received: Optional[float]
+    sent: Optional[float]
+    network: Optional[float]
+    pending: Optional[float]
+    #: Updates that wait, at the end more than at the begin.
+    grown: float
+    #: The name of its busiest disk.
+    busiest: str
+
+
+def node_means(work, nodes) -> List[NodeMeans]:
+    """
+    Return what nodes did in the run time of a work.
+
+    :param work: a ``WorkResult``
+    :param nodes: ``NodeResult`` objects
+    :returns: one of each that has figures of this time
+    """
+    if work.started is None or work.end is None:
+        return []
+    begin, end = work.window
+    end = work.started + (work.end if end is None else end)
+    found = []
+    for node in nodes:
+        points = [each for each in node.points
+                  if work.started + begin <= each.when <= end]
+        if points:
+            waiting = [each.pending for each in points
+                       if each.pending is not None]
+            found.append(NodeMeans(
+                name=node.name,
+                **{name: _mean(points, name) for name in _FIGURES},
+                grown=waiting[-1] - waiting[0] if waiting else 0.0,
+                busiest=max(node.disks, key=lambda each: each[1],
+                            default=('', 0))[0]))
+    return found
+
+
+def _mean(points, name):
+    known = [getattr(each, name) for each in points
+             if getattr(each, name) is not None]
+    return fmean(known) if known else None
+
+
+def limits(work, nodes) -> List[str]:
+    """
+    Return what limited a work, the likeliest first.
+
+    :param work: a ``WorkResult``
+    :param nodes: ``NodeResult`` objects
+    :returns: texts; none if nothing was full, or nothing is known
+    """
+    means = node_means(work, nodes)
+    return [*strains(work.drivers), *_full(means), *_slow(means),
+            *_behind(means)]
+
+
+def _full(means):
+    # That all of a kind are full is one thing to say.
+    for figure, words in (
+            ('disk', 'disks were busy'), ('network', 'network cards carried'),
+            ('cpu', 'processors were busy'),
+            ('core', 'busiest core was busy')):
+        full = {each.name: each for each in means
+                if (getattr(each, figure) or 0) >= FULL[figure]}
+        if figure == 'core':
+            full = {name: each for name, each in full.items()
+                    if (each.cpu or 0) < FULL['cpu']}
+        if full:
+            worst = max(full.values(), key=lambda each: getattr(each, figure))
+            yield _sentence(worst, figure, words, len(full), len(means))
+
+
+def _sentence(node, figure, words, number, all_):
+    disk = ' (%s)' % node.busiest if figure == 'disk' and node.busiest else ''
+    more = '' if number == 1 else ', and %d more of %d nodes' % (
+        number - 1, all_)
+    what = '%s%% of %s' % (short(getattr(node, figure)), {
+        'network': 'what they can'}.get(figure, 'the time'))
+    return 'node %s: its %s%s %s%s' % (node.name, words, disk, what, more)
+
+
+def _slow(means):
+    known = {each.name: each for each in means if each.wait is not None}
+    for name, each in known.items():
+        others = [other.wait for key, other in known.items() if key != name]
+        if others and each.wait >= SLOW_MS and \
+                each.wait >= SLOWER * max(median(others), 0.1):
+            yield 'node %s: an access of its disks took %s ms, one of the ' \
+                'other nodes\' %s ms' % (name, short(each.wait),
+                                         short(median(others)))
+
+
+def _behind(means):
+    grown: Dict[str, float] = {each.name: each.grown for each in means
+                               if each.grown >= BEHIND}
+    if grown:
+        name = max(grown, key=grown.__getitem__)
+        yield 'container servers fell behind: %s updates more waited on ' \
+            'node %s at the end than at the begin' % (
+                short(grown[name]), name)

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What ``cosbench watch`` tells of its host: a little of /proc, read only.
+
+Names and meaning are node_exporter's: where that runs, this is not needed.
+"""
+
+import os
+
+from aiohttp import web
+
+from cosbench.watch.core.openmetrics import CONTENT_TYPE, Family, exposition
+
+#: As in /proc/stat.
+_MODES = ('user', 'nice', 'system', 'idle', 'iowait', 'irq', 'softirq',
+          'steal')
+_SECTOR = 512
+#: Family: words, place in a line of /proc/diskstats, what one is worth.
+_DISK = (
+    ('reads_completed', 'Reads that are done.', 3, 1),
+    ('read_bytes', 'Bytes that were read.', 5, _SECTOR),
+    ('read_time_seconds', 'Seconds that reads took.', 6, .001),
+    ('writes_completed', 'Writes that are done.', 7, 1),
+    ('written_bytes', 'Bytes that were written.', 9, _SECTOR),
+    ('write_time_seconds', 'Seconds that writes took.', 10, .001),
+    ('io_time_seconds', 'Seconds in which there was something to do.', 12,
+     .001))
+
+
+def families(proc='/proc', sys='/sys'):
+    """
+    Return the metrics of this host.
+
+    :param proc: where procfs is
+    :param sys: where sysfs is
+    :returns: ``Family`` objects
+    """
+    return [_processors(proc), *_disks(proc, sys), *_network(proc, sys)]
+
+
+def _lines(*path):
+    try:
+        with open(os.path.join(*path), encoding='utf8',
+                  errors='replace') as source:
+            return source.read().splitlines()
+    except OSError:
+        return []
+
+
+def _processors(proc):
+    found = Family('node_cpu_seconds', 'counter',
+                   'Seconds of each processor in each mode.')
+    tick = os.sysconf('SC_CLK_TCK')
+    for line in _lines(proc, 'stat'):
+        name, *ticks = line.split()
+        if name.startswith('cpu') and name != 'cpu':
+            for mode, value in zip(_MODES, ticks):
+                found.add(int(value) / tick, cpu=name[3:], mode=mode)
+    return found
+
+
+def _disks(proc, sys):
+    found = [Family('node_disk_' + name, 'counter', words)
+             for name, words, _, _ in _DISK]
+    for line in _lines(proc, 'diskstats'):
+        cells = line.split()
+        # Whole disks: what a partition does is in them.
+        if len(cells) < 14 or not os.path.isdir(
+                os.path.join(sys, 'block', cells[2])):
+            continue
+        if cells[3] == cells[7] == '0':
+            continue
+        for family, (_, _, place, worth) in zip(found, _DISK):
+            family.add(int(cells[place]) * worth, device=cells[2])
+    return found
+
+
+def _network(proc, sys):
+    received, sent = (Family(
+        'node_network_%s_bytes' % way, 'counter', words) for way, words in (
+            ('receive', 'Bytes that came in.'),
+            ('transmit', 'Bytes that went out.')))
+    speed = Family('node_network_speed_bytes', 'gauge',
+                   'Bytes a second that a card can do.')
+    for line in _lines(proc, 'net', 'dev')[2:]:
+        name, _, rest = line.partition(':')
+        name, cells = name.strip(), rest.split()
+        received.add(int(cells[0]), device=name)
+        sent.add(int(cells[8]), device=name)
+        for text in _lines(sys, 'class', 'net', name, 'speed'):
+            if text.isdigit():
+                # Megabits.
+                speed.add(int(text) * 125000, device=name)
+    return [received, sent, speed]
+
+
+def answering(read):
+    """
+    Return a handler of requests for metrics.
+
+    :param read: returns ``Family`` objects
+    """
+    async def metrics(request):
+        return web.Response(body=exposition(read()).encode(), headers={
+            'Content-Type': CONTENT_TYPE,
+            'X-Content-Type-Options': 'nosniff'})
+    return metrics
+
+
+def application():
+    """Return an application that has ``/metrics`` and nothing else."""
+    app = web.Application()
+    app.router.add_get('/metrics', answering(families))
+    return app

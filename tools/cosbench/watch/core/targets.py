@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which nodes are watched: the arguments of ``--watch``."""
+
+from dataclasses import dataclass
+from typing import Optional
+from urllib.parse import urlsplit
+
+from cosbench.errors import ConfigError
+
+FORM = '[NAME=]URL of node_exporter or cosbench watch, as ' \
+    'node1=http://10.0.0.1:19100, and ,recon=URL after it for that of an ' \
+    'object server'
+#: Characters of a name.
+_LONGEST = 100
+
+
+@dataclass(frozen=True)
+class Target:
+    """A node that is watched."""
+
+    name: str
+    #: Of its metrics.
+    url: str
+    #: Of a server with Swift's recon, or None.
+    recon: Optional[str] = None
+
+
+def target(text: str) -> Target:
+    """
+    Parse what ``--watch`` names.
+
+    :param text: of the argument
+    :returns: the node
+    :raises ConfigError: if it is none
+    """
+    main, _, recon = text.partition(',recon=')
+    name, equals, url = main.partition('=')
+    if not equals or '/' in name:
+        name, url = '', main
+    if not _is_url(url) or recon and not _is_url(recon) or \
+            len(name) > _LONGEST:
+        raise ConfigError.of('watch', text, FORM)
+    parts = urlsplit(url)
+    if not parts.path.strip('/'):
+        url = url.rstrip('/') + '/metrics'
+    return Target(name or parts.netloc[:_LONGEST], url,
+                  recon.rstrip('/') or None)
+
+
+def _is_url(text: str) -> bool:
+    try:
+        found = urlsplit(text)
+        # Asking for a port that is none raises.
+        return found.scheme in ('http', 'https') and bool(
+            found.hostname) and found.port != 0 and text.isascii() and \
+            text.isprintable() and ' ' not in text
+    except ValueError:
+        return False
