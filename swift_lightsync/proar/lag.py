@@ -8,16 +8,15 @@ reads the answers. OPERATING.md.
 
 import json
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Dict, Optional, Tuple
 
 from swift.common.utils import dump_recon_cache
 
 from swift_lightsync.common.nodes import MAX_BYTES
 from swift_lightsync.common.records import Between, Record
+from swift_lightsync.proar.troubles import FILE, Troubles, together
 
-#: in recon_cache_path
-FILE = 'proar.recon'
 KEY = 'object_convergence'
 #: stands for the devices of a node that has none
 NONE = '-'
@@ -40,7 +39,7 @@ class DeviceLag(Record):
         written; 0 if all hold all
     :param peers: device id -> how many entries it lacks, if any
     :param damaged: segments of the device's log that cannot be read, wholly or
-        in part
+        in part, or that are gone
     :param aside: entries that no device takes, though it is well, or whose
         objects cannot be read here
     """
@@ -72,8 +71,10 @@ class ReconFile(Record):
     The convergers' recon file, which may have other keys too.
 
     :param object_convergence: device -> what is recorded of it
+    :param object_troubles: device/process -> what the process counted
     """
     object_convergence: Optional[Dict[str, Recorded]] = None
+    object_troubles: Optional[Dict[str, Troubles]] = None
 
 
 @dataclass(frozen=True)
@@ -85,11 +86,13 @@ class NodeLag(Record):
     :param source: the directory of its recon file
     :param updated: when its convergers had all written it; 0: never
     :param devices: one for each device and policy
+    :param troubles: device -> what its object-servers counted
     """
     time: Number
     source: str
     updated: Number
     devices: Tuple[DeviceLag, ...]
+    troubles: Dict[str, Troubles] = field(default_factory=dict)
 
     def encode(self):
         """Return the bytes of the answer."""
@@ -154,10 +157,11 @@ def read(directory, now):
             document = recon.read(MAX_BYTES) or b'{}'
     except FileNotFoundError:
         document = b'{}'
-    found = ReconFile.parse(document, MAX_BYTES, FILE).object_convergence \
-        or {}
+    known = ReconFile.parse(document, MAX_BYTES, FILE)
+    found = known.object_convergence or {}
     return NodeLag(
         now, directory,
         min((each.updated for each in found.values()), default=0),
         tuple(lag for _, each in sorted(found.items())
-              for lag in each.policies))
+              for lag in each.policies),
+        together(known.object_troubles or {}))

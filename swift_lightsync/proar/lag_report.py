@@ -27,6 +27,16 @@ PROAR = Question(PATH, decode)
 #: A converger that has not reported for so many seconds does not run.
 SILENT_AFTER = 30
 MAX_SECONDS = 60
+#: What clients met is complained of for so many seconds.
+REMEMBER = 600
+TROUBLES = {
+    'failed_intents': 'writes failed after their bodies, since they could not '
+    'be logged',
+    'refused_log': 'writes were refused, since they could not be logged',
+    'refused_lag': 'writes were refused, since the device holds too much '
+    'alone',
+    'failed_rows': 'container updates could not be logged',
+}
 
 
 @dataclass(frozen=True)
@@ -57,13 +67,14 @@ class Lags:
     complaints: List[str]
 
 
-def assess(replies, indexes, max_seconds):
+def assess(replies, indexes, max_seconds, remember=REMEMBER):
     """
     Find what is not well in the answers of nodes.
 
     :param replies: Replies of nodes
     :param indexes: of the policies that count
     :param max_seconds: how old an entry may be that some device lacks
+    :param remember: how many seconds ago something may have gone wrong
     :returns: Lags
     """
     # Servers of a host that share a recon file tell the same.
@@ -79,14 +90,30 @@ def assess(replies, indexes, max_seconds):
             row.name, row.lag.policy, row.lag.oldest_seconds)
         for row in rows if row.lag.oldest_seconds > max_seconds]
     complaints += [
-        '%s: %d segments of the log are damaged: let the object-replicator '
-        'run, then remove them' % (name, damaged) for name, damaged in sorted(
-            {row.name: row.lag.damaged for row in rows}.items()) if damaged]
+        '%s: %d segments of the log are damaged or gone: let the '
+        'object-replicator run, then remove them' % (name, damaged)
+        for name, damaged in sorted({
+            row.name: row.lag.damaged for row in rows}.items()) if damaged]
     complaints += [
         '%s: %d entries of policy %d can be pushed to nobody, the log of the '
         'converger says why' % (row.name, row.lag.aside, row.lag.policy)
         for row in rows if row.lag.aside]
+    complaints += [complaint for reply in answers.values()
+                   for complaint in _troubles(reply, remember)]
     return Lags(rows, complaints)
+
+
+def _troubles(reply, remember):
+    """Yield what went wrong of late on a node, as texts."""
+    for device, found in sorted(reply.answer.troubles.items()):
+        if reply.answer.time - found.last > remember:
+            continue
+        for name, text in TROUBLES.items():
+            if getattr(found, name):
+                yield '%s: %d %s; the last %d s ago' % (
+                    place_name((*reply.host, printable(device))),
+                    getattr(found, name), text,
+                    reply.answer.time - found.last)
 
 
 def _problem(reply):
@@ -156,6 +183,10 @@ def _parser():
                         metavar='S', type=argument(positive_seconds),
                         help='how old an operation may be that '
                         'a device lacks (%(default)s)')
+    parser.add_argument('--remember', default=REMEMBER, metavar='S',
+                        type=argument(positive_seconds),
+                        help='how long to complain of writes that failed or '
+                        'were refused (%(default)s)')
     return parser
 
 
@@ -166,7 +197,7 @@ def _report(args):
         (device['ip'], device['port']) for _, ring in rings.values()
         for device in ring.devs if device}
     lags = assess(ask_all(hosts, args.timeout, PROAR), rings,
-                  args.max_seconds)
+                  args.max_seconds, args.remember)
     sys.stdout.write(as_json(lags) if args.json else as_text(lags, rings))
     return 1 if lags.complaints else 0
 

@@ -272,5 +272,6 @@ class FollowedDevice:
 
         :param now: Unix time in seconds
         """
-        damaged = len(self.log.damaged) + self.log.set_aside()
+        damaged = len(self.log.damaged) + self.log.set_aside() \
+            + self.log.lost_count
         return [policy.lag(now, damaged) for policy in self.policies.values()]

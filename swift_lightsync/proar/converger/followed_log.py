@@ -38,6 +38,8 @@ class FollowedLog:
         self._read = {}
         #: numbers of the segments that cannot be read, wholly or in part
         self.damaged = set()
+        #: how many segments are gone that nobody had to remove
+        self.lost_count = 0
 
     def close(self):
         """Forget all that was read."""
@@ -103,6 +105,7 @@ class FollowedLog:
             self.logger.warning_of('lost', 'Log %s is lost',
                                    self._segments[number].path)
             self._drop(number)
+        self.lost_count += len(gone)
         return gone
 
     def present(self, intents):

@@ -21,6 +21,7 @@ from swift_lightsync.proar.core.follower import Follower, Mark
 from swift_lightsync.proar.core.oplog import State
 from swift_lightsync.proar.core.push_message import MAX_BODY, batch_of
 from swift_lightsync.proar.lag import DeviceLag
+from swift_lightsync.proar.vouching.places import version_of
 
 #: Objects that a device pushes to a peer before another one has its turn.
 TURN = 100
@@ -64,7 +65,7 @@ class FollowedPolicy:
 
     def _new_follower(self):
         return Follower(lambda path_hash: self._peers(
-            self.partition_of(path_hash)))
+            self.partition_of(path_hash)), version_of(self.ring))
 
     def partition_of(self, path_hash):
         """Return the partition that an object is in now."""

@@ -97,10 +97,13 @@ class Follower:
 
     :param peers_of: returns the ids of the devices that have to hold the
         object of a path hash, without the log's own
+    :param ring_version: of the ring that tells so
     """
 
-    def __init__(self, peers_of: Callable[[bytes], FrozenSet[int]]) -> None:
+    def __init__(self, peers_of: Callable[[bytes], FrozenSet[int]],
+                 ring_version: int = 0) -> None:
         self._peers_of = peers_of
+        self._ring_version = ring_version
         #: by the number of the segment, and by eversion
         self._open: Dict[int, Dict[int, _Open]] = {}
         self._intents: Dict[int, Entry] = {}
@@ -115,11 +118,12 @@ class Follower:
         if entry.state in (State.INTENT, State.UNDECIDED):
             self._intents[entry.eversion] = entry
             return []
-        if entry.state in OVER:
-            return []
-        lacking = self._peers_of(entry.path_hash) - entry.holders
+        lacking = [peer for peer in self._peers_of(entry.path_hash)
+                   if entry.is_lacked_by(peer, self._ring_version)]
         if not lacking:
-            return [Mark(entry.eversion, State.CONVERGED, entry.holders)]
+            return [] if entry.state in OVER else [
+                Mark(entry.eversion, self._held_by_all(entry),
+                     entry.holders)]
         number, _ = place_of(entry.eversion)
         self._open.setdefault(number, {})[entry.eversion] = _Open(
             entry, set(lacking), set(entry.holders),
@@ -191,7 +195,7 @@ class Follower:
         found.is_aside = False
         state = State.HELD
         if not found.lacking:
-            state = State.CONVERGED
+            state = self._held_by_all(found.entry)
             self._drop(eversion)
         yield Mark(eversion, state, frozenset(found.holders))
 
@@ -217,6 +221,15 @@ class Follower:
                 found.is_aside = True
                 marks.append(Mark(eversion, State.ASIDE, frozenset()))
         return marks
+
+    def _held_by_all(self, entry: Entry) -> State:
+        """
+        Return the state of what all devices of this ring hold.
+
+        If its writer had a newer ring, others may lack it: that ring comes.
+        """
+        return State.HELD if entry.ring_version > self._ring_version \
+            else State.CONVERGED
 
     def _found(self, eversion: int) -> Optional[_Open]:
         number, _ = place_of(eversion)

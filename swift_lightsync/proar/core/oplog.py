@@ -5,11 +5,19 @@ The log of a device: its bytes.
 PROTOCOL.md, "The log"; PROAR §IV-C, Figure 4.
 """
 
+import re
 import struct
 import zlib
 from dataclasses import dataclass, replace
 from enum import Enum, IntEnum
-from typing import FrozenSet, Iterable, NamedTuple, Optional, Tuple
+from typing import (
+    FrozenSet,
+    Iterable,
+    Iterator,
+    NamedTuple,
+    Optional,
+    Tuple,
+)
 
 MAGIC = b'PROARLOG'
 VERSION = 2
@@ -23,6 +31,7 @@ NO_SLOT = 255
 STATE_OFFSET = 4
 #: of the ids of the devices that hold it
 HOLDERS_OFFSET = 6
+RING_OFFSET = 44
 #: so many of them are noted, if they are no greater than MAX_HOLDER
 MAX_HOLDERS = 4
 MAX_HOLDER = 0xfffe
@@ -68,6 +77,7 @@ class State(IntEnum):
 EXPOSED = State.COMMITTED, State.UNDECIDED
 #: nobody needs it any more
 OVER = State.ABORTED, State.CONVERGED
+_NOT_OVER = re.compile(b'[^%s]' % re.escape(bytes(OVER)), re.DOTALL)
 
 
 class Header(NamedTuple):
@@ -175,6 +185,22 @@ class Entry:
                    logged, ring_version, eversion, state_of(state),
                    frozenset(each - 1 for each in holders if each))
 
+    def is_lacked_by(self, peer: int, ring_version: int) -> bool:
+        """
+        Return whether a device that has to hold it is not known to.
+
+        What converged in the ring that its writer had is held by all; in
+        another ring, a new device may lack it.
+
+        :param peer: id of the device
+        :param ring_version: of the object ring in which it has to hold it
+        """
+        if peer in self.holders or self.state is State.ABORTED:
+            return False
+        return self.state is not State.CONVERGED or (
+            ring_version != self.ring_version
+            and len(self.holders) < MAX_HOLDERS and peer <= MAX_HOLDER)
+
     def is_on_disk(self, timestamp: int, offset: int) -> bool:
         """Return whether a file's X-Timestamp is this entry's or newer."""
         return (timestamp, min(offset, _MOST)) >= (
@@ -250,6 +276,23 @@ def exposed(content: bytes, has_writer: bool) -> Tuple[int, Optional[int]]:
     places = [states.find(state, 1) for state in wanted]
     return (sum(states.count(state, 1) for state in wanted),
             min((each for each in places if each > 0), default=None))
+
+
+def not_over(content: bytes, ring_version: int) -> Iterator[int]:
+    """
+    Yield the indexes of the records of a segment that some device may lack.
+
+    :param content: of the segment, from its begin on
+    :param ring_version: of the present object ring
+    """
+    ring = ring_version.to_bytes(4, 'little')
+    records = len(content) // RECORD - 1
+    if all(content[RECORD + RING_OFFSET + place::RECORD].count(byte)
+           == records for place, byte in enumerate(ring)):
+        states = content[STATE_OFFSET::RECORD]
+        yield from (match.start() for match in _NOT_OVER.finditer(states, 1))
+    else:
+        yield from range(1, records + 1)
 
 
 def last_commit(states: Iterable[Tuple[int, State]], before: int) -> int:

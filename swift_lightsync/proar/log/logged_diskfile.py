@@ -11,7 +11,7 @@ first of the body is awaited, and ends before one of these begins.
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Callable
 
 from swift.common.concurrency import tpool
 from swift.common.exceptions import DiskFileNoSpace
@@ -28,10 +28,12 @@ class LogContext:
     :param logger: a QuietLogger, which counts the time that logging takes
     :param fence: what a fail-over write has to pass before it is done, or
         None
+    :param failed: called if the write cannot be logged any more
     """
     intent: Intent
     logger: Any
     fence: Any = None
+    failed: Callable[[], None] = lambda: None
 
     @contextmanager
     def logged(self):
@@ -52,6 +54,7 @@ class LogContext:
             self.logger.error_of(('intent', err.errno),
                                  'Unable to log a write: %s', err)
             self.logger.increment('proar.intent.errors')
+            self.failed()
             # It is 507: the proxy asks another device.
             raise DiskFileNoSpace() from err
         self.logger.timing_since('proar.intent.timing', start)

@@ -27,6 +27,7 @@ from swift_lightsync.proar.core.oplog import (
     Header,
     encode_holders,
     eversion_of,
+    not_over,
     state_of,
 )
 
@@ -95,6 +96,15 @@ class Segment:
             found += self._decoded(chunk, after + 1)
             after += CHUNK // RECORD
         return found
+
+    def not_over(self, ring_version):
+        """Yield the entries that some device may lack in a ring."""
+        content = self.content()
+        for index in not_over(content, ring_version):
+            for _, entry in self._decoded(
+                    content[RECORD * index:RECORD * (index + 1)], index):
+                if entry:
+                    yield entry
 
     def _decoded(self, data, index):
         found: List[Tuple[int, Optional[Entry]]] = []

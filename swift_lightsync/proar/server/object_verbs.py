@@ -11,11 +11,12 @@ their majority.
 import copy
 import os
 import time
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
 from typing import Any, Optional
 
 from swift.common.concurrency import tpool
+from swift.common.constraints import valid_timestamp
 from swift.common.request_helpers import get_name_and_placement
 from swift.common.storage_policy import REPL_POLICY
 from swift.common.swob import (
@@ -23,7 +24,7 @@ from swift.common.swob import (
     HTTPInsufficientStorage,
     HTTPServiceUnavailable,
 )
-from swift.common.utils import Timestamp, config_true_value, hash_path, public
+from swift.common.utils import config_true_value, hash_path, public
 
 from swift_lightsync.common.options import Options, integer, option, seconds
 from swift_lightsync.common.quiet_logger import QuietLogger
@@ -49,6 +50,7 @@ from swift_lightsync.proar.server.row_updates import (
 )
 from swift_lightsync.proar.server.vouching_verbs import VouchingVerbs, number
 from swift_lightsync.proar.vouching.fence import Fence
+from swift_lightsync.proar.vouching.places import version_of
 
 MAX_PARTITION = (1 << 32) - 1
 OPS = {'PUT': Op.MODIFY, 'POST': Op.MODIFY, 'DELETE': Op.DELETE}
@@ -152,12 +154,14 @@ class PrimaryRoleVerbs(RowUpdates, VouchingVerbs):
         # A process that was forked writes a segment of its own.
         path = self._diskfile_router[policy].construct_dev_path(device)
         log = self._log(os.getpid(), path)
-        entry = _entry(request, policy, number(
+        ring = self._ring(policy)
+        entry = replace(_entry(request, policy, number(
             request, 'partition', partition, self._last_partition(policy)),
-            hash_path(account, container, obj, raw_digest=True))
+            hash_path(account, container, obj, raw_digest=True)),
+            ring_version=version_of(ring) if ring else 0)
         kind = request.headers.get(FAILOVER_HEADER)
-        fence = Fence(path, policy, self._ring(policy), entry.partition,
-                      entry.path_hash, self.logger) if kind else None
+        fence = Fence(path, policy, ring, entry.partition, entry.path_hash,
+                      self.logger) if kind else None
         serving = copy.copy(self)
         serving._role_write = RoleWrite(
             request, device, kind in (None, ALONE), log, entry, fence)
@@ -186,7 +190,8 @@ class PrimaryRoleVerbs(RowUpdates, VouchingVerbs):
         intent = self._begin(write)
         write.request.environ[LOGGED] = Logged(write.log, write.entry)
         return LoggedDiskFile(disk_file, LogContext(
-            intent, self._quiet, write.fence))
+            intent, self._quiet, write.fence, partial(
+                self._troubles.count, write.device, 'failed_intents')))
 
     def _begin(self, write):
         """
@@ -201,6 +206,7 @@ class PrimaryRoleVerbs(RowUpdates, VouchingVerbs):
                     else tpool.execute(write.log.begin, write.entry)
         except OSError as err:
             self.logger.increment('proar.refused.log.%s' % write.device)
+            self._troubles.count(write.device, 'refused_log')
             self._quiet.error_of(
                 (write.device, err.errno), 'Writes of primary roles to %s '
                 'are refused (507), for they cannot be logged: %s',
@@ -209,6 +215,7 @@ class PrimaryRoleVerbs(RowUpdates, VouchingVerbs):
                 drive=write.device, request=write.request,
                 headers={REFUSED_HEADER: LOG})
         self.logger.increment('proar.refused.lag.%s' % write.device)
+        self._troubles.count(write.device, 'refused_lag')
         raise HTTPServiceUnavailable(
             request=write.request, headers={REFUSED_HEADER: LAG},
             body='No other device holds %s' % reason)
@@ -247,9 +254,9 @@ def _entry(request, policy, partition, path_hash):
     """
     Return the Entry of a write.
 
-    :raises HTTPException: 400 for a slot that cannot be one
+    :raises HTTPException: 400 for a slot or a timestamp that cannot be one
     """
-    timestamp = Timestamp(request.headers['X-Timestamp'])
+    timestamp = valid_timestamp(request)
     return Entry(
         OPS[request.method],
         number(request, SLOT_HEADER, request.headers[SLOT_HEADER],

@@ -21,6 +21,7 @@ from swift.obj.server import ObjectController
 
 from swift_lightsync.proar.core.oplog import Entry, Op
 from swift_lightsync.proar.log.device_log import DeviceLog
+from swift_lightsync.proar.troubles import TroubleCounter
 
 #: of the WSGI environment: the Logged of a request
 LOGGED = 'swift.proar.logged'
@@ -73,6 +74,7 @@ class RowUpdates(ObjectController):
     def setup(self, conf):
         """Set up the stock controller, and note what updates it keeps."""
         super().setup(conf)
+        self._troubles = TroubleCounter(conf, self.logger)
         #: id of the headers of a write's updates -> its _Updates
         self._updates = {}
         for policy in POLICIES:
@@ -109,7 +111,7 @@ class RowUpdates(ObjectController):
             if updates.over < updates.count:
                 # They are under way, and nothing is on this disk.
                 self._keep(*args)
-            self._log_rows(logged)
+            self._log_rows(logged, objdevice)
         return None
 
     def _update_all(self, updates, args):
@@ -155,7 +157,7 @@ class RowUpdates(ObjectController):
             objdevice, account, container, obj, data, headers_out.get(
                 'x-meta-timestamp', headers_out.get('x-timestamp')), policy)
 
-    def _log_rows(self, logged):
+    def _log_rows(self, logged, objdevice):
         """Have convergers bring what is kept to the other devices."""
         entry = replace(logged.entry, op=Op.ROW,
                         logged=int(time.time() * 1e6))
@@ -164,6 +166,7 @@ class RowUpdates(ObjectController):
         except OSError as err:
             # It is on this device alone until its object-updater has done it.
             self.logger.increment('proar.rows.errors')
+            self._troubles.count(objdevice, 'failed_rows')
             self.logger.error('Unable to log a container update: %s', err)
 
 

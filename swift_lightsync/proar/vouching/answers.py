@@ -6,7 +6,7 @@ PROTOCOL.md, "Vouching".
 """
 
 from swift_lightsync.proar.core.oplog import FormatError
-from swift_lightsync.proar.log.holdings import holdings
+from swift_lightsync.proar.log.holdings import held_entries
 from swift_lightsync.proar.names import PROMISES, roles_path
 from swift_lightsync.proar.vouching.places import Rows, version_of
 from swift_lightsync.proar.vouching.promises import Promises
@@ -54,10 +54,13 @@ def _of_device(ask, policy, ring, path):
             ask.askers, version_of(ring), ask.seconds):
         return None
     told = {}
+    version = version_of(ring)
+    entries = held_entries(path, policy, version)
     for asker in ask.askers:
-        places = tuple(sorted(
-            place for place in holdings(path, policy, asker)
-            if _concerns(ring, place, asker)))
+        held = {(entry.partition, entry.slot) for entry in entries
+                if entry.is_lacked_by(asker, version)}
+        places = tuple(sorted(place for place in held
+                              if _concerns(ring, place, asker)))
         if len(places) > MOST_HELD:
             return None
         if places:

@@ -164,13 +164,13 @@ class ConvergerTestCase(ServerTestCase):
             device.next_scan for device in converger.devices), 'it runs')
         return converger
 
-    def intend(self, name, op=Op.MODIFY):
+    def intend(self, name, op=Op.MODIFY, **fields):
         """Return a logged Intent of the next timestamp"""
         self.stamp += 1
         timestamp = Timestamp(EPOCH + self.stamp)
         intent = self.log.begin(Entry(
             op, 0, int(self.policy), PARTITION, hash_of(name), timestamp.raw,
-            timestamp.offset, int(time.time() * 1e6)))
+            timestamp.offset, int(time.time() * 1e6), **fields))
         intent.sync()
         return intent
 

@@ -314,11 +314,13 @@ class TestForever(ConvergerTestCase):
 
     def test_a_change_of_the_ring_is_followed(self):
         converger = self.running(rescan_interval='1000')
-        self.change('PUT', 'o')
+        intent = self.intend('o', ring_version=1)
+        self.ask('PUT', 'o', self.stamp, b'body')
+        intent.commit()
         os.mkdir(os.path.join(self.devices_dir, 'sdd'))
         self.make_ring(*self.ports, self.ports[0], devices=(*PEERS, 'sdd'))
+        wait_for(lambda: self.states() == ['HELD'], 'all of this ring do')
         self.load_ring(converger)
-        self.change('PUT', 'o')
         wait_for(lambda: self.are_same((*PEERS, 'sdd')),
                  'the new device has it')
 

@@ -108,6 +108,24 @@ class TestFollower(unittest.TestCase):
                          entry(2, B, State.CONVERGED))
         self.assertEqual((0, []), (found.entries, found.lacking()))
 
+    def test_what_converged_goes_to_a_device_that_another_ring_adds(self):
+        done = entry(1, A, State.CONVERGED, holders=PEERS)
+        for version, wanted in ((0, []), (5, [push(A, 1)])):
+            found = Follower(lambda path_hash: PEERS | {9}, version)
+            self.assertEqual([], found.add(done))
+            self.assertEqual(wanted, found.pushes(9, 1))
+        self.assertEqual([Mark(at(1), State.CONVERGED, PEERS | {9})],
+                         found.applied(9, push(A, 1)))
+
+    def test_it_does_not_converge_in_an_older_ring_than_its_writers(self):
+        newer = replace(entry(1, A), ring_version=6)
+        found = Follower(lambda path_hash: frozenset({7}), 5)
+        found.add(newer)
+        self.assertEqual([Mark(at(1), State.HELD, frozenset({7}))],
+                         found.applied(7, push(A, 1)))
+        # It is out of the way until that ring comes.
+        self.assertEqual((0, []), (found.entries, found.lacking()))
+
     def test_an_object_is_its_own_peers(self):
         owners = {A: frozenset({7}), B: frozenset({8, 9})}
         found = Follower(owners.__getitem__)

@@ -4,7 +4,7 @@
 import os
 from unittest import mock
 
-from swift_lightsync.proar.core.oplog import FormatError, State
+from swift_lightsync.proar.core.oplog import FormatError, Op, State
 from swift_lightsync.proar.log import holdings as module
 from swift_lightsync.proar.log.holdings import holdings
 from swift_lightsync.proar.log.segment import open_segment, segment_path
@@ -51,14 +51,18 @@ class TestHoldings(LogTestCase):
         self.note(State.CONVERGED, {7, 8})
         self.assertEqual(set(), self.found(9))
 
-    def test_what_is_remembered_of_a_segment_is_that_of_its_time(self):
+    def test_what_converged_is_lacked_by_a_device_that_another_ring_adds(
+            self):
         self.commit()
-        with mock.patch.object(module, 'TICK', 0):
-            self.assertEqual({PLACE}, self.found())
-            path = segment_path(self.directory, 1)
-            self.note(State.CONVERGED)
-            os.utime(path, ns=(0, os.stat(path).st_mtime_ns + 1))
-            self.assertEqual(set(), self.found())
+        self.note(State.CONVERGED, {7, 8})
+        self.assertEqual(set(), holdings(self.device, 0, 9, 0))
+        self.assertEqual({PLACE}, holdings(self.device, 0, 9, 5))
+        self.assertEqual(set(), holdings(self.device, 0, 7, 5))
+        self.assertEqual(set(), holdings(self.device, 0, None, 5))
+
+    def test_rows_do_not_count(self):
+        self.append(op=Op.ROW)
+        self.assertEqual(set(), self.found())
 
     def test_what_is_carried_to_a_newer_segment_meanwhile_is_found(self):
         self.commit()

@@ -18,7 +18,6 @@ from swift_lightsync.common.nodes import Outcome, Reply
 from swift_lightsync.common.records import RecordError
 from swift_lightsync.proar import lag_report
 from swift_lightsync.proar.lag import (
-    FILE,
     KEY,
     DeviceLag,
     NodeLag,
@@ -27,8 +26,20 @@ from swift_lightsync.proar.lag import (
     read,
     recorded,
 )
+from swift_lightsync.proar.troubles import (
+    COUNTS,
+    FILE,
+    TroubleCounter,
+    Troubles,
+)
 from swift_lightsync.recon_filter import filter_factory
-from tests.unit.sync.fixtures import SwiftTestCase, node, ring_of, served
+from tests.unit.sync.fixtures import (
+    SwiftTestCase,
+    node,
+    ring_of,
+    served,
+    wait_for,
+)
 
 LAG = DeviceLag('sda', 0, 3, 1, 2.5, {1: 3}, 0, 0)
 SWIFT_CONF = '''\
@@ -116,6 +127,39 @@ class TestRecon(SwiftTestCase):
         self.assertIn(b'updated', response.body)
 
 
+class TestTroubles(SwiftTestCase):
+
+    def counter(self):
+        return TroubleCounter({'recon_cache_path': self.root}, self.logger)
+
+    def known(self):
+        return read(self.root, 9).troubles
+
+    def test_what_processes_counted_is_added_up(self):
+        one, other = self.counter(), self.counter()
+        one.count('sda', 'failed_intents')
+        with mock.patch('os.getpid', return_value=7):
+            for _ in range(2):
+                other.count('sda', 'failed_intents')
+                other.count('sdb', 'refused_log')
+            # It records once a second at most.
+            wait_for(lambda: self.known().get('sdb', Troubles()
+                                              ).refused_log == 2, 'all told')
+        self.assertEqual(3, self.known()['sda'].failed_intents)
+        self.assertAlmostEqual(time.time(), self.known()['sda'].last,
+                               delta=60)
+
+    def test_the_converger_leaves_it_alone_and_it_the_convergers(self):
+        dump_recon_cache(recorded({'sda': [LAG]}, 7), os.path.join(
+            self.root, FILE), self.logger)
+        self.counter().count('sda', 'refused_lag')
+        dump_recon_cache(recorded({'sda': [LAG]}, 8), os.path.join(
+            self.root, FILE), self.logger)
+        self.assertEqual((1, 8, (LAG,)), (
+            self.known()['sda'].refused_lag, read(self.root, 9).updated,
+            read(self.root, 9).devices))
+
+
 class TestCommand(SwiftTestCase):
 
     def setUp(self):
@@ -180,9 +224,25 @@ class TestCommand(SwiftTestCase):
         self.tell(0, devices=(replace(LAG, damaged=2, aside=4),))
         status, text = self.run_command()
         self.assertEqual(1, status)
-        for said in ('2 segments of the log are damaged',
+        for said in ('2 segments of the log are damaged or gone',
                      '4 entries of policy 0 can be pushed to nobody'):
             self.assertIn('! %s/sda: %s' % (self.name(0), said), text)
+
+    def test_what_clients_met_of_late_is_complained_of(self):
+        now = self.answers[0].time
+        for count in COUNTS:
+            for age, wanted in ((100, 1), (10000, 0)):
+                self.tell(0, troubles={'sda': Troubles(now - age, **{
+                    count: 5})})
+                status, text = self.run_command()
+                self.assertEqual(wanted, status, text)
+                self.assertEqual(wanted, text.count('! %s/sda: 5 ' %
+                                                    self.name(0)))
+
+    def test_how_long_it_is_complained_of_can_be_told(self):
+        self.tell(0, troubles={'sda': Troubles(
+            self.answers[0].time - 100, failed_intents=1)})
+        self.assertEqual(0, self.run_command('--remember', '50')[0])
 
     def test_a_converger_that_does_not_run_is_complained_of(self):
         self.tell(0, updated=self.answers[0].time - 100)
