@@ -111,7 +111,8 @@ class TestProxyServer(SwiftTestCase):
     def test_so_can_one_by_a_primary_role(self):
         controller = self.controller(self.load('primary_role_writes = true'))
         attempt = controller._attempt(
-            QuorumWrite, controller.app, controller._roles)
+            QuorumWrite, controller.app, controller._roles,
+            controller._rings)
         self.assertEqual([3, 0], [self.updates(attempt, rowless)
                                   for rowless in (False, True)])
 

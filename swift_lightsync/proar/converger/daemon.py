@@ -12,6 +12,7 @@ import os
 import socket
 import sys
 import time
+from functools import partial
 from hashlib import sha256
 from typing import List
 
@@ -144,7 +145,9 @@ class ObjectConverger(Daemon):
         """Return a FollowedDevice for each device and policy of this node."""
         ips = whataremyips(self.ring_ip)
         return [FollowedDevice(node, policy, self.router[policy], self.watch,
-                               self.peer_queues, self.options, self.logger)
+                               self.peer_queues, self.options, self.logger,
+                               partial(self.rounds.rings_agree, policy,
+                                       node['id']))
                 for policy, nodes in zip(self.policies, self._rings)
                 for node in nodes if node and self._is_local(node, ips)]
 

@@ -35,10 +35,12 @@ class FollowedDevice:
     :param peer_queues: PeerQueues, which push what the logs name
     :param options: ConvergerOptions
     :param logger: Swift's
+    :param rings_agree: whether all devices of the policy have this ring
     """
 
     def __init__(self, node, policy, manager, watch, peer_queues, options,
-                 logger):
+                 logger, rings_agree=lambda: True):
+        self._rings_agree = rings_agree
         self.node = node
         self.policy = policy
         self.source = Source(manager, node['device'], policy)
@@ -155,7 +157,8 @@ class FollowedDevice:
     def _log(self, partition):
         return self.logs.get(partition) or FollowedLog(
             LogPlace(self.path, self.source, self.policy.object_ring,
-                     self.node['id'], partition), self.options, self.logger)
+                     self.node['id'], partition, self._rings_agree),
+            self.options, self.logger)
 
     def _refresh(self, partition):
         self._changed.discard(partition)

@@ -10,7 +10,7 @@ import os
 import time
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Dict, Optional, Tuple
+from typing import Callable, Dict, Optional, Tuple
 
 from swift.common.concurrency import tpool
 from swift.common.ring import Ring
@@ -58,12 +58,15 @@ class LogPlace:
     :param ring: the object ring of the policy
     :param own_id: the id of the device in that ring
     :param partition: of the log
+    :param rings_agree: whether all devices are known to have one ring: what
+        those of another ring lack is pushed when that ring is here
     """
     path: str
     source: Source
     ring: Ring
     own_id: int
     partition: int
+    rings_agree: Callable[[], bool] = lambda: True
 
     def part_of(self, path_hash):
         """Return the partition that an object is in now."""
@@ -294,6 +297,8 @@ class FollowedLog:
         most = self.options.max_log_entries
         if follower.records > most:
             return max(committed, follower.last_update - int(KEPT * most))
+        if not self.place.rings_agree():
+            return None
         idle = time.monotonic() - self._changed
         if committed == follower.last_update and (
                 at_once or idle >= self.options.log_idle):

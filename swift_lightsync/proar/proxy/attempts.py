@@ -8,6 +8,7 @@ been taken from the client. PROTOCOL.md, "Writes", "Reads".
 """
 
 from operator import itemgetter
+from typing import Dict
 
 from swift.common.concurrency import GreenPile
 from swift.common.header_key_dict import HeaderKeyDict
@@ -123,36 +124,56 @@ class NewestRead(Read):
     That is the newest data and, of that, the newest metadata, which Swift's
     X-Newest does not look for.
 
+    :param rings: OtherRings, whose devices are asked, too
     :param without: the node that does not answer, or None
     """
 
-    def __init__(self, app, roles, without, **path):
+    def __init__(self, app, roles, rings, without, **path):
         super().__init__(app, roles, **path)
+        self._rings = rings
         self._without = without
 
     def _get_or_head_response(self, req, node_iter, partition, policy):
         self.logger.increment('proar.asked_all.%s' % req.method)
-        nodes = [node for node in node_iter if self._without is None
-                 or node['id'] != self._without['id']]
-        pile = GreenPile(len(nodes) or 1)
-        for node in nodes:
-            pile.spawn(self._make_request, iter([node]), partition, 'HEAD',
-                       req.swift_entity_path,
-                       self.generate_request_headers(req), '', None,
-                       self.logger.thread_locals)
-        answers = [(resp, node) for resp, _body, node in pile if resp]
+        answers = self.ask(req, node_iter, partition)
         known = sorted(((_age(resp), node) for resp, node in answers
                         if _age(resp)), key=itemgetter(0))
-        if not known:
-            without = {node['id'] for resp, node in answers
-                       if resp.status == HTTP_NOT_FOUND}
-            if not without.issuperset(self._roles.ids):
-                # One of those that might know does not answer.
-                raise Undecided()
-            return self._read_from(req, list(self._roles.nodes), partition,
-                                   policy)
-        return self._read_from(req, [node for _, node in reversed(known)],
-                               partition, policy)
+        if known:
+            return self._read_from(req, [
+                node for _, node in reversed(known)], partition, policy)
+        without = {node['id'] for resp, node in answers
+                   if resp.status == HTTP_NOT_FOUND}
+        if not without.issuperset(self._roles.ids | {
+                node['id'] for node in self._rings.nodes}):
+            # One of those that might know does not answer.
+            raise Undecided()
+        return self._read_from(req, list(self._roles.nodes), partition,
+                               policy)
+
+    def ask(self, req, nodes, partition):
+        """
+        Ask devices, and those that they name, what they have.
+
+        :returns: a list of (response, node)
+        """
+        answers = []
+        asked = set() if self._without is None else {self._without['id']}
+        todo = [*nodes, *self._rings.nodes]
+        while todo := [node for node in todo if node['id'] not in asked]:
+            asked.update(node['id'] for node in todo)
+            pile = GreenPile(len(todo))
+            for node in todo:
+                pile.spawn(self._make_request, iter([node]), partition,
+                           'HEAD', req.swift_entity_path, dict(
+                               self.generate_request_headers(req),
+                               **self._rings.headers), '', None,
+                           self.logger.thread_locals)
+            found = [(resp, node) for resp, _body, node in pile if resp]
+            for resp, _node in found:
+                self._rings.learn(resp)
+            answers += found
+            todo = self._rings.nodes
+        return answers
 
 
 def _age(resp):
@@ -174,6 +195,8 @@ class Write(ReplicatedObjectController):
     """
 
     _failover_kind = QUORUM
+    #: replaces the header that names the ring
+    _ring_headers: Dict[str, str] = {}
 
     def __init__(self, app, roles, failover, **path):
         super().__init__(app, **path)
@@ -184,7 +207,7 @@ class Write(ReplicatedObjectController):
         requests = super()._backend_requests(*args, **kwargs)
         # The primary role alone logs; in a fail-over each who takes it does.
         for headers in requests if self._failover else requests[:1]:
-            headers.update(self._roles.headers)
+            headers.update({**self._roles.headers, **self._ring_headers})
             if self._failover:
                 headers[FAILOVER_HEADER] = self._failover_kind
         return requests
@@ -260,11 +283,38 @@ class QuorumWrite(Write):
     Stock Swift's write, logged by all devices that take it.
 
     The 404 of the primary role, which may be among them, holds.
+
+    :param rings: OtherRings, in each of which a quorum has to take it
     """
 
-    def __init__(self, app, roles, **path):
+    def __init__(self, app, roles, rings, **path):
         super().__init__(app, roles, failover=True, **path)
+        self._ring_headers = rings.headers
+        self._quorum = rings.quorum if rings.nodes else 0
         self._primary_said_404 = False
+
+    def iter_nodes_local_first(self, ring, partition, request, policy=None,
+                               **kwargs):
+        # PUT takes the ring of the policy.
+        if self._quorum:
+            ring = self.app.get_object_ring(policy)
+        return super().iter_nodes_local_first(
+            ring, partition, request, policy=policy, **kwargs)
+
+    def _quorum_size(self, n):
+        return max(super()._quorum_size(n), self._quorum)
+
+    def _get_put_connections(self, req, nodes, *args):
+        putters = super()._get_put_connections(req, nodes, *args)
+        if len(putters) < self._quorum:
+            for putter in putters:
+                putter.close()
+            raise Undecided()
+        return putters
+
+    def _have_adequate_put_responses(self, statuses, *args, **kwargs):
+        return sum(map(is_success, statuses)) >= self._quorum and \
+            super()._have_adequate_put_responses(statuses, *args, **kwargs)
 
     def _make_requests(self, *args, **kwargs):
         results = super()._make_requests(*args, **kwargs)
@@ -284,6 +334,8 @@ class QuorumWrite(Write):
                 (self._taken_before(req, *row) for row in zip(
                     statuses, reasons, bodies, headers)),
                 key=lambda row: row[2] is None))
+        if self._quorum:
+            kwargs['quorum_size'] = self._quorum
         return super().best_response(req, statuses, reasons, bodies,
                                      server_type, headers=headers, **kwargs)
 

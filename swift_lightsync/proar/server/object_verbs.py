@@ -138,6 +138,7 @@ class PrimaryRoleVerbs(VouchingVerbs):
         kind = request.headers.get(FAILOVER_HEADER)
         fence = Fence(path, policy, self._ring(policy), part, path_hash,
                       self.logger) if kind else None
+        self._refuse_ring(request, path, policy, path_hash, kind is None)
         serving = copy.copy(self)
         serving._role_write = RoleWrite(
             request, device, kind in (None, ALONE),

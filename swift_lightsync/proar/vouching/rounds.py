@@ -47,6 +47,11 @@ class Rounds:
         """Ask from now on."""
         spawn(self._run)
 
+    def rings_agree(self, policy, device):
+        """Return whether nobody is known to have another ring."""
+        standing = self.standings.get((int(policy), device))
+        return standing is None or not standing.others(now_ns())
+
     def _run(self):
         while True:
             began = time.monotonic()

@@ -18,6 +18,7 @@ from swift_lightsync.proar.converger.daemon import _be_alone
 from swift_lightsync.proar.core.oplog import Op, place_of
 from swift_lightsync.proar.log.cursor_file import read_cursors, write_cursors
 from swift_lightsync.proar.log.oplog_file import Oplog
+from swift_lightsync.proar.vouching.rounds import Rounds
 from tests.unit.proar.converging import HERE, PEERS, ConvergerTestCase, hash_of
 from tests.unit.sync.fixtures import PARTITION, wait_for
 
@@ -34,6 +35,16 @@ class TestOnce(ConvergerTestCase):
 
     def test_a_log_whose_write_did_not_come_is_removed(self):
         self.oplog.reserve()
+        self.assertTrue(self.has_log())
+        self.run_once()
+        self.assertFalse(self.has_log())
+
+    def test_while_rings_differ_the_log_is_kept_though_all_peers_hold_all(
+            self):
+        with mock.patch.object(Rounds, 'rings_agree', return_value=False):
+            self.change_some()
+            self.run_once()
+        self.assertTrue(self.are_same())
         self.assertTrue(self.has_log())
         self.run_once()
         self.assertFalse(self.has_log())
