@@ -13,9 +13,9 @@ from swift.proxy.controllers.obj import ReplicatedObjectController
 from swift_lightsync import proxy_server
 from swift_lightsync.common.options import OptionError
 from swift_lightsync.common.rowless import ROWLESS
-from swift_lightsync.proar.proxy.attempts import QuorumWrite
 from swift_lightsync.proar.proxy.controller import PrimaryRoleController
 from swift_lightsync.proar.proxy.policy_options import PolicyOptions
+from swift_lightsync.proar.proxy.writes import QuorumWrite
 from tests.unit.sync.fixtures import SwiftTestCase, node, ring_of
 
 CONF = """

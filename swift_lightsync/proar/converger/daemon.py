@@ -40,6 +40,7 @@ from swift_lightsync.proar.converger.log_watch import LogWatch
 from swift_lightsync.proar.converger.peer_queue import PeerQueues
 from swift_lightsync.proar.converger.pusher import PushOptions
 from swift_lightsync.proar.lag import FILE, KEY, recorded
+from swift_lightsync.proar.vouching import report
 from swift_lightsync.proar.vouching.rounds import Rounds
 
 SECTION = 'object-converger'
@@ -178,6 +179,9 @@ class ObjectConverger(Daemon):
                 if device.logs or device.unreadable]
         dump_recon_cache({KEY: recorded(lags, now)}, self.recon_file,
                          self.logger)
+        dump_recon_cache(
+            {report.KEY: self.rounds.report(now)}, os.path.join(
+                os.path.dirname(self.recon_file), report.FILE), self.logger)
 
 
 def _be_alone(what):

@@ -7,6 +7,7 @@ The first attempt that decides it answers. PROTOCOL.md.
 
 from functools import cached_property
 
+from swift.common.concurrency import Timeout
 from swift.common.http import HTTP_NOT_FOUND, is_success
 from swift.common.swob import HTTPPreconditionFailed, HTTPServiceUnavailable
 from swift.common.utils import (
@@ -18,20 +19,18 @@ from swift.common.wsgi import make_pre_authed_request
 from swift.proxy.controllers.base import cors_validation, delay_denial
 from swift.proxy.controllers.obj import ReplicatedObjectController
 
-from swift_lightsync.proar.proxy.attempts import (
-    NewestRead,
-    QuorumWrite,
-    RoleRead,
-    RoleWrite,
-    Undecided,
-)
 from swift_lightsync.proar.proxy.other_rings import OtherRings
 from swift_lightsync.proar.proxy.policy_options import OnPrimaryFailure
+from swift_lightsync.proar.proxy.reads import NewestRead, RoleRead, Undecided
 from swift_lightsync.proar.proxy.role_nodes import (
     ReadApplication,
     RoleApplication,
     Roles,
 )
+from swift_lightsync.proar.proxy.writes import QuorumWrite, RoleWrite
+
+#: Seconds that devices may take to name other rings before a fail-over.
+PATIENCE = 1.0
 
 
 class PrimaryRoleController(ReplicatedObjectController):
@@ -136,9 +135,10 @@ class PrimaryRoleController(ReplicatedObjectController):
         rings = self._rings
         # While a ring is rolled out, devices know roles that this proxy does
         # not, and take only what is sent to those, too.
-        self._attempt(NewestRead, ReadApplication(self.app), self._roles,
-                      rings, None).ask(
-            req, self._reachable(), self._roles.partition)
+        with Timeout(PATIENCE, False):
+            self._attempt(NewestRead, ReadApplication(self.app), self._roles,
+                          rings, None).ask(
+                req, self._reachable(), self._roles.partition)
         app = RoleApplication(self.app, rings.ring()) if rings.nodes \
             else self.app
         attempt = self._attempt(QuorumWrite, app, self._roles, rings)
