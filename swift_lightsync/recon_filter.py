@@ -3,9 +3,10 @@
 The paste filter ``egg:swift-lightsync#recon`` of object-servers.
 
 It answers ``GET /recon/lightsync`` with what the node's replicator has
-recorded and with its failure table, ``GET /recon/proar`` with what its
-converger has recorded, and passes on everything else. It has to stand before
-Swift's own recon filter, which takes all of /recon/.
+recorded and with its failure table, ``GET /recon/proar`` and ``GET
+/recon/proar-roles`` with what its converger has recorded, and passes on
+everything else. It has to stand before Swift's own recon filter, which takes
+all of /recon/.
 """
 
 import json
@@ -20,11 +21,14 @@ from swift.common.swob import HTTPMethodNotAllowed, Request, Response
 from swift.common.utils import get_logger
 
 from swift_lightsync.proar import lag
+from swift_lightsync.proar.vouching import report as roles
 from swift_lightsync.report.answer import PATH, NodeAnswer, suspects
 from swift_lightsync.sync.failure_store import FailureStore
 from swift_lightsync.sync.recon_records import FILE, read
 
 _App = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
+
+_Answer = Union[NodeAnswer, lag.NodeLag, roles.NodeStanding]
 
 
 class _Raising(logging.Logger):
@@ -52,8 +56,9 @@ class LightSyncRecon:
         self.source = conf.get('recon_cache_path', DEFAULT_RECON_CACHE_PATH)
         self._failures()
         self._answers: dict[str, Callable[
-            [], Union[NodeAnswer, lag.NodeLag]]] = {
-                PATH: self._replication, lag.PATH: self._convergence}
+            [], _Answer]] = {
+                PATH: self._replication, lag.PATH: self._convergence,
+                roles.PATH: self._standings}
 
     def __call__(self, env: dict[str, Any],
                  start_response: Callable[..., Any]) -> Iterable[bytes]:
@@ -67,8 +72,8 @@ class LightSyncRecon:
     def _failures(self) -> FailureStore:
         return FailureStore(self.conf, _Raising('lightsync-recon'))
 
-    def _respond(self, request: Request, answer: Callable[
-            [], Union[NodeAnswer, lag.NodeLag]]) -> Response:
+    def _respond(self, request: Request,
+                 answer: Callable[[], _Answer]) -> Response:
         if request.method not in ('GET', 'HEAD'):
             return HTTPMethodNotAllowed(request=request,
                                         headers={'Allow': 'GET, HEAD'})
@@ -82,6 +87,9 @@ class LightSyncRecon:
 
     def _convergence(self) -> lag.NodeLag:
         return lag.read(self.source, time.time())
+
+    def _standings(self) -> roles.NodeStanding:
+        return roles.read(self.source, time.time())
 
     def _replication(self) -> NodeAnswer:
         now = time.time()

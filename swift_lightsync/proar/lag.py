@@ -111,23 +111,24 @@ def recorded(devices, updated):
                   for name, lags in (devices or {NONE: ()}).items()}}
 
 
-def forget(path, devices, logger):
+def forget(path, key, devices, logger):
     """
     Remove what is recorded of devices that are not this node's.
 
-    :param path: of the recon file
+    :param path: of a recon file
+    :param key: in it, of a dict by the names of devices
     :param devices: names of those that are
     :param logger: Swift's
     """
     try:
         with open(path, 'rb') as recon:
-            known = json.loads(recon.read(MAX_BYTES))[KEY]
+            known = json.loads(recon.read(MAX_BYTES))[key]
         gone: Dict[str, Dict] = {name: {} for name in known
                                  if name not in devices}
     except (OSError, ValueError, KeyError, TypeError):
         return
     if gone:
-        dump_recon_cache({KEY: gone}, path, logger)
+        dump_recon_cache({key: gone}, path, logger)
 
 
 def decode(data):

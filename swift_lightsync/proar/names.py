@@ -22,8 +22,12 @@ LOG = 'log'
 
 #: ... another device may hold a write that it misses
 BEHIND = 'behind'
-#: of a request and an answer: the version of the object ring
+#: ... another ring is about, whose roles have to take it, too
+RING = 'ring'
+#: of a request: the versions of the object rings whose roles it is sent to
 RING_HEADER = 'X-Backend-Proar-Ring'
+#: of an answer: the object's roles in rings that the request does not name
+ROLES_HEADER = 'X-Backend-Proar-Roles'
 
 STANDING = 'standing'
 MISSED = 'missed'

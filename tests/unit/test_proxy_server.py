@@ -13,9 +13,9 @@ from swift.proxy.controllers.obj import ReplicatedObjectController
 from swift_lightsync import proxy_server
 from swift_lightsync.common.options import OptionError
 from swift_lightsync.common.rowless import ROWLESS
-from swift_lightsync.proar.proxy.attempts import QuorumWrite
 from swift_lightsync.proar.proxy.controller import PrimaryRoleController
 from swift_lightsync.proar.proxy.policy_options import PolicyOptions
+from swift_lightsync.proar.proxy.writes import QuorumWrite
 from tests.unit.sync.fixtures import SwiftTestCase, node, ring_of
 
 CONF = """
@@ -111,7 +111,8 @@ class TestProxyServer(SwiftTestCase):
     def test_so_can_one_by_a_primary_role(self):
         controller = self.controller(self.load('primary_role_writes = true'))
         attempt = controller._attempt(
-            QuorumWrite, controller.app, controller._roles)
+            QuorumWrite, controller.app, controller._roles,
+            controller._rings)
         self.assertEqual([3, 0], [self.updates(attempt, rowless)
                                   for rowless in (False, True)])
 

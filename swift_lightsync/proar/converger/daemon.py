@@ -15,6 +15,7 @@ import socket
 import sys
 import time
 from collections import defaultdict
+from functools import partial
 from hashlib import sha256
 from typing import List, Optional
 
@@ -44,7 +45,8 @@ from swift_lightsync.proar.converger.followed_device import (
 from swift_lightsync.proar.converger.log_watch import LogWatch
 from swift_lightsync.proar.converger.peer_queue import PeerQueues
 from swift_lightsync.proar.converger.pusher import PushOptions
-from swift_lightsync.proar.lag import FILE, forget, recorded
+from swift_lightsync.proar.lag import FILE, KEY, forget, recorded
+from swift_lightsync.proar.vouching import report
 from swift_lightsync.proar.vouching.rounds import Rounds
 
 SECTION = 'object-converger'
@@ -81,6 +83,8 @@ class ObjectConverger(Daemon):
                      else int(conf.get('bind_port', 6200)))
         self.recon_file = os.path.join(
             conf.get('recon_cache_path', DEFAULT_RECON_CACHE_PATH), FILE)
+        self.roles_file = os.path.join(
+            os.path.dirname(self.recon_file), report.FILE)
         self.policies = [policy for policy in POLICIES
                          if policy.policy_type == REPL_POLICY]
         self.router = DiskFileRouter(conf, self.logger)
@@ -106,7 +110,9 @@ class ObjectConverger(Daemon):
         self._be_alone()
         self._load_rings()
         self._shared_out = sorted(self.local_devices())
-        forget(self.recon_file, self._shared_out, self.logger)
+        for path, key in ((self.recon_file, KEY),
+                          (self.roles_file, report.KEY)):
+            forget(path, key, self._shared_out, self.logger)
         count = min(self.options.workers, len(self._shared_out))
         if once or count < 2:
             return []
@@ -219,9 +225,14 @@ class ObjectConverger(Daemon):
     def find_devices(self):
         """Return a FollowedDevice for each device that is to be followed."""
         return [FollowedDevice(name, found, self.router, self.watch,
-                               self.peer_queues, self.options, self.logger)
+                               self.peer_queues, self.options, self.logger,
+                               partial(self._rings_agree, found))
                 for name, found in sorted(self.local_devices().items())
                 if self._only is None or name in self._only]
+
+    def _rings_agree(self, nodes):
+        return all(self.rounds.rings_agree(policy, node['id'])
+                   for policy, node in nodes)
 
     def notice_events(self):
         """Tell the devices what has changed on them."""
@@ -249,6 +260,8 @@ class ObjectConverger(Daemon):
         dump_recon_cache(recorded(
             {device.name: device.lags(now) for device in self.devices}, now),
             self.recon_file, self.logger)
+        dump_recon_cache({report.KEY: self.rounds.report(now)},
+                         self.roles_file, self.logger)
 
 
 def _end_with_parent():

@@ -46,10 +46,13 @@ class FollowedDevice:
     :param peer_queues: PeerQueues, which push what the log names
     :param options: ConvergerOptions
     :param logger: a QuietLogger
+    :param rings_agree: whether nobody is known to have another ring; what
+        those of another ring lack is pushed when that ring is here
     """
 
     def __init__(self, name, nodes, router, watch, peer_queues, options,
-                 logger):
+                 logger, rings_agree=lambda: True):
+        self._rings_agree = rings_agree
         self.name = name
         self.manager = router[nodes[0][0]]
         self.watch = watch
@@ -226,6 +229,9 @@ class FollowedDevice:
         """Remove segments of which nobody needs anything; cut the log."""
         known = self.log.read_numbers()
         sizes = {number: len(self._open_in(number)) for number in known}
+        if not self._rings_agree() and sum(map(
+                self.log.length, known)) <= self.options.max_log_entries:
+            return
         excess = sum(sizes.values()) - self.options.max_log_entries
         # The last one tells the number of the next.
         for place, number in enumerate(known[:-1]):

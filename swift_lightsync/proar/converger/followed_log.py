@@ -156,6 +156,10 @@ class FollowedLog:
         return self._read[number] + HEADROOM > CAPACITY and \
             number not in self.written()
 
+    def length(self, number):
+        """Return how many records of a segment were read."""
+        return self._read.get(number, 0)
+
     def remove(self, number, by_force=False):
         """
         Remove a segment, if it has no writer and nothing unread.

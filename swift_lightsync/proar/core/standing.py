@@ -77,6 +77,12 @@ class Standing(Record):
         return {peer: each.ring for peer, each in self.told.items()
                 if each.ring != self.ring and self._counts(each.asked, now)}
 
+    def agrees(self, now: int, ring: int) -> bool:
+        """Return whether all who answered of late have a version of the ring.
+        """
+        return self.ring == ring and self._counts(self.round, now) \
+            and not self.others(now)
+
     def silent(self, now: int, peers: Iterable[int],
                missed: int = 0) -> Tuple[int, ...]:
         """

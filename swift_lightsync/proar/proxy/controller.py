@@ -7,26 +7,30 @@ The first attempt that decides it answers. PROTOCOL.md.
 
 from functools import cached_property
 
+from swift.common.concurrency import Timeout
 from swift.common.http import HTTP_NOT_FOUND, is_success
 from swift.common.swob import HTTPPreconditionFailed, HTTPServiceUnavailable
-from swift.common.utils import config_true_value, public, quorum_size
+from swift.common.utils import (
+    config_true_value,
+    public,
+    quorum_size,
+)
 from swift.common.wsgi import make_pre_authed_request
 from swift.proxy.controllers.base import cors_validation, delay_denial
 from swift.proxy.controllers.obj import ReplicatedObjectController
 
-from swift_lightsync.proar.proxy.attempts import (
-    NewestRead,
-    QuorumWrite,
-    RoleRead,
-    RoleWrite,
-    Undecided,
-)
+from swift_lightsync.proar.proxy.other_rings import OtherRings
 from swift_lightsync.proar.proxy.policy_options import OnPrimaryFailure
+from swift_lightsync.proar.proxy.reads import NewestRead, RoleRead, Undecided
 from swift_lightsync.proar.proxy.role_nodes import (
     ReadApplication,
     RoleApplication,
     Roles,
 )
+from swift_lightsync.proar.proxy.writes import QuorumWrite, RoleWrite
+
+#: Seconds that devices may take to name other rings before a fail-over.
+PATIENCE = 1.0
 
 
 class PrimaryRoleController(ReplicatedObjectController):
@@ -51,6 +55,14 @@ class PrimaryRoleController(ReplicatedObjectController):
                         self.account_name, self.container_name,
                         self.object_name)
 
+    @cached_property
+    def _rings(self):
+        return OtherRings(self._roles)
+
+    def _reachable(self):
+        return [node for node in self._roles.nodes
+                if not self.app.error_limited(node)]
+
     def _attempt(self, cls, *args):
         attempt = cls(*args, **self._path)
         attempt.trans_id = self.trans_id
@@ -67,7 +79,7 @@ class PrimaryRoleController(ReplicatedObjectController):
                 without = None if undecided.is_refused \
                     else self._roles.nodes[0]
         try:
-            return self._read(NewestRead, req, without)
+            return self._read(NewestRead, req, self._rings, without)
         except Undecided as undecided:
             answer = answer or undecided.answer
         return answer or self._unavailable(req)
@@ -120,7 +132,16 @@ class PrimaryRoleController(ReplicatedObjectController):
         return getattr(attempt, req.method)(req)
 
     def _at_quorum(self, req):
-        attempt = self._attempt(QuorumWrite, self.app, self._roles)
+        rings = self._rings
+        # While a ring is rolled out, devices know roles that this proxy does
+        # not, and take only what is sent to those, too.
+        with Timeout(PATIENCE, False):
+            self._attempt(NewestRead, ReadApplication(self.app), self._roles,
+                          rings, None).ask(
+                req, self._reachable(), self._roles.partition)
+        app = RoleApplication(self.app, rings.ring()) if rings.nodes \
+            else self.app
+        attempt = self._attempt(QuorumWrite, app, self._roles, rings)
         return getattr(attempt, req.method)(req)
 
     def _fail_over(self, req, answer):

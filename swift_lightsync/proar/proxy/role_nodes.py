@@ -64,11 +64,13 @@ class Roles:
 
     :param ring: the Ring of its storage policy
     :param partition: its partition
+    :param version: of the ring
     :param slot: its slot
     :param nodes: its devices, a tuple of node dicts; the primary role first
     """
     ring: Ring
     partition: int
+    version: int
     slot: int
     nodes: Tuple[Dict[str, Any], ...]
 
@@ -86,7 +88,7 @@ class Roles:
                if partition < len(row)]
         slot = role_ring.slot_of(
             hash_path(account, container, obj, raw_digest=True), len(ids))
-        return cls(ring, partition, slot, tuple(
+        return cls(ring, partition, ring.version or 0, slot, tuple(
             dict(devices[each], index=index)
             for index, each in enumerate(role_ring.roles(ids, slot))))
 
@@ -99,7 +101,7 @@ class Roles:
     def headers(self):
         """The headers by which a device knows what its role is."""
         return {SLOT_HEADER: str(self.slot),
-                RING_HEADER: str(self.ring.version or 0)}
+                RING_HEADER: str(self.version)}
 
     def some(self, first, end):
         """Return a RoleRing of the roles from first to before end."""

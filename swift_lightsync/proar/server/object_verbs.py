@@ -162,6 +162,8 @@ class PrimaryRoleVerbs(RowUpdates, VouchingVerbs):
         kind = request.headers.get(FAILOVER_HEADER)
         fence = Fence(path, policy, ring, entry.partition, entry.path_hash,
                       self.logger) if kind else None
+        self._refuse_ring(request, path, policy, entry.path_hash,
+                          kind is None)
         serving = copy.copy(self)
         serving._role_write = RoleWrite(
             request, device, kind in (None, ALONE), log, entry, fence)

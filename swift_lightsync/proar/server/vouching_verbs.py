@@ -16,27 +16,41 @@ from swift.common.swob import (
     HTTPServiceUnavailable,
     Response,
 )
-from swift.common.utils import public
+from swift.common.utils import hash_path, public
 from swift.obj.server import ObjectController
 
 from swift_lightsync.common.records import RecordError
 from swift_lightsync.common.request_body import length_of, read_body
 from swift_lightsync.proar.core.oplog import NO_SLOT
+from swift_lightsync.proar.core.ring_history import (
+    RingHistory,
+    unknown_roles,
+    versions_of,
+)
 from swift_lightsync.proar.names import (
     ASK_PATH,
     BEHIND,
     MISSED_PATH,
     REFUSED_HEADER,
+    RING,
     RING_HEADER,
+    ROLES_HEADER,
     SLOT_HEADER,
 )
 from swift_lightsync.proar.vouching import answers
-from swift_lightsync.proar.vouching.places import Rows, ring_of, version_of
+from swift_lightsync.proar.vouching.clock import now_ns
+from swift_lightsync.proar.vouching.places import (
+    Rows,
+    epoch_of,
+    ring_of,
+    version_of,
+)
 from swift_lightsync.proar.vouching.standings import Standings
 from swift_lightsync.proar.wire.messages import MAX_BYTES, Ask, Missed
 
 #: The paths of PROAR that are answered here.
 QUESTIONS = '/' + ASK_PATH, '/' + MISSED_PATH
+MAX_PARTITION = (1 << 32) - 1
 #: Devices whose standing is kept in memory.
 REMEMBERED = 1024
 
@@ -48,6 +62,7 @@ class VouchingVerbs(ObjectController):
         """Set up the stock controller, and what vouching needs."""
         super().setup(conf)
         self._swift_dir = conf.get('swift_dir', '/etc/swift')
+        self._history = RingHistory()
         self._standings = lru_cache(REMEMBERED)(Standings)
 
     def _ring(self, policy):
@@ -107,43 +122,70 @@ class VouchingVerbs(ObjectController):
     @public
     def GET(self, request):
         """Handle a GET as stock Swift, unless a primary role is behind."""
-        self._refuse_behind(request)
-        return super().GET(request)
+        return self._answered(super().GET, request)
 
     @public
     def HEAD(self, request):
         """Handle a HEAD as stock Swift, unless a primary role is behind."""
-        self._refuse_behind(request)
-        return super().HEAD(request)
+        return self._answered(super().HEAD, request)
 
-    def _refuse_behind(self, request):
+    def _answered(self, answer, request):
         """
-        Refuse a read that is asked of a primary role alone, if it may miss it.
+        Answer a read, and name the roles that the proxy does not know.
 
-        :raises HTTPException: 503
+        :raises HTTPException: 503, if it is asked of a primary role alone,
+            which may miss a write
         """
-        if SLOT_HEADER not in request.headers or \
-                RING_HEADER not in request.headers:
-            return
-        device, partition, _, _, _, policy = get_name_and_placement(
-            request, 5, 5, True)
+        if RING_HEADER not in request.headers:
+            return answer(request)
+        device, partition, account, container, obj, policy = \
+            get_name_and_placement(request, 5, 5, True)
         path = self._diskfile_router[policy].get_dev_path(device)
         if not path:
-            return  # 507, by stock Swift
-        place = (number(request, 'partition', partition, (1 << 32) - 1),
-                 number(request, SLOT_HEADER, request.headers[SLOT_HEADER],
-                        NO_SLOT - 1))
+            return answer(request)  # 507, by stock Swift
+        headers = self._other_roles(request, policy, path, hash_path(
+            account, container, obj, raw_digest=True))
+        if SLOT_HEADER in request.headers:
+            self._refuse_behind(request, path, device, policy, (
+                number(request, 'partition', partition, MAX_PARTITION),
+                number(request, SLOT_HEADER, request.headers[SLOT_HEADER],
+                       NO_SLOT - 1)), headers)
+        response = answer(request)
+        response.headers.update(headers)
+        return response
+
+    def _other_roles(self, request, policy, path, path_hash):
+        """Return the header that names roles of rings unknown to a proxy."""
+        ring = self._ring(policy)
+        if ring is None:
+            return {}
+        versions = versions_of(request.headers[RING_HEADER])
+        standing = self._standings(path, policy).read()
+        if max(versions, default=0) > version_of(ring) and \
+                ring.has_changed():
+            ring._reload(force=True)
+        epochs = self._history.epochs(int(policy), epoch_of(ring))
+        if standing is not None and standing.agrees(
+                now_ns(), version_of(ring)):
+            del epochs[1:]
+        other = unknown_roles(epochs, versions, path_hash)
+        return {ROLES_HEADER: other.encode()} if other else {}
+
+    def _refuse_behind(self, request, path, device, policy, place, headers):
         obstacle = self._obstacle(policy, path, place)
+        if not obstacle and headers:
+            obstacle = 'the rings differ'
         if obstacle:
             self.logger.increment('proar.refused.behind.%s' % device)
             raise HTTPServiceUnavailable(
-                request=request, headers={REFUSED_HEADER: BEHIND},
+                request=request, headers=dict(
+                    headers, **{REFUSED_HEADER: BEHIND}),
                 body='Others have to be asked: %s' % obstacle)
 
     def _obstacle(self, policy, path, place):
         ring = self._ring(policy)
         if ring is None:
-            return 'there is no ring'
+            return 'this server has no ring'
         standings = self._standings(path, policy)
         standing = standings.read()
         if standing is None:
@@ -153,6 +195,30 @@ class VouchingVerbs(ObjectController):
             return 'it is not the primary role'
         return standings.obstacle(version_of(ring), place,
                                   rows.others(standing.device))
+
+    # Writes
+
+    def _refuse_ring(self, request, path, policy, path_hash, is_alone):
+        """
+        Refuse a write that is not sent to all who have a role by a ring.
+
+        :param is_alone: whether it is sent to the primary role alone
+        :raises HTTPException: 503
+        """
+        if RING_HEADER not in request.headers or self._ring(policy) is None:
+            return
+        standing = self._standings(path, policy).read()
+        headers = self._other_roles(request, policy, path, path_hash)
+        versions = versions_of(request.headers[RING_HEADER])
+        others = standing.others(now_ns()).values() if standing else ()
+        if headers or is_alone and (len(versions) > 1 or any(others)):
+            raise HTTPServiceUnavailable(
+                request=request, headers=dict(
+                    headers, **{REFUSED_HEADER: RING}),
+                body='%s: %s, but the ring has version %d here, others have '
+                '%s' % (RING_HEADER, request.headers[RING_HEADER],
+                        version_of(self._ring(policy)),
+                        sorted(set(others)) or 'the same'))
 
 
 def number(request, name, text, most):

@@ -7,6 +7,7 @@ from typing import Tuple
 from swift.common.exceptions import RingLoadError
 
 from swift_lightsync.proar.core import role_ring
+from swift_lightsync.proar.core.ring_history import Epoch
 
 
 def ring_of(policy, swift_dir):
@@ -15,7 +16,15 @@ def ring_of(policy, swift_dir):
         policy.load_ring(swift_dir)
     except (RingLoadError, OSError):
         return None
-    return policy.object_ring
+    ring = policy.object_ring
+    ring.devs  # which looks for a newer file, if it is time
+    return ring
+
+
+def epoch_of(ring):
+    """Return a Ring as an Epoch."""
+    return Epoch(version_of(ring), ring._replica2part2dev_id, ring.devs,
+                 ring._part_shift)
 
 
 def version_of(ring):

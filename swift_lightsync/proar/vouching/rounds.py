@@ -17,6 +17,7 @@ from swift_lightsync.proar.core.standing import Standing, Told
 from swift_lightsync.proar.names import ASK_PATH
 from swift_lightsync.proar.vouching.clock import boot_id, now_ns
 from swift_lightsync.proar.vouching.places import version_of
+from swift_lightsync.proar.vouching.report import DeviceStanding, Recorded
 from swift_lightsync.proar.vouching.standings import Standings
 from swift_lightsync.proar.wire.messages import MAX_BYTES, Answer, Ask
 
@@ -56,11 +57,48 @@ class Rounds:
         self._seconds = seconds
         self._logger = logger
         #: (policy index, device id) -> its Standing
-        self.standings = {}
+        self.standings: Dict[Tuple[int, int], Standing] = {}
+        #: the same -> since when a device has not vouched for it, Unix time
+        self._silent_since: Dict[Tuple[int, int], float] = {}
 
     def start(self):
         """Ask from now on."""
         spawn(self._run)
+
+    def report(self, now):
+        """
+        Return how the devices stand, as objects of JSON by their names.
+
+        :param now: Unix time
+        """
+        found = defaultdict(list)
+        for device in self._devices():
+            if (int(device.policy), device.node['id']) in self.standings:
+                found[device.node['device']].append(
+                    self._report_of(device, now))
+        return {name: Recorded(now, tuple(each)).to_json()
+                for name, each in found.items()}
+
+    def _report_of(self, device, now):
+        key = int(device.policy), device.node['id']
+        standing = self.standings[key]
+        peers = {node['id'] for node in device.policy.object_ring.devs
+                 if node and node['weight']} - {device.node['id']}
+        silent = tuple(sorted(standing.silent(now_ns(), peers)))
+        if silent:
+            self._silent_since.setdefault(key, now)
+        else:
+            self._silent_since.pop(key, None)
+        return DeviceStanding(
+            device.node['device'], int(device.policy), standing.ring, silent,
+            self._silent_since.get(key),
+            len({place for told in standing.told.values()
+                 for place in told.held}), standing.others(now_ns()))
+
+    def rings_agree(self, policy, device):
+        """Return whether nobody is known to have another ring."""
+        standing = self.standings.get((int(policy), device))
+        return standing is None or not standing.others(now_ns())
 
     def _run(self):
         while True:

@@ -34,6 +34,7 @@ from swift_lightsync.proar.log.segment import (
     open_segment,
     segment_path,
 )
+from swift_lightsync.proar.vouching.rounds import Rounds
 from tests.unit.proar.converging import (
     HERE,
     OWN_PORT,
@@ -106,6 +107,17 @@ class TestOnce(ConvergerTestCase):
         self.run_once()
         self.assertEqual([2], numbers(self.log.directory))
         self.assertTrue(self.are_same())
+
+    def test_while_rings_differ_a_segment_is_kept_though_all_hold_it(self):
+        self.change('PUT', 'o')
+        self.fill_segment(1)
+        self.change('PUT', 'o')
+        with mock.patch.object(Rounds, 'rings_agree', return_value=False):
+            self.run_once()
+            self.assertTrue(self.are_same())
+            self.assertEqual([1, 2], numbers(self.log.directory))
+            self.run_once(max_log_entries='1000')
+        self.assertEqual([2], numbers(self.log.directory))
 
     def test_one_old_entry_does_not_hold_segments(self):
         self.change('PUT', 'o')

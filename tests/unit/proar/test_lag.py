@@ -95,9 +95,9 @@ class TestRecon(SwiftTestCase):
     def test_a_device_that_is_gone_is_forgotten(self):
         self.record(LAG, replace(LAG, device='sdb'))
         path = os.path.join(self.root, FILE)
-        forget(path, ['sda'], self.logger)
+        forget(path, KEY, ['sda'], self.logger)
         self.assertEqual((LAG,), read(self.root, 9).devices)
-        forget(path + '.none', ['sda'], self.logger)
+        forget(path + '.none', KEY, ['sda'], self.logger)
 
     def test_a_worker_that_is_silent_is_told_by_the_node(self):
         self.record(LAG)
