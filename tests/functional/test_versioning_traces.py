@@ -115,10 +115,13 @@ class TracesCase(SitesCase):
 
     def made(self, obj, answer, body):
         version = answer['headers'].get('x-object-version-id')
-        if version is None:
+        missing = answer.get('status') == 404
+        if missing and version is None:
+            # Either there is no container, or a null delete marker was made.
+            self.nulls[obj].update([None] if body is None else [])
             return
         self.gone = False
-        if version == 'null':
+        if version in (None, 'null'):
             self.nulls[obj].add(body)
         else:
             self.kept[obj][version] = body

@@ -242,10 +242,11 @@ class Database:
         Store how far all tasks are done, in one transaction.
 
         :param age: seconds that the oldest of this has waited, at least
+        :returns: whether there was something to store
         """
         if not self._unsaved or \
                 time.monotonic() - self._unsaved_since < age:
-            return
+            return False
         with closed_after(self.broker) as broker:
             broker.merge_syncs([
                 {'remote_id': _SYNC % (self.id, task), 'sync_point': point}
@@ -256,6 +257,7 @@ class Database:
             state = state_of(os.path.dirname(broker.db_file))
             if broker.get_max_row() == self._last_row:
                 self.quiet = state
+        return True
 
 
 def state_of(directory):

@@ -27,8 +27,9 @@ ENABLED = 'X-Container-Sysmeta-Site-Versions-Enabled'
 MODE = 'X-Container-Sysmeta-Site-Versions-Mode'
 #: Seconds, more than those between two ticks of a file system's clock.
 TICK = 0.1
-#: Directories that are looked at without a pause.
+#: Directories that are looked at, or scanned, without a pause.
 YIELD = 500
+SCANNED = 20
 
 _Looked = namedtuple('_Looked', 'state followed')
 
@@ -112,7 +113,9 @@ class Databases:
             if time.monotonic() >= end:
                 return
             try:
-                each.flush(age)
+                if each.flush(age):
+                    # Others wait for answers meanwhile.
+                    sleep(0)
             except BROKER_ERRORS as err:
                 # What is done twice is the same as once.
                 self.logger.warning('%s: how far it is done is not stored: '
@@ -152,7 +155,9 @@ class Databases:
         for directory in set(self._looked) - set(there):
             del self._looked[directory]
             self._states.pop(directory, None)
-        for directory, device in there.items():
+        for number, (directory, device) in enumerate(there.items()):
+            if number % SCANNED == SCANNED - 1:
+                sleep(0)
             try:
                 self._look(directory, device)
             except BROKER_ERRORS as err:
