@@ -88,7 +88,7 @@ def _times(title, work):
         series += [
             Series(name + ' mean', tuple((_middle(point), point.mean)
                                          for point in points)),
-            Series(name + ' 99%', tuple((_middle(point), point.p99)
+            Series(name + ' p99', tuple((_middle(point), point.p99)
                                         for point in points))]
     return figure(
         title + ': response time',
@@ -105,7 +105,7 @@ def _over_time(title, work):
             for name, points in _points(work, MOST_ROWS)
             for point in points]
     return table(title, ('From second', 'Operation', 'Successes',
-                         'Failures', 'Operations/s', 'Mean ms', '99% ms'),
+                         'Failures', 'Operations/s', 'Mean ms', 'p99 ms'),
                  rows)
 
 
@@ -143,7 +143,7 @@ def _shares(title, named):
             points.append((edge, 100 * seen / total))
             rows.append((name, short(edge), ratio(seen / total)))
         series.append(Series(name, tuple(points)))
-    title += ': how many took at most so long'
+    title += ': response-time distribution (CDF)'
     axis = Axis('Response time, ms', True, Scale(
         edges[0], edges[-1], True) if edges else None)
     return figure(
@@ -163,7 +163,7 @@ def against_workers(runs, marks=()):
     :returns: figures, as a list
     """
     figures = table('By the number of workers', (
-        'Workers', 'Operation', 'Operations/s', 'Mean ms', '95% ms'), [
+        'Workers', 'Operation', 'Operations/s', 'Mean ms', 'p95 ms'), [
             (step.workers, name, short(step.throughput),
              short(step.avg_res), short(step.p95))
             for name, steps in runs.items() for step in steps])
@@ -178,7 +178,7 @@ def against_workers(runs, marks=()):
          'each number of workers.', _RATE, (('', 'throughput'),)),
         ('Response time against workers', 'Mean and 95th percentile of the '
          'response time at each number of workers.', _MILLISECONDS,
-         ((' mean', 'avg_res'), (' 95%', 'p95'))))
+         ((' mean', 'avg_res'), (' p95', 'p95'))))
     return [each for each in (
         figure(title, line_plot(title, words, workers, axis, [
             _series(name + which, steps, attribute)
