@@ -20,6 +20,7 @@ LOSF = [
 
 COSBENCH = [
     'aiohttp>=3.9,<4',
+    'cryptography>=43',
     'hdrhistogram>=0.10.3,<1',
     'rich>=13',
     'uvloop>=0.19',

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """
 The paste app ``egg:swift-lightsync#object``: Swift's object-server, with
-LIGHTSYNC and the log of primary-role writes.
+LIGHTSYNC, PROAR and the log of primary-role writes.
 """
 
 from collections.abc import Mapping
@@ -9,15 +9,16 @@ from typing import Any
 
 from swift.obj import server
 
-from swift_lightsync.proar.object_verbs import PrimaryRoleVerbs
+from swift_lightsync.proar.server.object_verbs import PrimaryRoleVerbs
+from swift_lightsync.proar.server.push_verb import PushVerb
 from swift_lightsync.sync.verb import LightSyncVerb
 
 
-class ObjectController(LightSyncVerb, PrimaryRoleVerbs,
+class ObjectController(LightSyncVerb, PushVerb, PrimaryRoleVerbs,
                        server.ObjectController):
     """
-    Swift's object-server, which also answers sync messages, and logs the
-    writes of primary roles.
+    Swift's object-server, which also answers sync messages, takes pushes, and
+    logs the writes of primary roles.
     """
 
 

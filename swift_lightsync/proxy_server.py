@@ -40,14 +40,6 @@ class Application(server.Application):
             register_swift_info('proar', policies=sorted(
                 policy.name for policy in self.primary_role_policies))
 
-    def modify_wsgi_pipeline(self, pipe):
-        """Modify the pipeline as Swift, and warn if memcache is missing."""
-        super().modify_wsgi_pipeline(pipe)
-        if self.primary_role_policies and 'memcache' not in pipe:
-            self.logger.warning(
-                'primary_role_writes without memcache in the pipeline: reads '
-                'that follow a fail-over may see the past')
-
 
 def app_factory(global_conf, **local_conf):
     """Make a proxy-server, as paste.deploy asks for one."""

@@ -13,6 +13,7 @@ from swift_lightsync.common.options import (
     Options,
     absolute_path,
     integer,
+    number,
     option,
     positive_seconds,
     seconds,
@@ -46,6 +47,27 @@ class LosfOptions(Options):
     max_volume_size: int = option(10 * 2 ** 30, integer(MIN_VOLUME_SIZE))
     max_volume_count: int = option(1000, integer(1))
     volume_idle_time: float = option(10.0, positive_seconds)
+
+
+@dataclass(frozen=True)
+class CompactOptions(Options):
+    """
+    The options of the compaction of volumes.
+
+    :param garbage: percent of what volumes take of a disk that may be garbage
+    :param extents: pieces of a disk that a volume with garbage may have
+    :param reserve: bytes of a disk that compaction leaves free
+    :param bandwidth: bytes a second that it reads while clients are served
+    :param idle_bandwidth: the same, while no client is
+    """
+
+    PREFIX = 'compact_'
+
+    garbage: float = option(20.0, number(1, 100))
+    extents: int = option(500, integer(16))
+    reserve: int = option(256 * 2 ** 20, integer(0))
+    bandwidth: int = option(8 * 2 ** 20, integer(1))
+    idle_bandwidth: int = option(64 * 2 ** 20, integer(1))
 
 
 @dataclass(frozen=True)

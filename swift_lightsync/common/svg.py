@@ -6,7 +6,7 @@ There are no scripts; the colours come from the page, which has ``STYLE`` in
 its style and sets --ink, --line and --soft, the colours of words, lines and
 marks. Each plot has a title and a description for those who cannot see
 it; series differ by dashes too, not by colour alone. Every word is escaped.
-``grid`` has the plots whose rows are names.
+``grid`` has the plots whose rows are names, ``svg_heat`` heat maps.
 """
 
 from dataclasses import dataclass
@@ -98,7 +98,7 @@ class Axis:
 
 
 @dataclass(frozen=True)
-class _Plane:
+class Plane:
     """Two axes, and the scales on which values become pixels."""
     x_axis: Axis
     y_axis: Axis
@@ -150,7 +150,7 @@ def line_plot(title: str, description: str, x_axis: Axis, y_axis: Axis,
              if y is not None]
     if not known:
         return ''
-    plane = _Plane(x_axis, y_axis, x_axis.over(x for x, _ in known),
+    plane = Plane(x_axis, y_axis, x_axis.over(x for x, _ in known),
                    y_axis.over(y for _, y in known))
     shapes = list(plane.frame())
     for x, words in marks:
@@ -158,7 +158,7 @@ def line_plot(title: str, description: str, x_axis: Axis, y_axis: Axis,
     for number, each in enumerate(series):
         shapes += _line(number, each, plane)
     shapes += _legend([each.label for each in series])
-    return _plot(title, description, shapes, _legend_lines(len(series)))
+    return drawn(title, description, shapes, _legend_lines(len(series)))
 
 
 def bar_plot(title: str, description: str, x_axis: Axis, y_axis: Axis,
@@ -176,7 +176,7 @@ def bar_plot(title: str, description: str, x_axis: Axis, y_axis: Axis,
     """
     if not any(counts):
         return ''
-    plane = _Plane(
+    plane = Plane(
         x_axis, y_axis,
         x_axis.scale or Scale(edges[0], edges[-1], x_axis.log),
         y_axis.over(counts))
@@ -190,7 +190,7 @@ def bar_plot(title: str, description: str, x_axis: Axis, y_axis: Axis,
                 'height="%.1f"/>' % (
                     left, top, max(1, plane.x(high) - left - .5),
                     base - top))
-    return _plot(title, description, shapes, 0)
+    return drawn(title, description, shapes, 0)
 
 
 def text(x: float, y: float, words: str, anchor: str = 'start') -> str:
@@ -226,8 +226,9 @@ def picture(title: str, description: str, width: float, height: float,
                 height, escape(title), escape(description), ''.join(shapes)))
 
 
-def _plot(title: str, description: str, shapes: Iterable[str],
+def drawn(title: str, description: str, shapes: Iterable[str],
           lines: int) -> str:
+    """Return a plot of shapes that has so many lines of a legend."""
     return picture(title, description, WIDTH, HEIGHT + _LEGEND_LINE * lines
                    + (4 if lines else 0), shapes)
 
@@ -241,7 +242,7 @@ def _mark(place: float, words: str) -> Iterator[str]:
                'start' if room else 'end')
 
 
-def _line(number: int, series: Series, plane: _Plane) -> Iterator[str]:
+def _line(number: int, series: Series, plane: Plane) -> Iterator[str]:
     style = 'l%d' % (number % COLOURS)
     path, places, up = [], [], True
     for x, y in series.points:
@@ -263,7 +264,7 @@ def _line(number: int, series: Series, plane: _Plane) -> Iterator[str]:
         yield from _told(series, plane)
 
 
-def _told(series: Series, plane: _Plane) -> Iterator[str]:
+def _told(series: Series, plane: Plane) -> Iterator[str]:
     """Say the values of each point to who points at it."""
     for x, y in series.points:
         if y is not None:

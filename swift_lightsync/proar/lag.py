@@ -11,12 +11,16 @@ import os
 from dataclasses import dataclass
 from typing import Annotated, Dict, Optional, Tuple
 
+from swift.common.utils import dump_recon_cache
+
 from swift_lightsync.common.nodes import MAX_BYTES
 from swift_lightsync.common.records import Between, Record
 
 #: in recon_cache_path
 FILE = 'proar.recon'
 KEY = 'object_convergence'
+#: stands for the devices of a node that has none
+NONE = '-'
 PATH = '/recon/proar'
 
 Count = Annotated[int, Between(0, 10 ** 15 - 1)]
@@ -35,7 +39,10 @@ class DeviceLag(Record):
     :param oldest_seconds: how long ago the oldest that some peer lacks was
         written; 0 if all hold all
     :param peers: device id -> how many entries it lacks, if any
-    :param unreadable: logs that cannot be read, and are not counted
+    :param damaged: segments of the device's log that cannot be read, wholly or
+        in part
+    :param aside: entries that no device takes, though it is well, or whose
+        objects cannot be read here
     """
     device: str
     policy: Count
@@ -43,25 +50,30 @@ class DeviceLag(Record):
     exposed: Count
     oldest_seconds: Number
     peers: Dict[int, Count]
-    unreadable: Count
+    damaged: Count
+    aside: Count
 
 
 @dataclass(frozen=True)
 class Recorded(Record):
     """
-    What a converger records.
+    What a converger records of one device.
 
-    :param updated: when it did, Unix time; 0: never
-    :param devices: one for each device and policy that has logs
+    :param updated: when it did, Unix time
+    :param policies: one for each policy of the device
     """
     updated: Number
-    devices: Tuple[DeviceLag, ...]
+    policies: Tuple[DeviceLag, ...]
 
 
 @dataclass(frozen=True)
 class ReconFile(Record):
-    """The converger's recon file, which may have other keys too."""
-    object_convergence: Optional[Recorded] = None
+    """
+    The convergers' recon file, which may have other keys too.
+
+    :param object_convergence: device -> what is recorded of it
+    """
+    object_convergence: Optional[Dict[str, Recorded]] = None
 
 
 @dataclass(frozen=True)
@@ -71,8 +83,8 @@ class NodeLag(Record):
 
     :param time: the node's clock, Unix time
     :param source: the directory of its recon file
-    :param updated: when its converger wrote the file; 0: never
-    :param devices: one for each device and policy that has logs
+    :param updated: when its convergers had all written it; 0: never
+    :param devices: one for each device and policy
     """
     time: Number
     source: str
@@ -84,39 +96,35 @@ class NodeLag(Record):
         return json.dumps(self.to_json()).encode('ascii')
 
 
-def lag_of(device, policy, followers, unreadable, now):
-    """
-    Sum up the logs of a device.
-
-    :param followers: Followers of the logs of a device and policy
-    :param unreadable: how many logs of it cannot be read
-    :param now: Unix time in seconds
-    :returns: its DeviceLag
-    """
-    peers: Dict[int, int] = {}
-    for follower in followers:
-        for peer, cursor in follower.cursors().items():
-            if cursor < follower.last_update:
-                peers[peer] = peers.get(peer, 0) \
-                    + follower.last_update - cursor
-    oldest = min((follower.oldest.logged for follower in followers
-                  if follower.oldest), default=None)
-    return DeviceLag(
-        device, policy,
-        sum(each.last_update - each.last_commit for each in followers),
-        sum(each.exposed for each in followers),
-        0 if oldest is None else max(0, now - oldest / 1e6), peers,
-        unreadable)
-
-
 def recorded(devices, updated):
     """
-    Return what the converger records, as an object of JSON.
+    Return what a converger records, which leaves that of others alone.
 
-    :param devices: DeviceLags
+    :param devices: a dict of name -> DeviceLags
     :param updated: Unix time
+    :returns: a dict for dump_recon_cache
     """
-    return Recorded(updated, tuple(devices)).to_json()
+    return {KEY: {name: Recorded(updated, tuple(lags)).to_json()
+                  for name, lags in (devices or {NONE: ()}).items()}}
+
+
+def forget(path, devices, logger):
+    """
+    Remove what is recorded of devices that are not this node's.
+
+    :param path: of the recon file
+    :param devices: names of those that are
+    :param logger: Swift's
+    """
+    try:
+        with open(path, 'rb') as recon:
+            known = json.loads(recon.read(MAX_BYTES))[KEY]
+        gone: Dict[str, Dict] = {name: {} for name in known
+                                 if name not in devices}
+    except (OSError, ValueError, KeyError, TypeError):
+        return
+    if gone:
+        dump_recon_cache({KEY: gone}, path, logger)
 
 
 def decode(data):
@@ -147,5 +155,9 @@ def read(directory, now):
     except FileNotFoundError:
         document = b'{}'
     found = ReconFile.parse(document, MAX_BYTES, FILE).object_convergence \
-        or Recorded(0, ())
-    return NodeLag(now, directory, found.updated, found.devices)
+        or {}
+    return NodeLag(
+        now, directory,
+        min((each.updated for each in found.values()), default=0),
+        tuple(lag for _, each in sorted(found.items())
+              for lag in each.policies))

@@ -79,9 +79,13 @@ def assess(replies, indexes, max_seconds):
             row.name, row.lag.policy, row.lag.oldest_seconds)
         for row in rows if row.lag.oldest_seconds > max_seconds]
     complaints += [
-        '%s: %d logs of policy %d cannot be read, the log of the converger '
-        'says why' % (row.name, row.lag.unreadable, row.lag.policy)
-        for row in rows if row.lag.unreadable]
+        '%s: %d segments of the log are damaged: let the object-replicator '
+        'run, then remove them' % (name, damaged) for name, damaged in sorted(
+            {row.name: row.lag.damaged for row in rows}.items()) if damaged]
+    complaints += [
+        '%s: %d entries of policy %d can be pushed to nobody, the log of the '
+        'converger says why' % (row.name, row.lag.aside, row.lag.policy)
+        for row in rows if row.lag.aside]
     return Lags(rows, complaints)
 
 
@@ -114,7 +118,8 @@ def as_text(lags, rings):
     """
     lines = []
     for index, (name, ring) in rings.items():
-        rows = [row for row in lags.rows if row.lag.policy == index]
+        rows = [row for row in lags.rows
+                if row.lag.policy == index and row.lag.entries]
         lines.append('policy %s (%d): %s' % (
             name, index, _total([row.lag for row in rows])))
         for row in rows:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The headers, file names and memcache keys of PROAR. PROTOCOL.md."""
+"""The headers, file names and paths of PROAR. PROTOCOL.md."""
 
 import os
 
@@ -7,33 +7,38 @@ from swift.common.storage_policy import get_policy_string
 
 #: of a write: the slot of its primary role
 SLOT_HEADER = 'X-Backend-Proar-Slot'
-#: of a write that does not go to the primary role: it is never refused for lag
+#: of a write that does not go to the primary role: one of the two below
 FAILOVER_HEADER = 'X-Backend-Proar-Failover'
+#: ... it goes to the next role, which may hold it alone, within the bounds
+ALONE = 'alone'
+#: ... it is acknowledged at a quorum: it is never refused for the lag
+QUORUM = 'true'
 #: of an answer: why the primary role refuses a write
 REFUSED_HEADER = 'X-Backend-Proar-Refused'
+#: ... the device holds too much alone
 LAG = 'lag'
+#: ... the write cannot be logged
+LOG = 'log'
 
-LOG_SUFFIX = '.log'
-CURSORS_SUFFIX = '.cursors'
+#: ... another device may hold a write that it misses
+BEHIND = 'behind'
+#: of a request and an answer: the version of the object ring
+RING_HEADER = 'X-Backend-Proar-Ring'
 
+STANDING = 'standing'
+MISSED = 'missed'
+PROMISES = 'promises'
 
-def logs_path(device_path, policy):
-    """Return the directory of a device's logs of a storage policy."""
-    return os.path.join(device_path, get_policy_string('proar', policy))
-
-
-def log_path(device_path, policy, partition):
-    """Return the path of a partition's log."""
-    return os.path.join(logs_path(device_path, policy),
-                        '%d%s' % (int(partition), LOG_SUFFIX))
-
-
-def cursors_path(device_path, policy, partition):
-    """Return the path of the cursors of a partition's peers."""
-    return os.path.join(logs_path(device_path, policy),
-                        '%d%s' % (int(partition), CURSORS_SUFFIX))
+#: of the verb PROAR: what is asked, and what is told
+ASK_PATH = 'ask'
+MISSED_PATH = 'missed'
 
 
-def failover_marker_key(policy, partition, slot):
-    """Return memcache's key of a slot that was failed over."""
-    return 'proar/%d/%d/%d' % (int(policy), int(partition), slot)
+def roles_path(device_path, policy, name):
+    """
+    Return the path of a file by which a device's processes know its standing.
+
+    :param name: STANDING, MISSED or PROMISES
+    """
+    return os.path.join(device_path, get_policy_string('proar_roles', policy),
+                        name)

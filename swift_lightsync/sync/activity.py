@@ -149,4 +149,12 @@ class Idleness:
         :param device: name of the local device
         :param key: the neighbour's ``device_key``
         """
-        return self._idle.get(key, 0) > self._patience.get(device, IDLE)
+        return self._idle.get(key, 0) > self.patience(device)
+
+    def patience(self, device: str) -> float:
+        """
+        Return after how many seconds a device counts as idle.
+
+        :param device: name of the local device that judges
+        """
+        return self._patience.get(device, IDLE)

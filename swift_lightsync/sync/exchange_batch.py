@@ -20,6 +20,7 @@ from collections.abc import (
     Sequence,
 )
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from swift.common.concurrency import (
@@ -121,16 +122,24 @@ class ExchangeBatch:
 
     def _exchange_group(self, node: RingDevice,
                         group: list['PartitionRound']) -> None:
-        for batch in _batches(group):
+        batches = list(_batches(group))
+        for batch in batches:
             if not self.daemon.check_ring(batch[0].policy.object_ring):
                 # The ring has changed: let the pass notice, and end.
                 self.daemon.next_check = 0
+                return
+            if self.daemon.cannot_push(node):
+                # It has failed since the group was made.
                 return
             try:
                 done = self._exchange(node, batch)
             except (ConnectFailure, Refusal, SyncMessageError, OSError,
                     green_http_client.HTTPException, Timeout) as err:
-                self._give_up(node, batch, err)
+                if isinstance(err, Refusal) and err.is_postponement:
+                    for each in chain(*batches[batches.index(batch):]):
+                        each.put_off(device_key(node))
+                else:
+                    self._give_up(node, batch, err)
                 return
             for each, pushed, count in done:
                 each.exchanged(device_key(node), pushed, count)
@@ -157,8 +166,7 @@ class ExchangeBatch:
             number of its suffixes
         """
         begin = time.time()
-        theirs = self._call(node, batch, 'suffix_hashes',
-                            [each.partition for each in batch])
+        theirs = self._suffix_hashes(node, batch)
         hashed, found = tpool.execute(
             self._differing, [each for each in batch
                               if each.partition in theirs], theirs)
@@ -170,6 +178,24 @@ class ExchangeBatch:
         return [(each, pushed.get(each, 0), difference.count)
                 for each, difference in found.items()
                 if each in pushed or each not in differing]
+
+    def _suffix_hashes(self, node: RingDevice, batch: list['PartitionRound']
+                       ) -> dict[int, dict[str, str]]:
+        """
+        Return the suffix hashes that a node has of partitions.
+
+        It is asked again about those that it had no time for, as long as it
+        gets on; those that it cannot read are left out.
+        """
+        found: dict[int, dict[str, str]] = {}
+        left = [each.partition for each in batch]
+        while left:
+            more = self._call(node, batch, 'suffix_hashes', left)
+            if not more:
+                break
+            found.update(more)
+            left = [partition for partition in left if partition not in more]
+        return found
 
     def _call(self, node: RingDevice, batch: list['PartitionRound'],
               method: str, *args: Any) -> Any:

@@ -9,12 +9,12 @@ together with those of other partitions.
 """
 
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Optional, Union
 
-from swift.common.concurrency import Timeout, tpool
+from swift.common.concurrency import tpool
 from swift.common.storage_policy import StoragePolicy
 
 from swift_lightsync.common.address import DeviceTuple
@@ -27,10 +27,10 @@ from swift_lightsync.sync.core.sync_round import (
     Check,
     Exchange,
     Next,
-    full_exchange_due,
     sync_round,
 )
 from swift_lightsync.sync.exchange_batch import ExchangeBatch
+from swift_lightsync.sync.full_exchange import Turn
 from swift_lightsync.sync.keys import Job, device_key
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class Relist:
     __slots__ = ()
 
 
-_Actions = Generator[Union[Action, Relist], Any, None]
+_Actions = Generator[Union[Action, Relist], Any, Any]
 
 
 def _stats_key(node: RingDevice) -> tuple[str, str]:
@@ -63,7 +63,7 @@ class PartitionRound:
 
     __slots__ = ('daemon', 'job', 'partition', 'root', 'suffixes', 'begin',
                  'pending', 'exchanges', 'matched', 'passed_over', '_tried',
-                 '_done', '_actions')
+                 '_done', '_actions', '_complete')
 
     def __init__(self, daemon: 'LightSyncReplicator', job: Job,
                  fingerprint: Fingerprint) -> None:
@@ -83,6 +83,8 @@ class PartitionRound:
         #: The devices with which the pending Exchange was tried, and done.
         self._tried: tuple[DeviceTuple, ...] = ()
         self._done: tuple[RingDevice, ...] = ()
+        #: Whether all exchanges so far were with all and went well.
+        self._complete = True
         daemon.neighbours.idleness.note_round(job['device'])
         self._actions: Optional[_Actions] = self._plan(fingerprint)
         self._go_on(None)
@@ -99,36 +101,33 @@ class PartitionRound:
 
     def _plan(self, fingerprint: Fingerprint) -> _Actions:
         """Return a generator of actions, like ``sync_round``."""
-        if full_exchange_due(self.partition, fingerprint.exchanged,
-                             self.begin, self.daemon.full_exchange_interval):
-            return self._full_exchange()
+        turn = self.daemon.full_exchanges.turn(
+            self.job, fingerprint.exchanged, self.begin)
+        if turn:
+            return self._full_exchange(turn)
         clockwise = self.daemon.neighbours.local.clockwise(self.job)
         if clockwise is None:
-            return self._exchange_with_all()
+            return self._exchange_with_all(self.job['nodes'])
         return sync_round(
             clockwise, self._has_failed,
             partial(self.daemon.neighbours.is_cut, self.job['device']),
             self._hand_offs(len(clockwise)))
 
-    def _exchange_with_all(self) -> _Actions:
-        nodes = tuple(node for node in self.job['nodes']
-                      if not self._has_failed(node))
-        if nodes:
-            yield Exchange(nodes)
+    def _exchange_with_all(self, nodes: Iterable[RingDevice]
+                           ) -> Generator[Union[Action, Relist], Any,
+                                          list[DeviceTuple]]:
+        """Exchange with devices, and return those that have failed."""
+        failed = [node for node in nodes if self._has_failed(node)]
+        able = tuple(node for node in nodes if node not in failed)
+        if able:
+            yield Exchange(able)
+        return [device_key(node) for node in failed]
 
-    def _full_exchange(self) -> _Actions:
-        self.daemon.recon.note_full_exchange(self.job)
+    def _full_exchange(self, turn: Turn) -> _Actions:
         yield Relist()
-        yield from self._exchange_with_all()
-        try:
-            tpool.execute(
-                self.daemon.fingerprints(self.policy).note_exchange,
-                self.job['device'], self.job['partition'], self.begin)
-        except (Exception, Timeout):
-            self.daemon.logger.exception(
-                'Unable to note that partition %s on %s was compared with '
-                'all replicas; it will be again', self.job['partition'],
-                self.job['device'])
+        skipped = yield from self._exchange_with_all(turn.nodes)
+        self.daemon.full_exchanges.played(self.job, turn, skipped,
+                                          self._complete)
 
     def _hand_offs(self, mounted: int) -> Iterator[RingDevice]:
         """
@@ -146,6 +145,12 @@ class PartitionRound:
         if failed:
             self._pass_over(node)
         return failed
+
+    def _cannot_push(self, node: RingDevice) -> bool:
+        cannot = self.daemon.cannot_push(node)
+        if cannot:
+            self._pass_over(node)
+        return cannot
 
     def _pass_over(self, node: RingDevice) -> None:
         self.passed_over |= {_stats_key(node)}
@@ -169,7 +174,7 @@ class PartitionRound:
         if answer is Answer.MATCH:
             self.matched += 1
         elif isinstance(self.pending, Check) and NEXT[answer] in (
-                Next.PASS_OVER, Next.REPLACE):
+                Next.PASS_OVER, Next.REPLACE, Next.POSTPONE):
             self._pass_over(self.pending.device)
         self._go_on(answer)
 
@@ -194,7 +199,8 @@ class PartitionRound:
             region = node['region']
             if device_key(node) in self._tried or region in regions \
                     or not neighbours.has_verb(node) \
-                    or neighbours.has_failed(node):
+                    or neighbours.has_failed(node) \
+                    or self.daemon.cannot_push(node):
                 continue
             found.append(node)
             if region != self.job['region']:
@@ -222,9 +228,7 @@ class PartitionRound:
             raise ValueError('partition %d has no exchange pending'
                              % self.partition)
         self.suffixes = suffixes
-        node, = (each for each in self.pending.devices
-                 if device_key(each) == key)
-        left = [each for each in self.pending.devices if each is not node]
+        node, left = self._without(self.pending, key)
         stats = self.stats
         stats.success += 1
         stats.rsync += bool(pushed)
@@ -244,14 +248,37 @@ class PartitionRound:
         self.daemon.recon.note_exchange(self.job, self._done, True)
         self._go_on(True)
 
+    def put_off(self, key: DeviceTuple) -> None:
+        """
+        Leave the pending Exchange with one of its devices to a later pass.
+
+        :param key: the device's ``device_key``
+        """
+        if not isinstance(self.pending, Exchange):
+            return
+        node, left = self._without(self.pending, key)
+        self._pass_over(node)
+        self._complete = False
+        if left:
+            self.pending = replace(self.pending, devices=tuple(left))
+        else:
+            self._go_on(True)
+
+    @staticmethod
+    def _without(pending: Exchange, key: DeviceTuple
+                 ) -> tuple[RingDevice, list[RingDevice]]:
+        """Return one of the devices of an Exchange, and the others."""
+        node, = (each for each in pending.devices if device_key(each) == key)
+        return node, [each for each in pending.devices if each is not node]
+
     def run(self) -> None:
         """Perform the actions that are left, and count the outcome."""
         while self.pending:
             if isinstance(self.pending, Check):
-                answer, _ = self.daemon.neighbours.ask(
+                told = self.daemon.neighbours.ask(
                     self.job['device'], self.pending.device, self.policy,
                     {self.partition: self.root})
-                self.answer(answer)
+                self.answer(told.about(self.partition))
             elif isinstance(self.pending, Relist):
                 self.daemon.count_hashed(self.job['device'], tpool.execute(
                     self.daemon.fingerprints(self.policy).relist,
@@ -278,14 +305,18 @@ class PartitionRound:
         if self._done:
             self.daemon.recon.note_exchange(self.job, self._done, True)
         nodes = [node for node in pending.devices
-                 if not self._has_failed(node)]
+                 if not self._has_failed(node)
+                 and not self._cannot_push(node)]
+        self._complete &= len(nodes) == len(pending.devices)
         if not nodes:
             return False
         if self.exchanges:
             # Each exchange counts the partition, which is only one.
             self.stats.attempted -= 1
         self.exchanges += 1
-        return self.daemon.exchange(self.job, nodes)
+        done = self.daemon.exchange(self.job, nodes)
+        self._complete &= done
+        return done
 
     def count_matched(self) -> None:
         """Count a partition that stock Swift has not counted."""

@@ -30,6 +30,7 @@ from swift_lightsync.sync.recon_records import (
     PassRecord,
     read,
 )
+from swift_lightsync.sync.sync_client import Told
 
 if TYPE_CHECKING:
     from swift_lightsync.sync.replicator import LightSyncReplicator
@@ -58,12 +59,12 @@ class _Comparison:
         #: Partitions that the neighbour is not known to hold as we do.
         self.unsettled: set[int] = set()
 
-    def add(self, asked: Collection[int], answer: Answer,
-            differing: Collection[int], now: float) -> None:
-        left = {Answer.MATCH: frozenset[int](),
-                Answer.DIFFER: differing}.get(answer, asked)
+    def add(self, asked: Collection[int], told: Told, now: float) -> None:
+        answer, left = told.answer, asked
+        if answer in (Answer.MATCH, Answer.DIFFER):
+            left = told.differing | told.unread
         self.asked.update(asked)
-        for each, found in ((self.differed, differing),
+        for each, found in ((self.differed, told.differing),
                             (self.unsettled, left)):
             each.difference_update(asked)
             each.update(found)
@@ -147,7 +148,7 @@ class PassRecorder:
 
     def note_answer(self, policy: StoragePolicy, device: str,
                     node: RingDevice, partitions: Iterable[int],
-                    found: tuple[Answer, Collection[int]]) -> None:
+                    told: Told) -> None:
         """
         Note the outcome of a sync message.
 
@@ -155,7 +156,7 @@ class PassRecorder:
         :param device: name of the local device
         :param node: the neighbour
         :param partitions: the partitions it was about
-        :param found: the answer, and the partitions that differ
+        :param told: what the neighbour said
         """
         own = self.daemon.neighbours.local.endpoint(policy, device)
         if self._devices is None or own is None:
@@ -164,10 +165,10 @@ class PassRecorder:
         key = int(policy), device, device_key(node)
         if key not in self._comparisons:
             record = PairRecord(int(policy), own + (device,), key[2], now,
-                                now, None, 0, 0, 0, found[0])
+                                now, None, 0, 0, 0, told.answer)
             self._comparisons[key] = _Comparison(
                 self._before.get(record.name, record))
-        self._comparisons[key].add(set(partitions), *found, now)
+        self._comparisons[key].add(set(partitions), told, now)
         self._note_change(key)
 
     def note_exchange(self, job: Job, nodes: Iterable[RingDevice],
@@ -187,7 +188,7 @@ class PassRecorder:
                 self._note_change(key)
 
     def note_full_exchange(self, job: Job) -> None:
-        """Note that a partition is exchanged with all its replicas."""
+        """Note that a partition was exchanged with all its replicas."""
         self._full_exchanges[job['device']] += 1
 
     def _note_change(self, key: _PairKey) -> None:

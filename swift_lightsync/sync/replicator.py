@@ -8,7 +8,6 @@ Here :meth:`LightSyncReplicator.update` first goes round the replica ring
 Hand-offs, rsync and ssync, statistics and options are Swift's.
 """
 
-import copy
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,11 +19,9 @@ from swift.common.concurrency import Timeout, sleep, spawn, tpool
 from swift.common.daemon import run_daemon
 from swift.common.storage_policy import StoragePolicy
 from swift.common.utils import parse_options
-from swift.obj import replicator
 
 from swift_lightsync.common.address import DeviceTuple
 from swift_lightsync.common.options import (
-    OptionError,
     Options,
     integer,
     number,
@@ -35,10 +32,11 @@ from swift_lightsync.sync.core.partition_set import MAX_PARTITIONS
 from swift_lightsync.sync.core.replica_ring import RingDevice
 from swift_lightsync.sync.core.sync_queue import SyncQueue
 from swift_lightsync.sync.fingerprints import Fingerprints
+from swift_lightsync.sync.full_exchange import FullExchanges
 from swift_lightsync.sync.keys import Job, JobKey, device_key, job_key
-from swift_lightsync.sync.neighbours import Neighbours
 from swift_lightsync.sync.partition_round import PartitionRound
 from swift_lightsync.sync.pass_recon import PassRecorder
+from swift_lightsync.sync.pushing import PushingReplicator
 from swift_lightsync.sync.sync_batch import SyncBatch
 
 #: Partitions in one sync message.
@@ -77,15 +75,7 @@ class ReplicatorOptions(Options):
         DEFAULT_BATCH, integer(1, MAX_PARTITIONS))
 
 
-class _Argv(Exception):
-    """Carries a command out of Swift's method that would run it."""
-
-    def __init__(self, argv: list[str]) -> None:
-        super().__init__(argv)
-        self.argv = argv
-
-
-class LightSyncReplicator(replicator.ObjectReplicator):
+class LightSyncReplicator(PushingReplicator):
     """
     Replicates objects as Swift does, but finds the differences by LightSync.
 
@@ -101,28 +91,14 @@ class LightSyncReplicator(replicator.ObjectReplicator):
         options = ReplicatorOptions.from_conf(conf)
         self.full_exchange_interval = options.full_exchange_interval
         self.sync_batch_partitions = options.sync_batch_partitions
-        self._check_sync_method()
-        self.neighbours = Neighbours(conf, self)
         self.recon = PassRecorder(conf, self)
         self.queue: SyncQueue[Job] = SyncQueue()
         #: The jobs of the pass whose partitions belong here.
         self._primary: list[Job] = []
         self._fingerprints: dict[StoragePolicy, Fingerprints] = {}
+        self.full_exchanges = FullExchanges(self)
         #: Rounds that were begun together and have something left to do.
         self._rounds: dict[JobKey, Optional[PartitionRound]] = {}
-
-    def _check_sync_method(self) -> None:
-        """Refuse rsync for policies whose files it cannot push."""
-        if self.sync_method != self.rsync:
-            return
-        for policy in self.policies:
-            manager = self._df_router[policy]
-            if not getattr(manager, 'supports_rsync', True):
-                raise OptionError(
-                    '%s: sync_method = rsync: what policy %d (%s) stores by '
-                    '%s cannot be pushed by rsync; must be ssync' % (
-                        self.conf.get('__file__', 'configuration'),
-                        int(policy), policy.name, type(manager).__name__))
 
     def replicate(self, *args: Any, **kwargs: Any) -> None:
         """Run a replication pass."""
@@ -254,27 +230,6 @@ class LightSyncReplicator(replicator.ObjectReplicator):
         done = count() == before
         self.recon.note_exchange(job, nodes, done)
         return done
-
-    def rsync_argv(self, node: RingDevice, job: Job,
-                   suffixes: Sequence[str]) -> Optional[list[str]]:
-        """
-        Return the command by which stock Swift would push suffixes.
-
-        :param node: the device to push to
-        :param job: the job of the partition
-        :param suffixes: the suffixes to push
-        :returns: the command, or None if there is nothing to push
-        """
-        def stop(argv: list[str]) -> NoReturn:
-            raise _Argv(argv)
-
-        shadow = copy.copy(self)
-        shadow._rsync = stop
-        try:
-            replicator.ObjectReplicator.rsync(shadow, node, job, suffixes)
-        except _Argv as found:
-            return found.argv
-        return None
 
 
 def main() -> None:

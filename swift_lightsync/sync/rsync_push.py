@@ -39,9 +39,8 @@ def push(daemon: 'LightSyncReplicator', node: RingDevice,
         # A name may contain a line feed, but no NUL.
         listed.writelines(path + '\0' for path in paths)
         listed.flush()
-        status: int = daemon._rsync(flags + [
+        return daemon.rsync_noted(node, flags + [
             '--from0', '--files-from=' + listed.name,
             # A file may be deleted meanwhile; that is no failure.
             '--ignore-missing-args',
-            jobs[0][0]['obj_path'] + '/', target + '/'])
-        return status == 0
+            jobs[0][0]['obj_path'] + '/', target + '/']) == 0

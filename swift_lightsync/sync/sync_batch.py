@@ -22,6 +22,7 @@ from swift_lightsync.sync.exchange_batch import ExchangeBatch
 from swift_lightsync.sync.fingerprints import in_portions
 from swift_lightsync.sync.keys import Job, JobKey, device_key
 from swift_lightsync.sync.partition_round import PartitionRound, Relist
+from swift_lightsync.sync.sync_client import Told
 
 if TYPE_CHECKING:
     from swift_lightsync.sync.replicator import LightSyncReplicator
@@ -177,25 +178,21 @@ class SyncBatch:
             raise ValueError('partition %d has no check pending'
                              % first.partition)
         node = first.pending.device
-        differing: Collection[int]
         try:
             if self.daemon.neighbours.has_failed(node):
                 # It has failed since the round chose it.
-                answer, differing = Answer.REFUSED, ()
+                told = Told(Answer.REFUSED)
             else:
-                answer, differing = self.daemon.neighbours.ask(
+                told = self.daemon.neighbours.ask(
                     first.job['device'], node, first.policy,
                     {each.partition: each.root for each in group})
         except (Exception, Timeout):
             self.daemon.logger.exception(
                 'Error in a sync message about %d partitions of %s; comparing '
                 'them by suffixes', len(group), first.job['device'])
-            answer, differing = Answer.INVALID, ()
+            told = Told(Answer.INVALID)
         for each in group:
-            if answer is Answer.DIFFER and each.partition not in differing:
-                each.answer(Answer.MATCH)
-            else:
-                each.answer(answer)
+            each.answer(told.about(each.partition))
 
     def _count(self, device: str, done: Sequence[PartitionRound],
                begin: float) -> None:

@@ -3,7 +3,7 @@
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, Optional
+from typing import Any, NamedTuple, Optional
 
 from swift.common.bufferedhttp import BufferedHTTPResponse
 from swift.common.concurrency import tpool
@@ -19,7 +19,7 @@ from swift_lightsync.sync import missing_message
 from swift_lightsync.sync.connections import Connections
 from swift_lightsync.sync.core.comparison import Ask, compare
 from swift_lightsync.sync.core.replica_ring import RingDevice
-from swift_lightsync.sync.core.sync_round import Answer
+from swift_lightsync.sync.core.sync_round import NEXT, Answer, Next
 from swift_lightsync.sync.names import (
     IDLE_HEADER,
     MISSING,
@@ -41,10 +41,12 @@ from swift_lightsync.sync.wire.sync_message import (
 )
 
 #: What statuses other than 200 mean; UNSUPPORTED are those of an
-#: object-server that does not know the verb, or not this message.
+#: object-server that does not know the verb, or not this message, BUSY those
+#: of one that cannot answer now.
 REFUSALS: dict[int, Answer] = {
     HTTP_INSUFFICIENT_STORAGE: Answer.UNMOUNTED,
-    **dict.fromkeys((400, 404, 405, 501), Answer.UNSUPPORTED)}
+    **dict.fromkeys((400, 404, 405, 501), Answer.UNSUPPORTED),
+    **dict.fromkeys((408, 429, 502, 503, 504), Answer.BUSY)}
 #: Roots that are compared without a thread, which costs more than it saves.
 AT_ONCE = 64
 #: Most digits of the seconds for which a device may have been idle.
@@ -53,14 +55,46 @@ IDLE_DIGITS = 10
 
 class Refusal(Exception):
     """
-    The device was reached, and answered with an error.
+    The device was reached, and answered with an error, or put us off.
 
     :param answer: an :class:`Answer`
+    :param wait: for how many seconds it put us off; 0 if it does not say
     """
 
-    def __init__(self, answer: Answer) -> None:
+    def __init__(self, answer: Answer, wait: float = 0.0) -> None:
         super().__init__(answer)
         self.answer = answer
+        self.wait = wait
+
+    @property
+    def is_postponement(self) -> bool:
+        """Whether to ask again later."""
+        return NEXT[self.answer] is Next.POSTPONE
+
+
+class Told(NamedTuple):
+    """
+    What a device says about the roots of partitions.
+
+    :param answer: the answer; UNSUPPORTED, UNMOUNTED and the like hold for
+        all partitions
+    :param differing: the partitions that differ, if it is DIFFER
+    :param idle: how many seconds ago the device's rounds were last played, or
+        None if it does not say
+    :param unread: the partitions that it cannot read now
+    """
+    answer: Answer
+    differing: frozenset[int] = frozenset()
+    idle: Optional[int] = None
+    unread: frozenset[int] = frozenset()
+
+    def about(self, partition: int) -> Answer:
+        """Return the answer about one of the partitions."""
+        if partition in self.unread:
+            return Answer.NOT_YET
+        if self.answer is Answer.DIFFER and partition not in self.differing:
+            return Answer.MATCH
+        return self.answer
 
 
 class SyncClient:
@@ -80,8 +114,7 @@ class SyncClient:
         self.connections.close()
 
     def ask(self, sender: Optional[DeviceTuple], node: RingDevice,
-            policy: StoragePolicy, roots: Mapping[int, str]
-            ) -> tuple[Answer, set[int], Optional[int]]:
+            policy: StoragePolicy, roots: Mapping[int, str]) -> Told:
         """
         Compare the roots of partitions with those of a device.
 
@@ -89,9 +122,8 @@ class SyncClient:
         :param node: the device to ask
         :param policy: the StoragePolicy of the partitions
         :param roots: the root of each partition, by its number
-        :returns: the answer; the partitions that differ, if it is DIFFER; and
-            how many seconds ago the device's rounds were last played, or None
-            if it does not say
+        :returns: what it says
+        :raises Refusal: if it puts us off
         :raises ConnectFailure: if the node cannot be reached
         :raises SyncMessageError: if the answer makes no sense
         :raises Timeout: if no answer comes in time
@@ -113,10 +145,13 @@ class SyncClient:
                 asked = step(differing)
                 differing, idle = self._differing(node, asked, headers)
         except StopIteration as end:
-            return (Answer.DIFFER if end.value else Answer.MATCH, end.value,
-                    idle)
+            found = end.value
+            return Told(Answer.DIFFER if found.differing else Answer.MATCH,
+                        found.differing, idle, found.unread)
         except Refusal as refusal:
-            return refusal.answer, set(), None
+            if refusal.is_postponement:
+                raise
+            return Told(refusal.answer)
 
     def _differing(self, node: RingDevice, asked: Ask,
                    headers: Mapping[str, object]
@@ -124,8 +159,9 @@ class SyncClient:
         """
         Ask one question of a comparison.
 
-        :returns: the indices of the slices that differ, and the seconds that
-            :meth:`ask` returns
+        :returns: the answer of ``comparison.differing_slices``, and the
+            seconds since the device's rounds were played
+        :raises Refusal: if the device puts us off
         """
         partitions, roots = asked.partitions, asked.roots
         for with_list in ((True,) if len(partitions.encoded) <= DIGEST_BYTES
@@ -135,6 +171,8 @@ class SyncClient:
             verdict, differing = decode_reply(body, len(roots))
             if verdict is Verdict.COMPARED:
                 return differing, _idle(resp)
+            if verdict is Verdict.NOT_YET:
+                raise Refusal(Answer.NOT_YET, differing[0])
         raise SyncMessageError('the set is unknown where it was just sent')
 
     def suffix_hashes(self, node: RingDevice, policy: StoragePolicy,

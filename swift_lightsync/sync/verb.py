@@ -8,13 +8,15 @@ PROTOCOL.md, "The sync message".
 """
 
 import contextlib
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Optional, TypeVar
+from collections.abc import (
+    Iterator,
+    Mapping,
+)
+from typing import Any, Optional
 
 from swift.common.base_storage_server import timing_stats
 from swift.common.concurrency import Semaphore, patcher, tpool
-from swift.common.exceptions import ChunkReadTimeout, DiskFileDeviceUnavailable
+from swift.common.exceptions import DiskFileDeviceUnavailable
 from swift.common.request_helpers import (
     get_name_and_placement,
     split_and_validate_path,
@@ -23,10 +25,7 @@ from swift.common.storage_policy import POLICIES, StoragePolicy
 from swift.common.swob import (
     HTTPBadRequest,
     HTTPInsufficientStorage,
-    HTTPLengthRequired,
     HTTPNoContent,
-    HTTPRequestEntityTooLarge,
-    HTTPRequestTimeout,
     HTTPServiceUnavailable,
     Request,
     Response,
@@ -36,6 +35,7 @@ from swift.obj.server import ObjectController
 
 from swift_lightsync.common.admission import Admission, NotAdmitted
 from swift_lightsync.common.options import read_option
+from swift_lightsync.common.request_body import length_of, read_body
 from swift_lightsync.sync import missing, missing_message
 from swift_lightsync.sync.activity import Activity
 from swift_lightsync.sync.core.comparison import differing_slices
@@ -44,7 +44,7 @@ from swift_lightsync.sync.core.partition_set import (
     PartitionSetError,
 )
 from swift_lightsync.sync.failure_store import FailureStore
-from swift_lightsync.sync.fingerprints import Fingerprints, in_portions
+from swift_lightsync.sync.fingerprints import Fingerprints
 from swift_lightsync.sync.names import (
     IDLE_HEADER,
     MISSING,
@@ -54,23 +54,18 @@ from swift_lightsync.sync.names import (
     SENDER_HEADER,
     SUFFIXES,
 )
+from swift_lightsync.sync.patient_reads import PATIENCE, PatientReads
 from swift_lightsync.sync.wire import exchange_message, notice, sync_message
 from swift_lightsync.sync.wire.known_sets import KnownSets
 from swift_lightsync.sync.wire.sync_message import Verdict
 
-#: Seconds after which no further partition is looked at: many may have to be
-#: hashed first, and the peer waits. Those not looked at count as differing.
-PATIENCE = 10
 #: Seconds that a message waits to be admitted.
 ADMISSION_PATIENCE = PATIENCE / 2
 #: Messages that are answered at the same time, as many as Swift's SSYNCs.
 DEFAULT_CONCURRENCY = 4
-#: Bytes of a body that is read before the message is admitted; a longer one
-#: waits in the network, not in memory.
+#: Bytes of a body that any number of messages may have in memory; for longer
+#: ones there are as many places as for messages that are answered.
 SHORT_BODY = 64 << 10
-
-_Partition = TypeVar('_Partition')
-_Result = TypeVar('_Result')
 
 
 def _concurrency(value: Any) -> int:
@@ -85,11 +80,15 @@ class LightSyncVerb(ObjectController):
     def setup(self, conf: Mapping[str, Any]) -> None:
         """Set up the stock controller, and what the verb needs."""
         super().setup(conf)
-        self._admission = Admission(
+        # Who sends a long body slowly keeps others with long ones waiting,
+        # but nobody else.
+        self._long_bodies, self._admission = (Admission(
             read_option(conf, 'replication_concurrency',
                         DEFAULT_CONCURRENCY, _concurrency),
             ADMISSION_PATIENCE, Semaphore,
-            'messages are being answered (replication_concurrency)')
+            'messages are being %s (replication_concurrency)' % done)
+            for done in ('read', 'answered'))
+        self._reads = PatientReads(self.logger)
         # A native lock, since pool threads look sets up.
         self._known_sets = KnownSets(
             lock=patcher.original('threading').Lock())
@@ -149,7 +148,7 @@ class LightSyncVerb(ObjectController):
     def _take_suffixes(self, request: Request) -> Response:
         device, _, policy = get_name_and_placement(request, 2, 2)
         with self._admitted(request) as body:
-            hashes = self._in_portions(
+            hashes, _ = self._reads.in_time(
                 self._prints(policy).suffix_hashes, device,
                 exchange_message.decode_suffixes(body))
             reply = exchange_message.encode_suffix_hashes(hashes)
@@ -173,12 +172,12 @@ class LightSyncVerb(ObjectController):
             suffixes = exchange_message.decode_rehash(body)
             tpool.execute(fingerprints.invalidate, device, suffixes)
             # Hashing also removes the files that newer ones superseded.
-            self._in_portions(fingerprints.roots, device, suffixes)
+            self._reads.in_time(fingerprints.roots, device, suffixes)
         return HTTPNoContent(request=request)
 
     def _take_notice(self, request: Request) -> Response:
-        taken = notice.decode(_read_body(
-            request, _length(request, notice.MAX_BYTES),
+        taken = notice.decode(read_body(
+            request, length_of(request, notice.MAX_BYTES),
             self.client_timeout))
         tpool.execute(self._failures.report, taken.reporter, taken.failed)
         return HTTPNoContent(request=request)
@@ -189,8 +188,12 @@ class LightSyncVerb(ObjectController):
         message, partitions = tpool.execute(self._decode_roots, body)
         if partitions is None:
             return sync_message.encode_reply(Verdict.UNKNOWN_SET)
-        roots = self._in_portions(self._prints(policy).roots, device,
-                                  partitions)
+        read = self._prints(policy).roots
+        roots, left = self._reads.in_time(read, device, partitions)
+        if left:
+            return sync_message.encode_reply(
+                Verdict.NOT_YET,
+                [self._reads.read_on(read, device, left, len(roots))])
         return sync_message.encode_reply(Verdict.COMPARED, tpool.execute(
             differing_slices, partitions, message.roots, roots))
 
@@ -205,23 +208,6 @@ class LightSyncVerb(ObjectController):
                 self._diskfile_router[policy], policy, self.logger)
         return self._fingerprints[policy]
 
-    def _in_portions(self, method: Callable[..., dict[_Partition, _Result]],
-                     device: str, partitions: Iterable[_Partition]
-                     ) -> dict[_Partition, _Result]:
-        """
-        Call a method with portions of partitions, off the hub, for as long
-        as the peer may wait.
-
-        :returns: the results of all portions
-        """
-        found: dict[_Partition, _Result] = {}
-        deadline = time.monotonic() + PATIENCE
-        for portion in in_portions(partitions):
-            if time.monotonic() > deadline:
-                break
-            found.update(tpool.execute(method, device, portion, deadline))
-        return found
-
     @contextlib.contextmanager
     def _admitted(self, request: Request,
                   most: int = sync_message.MAX_BYTES) -> Iterator[bytes]:
@@ -234,38 +220,11 @@ class LightSyncVerb(ObjectController):
         :raises NotAdmitted: if too many others are being answered for too
             long
         """
-        length = _length(request, most)
-        body: Optional[bytes] = None
-        if length <= SHORT_BODY:
-            body = _read_body(request, length, self.client_timeout)
-        with self._admission.admitted():
-            if body is None:
-                # Its sender may be slow, and others wait.
-                body = _read_body(request, length,
-                                  min(self.client_timeout, PATIENCE))
+        length, patience = length_of(request, most), self.client_timeout
+        with contextlib.ExitStack() as places:
+            if length > SHORT_BODY:
+                places.enter_context(self._long_bodies.admitted())
+                patience = min(patience, PATIENCE)
+            body = read_body(request, length, patience)
+            places.enter_context(self._admission.admitted())
             yield body
-
-
-def _length(request: Request, most: int) -> int:
-    try:
-        length: Optional[int] = request.message_length()
-    except (ValueError, AttributeError) as err:
-        raise HTTPBadRequest(request=request, body=str(err))
-    if length is None:
-        raise HTTPLengthRequired(request=request)
-    if length < 0:
-        raise HTTPBadRequest(request=request,
-                             body='Invalid Content-Length: %d' % length)
-    if length > most:
-        raise HTTPRequestEntityTooLarge(
-            request=request, body='%d bytes, at most %d' % (length, most))
-    return length
-
-
-def _read_body(request: Request, length: int, timeout: float) -> bytes:
-    try:
-        with ChunkReadTimeout(timeout):
-            body: bytes = request.environ['wsgi.input'].read(length)
-            return body
-    except ChunkReadTimeout:
-        raise HTTPRequestTimeout(request=request)

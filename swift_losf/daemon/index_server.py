@@ -20,18 +20,23 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import grpc
 import plyvel
 
+from swift_lightsync.common.command import argument
 from swift_losf.format.layout import Layout
 from swift_losf.index.db import VersionError
 from swift_losf.index.index_lock import ServerError, locked
 from swift_losf.index.index_service import FATAL, IndexService
+from swift_losf.options import CompactOptions, LosfOptions
+from swift_losf.upkeep.compaction_plan import Limits
+from swift_losf.upkeep.compactor import Compaction, Compactor
 from swift_losf.upkeep.lost_index import is_lost, set_aside
+from swift_losf.upkeep.pace import Rates
 from swift_losf.upkeep.recovery import recover
-from swift_losf.upkeep.sweeper import MAX_VOLUME_SIZE, Sweeper
+from swift_losf.upkeep.sweeper import Sweeper
 from swift_losf.volumes.space import FilesystemError
 
 #: of Linux, for the path of a socket
@@ -63,11 +68,22 @@ class Options:
         durable: so much has to be scanned after a crash
     :param max_volume_size: bytes from which on a volume gets no more records
     :param mount_check: whether the device has to be mounted
+    :param compact: CompactOptions
     """
     sweep_interval: float = 5.0
     sync_interval: float = 30.0
-    max_volume_size: int = MAX_VOLUME_SIZE
+    max_volume_size: int = LosfOptions.max_volume_size
     mount_check: bool = False
+    compact: CompactOptions = CompactOptions()
+
+    @property
+    def compaction(self):
+        """The Compaction that a Compactor goes by."""
+        compact = self.compact
+        return Compaction(
+            Limits(compact.garbage / 100, compact.extents, compact.reserve),
+            Rates(compact.bandwidth, compact.idle_bandwidth),
+            self.sweep_interval, self.max_volume_size)
 
 
 @contextlib.contextmanager
@@ -161,15 +177,18 @@ class IndexServer:
 
     def _serve(self, lock):
         with contextlib.ExitStack() as at_end:
-            # At the end: calls, sweeper, index.
+            # At the end: calls, sweeper and compactor, index.
             with listening(self.layout, self.service):
                 index = recover(self.layout, self._progress)
                 at_end.callback(self._close, index)
                 sweeper = Sweeper(lock.pinned, index,
-                                  self.options.sweep_interval, self.fail,
-                                  self.options.max_volume_size)
-                at_end.callback(sweeper.stop)
-                sweeper.start()
+                                  self.options.sweep_interval, self.fail)
+                compactor = Compactor(
+                    lock.pinned, index, self.options.compaction, self.fail,
+                    self.service.is_busy)
+                for each in (sweeper, compactor):
+                    at_end.callback(each.stop)
+                    each.start()
                 self.service.index = index
                 logger.info('%s: serving', self.layout.root)
                 self._tend(index, lock)
@@ -237,6 +256,11 @@ def _parse(argv):
                         'records')
     parser.add_argument('--mount-check', action='store_true',
                         help='refuse a device path where nothing is mounted')
+    for each in fields(CompactOptions):
+        parser.add_argument(
+            '--compact-' + each.name.replace('_', '-'), default=each.default,
+            type=argument(each.metadata['parse']),
+            help='compact_%s of object-losf' % each.name)
     return parser.parse_args(argv)
 
 
@@ -248,7 +272,10 @@ def main(argv=None):
     server = IndexServer(
         Layout(args.device_path, args.policy, args.index_path),
         Options(args.sweep_interval, args.sync_interval,
-                args.max_volume_size, args.mount_check))
+                args.max_volume_size, args.mount_check,
+                CompactOptions(**{
+                    each.name: getattr(args, 'compact_' + each.name)
+                    for each in fields(CompactOptions)})))
     server.stop_on(signal.SIGTERM, signal.SIGINT)
     try:
         return 0 if server.run() else 1

@@ -47,7 +47,7 @@ from swift_losf.format.layout import Layout
 from swift_losf.index.channel import check_path
 from swift_losf.index.index_client import IndexClient
 from swift_losf.mounts import Devices
-from swift_losf.options import LosfOptions, ManagerOptions
+from swift_losf.options import CompactOptions, LosfOptions, ManagerOptions
 
 SECTION = 'object-losf'
 RECON_KEY = 'object_losf'
@@ -97,6 +97,7 @@ class IndexServerManager(Daemon):
         self.logger = logger or get_logger(conf, log_route=SECTION)
         self.options = ManagerOptions.from_conf(conf)
         self.losf_options = LosfOptions.from_conf(conf)
+        self.compact_options = CompactOptions.from_conf(conf)
         self.devices = Devices(
             conf.get('devices', '/srv/node'),
             config_true_value(conf.get('mount_check', 'true')))
@@ -193,7 +194,7 @@ class IndexServerManager(Daemon):
     def command(self, key):
         """Return the command line of the index server of a ServerKey."""
         return command(self._layout(key), self.options,
-                       self.losf_options.max_volume_size,
+                       self.compact_options, self.losf_options.max_volume_size,
                        self.devices.mount_check)
 
     def _add(self, key):

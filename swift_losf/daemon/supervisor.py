@@ -165,12 +165,13 @@ class Supervised:
                                              self.name, text)
 
 
-def command(layout, options, max_volume_size, mount_check):
+def command(layout, options, compact_options, max_volume_size, mount_check):
     """
     Return the command line of an index server.
 
     :param layout: of the device and policy
     :param options: ManagerOptions
+    :param compact_options: CompactOptions
     :param max_volume_size: of LosfOptions
     :param mount_check: whether the device has to be mounted
     """
@@ -180,6 +181,8 @@ def command(layout, options, max_volume_size, mount_check):
             '--sweep-interval', repr(options.sweep_interval),
             '--sync-interval', repr(options.sync_interval),
             '--max-volume-size', str(max_volume_size)]
+    for name, value in vars(compact_options).items():
+        argv += ['--compact-' + name.replace('_', '-'), str(value)]
     if mount_check:
         argv.append('--mount-check')
     if layout.index_path:

@@ -157,9 +157,16 @@ class Store:
             object_hash for object_hash, _ in self.list_suffix(
                 where.partition, where.suffix)]
         for object_hash in hashes:
-            for _, location in self.list_hash(where.partition, object_hash):
+            self._mark(where.partition, object_hash)
+            self.index.quarantine(where.partition,
+                                  bytes.fromhex(object_hash))
+
+    def _mark(self, partition, object_hash):
+        """Mark the records of a hash, wherever the compactor moves them."""
+        marked, files = None, self.list_hash(partition, object_hash)
+        while files != marked:
+            for _, location in files:
                 # What cannot be marked cannot be read by a recovery either.
                 with suppress(OSError):
                     mark_quarantined(self.layout, location)
-            self.index.quarantine(where.partition,
-                                  bytes.fromhex(object_hash))
+            marked, files = files, self.list_hash(partition, object_hash)

@@ -13,7 +13,7 @@ from typing import Any
 
 from google_crc32c import value as crc32c
 
-VERSION = 1
+VERSION = 2
 #: data is verified in blocks of this length, in bytes
 BLOCK = 65536
 #: data up to this length, in bytes, is kept in memory: it is written and read
@@ -52,9 +52,9 @@ class VolumeType(IntEnum):
     TOMBSTONES = 2
 
 
-#: records of a new volume begin at multiples of this; readers take the
-#: alignment from the volume's header
-ALIGNMENT = 512
+#: records of a new volume begin at multiples of this, which no other may be
+#: below; readers take the alignment from the volume's header
+ALIGNMENT = 64
 
 
 def expect(field: str, value: Any, allowed: Any, holds: bool) -> None:
@@ -140,8 +140,8 @@ class VolumeHeader:
     def __post_init__(self) -> None:
         expect_range('the number of the volume', self.number, 1, MAX_LENGTH)
         expect('the alignment', self.alignment,
-               'a power of two, 512 to 65536',
-               512 <= self.alignment <= 65536
+               'a power of two, 64 to 65536',
+               ALIGNMENT <= self.alignment <= 65536
                and not self.alignment & (self.alignment - 1))
         expect('the salt', self.salt, '%d bytes' % SALT_LENGTH,
                len(self.salt) == SALT_LENGTH)

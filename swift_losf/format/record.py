@@ -133,12 +133,16 @@ class NewRecord:
     :param footer: a Footer
     :param data_length: of the data
     :param written: Unix time, ns
+    :param quarantined: whether it has been put into quarantine
+    :param durable: whether it was renamed to be a durable fragment
     """
     partition: int
     hash: bytes
     footer: Footer
     data_length: int
     written: int
+    quarantined: bool = False
+    durable: bool = False
 
     @classmethod
     def make(cls, partition: int, hash_: bytes, name: str,
@@ -155,6 +159,17 @@ class NewRecord:
                name.isascii() and 1 <= len(name) <= MAX_NAME)
         footer = Footer(name, encode_metadata(metadata), blocks)
         return cls(partition, hash_, footer, data_length, written)
+
+    @classmethod
+    def copy_of(cls, header: RecordHeader, footer: Footer) -> 'NewRecord':
+        """
+        Make the copy of a record.
+
+        :param header: of the record
+        :param footer: of the same
+        """
+        return cls(header.partition, header.hash, footer, header.data_length,
+                   header.written, header.quarantined, header.durable)
 
     @property
     def length(self) -> int:
@@ -177,6 +192,7 @@ class NewRecord:
         header = RecordHeader(
             volume_header.tag(offset), self.hash, self.partition,
             self.data_length, location.metadata_length,
-            location.name_length, self.written)
+            location.name_length, self.written, self.quarantined,
+            self.durable)
         return location, header.pack(), self.footer.pack(
             self.hash, location)

@@ -14,8 +14,8 @@ from swift_losf.format.header import (
     record_length,
 )
 
-#: offsets in volumes are counted in sectors of so many bytes
-SECTOR = 512
+#: offsets in volumes are counted in units of so many bytes
+UNIT = 64
 MAX_NUMBER = 2 ** 63 - 1
 
 #: where a field is called bytes
@@ -28,7 +28,7 @@ class Location:
     Where a record is, and the lengths of its parts in bytes.
 
     :param volume: the number of the volume
-    :param offset: of the record in it, a multiple of SECTOR
+    :param offset: of the record in it, a multiple of UNIT
     """
     __slots__ = ('volume', 'offset', 'data_length', 'metadata_length',
                  'name_length')
@@ -63,7 +63,7 @@ class Location:
     def pack(self) -> bytes:
         """Return the value of an `o` or `q` entry."""
         return pack_varints((
-            self.volume, self.offset // SECTOR, self.data_length,
+            self.volume, self.offset // UNIT, self.data_length,
             self.metadata_length, self.name_length))
 
     @classmethod
@@ -73,9 +73,9 @@ class Location:
 
         :raises FormatError: if it is no location
         """
-        volume, sectors, data, metadata, name = unpack_varints(
+        volume, units, data, metadata, name = unpack_varints(
             value, 5, 'location')
-        return cls(volume, sectors * SECTOR, data, metadata, name)
+        return cls(volume, units * UNIT, data, metadata, name)
 
 
 @dataclass(frozen=True)
@@ -92,6 +92,8 @@ class VolumeState:
         quarantine
     :param bytes: the sum of the lengths of their records
     :param dead_bytes: the bytes that are to be given back
+    :param held: the number of entries of files in quarantine
+    :param held_bytes: the sum of the lengths of their records
     """
     type: int
     watermark: int
@@ -99,11 +101,25 @@ class VolumeState:
     files: int = 0
     bytes: int = 0
     dead_bytes: int = 0
+    held: int = 0
+    held_bytes: int = 0
+
+    @property
+    def has_files(self) -> bool:
+        """Whether an entry points to the volume, in quarantine or not."""
+        return self.files > 0 or self.held > 0
+
+    @property
+    def live_bytes(self) -> int:
+        """What the records that have entries take, with their padding."""
+        return (self.bytes + self.held_bytes
+                + (self.files + self.held) * UNIT // 2)
 
     def pack(self) -> _Bytes:
         """Return the value of a `v` entry."""
         return pack_varints((self.type, self.watermark, self.checkpoint,
-                             self.files, self.bytes, self.dead_bytes))
+                             self.files, self.bytes, self.dead_bytes,
+                             self.held, self.held_bytes))
 
     @classmethod
     def unpack(cls, value: _Bytes) -> 'VolumeState':
@@ -112,7 +128,7 @@ class VolumeState:
 
         :raises FormatError: if it is no volume's state
         """
-        return cls(*unpack_varints(value, 6, 'volume'))
+        return cls(*unpack_varints(value, 8, 'volume'))
 
 
 @dataclass(frozen=True)
@@ -192,7 +208,7 @@ def unpack_spot(value: bytes) -> Tuple[int, int]:
         shift += 7
         if byte < 0x80:
             if volume:
-                return volume, number * SECTOR
+                return volume, number * UNIT
             volume, number, shift = number, 0, 0
     raise FormatError('location %s: must begin with two varints, the first '
                       'not 0' % value.hex())

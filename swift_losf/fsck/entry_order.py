@@ -88,7 +88,8 @@ class Count:
     files: int = 0
     bytes: int = 0
     dead_bytes: int = 0
-    quarantined: int = 0
+    held: int = 0
+    held_bytes: int = 0
 
     def add(self, entry):
         """Count an entry."""
@@ -96,7 +97,8 @@ class Count:
             self.files += 1
             self.bytes += entry.length
         elif entry.letter == keys.QUARANTINED:
-            self.quarantined += 1
+            self.held += 1
+            self.held_bytes += entry.length
         else:
             self.dead_bytes += entry.length
 

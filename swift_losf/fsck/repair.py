@@ -109,7 +109,7 @@ class Repair:
             if entry.letter == keys.FILE:
                 change.remove_file(entry.key, entry.location)
             else:
-                change.remove_quarantined(entry.key)
+                change.remove_quarantined(entry.key, entry.location)
             if quarantine:
                 change.add_quarantined(keys.quarantine_key(
                     entry.partition, entry.hash, entry.name,

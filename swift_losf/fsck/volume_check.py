@@ -56,7 +56,8 @@ def compare_state(number, state, count, type_=None, end=None):
     right = state or VolumeState(type_ or VolumeType.DATA,
                                  VOLUME_HEADER_LENGTH, VOLUME_HEADER_LENGTH)
     right = replace(right, type=type_ or right.type, files=count.files,
-                    bytes=count.bytes, dead_bytes=count.dead_bytes)
+                    bytes=count.bytes, dead_bytes=count.dead_bytes,
+                    held=count.held, held_bytes=count.held_bytes)
     if end is not None:
         end = max(end, VOLUME_HEADER_LENGTH)
         right = replace(right, watermark=min(right.watermark, end),

@@ -7,6 +7,7 @@ FORMAT.md, "Recovery", step 4.
 
 from swift_losf.format import keys
 from swift_losf.format.name_code import supersedes
+from swift_losf.format.values import Location
 
 
 class Adopter:
@@ -27,8 +28,9 @@ class Adopter:
         """
         Enter a record, unless another one supersedes it.
 
-        Of two records of one name the one written later stays. What one in
-        quarantine had superseded does not come back.
+        Of two records of one name the one written later stays; if one is a
+        copy of the other, that which has the entry. What one in quarantine
+        had superseded does not come back, nor does a copy of it.
 
         :param header: its RecordHeader
         :param name: of the file
@@ -42,8 +44,8 @@ class Adopter:
             files = self._reader.files(partition, hash_)
             if header.quarantined:
                 self._adopt_quarantined(change, header, name, location, files)
-            elif (name in files and written(files[name]) > header.written
-                  or self._is_superseded(partition, hash_, name)):
+            elif (name in files and written(files[name]) >= header.written
+                  or self._is_superseded(header, name, written)):
                 change.reclaim(location)
             else:
                 change.replace_file(files, key, name, location)
@@ -61,8 +63,13 @@ class Adopter:
         change.add_quarantined(keys.quarantine_key(
             partition, hash_, name, location), location)
 
-    def _is_superseded(self, partition, hash_, name):
-        return self._db.quarantined and any(
-            supersedes(keys.split_file_key(key)[2], name)
-            for key, _ in self._db.scan(*keys.hash_range(
-                partition, hash_, keys.QUARANTINED)))
+    def _is_superseded(self, header, name, written):
+        if not self._db.quarantined:
+            return False
+        for key, value in self._db.scan(*keys.hash_range(
+                header.partition, header.hash, keys.QUARANTINED)):
+            other = keys.split_file_key(key)[2]
+            if supersedes(other, name) or other == name and written(
+                    Location.unpack(value)) == header.written:
+                return True
+        return False

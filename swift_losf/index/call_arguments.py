@@ -13,7 +13,7 @@ from swift_losf.format.header import (
     VOLUME_HEADER_LENGTH,
     FormatError,
 )
-from swift_losf.format.values import MAX_NUMBER, SECTOR
+from swift_losf.format.values import MAX_NUMBER, UNIT
 
 
 class InvalidArgument(ValueError):
@@ -73,8 +73,8 @@ def check_location(name, location):
     check_range('volume', location.volume, 1, MAX_NUMBER)
     check_range('offset', location.offset, VOLUME_HEADER_LENGTH,
                 MAX_NUMBER)
-    check('offset', location.offset, 'a multiple of %d' % SECTOR,
-          not location.offset % SECTOR)
+    check('offset', location.offset, 'a multiple of %d' % UNIT,
+          not location.offset % UNIT)
     check_range('data_length', location.data_length, 0, MAX_NUMBER)
     check_range('metadata_length', location.metadata_length, 0, MAX_METADATA)
     check_range('name_length', location.name_length, 1, MAX_NAME)

@@ -62,26 +62,23 @@ class Change:
         self.put_volume(number, replace(
             state, watermark=max(state.watermark, watermark)))
 
-    def _count(self, location, sign):
-        state = self.volume(location.volume)
-        self.put_volume(location.volume, replace(
-            state, files=state.files + sign,
-            bytes=state.bytes + sign * location.length))
-
-    def _count_dead(self, number, length):
+    def _count(self, number, **differences):
+        # Of a torn log an earlier batch may be missing, and with it what it
+        # counted: an index that is wrong there has to go on all the same.
         state = self.volume(number)
-        self.put_volume(number, replace(
-            state, dead_bytes=state.dead_bytes + length))
+        self.put_volume(number, replace(state, **{
+            name: max(0, getattr(state, name) + difference)
+            for name, difference in differences.items()}))
 
     def add_file(self, key, location):
         """Make a file exist."""
         self.put(key, location.pack())
-        self._count(location, 1)
+        self._count(location.volume, files=1, bytes=location.length)
 
     def remove_file(self, key, location):
         """Take a file out. Its space stays taken until reclaim."""
         self.delete(key)
-        self._count(location, -1)
+        self._count(location.volume, files=-1, bytes=-location.length)
 
     def replace_file(self, files, key, name, location):
         """
@@ -102,12 +99,31 @@ class Change:
     def add_quarantined(self, key, location):
         """Enter a file in quarantine."""
         self.put(key, location.pack())
+        self._count(location.volume, held=1, held_bytes=location.length)
         self.quarantined += 1
 
-    def remove_quarantined(self, key):
+    def remove_quarantined(self, key, location):
         """Take a file out of quarantine."""
         self.delete(key)
+        self._count(location.volume, held=-1, held_bytes=-location.length)
         self.quarantined -= 1
+
+    def move(self, key, source, target):
+        """
+        Let an entry point to a copy of its record, and reclaim the record.
+
+        :param key: of a file, or of one in quarantine
+        :param source: the Location of the record
+        :param target: that of the copy
+        """
+        if key[:1] == keys.FILE:
+            self.remove_file(key, source)
+            self.add_file(key, target)
+        else:
+            self.remove_quarantined(key, source)
+            self.add_quarantined(keys.quarantine_key(
+                *keys.split_file_key(key), target), target)
+        self.reclaim(source)
 
     def reclaim(self, location):
         """Queue the space of a record to be given back."""
@@ -116,13 +132,13 @@ class Change:
     def reclaim_range(self, number, offset, length):
         """Queue a range of a volume to be given back."""
         self.put(keys.dead_key(number, offset), pack_varints([length]))
-        self._count_dead(number, length)
+        self._count(number, dead_bytes=length)
         self.reclaims = True
 
     def reclaimed(self, number, offset, length):
         """Take out of the queue what has been given back."""
         self.delete(keys.dead_key(number, offset))
-        self._count_dead(number, -length)
+        self._count(number, dead_bytes=-length)
 
     def drop_volume(self, number):
         """Take the state of a volume out."""

@@ -27,7 +27,7 @@ from swift_losf.index.change import NEXT_KEY, Change
 from swift_losf.index.leveldb_log import MARK
 from swift_losf.mounts import opened_path
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 _VERSION_KEY = keys.STATE + b'version'
 
 #: Bytes that LevelDB may use for blocks it has read, and for what is not yet
@@ -75,6 +75,8 @@ class Database:
         #: those that it makes durable
         self._removals: Set[bytes] = set()
         self._syncing: AbstractSet[bytes] = frozenset()
+        #: numbers of volumes that are removed, or about to be
+        self.retired: Set[int] = set()
         #: is set by each change that queues space to be given back
         self.reclaim_pending = threading.Event()
         try:

@@ -12,7 +12,7 @@ from typing import List, Tuple
 
 from swift_losf.format import keys
 from swift_losf.format.header import HASH_LENGTH, aligned
-from swift_losf.format.values import MAX_NUMBER, SECTOR, Location, unpack_spot
+from swift_losf.format.values import MAX_NUMBER, UNIT, Location, unpack_spot
 from swift_losf.index.call_arguments import (
     check,
     check_hash,
@@ -71,6 +71,20 @@ class EntryReader:
             entered += [Location.unpack(value) for _, value in self.db.scan(
                 *keys.hash_range(partition, hash_, keys.QUARANTINED))]
         return any(each.spot == location.spot for each in entered)
+
+    def find(self, partition, hash_, location):
+        """
+        Return the key of the entry of a record, in quarantine or not.
+
+        :param location: the Location of the record
+        :returns: the key, or None if no entry has the record
+        """
+        letters = (keys.FILE, keys.QUARANTINED) if self.db.quarantined \
+            else (keys.FILE,)
+        return next((
+            key for letter in letters for key, value in self.db.scan(
+                *keys.hash_range(partition, hash_, letter))
+            if unpack_spot(value) == location.spot), None)
 
     def list_hash(self, partition, hash_):
         """Return the files of a hash: a list of (name, Location), by name."""
@@ -205,4 +219,4 @@ class EntryReader:
                 location = Location.unpack(value)
                 if location.volume in ranges:
                     ranges[location.volume].cut(location.offset, aligned(
-                        location.offset + location.length, SECTOR))
+                        location.offset + location.length, UNIT))

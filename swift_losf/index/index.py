@@ -21,6 +21,7 @@ from swift_losf.index.call_arguments import (
 )
 from swift_losf.index.db import Database
 from swift_losf.index.entry_reader import EntryReader
+from swift_losf.index.mover import Mover
 from swift_losf.index.reclaim_queue import ReclaimQueue
 
 
@@ -42,7 +43,8 @@ class Index:
     Keeps which files exist, where their records are, and what is unused.
 
     Its parts: ``reader`` lists what there is, ``reclaim`` queues space that
-    is to be given back, ``adopter`` enters what recovery finds.
+    is to be given back, ``adopter`` enters what recovery finds, ``mover``
+    what was copied.
 
     :param path: the directory of its LevelDB
     :raises InvalidArgument: in all calls, if an argument is not allowed
@@ -55,6 +57,7 @@ class Index:
         self.reader = EntryReader(self.db)
         self.reclaim = ReclaimQueue(self.db)
         self.adopter = Adopter(self.db, self.reader)
+        self.mover = Mover(self.db, self.reader)
 
     def register(self, partition, hash_, name, location, watermark):
         """
@@ -79,6 +82,7 @@ class Index:
         type_ = VolumeType.TOMBSTONES if is_tombstone(name) \
             else VolumeType.DATA
         with self.db.change() as change:
+            self._require_volume(location)
             change.raise_watermark(location.volume, type_, watermark)
             files = self.reader.files(partition, hash_)
             if not self.reader.is_entered(partition, hash_, location,
@@ -86,6 +90,11 @@ class Index:
                 self._require_unremoved(location)
                 change.replace_file(files, key, name, location)
         return sorted(files.items())
+
+    def _require_volume(self, location):
+        if location.volume in self.db.retired:
+            raise Refused('volume %d is removed: nobody was writing to it'
+                          % location.volume)
 
     def _require_unremoved(self, location):
         if self.reclaim.has(location):
@@ -175,11 +184,24 @@ class Index:
         with self.db.change() as change:
             change.next_volume = max(change.next_volume, number + 1)
 
+    def retire(self, number):
+        """
+        Let no record of a volume be registered any more, if it has none.
+
+        :param number: of the volume, which is about to be removed
+        :returns: False if files of it are entered
+        """
+        with self.db.change() as change:
+            if change.volume(number).has_files:
+                return False
+            self.db.retired.add(number)
+        return True
+
     def drop_volume(self, number):
-        """Forget, durably, a volume that has no entries any more."""
+        """Forget a volume that is removed, and what was to be given back."""
+        self.reclaim.forget(number)
         with self.db.change() as change:
             change.drop_volume(number)
-        self.db.sync()
 
     def new_volume(self, type_):
         """

@@ -7,6 +7,7 @@ table tells what each does with an Index.
 """
 
 import threading
+import time
 
 import grpc
 import plyvel
@@ -26,6 +27,8 @@ _CODES = {InvalidArgument: grpc.StatusCode.INVALID_ARGUMENT,
           Refused: grpc.StatusCode.FAILED_PRECONDITION}
 #: after these, the index has to be recovered
 FATAL = (plyvel.Error, FormatError, OSError)
+#: seconds without a call after which nobody is served
+IDLE = 1.0
 
 
 def _file(partition, hash_, name, location):
@@ -152,7 +155,12 @@ class IndexService:
         self.state = 'starting'
         self._fail = fail
         self._calls = 0
+        self._last_call = -IDLE
         self._changed = threading.Condition()
+
+    def is_busy(self):
+        """Return whether there was a call not long ago."""
+        return time.monotonic() - self._last_call < IDLE
 
     def handler(self):
         """Return the generic handler that a grpc.Server takes."""
@@ -186,6 +194,7 @@ class IndexService:
             if self.index is None or not context.add_callback(self._end):
                 return None
             self._calls += 1
+            self._last_call = time.monotonic()
             return self.index
 
     def _end(self):

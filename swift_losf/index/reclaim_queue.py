@@ -5,8 +5,14 @@ The space of volumes that is to be given back: the `d` entries of an index.
 The sweeper works them off. FORMAT.md, "Removing a file".
 """
 
+import itertools
+import threading
+
 from swift_losf.format import keys
 from swift_losf.format.values import unpack_varints
+
+#: ranges that are taken out with one change
+BATCH = 10000
 
 
 class ReclaimQueue:
@@ -18,6 +24,10 @@ class ReclaimQueue:
 
     def __init__(self, db):
         self._db = db
+        #: is held by who gives the space of a volume back
+        self.lock = threading.Lock()
+        #: number of the volume that is being emptied, to be removed as a whole
+        self.emptied = None
         #: bytes given back since the index was opened
         self.punched_bytes = 0
         #: is set whenever something has been queued
@@ -65,6 +75,13 @@ class ReclaimQueue:
             for location in locations:
                 change.reclaim(location)
 
+    def forget(self, number):
+        """Take out all of a volume that is removed."""
+        entries = self.of_volume(number)
+        while batch := list(itertools.islice(entries, BATCH)):
+            self.given_back(number, batch, sum(
+                length for _, length in batch))
+
     def given_back(self, number, ranges, punched):
         """
         Take out what is given back, durably, or need not be.
@@ -74,6 +91,7 @@ class ReclaimQueue:
         :param punched: the bytes that were given back
         """
         with self._db.change() as change:
-            for offset, length in ranges:
-                change.reclaimed(number, offset, length)
+            if number in self._db.volumes:
+                for offset, length in ranges:
+                    change.reclaimed(number, offset, length)
         self.punched_bytes += punched

@@ -12,7 +12,7 @@ import logging
 
 from swift_losf.format.header import FormatError, aligned
 from swift_losf.format.ranges import Ranges
-from swift_losf.format.values import SECTOR
+from swift_losf.format.values import UNIT
 from swift_losf.volumes.space import is_zero
 from swift_losf.volumes.volume import find_header, iter_records, location_of
 
@@ -80,4 +80,4 @@ class ReclaimCheck:
 
     @staticmethod
     def _end(offset, length):
-        return aligned(offset + length, SECTOR)
+        return aligned(offset + length, UNIT)

@@ -87,12 +87,19 @@ class Recovery:
             self.progress('volume %d of %d, %d files recovered' % (
                 done, len(numbers), self.index.adopter.recovered))
             self._recover_volume(number)
+        self._forget_removed(numbers)
         self.progress('gaps')
         reclaim_gaps(self.layout, self.index, self._gaps)
         self.index.sync()
         self.progress('partitions')
         for partition in self.index.reader.list_partitions():
             os.makedirs(self.layout.partition(partition), exist_ok=True)
+
+    def _forget_removed(self, numbers):
+        # Whoever unlinked them did not live to see it noted.
+        for number, state in self.index.list_volumes():
+            if number not in numbers and not state.has_files:
+                self.index.drop_volume(number)
 
     def _list_volumes(self):
         names = os.listdir(self.layout.volumes)

@@ -18,7 +18,6 @@ import threading
 from swift_lightsync.common.files import try_lock
 from swift_losf.format.header import FormatError, VolumeType, aligned
 from swift_losf.format.ranges import Ranges
-from swift_losf.upkeep.empty_volumes import EmptyVolumes
 from swift_losf.upkeep.reclaim_check import ReclaimCheck
 from swift_losf.volumes.space import block_size, widened
 from swift_losf.volumes.volume import (
@@ -30,7 +29,6 @@ from swift_losf.volumes.volume import (
 )
 
 BATCH = 1024
-MAX_VOLUME_SIZE = 10 * 2 ** 30
 
 
 class Sweeper(threading.Thread):
@@ -42,18 +40,15 @@ class Sweeper(threading.Thread):
     :param interval: seconds from one round to the next, when there is
         anything to be given back
     :param fail: called with an exception that ends the thread
-    :param max_volume_size: bytes from which on a volume gets no more records
     """
 
-    def __init__(self, layout, index, interval, fail,
-                 max_volume_size=MAX_VOLUME_SIZE):
+    def __init__(self, layout, index, interval, fail):
         super().__init__(name='sweeper', daemon=True)
         self.layout = layout
         self.index = index
         self.interval = interval
         self._fail = fail
         self._stopped = threading.Event()
-        self._empty_volumes = EmptyVolumes(layout, index, max_volume_size)
 
     def run(self):
         # What was left by the server before counts too.
@@ -85,18 +80,19 @@ class Sweeper(threading.Thread):
             left = self._sweep_type(snapshot, VolumeType.DATA)
             if not left:
                 left = self._sweep_type(snapshot, VolumeType.TOMBSTONES)
-        if not self._stopped.is_set():
-            self._empty_volumes.remove()
         return left
 
     def _sweep_type(self, snapshot, type_):
         left = 0
         for number, state in self.index.list_volumes():
             if state.type == type_ and state.dead_bytes:
-                left += self._sweep_volume(snapshot, number)
+                with self.index.reclaim.lock:
+                    left += self._sweep_volume(snapshot, number)
         return left
 
     def _sweep_volume(self, snapshot, number):
+        if number == self.index.reclaim.emptied:
+            return 1
         entries = self.index.reclaim.of_snapshot(snapshot, number)
         fd = self._open(number)
         left = 0

@@ -12,7 +12,7 @@ import os
 
 from swift_losf.format.header import aligned
 from swift_losf.format.ranges import Ranges
-from swift_losf.format.values import SECTOR
+from swift_losf.format.values import UNIT
 from swift_losf.volumes.space import is_zero
 
 
@@ -56,5 +56,5 @@ def _without_queued(layout, index, number, ranges):
     finally:
         os.close(fd)
     for offset, length in index.reclaim.of_volume(number):
-        ranges.cut(offset, aligned(offset + length, SECTOR))
+        ranges.cut(offset, aligned(offset + length, UNIT))
     return ranges

@@ -124,11 +124,11 @@ def verify(fd, location, header, check_data=True):
     return Found(location, header, footer.name)
 
 
-def _verify_before(fd, location, header, end):
+def _verify_before(fd, location, header, end, check_data):
     behind = location.offset + location.length
     expect('the end of the record', behind, 'at most %d' % end,
            behind <= end)
-    return verify(fd, location, header)
+    return verify(fd, location, header, check_data)
 
 
 def next_data(fd, offset):
@@ -152,7 +152,8 @@ def _next_magic(fd, volume_header, offset):
     return offset + (at if at >= 0 else max(len(chunk), 1))
 
 
-def iter_records(fd, volume_header, start, end, damaged=None):
+def iter_records(fd, volume_header, start, end, damaged=None,
+                 check_data=True):
     """
     Yield every valid record of a part of a volume, even quarantined ones.
 
@@ -164,6 +165,7 @@ def iter_records(fd, volume_header, start, end, damaged=None):
     :param end: the offset behind the last byte
     :param damaged: called with the offset and the FormatError of what has a
         record's header but is no valid record; by default ignored
+    :param check_data: whether the data is to be verified too
     :returns: an iterator of Found
     """
     offset = max(start, VOLUME_HEADER_LENGTH)
@@ -182,7 +184,8 @@ def iter_records(fd, volume_header, start, end, damaged=None):
             continue
         try:
             found = _verify_before(fd, location_of(
-                volume_header.number, offset, header), header, end)
+                volume_header.number, offset, header), header, end,
+                check_data)
         except FormatError as err:
             if damaged:
                 damaged(offset, err)

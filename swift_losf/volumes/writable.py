@@ -9,8 +9,7 @@ import fcntl
 import os
 import time
 
-from swift.common.utils import fsync_dir
-
+from swift_lightsync.common.files import sync_directory
 from swift_losf.format.header import (
     SALT_LENGTH,
     VOLUME_HEADER_LENGTH,
@@ -34,7 +33,7 @@ def _make_directories(layout):
     for path in (layout.root, layout.volumes):
         try:
             os.mkdir(path)
-            fsync_dir(os.path.dirname(path))
+            sync_directory(os.path.dirname(path))
         except FileExistsError:
             pass
 

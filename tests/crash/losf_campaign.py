@@ -16,6 +16,7 @@ import signal
 from swift_losf.errors import IndexUnavailable
 from swift_losf.index.db import Change
 from swift_losf.index.index_client import IndexClient
+from swift_losf.index.mover import Mover
 from swift_losf.upkeep import sweeper
 from tests.crash.campaigns import main
 from tests.crash.losf_damage import bit_flips, older_indexes, torn_tails
@@ -114,6 +115,7 @@ def killed_server_steps(world, args):
             steps.around_disk()
             steps.around(Change, 'write')
             steps.around(sweeper, 'punch_hole')
+            steps.around(Mover, 'move')
         if world.try_server(prepare):
             world.run(all_changes)
         world.restart_server()

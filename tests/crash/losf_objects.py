@@ -21,9 +21,11 @@ from tests.functional.objects import _SILENT
 DEVICE = 'd1'
 PARTITIONS = 4
 MIB = 2 ** 20
+#: so small that there are always some to be compacted
+VOLUME_SIZE = 2 * MIB
 UNAVAILABLE = 'the index server does not answer'
 CONF = {'mount_check': 'false', 'fallocate_reserve': '0', 'mb_per_sync': '1',
-        'losf_max_volume_size': str(16 * MIB), 'disk_chunk_size': '262144'}
+        'losf_max_volume_size': str(VOLUME_SIZE), 'disk_chunk_size': '262144'}
 
 
 @dataclass(frozen=True)

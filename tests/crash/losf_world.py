@@ -21,7 +21,7 @@ from swift.common import utils
 
 from swift_losf.daemon import index_server as index_server
 from swift_losf.format.layout import Layout
-from tests.crash.losf_objects import DEVICE, Objects
+from tests.crash.losf_objects import DEVICE, VOLUME_SIZE, Objects
 
 #: seconds for anything
 PATIENCE = 120
@@ -145,7 +145,10 @@ class World:
             prepare()
             os._exit(index_server.main([
                 '--device-path', self.layout.device_path, '--policy', '0',
-                '--sweep-interval', '0.02', '--sync-interval', '0.3']))
+                '--sweep-interval', '0.02', '--sync-interval', '0.3',
+                '--max-volume-size', str(VOLUME_SIZE),
+                '--compact-garbage', '5', '--compact-reserve', '0',
+                '--compact-bandwidth', str(2 ** 40)]))
         self.server = Child(serve)
         for _ in self.server.messages():
             return True

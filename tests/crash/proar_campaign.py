@@ -16,35 +16,15 @@ from contextlib import contextmanager, suppress
 from swift.common.concurrency import GreenPool
 from swift.obj import diskfile
 
-from swift_lightsync.proar.core.oplog import (
-    CHUNK,
-    RECORD,
-    Entry,
-    Op,
-    State,
-    encode_header,
-)
 from tests.crash.campaigns import main
 from tests.crash.losf_power import Disk, shut_down
 from tests.crash.losf_steps import Steps, kill_self
-from tests.crash.proar_world import DEVICE, LogWorld, path_hash
+from tests.crash.losf_world import PATIENCE
+from tests.crash.proar_world import DEVICE, LogWorld
+from tests.waiting import wait_for
 
 PARTITION = 1
-#: Two more make the log grow.
-PREFILLED = CHUNK // RECORD - 3
 WRITERS = 8
-
-
-def prefill(server, partition):
-    """Have a log nearly fill what is laid out for it."""
-    path = server.oplog(partition).path
-    os.makedirs(os.path.dirname(path), exist_ok=True)
-    with open(path, 'wb') as log:
-        log.write((encode_header(1) + b''.join(
-            Entry(Op.MODIFY, 1, 1 + number, path_hash('old'), number, 0, 1,
-                  State.COMMITTED).encode()
-            for number in range(PREFILLED))).ljust(CHUNK, b'\0'))
-        os.fsync(log.fileno())
 
 
 def script(server, partition):
@@ -56,11 +36,12 @@ def script(server, partition):
     for verb, name in (('PUT', 'a'), ('POST', 'a'), ('PUT', 'b'),
                        ('DELETE', 'a')):
         write(verb, name)
-    last = server.oplog(partition).read().last_update
-    assert server.compact(partition, last - 2)
-    write('PUT', 'c')
-    assert server.compact(partition, last + 1)
+    server.compact(partition, 2)
+    for name in 'cdefgh':
+        write('PUT', name)
+    server.compact(partition, 5)
     write('PUT', 'd')
+    server.close()
 
 
 def in_steps(world, partition, fatal, fate):
@@ -69,11 +50,10 @@ def in_steps(world, partition, fatal, fate):
     :returns: a Child that runs the script
     """
     def work(server, send):
-        prefill(server, partition)
         steps = Steps(fatal, lambda: fate(send))
         steps.around_disk()
-        for name in 'flock', 'fcntl':
-            steps.around(fcntl, name)
+        steps.around(fcntl, 'fcntl')
+        steps.around(os, 'posix_fallocate')
         steps.around(diskfile, 'link_fd_to_path')
         script(server, partition)
         send(steps.count)
@@ -106,10 +86,9 @@ def power_cut_at_steps(root, args):
     fatal = range(1, 1 + count_steps(os.path.join(root, '0')), args.stride)
     with powered(root) as (world, disk):
         for number in fatal:
-            child = in_steps(world, number, number, wait_for_the_cut)
-            for message in child.messages():
-                if not world.note(message):
-                    break
+            child = in_steps(world, number, number, stop_all)
+            wait_for(lambda: not runs(child.pid), 'it stands at its step',
+                     PATIENCE)
             cut(world, disk, [child])
             world.check(number)
     return len(fatal)
@@ -156,16 +135,19 @@ def compactions(partitions):
         while True:
             for partition in partitions:
                 with suppress(OSError):
-                    view = server.oplog(partition).read()
-                    # Nothing that comes meanwhile is held by anybody.
-                    server.compact(partition, min(view.base + 20,
-                                                  view.last_update))
+                    server.compact(partition, 20)
     return work
 
 
-def wait_for_the_cut(send):
-    send('cut')
-    signal.pause()
+def stop_all(send):
+    """Stop all threads: none may go on while the power is cut."""
+    os.kill(os.getpid(), signal.SIGSTOP)
+
+
+def runs(pid):
+    """:returns: whether a process has neither stopped nor ended"""
+    with open('/proc/%d/stat' % pid) as stat:
+        return stat.read().rpartition(')')[2].split()[0] not in 'TZ'
 
 
 @contextmanager

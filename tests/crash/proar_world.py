@@ -15,14 +15,18 @@ from swift.common.utils import Timestamp, hash_path
 from swift.obj.diskfile import get_data_dir
 
 from swift_lightsync.object_server import ObjectController
-from swift_lightsync.proar.core.oplog import State
-from swift_lightsync.proar.log.cursor_file import read_cursors, write_cursors
-from swift_lightsync.proar.log.oplog_file import Oplog
-from swift_lightsync.proar.names import SLOT_HEADER, cursors_path, log_path
+from swift_lightsync.proar.converger.followed_log import FollowedLog
+from swift_lightsync.proar.core.follower import Mark
+from swift_lightsync.proar.core.oplog import OVER, State
+from swift_lightsync.proar.log import segment_source, segment_writer
+from swift_lightsync.proar.log.segment import logs_path
+from swift_lightsync.proar.names import SLOT_HEADER
 from tests.crash.losf_world import Child
 from tests.unit.sync.fixtures import CapturingLogger
 
 DEVICE = 'd1'
+#: records of a segment, so that a few writes need several
+FEW = 5
 
 
 @dataclass(frozen=True)
@@ -49,6 +53,8 @@ class Server:
     """
 
     def __init__(self, root, send=lambda told: None):
+        for module in segment_source, segment_writer:
+            module.CAPACITY, module.HEADROOM = FEW, 2
         self.path = os.path.join(root, DEVICE)
         self._send = send
         self._app = ObjectController(
@@ -57,9 +63,9 @@ class Server:
              'max_lag_seconds': '0'},
             logger=CapturingLogger())
 
-    def oplog(self, partition):
-        return Oplog(log_path(self.path, POLICIES[0], partition),
-                     cursors_path(self.path, POLICIES[0], partition))
+    def close(self):
+        """Have all that was told noted."""
+        self._app._log(os.getpid(), self.path).close()
 
     def write(self, verb, name, partition):
         """:returns: None if it was acknowledged, else the answer"""
@@ -76,24 +82,41 @@ class Server:
             return '%s: %s' % (response.status, response.body)
         self._send(Told('acknowledged', partition, writes))
 
-    def compact(self, partition, after):
-        """Have all peers hold what comes first, and drop it."""
-        oplog = self.oplog(partition)
-        view = oplog.read()
-        self._send(Told('dropped', partition, [
-            (entry.path_hash, entry.timestamp) for entry in view.entries
-            if entry.eversion <= after]))
-        write_cursors(oplog.cursors_path, {7: after})
-        return oplog.compact(after)
+    def compact(self, partition, most):
+        """
+        Have all peers hold the oldest entries of a partition, and drop what
+        is not needed any more.
+
+        :param most: how many entries
+        """
+        log = FollowedLog(logs_path(self.path), CapturingLogger())
+        try:
+            read = {number: log.new_entries(number)
+                    for number in log.numbers()}
+            held = [entry for entries in read.values() for entry in entries
+                    if entry.partition == partition
+                    and entry.state is State.COMMITTED][:most]
+            self._send(Told('dropped', partition, [
+                (entry.path_hash, entry.timestamp) for entry in held]))
+            log.note(Mark(entry.eversion, State.CONVERGED, frozenset({7}))
+                     for entry in held)
+            for number in log.read_numbers()[:-1]:
+                if all(entry.state in OVER or entry in held
+                       for entry in read[number]):
+                    log.remove(number)
+        finally:
+            log.close()
 
     def look(self, partition):
-        """:returns: (LogView, eversions in progress, cursors, writes whose
-        files are on the disk)"""
-        oplog = self.oplog(partition)
-        view = oplog.read()
-        locked = [entry.eversion for entry in view.entries
-                  if oplog.in_progress(entry.eversion)]
-        return (view, locked, read_cursors(oplog.cursors_path),
+        """
+        :returns: the entries of a partition, the damaged segments, those that
+            have a writer, and the writes whose files are on the disk
+        """
+        log = FollowedLog(logs_path(self.path), CapturingLogger())
+        entries = [entry for number in log.numbers()
+                   for entry in log.new_entries(number)
+                   if entry.partition == partition]
+        return (entries, log.damaged, log.written(),
                 set(self._files(partition)))
 
     def _files(self, partition):
@@ -157,15 +180,15 @@ class LogWorld:
         """
         What was acknowledged is on the disk and in the log, or was dropped
         from it; the log knows of all that is on the disk; no dead writer
-        holds up anything; and the next write is the next entry.
+        holds up anything; and the next write is logged.
         """
-        view, locked, cursors, files = self.ask(
+        entries, damaged, written, files = self.ask(
             lambda server: server.look(partition))
         acknowledged = self.told['acknowledged'].get(partition, set())
-        self._demand(not view.damaged, 'damaged', view.damaged)
-        self._demand(not locked, 'locked', locked)
+        self._demand(not damaged, 'damaged', damaged)
+        self._demand(not written, 'with a writer', written)
         known = self.told['dropped'].get(partition, set()) | {
-            (entry.path_hash, entry.timestamp) for entry in view.entries
+            (entry.path_hash, entry.timestamp) for entry in entries
             if entry.state is not State.ABORTED}
         for name, writes in (('acknowledged', acknowledged),
                              ('on the disk', files)):
@@ -175,21 +198,19 @@ class LogWorld:
         lost = [(path_hash, stamp) for path_hash, stamp in acknowledged
                 if newest.get(path_hash, 0) < stamp]
         self._demand(not lost, 'acknowledged and not on the disk', lost)
-        self._check_next(partition, view, cursors)
+        self._check_next(partition, entries)
 
-    def _check_next(self, partition, view, cursors):
+    def _check_next(self, partition, before):
         name = 'next %r' % time.time()
         refused = self.ask(lambda server: server.write(
             'PUT', name, partition))
         self._demand(not refused, 'refused', refused)
-        after, _, cursors, _ = self.ask(
-            lambda server: server.look(partition))
+        entries, _, _, _ = self.ask(lambda server: server.look(partition))
         self._demand(
-            (after.base, after.last_update, after.entries[-1].path_hash)
-            == (view.base, view.last_update + 1, path_hash(name)),
-            'not the next entry', after.entries[-1:])
-        self._demand(max(cursors.values(), default=0) < after.last_update,
-                     'a cursor that counts as one of the next entry', cursors)
+            {each.eversion for each in before} < {
+                each.eversion for each in entries}
+            and [each.path_hash for each in entries].count(
+                path_hash(name)) == 1, 'not logged', entries)
 
     @staticmethod
     def _demand(holds, what, of):

@@ -10,26 +10,26 @@ from urllib.parse import urlsplit
 
 import swiftclient
 
-from swift_lightsync.proar.names import LOG_SUFFIX, logs_path
+from swift_lightsync.proar.core.oplog import OVER
 from swift_lightsync.proar.proxy.role_nodes import Roles
 from tests.functional.clusters import R3, object_servers, wait_for
 from tests.functional.history import Outage
 from tests.functional.objects import ClusterObjects
 from tests.functional.traffic import Traffic
+from tests.unit.proar.logs import entries_of
 from tools.cluster import ClusterSpec, Policy
 from tools.cluster.processes import end
 
 FAST = Policy('fast', 1, 3, part_power=4, proar=True)
 SUPPRESSION = 0.5
 #: Two proxies. No node is slow, however busy the machine is; one that has
-#: refused a connection is asked again soon. Logs go as soon as they may.
+#: refused a connection is asked again soon.
 OPTIONS = {
     'proxy-server': {
         'DEFAULT': {'workers': 2},
         'app:proxy-server': {
             'error_suppression_interval': SUPPRESSION,
-            'conn_timeout': 60, 'node_timeout': 120}},
-    'object-server': {'object-converger': {'log_idle': 1}}}
+            'conn_timeout': 60, 'node_timeout': 120}}}
 CONVERGER, OBJECT_SERVER, REPLICATION_SERVER, PROXY = (
     'object-converger', 'object-server', 'replication-server',
     'proxy-server')
@@ -137,11 +137,12 @@ class RoleCluster:
 
     def converge(self):
         """
-        Return when no log is left.
+        Return when no log has anything that a device lacks.
 
-        :raises AssertionError: if one stays, or devices are then not the same
+        :raises AssertionError: if one has, or devices are then not the same
         """
-        wait_for(lambda: not self.logs(), 'all logs are gone', PATIENCE)
+        wait_for(lambda: not self.open_entries(), 'all has converged',
+                 PATIENCE)
         unequal = self.unequal()
         if unequal:
             raise AssertionError('not the same: %s' % unequal)
@@ -161,17 +162,12 @@ class RoleCluster:
                 if any(_that_count(files) != _that_count(
                     next(iter(held.values()))) for files in held.values())}
 
-    def logs(self):
-        """:returns: the names of all logs"""
-        found = []
-        for device in self.objects.devices():
-            path = logs_path(self.cluster.device_path(
-                self.cluster.node_of(device), device), FAST.index)
-            if os.path.isdir(path):
-                found += ['%s/%s' % (device, name)
-                          for name in os.listdir(path)
-                          if name.endswith(LOG_SUFFIX)]
-        return found
+    def open_entries(self):
+        """:returns: the entries of all logs that some device may lack"""
+        return [entry for device in self.objects.devices()
+                for entry in entries_of(self.cluster.device_path(
+                    self.cluster.node_of(device), device))
+                if entry.state not in OVER]
 
 
 def _that_count(files):

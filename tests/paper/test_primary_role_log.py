@@ -5,12 +5,20 @@ import time
 
 from swift.common.utils import Timestamp, hash_path
 
-from swift_lightsync.proar.core.oplog import last_commit, start_of
-from swift_lightsync.proar.log.cursor_file import write_cursors
+from swift_lightsync.proar.core.oplog import (
+    State,
+    eversion_of,
+    last_commit,
+)
 from tests.unit.proar.server_world import ServerTestCase
 
 VERBS = ('PUT', 'PUT', 'DELETE', 'POST', 'DELETE')
 NAMES = ('obj1', 'obj2', 'obj1', 'obj2', 'obj2')
+
+
+def at(index):
+    """:returns: the eversion of a record of the first segment"""
+    return eversion_of(1, index)
 
 
 class TestTheLogOfThePrimaryRole(ServerTestCase):
@@ -22,9 +30,9 @@ class TestTheLogOfThePrimaryRole(ServerTestCase):
 
     def test_fig_4_an_entry_is_op_object_osd_and_eversion(self):
         self.assertEqual(
-            [(b'M', 'obj1', 2, 1), (b'M', 'obj2', 2, 2),
-             (b'D', 'obj1', 2, 3), (b'M', 'obj2', 2, 4),
-             (b'D', 'obj2', 2, 5)],
+            [(b'M', 'obj1', 2, at(1)), (b'M', 'obj2', 2, at(2)),
+             (b'D', 'obj1', 2, at(3)), (b'M', 'obj2', 2, at(4)),
+             (b'D', 'obj2', 2, at(5))],
             [(entry.op.value, self.name(entry.path_hash), entry.slot,
               entry.eversion) for entry in self.entries()])
 
@@ -35,18 +43,15 @@ class TestTheLogOfThePrimaryRole(ServerTestCase):
     def test_iv_c_the_version_increments_with_each_operation(self):
         for number in range(6, 20):
             self.write(name='more')
-            self.assertEqual(number, self.entries()[-1].eversion)
+            self.assertEqual(at(number), self.entries()[-1].eversion)
 
     def test_iv_c_last_commit_is_what_all_have_and_meets_last_update(self):
-        oplog = self.oplog()
-        for cursors, wanted in (({}, 0), ({1: 3, 2: 5}, 3),
-                                ({1: 5, 2: 5}, 5)):
-            write_cursors(oplog.cursors_path, cursors)
-            view = oplog.read()
-            self.assertEqual(5, view.last_update)
-            self.assertEqual(wanted, last_commit(
-                [start_of(cursors.get(peer), view.base, view.last_update)
-                 for peer in (1, 2)], view.last_update))
+        for most, wanted in ((0, 0), (3, 3), (5, 5)):
+            self.note(State.CONVERGED, most)
+            entries = self.entries()
+            self.assertEqual(at(5), entries[-1].eversion)
+            self.assertEqual(at(wanted), last_commit(
+                [(entry.eversion, entry.state) for entry in entries], at(0)))
 
     def test_iv_b_the_answer_comes_when_it_is_on_this_disk(self):
         # "Once an updated data is written to disk by the primary role OSD,

@@ -9,22 +9,16 @@ import os
 
 from swift.common.utils import hash_path
 
-from swift_lightsync.object_server import ObjectController
-from swift_lightsync.proar.log.oplog_file import Oplog
-from swift_lightsync.proar.names import cursors_path, log_path
-from tests.unit.proar.proxy_world import ProxyCase
+from swift_lightsync.proar.core.oplog import eversion_of
+from tests.unit.proar.logs import entries_of
+from tests.unit.proar.proxy_world import VouchedCase
 
 
-class LoggingCase(ProxyCase):
-
-    object_controller = ObjectController
+class LoggingCase(VouchedCase):
 
     def logged(self, server):
-        """:returns: the entries of one device's log of partition 0"""
-        device = os.path.join(server.devices, 'sda')
-        return Oplog(log_path(device, self.policy, 0),
-                     cursors_path(device, self.policy, 0),
-                     self.logger).read().entries
+        """:returns: the entries of one device's log"""
+        return entries_of(os.path.join(server.devices, 'sda'))
 
 
 class TestOneHandlesAll(LoggingCase):
@@ -45,7 +39,8 @@ class TestOneHandlesAll(LoggingCase):
             self.status(method, b'' if method == 'PUT' else None)
         entries = self.logged(self.role[0])
         self.assertEqual(
-            [(b'M', 1), (b'M', 2), (b'D', 3)],
+            [(op, eversion_of(1, index)) for index, op
+             in enumerate((b'M', b'M', b'D'), 1)],
             [(entry.op.value, entry.eversion) for entry in entries])
         self.assertEqual({self.slot}, {entry.slot for entry in entries})
         self.assertEqual([[]] * 3, [

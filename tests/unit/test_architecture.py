@@ -22,8 +22,8 @@ PURE_ROOMS = {'core', 'format', 'measure', 'wire', 'workload'}
 #: What computes, of the standard library and of others.
 PURE = {'array', 'base64', 'binascii', 'bisect', 'collections', 'contextlib',
         'dataclasses', 'enum', 'functools', 'google_crc32c', 'hashlib',
-        'hdrh', 'heapq', 'hmac', 'itertools', 'json', 'math', 'operator',
-        're', 'struct', 'types', 'typing', 'urllib', 'zlib'}
+        'hdrh', 'heapq', 'hmac', 'html', 'itertools', 'json', 'math',
+        'operator', 're', 'struct', 'types', 'typing', 'urllib', 'zlib'}
 #: What pure rooms may import beside each other: modules that only compute.
 PURE_MODULES = {'cosbench.errors'} | {
     'swift_lightsync.common.' + name for name in (
@@ -32,7 +32,8 @@ PURE_MODULES = {'cosbench.errors'} | {
 #: What modules of common/ import beside the standard library: COSBench and
 #: LOSF use the others where there is no Swift.
 COMMON_ALSO = {'node_arguments': {'swift'}, 'nodes': {'swift'},
-               'progress': {'rich'}, 'rowless': {'swift'}}
+               'progress': {'rich'}, 'request_body': {'swift'},
+               'rowless': {'swift'}}
 
 
 @functools.lru_cache(maxsize=None)

@@ -111,8 +111,7 @@ class TestProxyServer(SwiftTestCase):
     def test_so_can_one_by_a_primary_role(self):
         controller = self.controller(self.load('primary_role_writes = true'))
         attempt = controller._attempt(
-            QuorumWrite, controller.app, controller._roles.slot,
-            controller._roles.nodes[0])
+            QuorumWrite, controller.app, controller._roles)
         self.assertEqual([3, 0], [self.updates(attempt, rowless)
                                   for rowless in (False, True)])
 
@@ -136,16 +135,6 @@ class TestProxyServer(SwiftTestCase):
             with self.assertRaisesRegex(OptionError, name):
                 self.load('primary_role_writes = true', app=name)
             self.load(app=name)
-
-    def test_a_pipeline_without_memcache_is_warned_of(self):
-        for policy, pipeline, warned in (
-                ('primary_role_writes = on', 'proxy-server', True),
-                ('primary_role_writes = on', 'cache proxy-server', False),
-                ('', 'proxy-server', False)):
-            self.logger.lines.clear()
-            self.load(policy, pipeline=pipeline)
-            self.assertEqual(warned, any(
-                'memcache' in line for line in self.logger.at('WARNING')))
 
     def test_swift_s_own_checks_are_made(self):
         with mock.patch.object(server.Application, 'check_config') as check:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from multiprocessing import get_context
 from typing import Any
 
-from tools.benchmarks import http_clients
+from tools.benchmarks import h2load, http_clients
 from tools.benchmarks.bench import Bench
 from tools.benchmarks.http_clients import CONTESTANTS, Scenario
 from tools.benchmarks.record import Metric
@@ -47,8 +47,9 @@ class Cosbench(Bench):
 
     name = 'cosbench'
     options = {
-        'contestants': (names(CONTESTANTS), ','.join(CONTESTANTS), 'NAME,…',
-                        'what is compared'),
+        'contestants': (names((*CONTESTANTS, 'h2load')),
+                        ','.join(CONTESTANTS), 'NAME,…',
+                        'what is compared; h2load, too, if it is installed'),
         'scenarios': (names(SCENARIOS), 'get-1k,put-64k', 'NAME,…',
                       'of ' + ', '.join(SCENARIOS)),
         'workers': (number(1, 1000), 32, None,
@@ -70,10 +71,14 @@ class Cosbench(Bench):
                  port: int) -> dict[str, Any]:
         """Return figures; CPU is counted for the client's process only."""
         args = self.args
-        with ProcessPoolExecutor(1, mp_context=_SPAWN) as pool:
-            done, failed, cpu, seconds = pool.submit(
-                http_clients.ask, name, port, scenario, args.workers,
-                args.seconds).result(args.seconds + PATIENCE)
+        if name == 'h2load':
+            done, failed, cpu, seconds = h2load.ask(
+                port, scenario, args.workers, args.seconds)
+        else:
+            with ProcessPoolExecutor(1, mp_context=_SPAWN) as pool:
+                done, failed, cpu, seconds = pool.submit(
+                    http_clients.ask, name, port, scenario, args.workers,
+                    args.seconds).result(args.seconds + PATIENCE)
         return {'operations': done, 'failed': failed, 'cpu_seconds': cpu,
                 'seconds': seconds, 'per_cpu_second': done / cpu,
                 'ops_per_second': done / seconds}

@@ -21,6 +21,7 @@ from swift_lightsync.versioning.core.life import (
 from swift_lightsync.versioning.core.shipment import Frame, Shipment
 from swift_lightsync.versioning.core.stamp import Stamp
 from swift_lightsync.versioning.core.version import Vector, Version
+from swift_lightsync.versioning.rows import connections
 from swift_lightsync.versioning.sites import received_body, sites_conf
 from tools.fuzzing.mutate import JSON, edit_text
 from tools.fuzzing.target import Target, as_text
@@ -193,7 +194,7 @@ def decode_answer(data):
 
 def decode_results(data):
     found = shipping.results_of(data, 2)
-    assert all(len(each.error) <= shipping.MAX_ERROR for each in found)
+    assert all(len(each.error) <= shipping.MAX_ERROR for each in found.results)
     return found
 
 
@@ -313,4 +314,10 @@ TARGETS = (
     Target('verb', list(map(verb.encoded, VERBS)), decode_verb,
            (ValueError, RecursionError), LONGEST, mutations=JSON,
            write=verb.encoded),
+    Target('verb-head', as_text(
+        'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n'
+        'Content-Length: 300\r\nDate: Mon, 23 Nov 2026 16:00:00 GMT',
+        'HTTP/1.1 503 x\r\ncontent-length:0\r\nConnection: close'),
+           connections.parsed_head, (ValueError,), connections.MAX_HEAD, 256,
+           mutations=(edit_text,)),
 )

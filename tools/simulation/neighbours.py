@@ -11,8 +11,8 @@ from swift_lightsync.sync.core.failure_table import FailureTable
 from swift_lightsync.sync.core.sync_round import Answer
 from swift_lightsync.sync.keys import device_key, endpoint
 from swift_lightsync.sync.neighbours import MAX_NOTIFIED
+from swift_lightsync.sync.patient_reads import PATIENCE
 from swift_lightsync.sync.sync_batch import MESSAGES
-from swift_lightsync.sync.verb import PATIENCE
 from swift_lightsync.sync.wire import notice, sync_message
 from swift_lightsync.sync.wire.known_sets import KnownSets
 from swift_lightsync.sync.wire.notice import Notice
@@ -101,8 +101,9 @@ class Neighbours:
             try:
                 asked = comparison.send(outcome)
             except StopIteration as end:
-                return (Answer.DIFFER if end.value else Answer.MATCH,
-                        end.value)
+                differing = end.value.differing
+                return (Answer.DIFFER if differing else Answer.MATCH,
+                        differing)
             outcome = yield from self._differing(device, asked, sample)
             if isinstance(outcome, Answer):
                 return outcome, set()
@@ -132,6 +133,8 @@ class Neighbours:
             answer = self.charge(device, reach)
             if answer:
                 return answer
+            if verdict is Verdict.NOT_YET:
+                return Answer.NOT_YET
             if verdict is Verdict.COMPARED:
                 return differing
         raise AssertionError('the set is unknown where it was just sent')
@@ -236,7 +239,8 @@ class Neighbours:
         roots, until = {}, seconds + PATIENCE
         for partition in partitions:
             if seconds > until:
-                break
+                return sync_message.encode_reply(
+                    Verdict.NOT_YET, [1]), seconds
             roots[partition] = world.disks.root(number, partition)
             seconds += self.node.hash(partition) / messages + each
         return (sync_message.encode_reply(

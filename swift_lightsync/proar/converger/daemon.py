@@ -7,13 +7,16 @@ other devices of each partition. PROTOCOL.md, "Convergence"; OPERATING.md says
 what it logs, counts and records.
 """
 
+import ctypes
 import errno
 import os
+import signal
 import socket
 import sys
 import time
+from collections import defaultdict
 from hashlib import sha256
-from typing import List
+from typing import List, Optional
 
 from swift.common.concurrency import Timeout, sleep
 from swift.common.daemon import Daemon, run_daemon
@@ -22,13 +25,16 @@ from swift.common.ring.utils import is_local_device
 from swift.common.storage_policy import POLICIES, REPL_POLICY
 from swift.common.utils import (
     EventletRateLimiter,
+    distribute_evenly,
     dump_recon_cache,
     get_logger,
+    modify_priority,
     parse_options,
     whataremyips,
 )
 from swift.obj.diskfile import DiskFileRouter
 
+from swift_lightsync.common.quiet_logger import QuietLogger
 from swift_lightsync.proar.converger.converger_options import (
     ConvergerOptions,
 )
@@ -38,13 +44,17 @@ from swift_lightsync.proar.converger.followed_device import (
 from swift_lightsync.proar.converger.log_watch import LogWatch
 from swift_lightsync.proar.converger.peer_queue import PeerQueues
 from swift_lightsync.proar.converger.pusher import PushOptions
-from swift_lightsync.proar.lag import FILE, KEY, recorded
+from swift_lightsync.proar.lag import FILE, forget, recorded
+from swift_lightsync.proar.vouching.rounds import Rounds
 
 SECTION = 'object-converger'
 #: seconds between two looks for events
 TICK = 0.05
 #: ... and at rings, and for telling how far all are
 REPORT = 1.0
+#: Clients come first, unless the section says otherwise.
+IDLE = {'nice_priority': '19', 'ionice_class': 'IOPRIO_CLASS_IDLE'}
+PR_SET_PDEATHSIG = 1
 
 
 class ObjectConverger(Daemon):
@@ -56,12 +66,14 @@ class ObjectConverger(Daemon):
     :raises OptionError: if an option has a value that is not allowed
     """
 
+    WORKERS_HEALTHCHECK_INTERVAL = 1.0
     watch: LogWatch
     peer_queues: PeerQueues
 
     def __init__(self, conf, logger=None):
         self.conf = conf
-        self.logger = logger or get_logger(conf, log_route=SECTION)
+        self.logger = QuietLogger(
+            logger or get_logger(conf, log_route=SECTION))
         self.options = ConvergerOptions.from_conf(conf)
         self.swift_dir = conf.get('swift_dir', '/etc/swift')
         self.ring_ip = conf.get('ring_ip', conf.get('bind_ip', '0.0.0.0'))
@@ -73,18 +85,55 @@ class ObjectConverger(Daemon):
                          if policy.policy_type == REPL_POLICY]
         self.router = DiskFileRouter(conf, self.logger)
         self.devices: List[FollowedDevice] = []
+        self.rounds = Rounds(
+            lambda: [asker for device in self.devices
+                     for asker in device.askers()],
+            self.options.vouch_seconds, self.logger)
         self._rings: List[list] = []
+        #: a socket: no other converger has these devices; None: not yet sure
+        self._alone: Optional[socket.socket] = None
+        #: names of the devices that this process follows; None: all
+        self._only: Optional[List[str]] = None
+        self._worker_count = 1
+        self._shared_out: List[str] = []
+
+    def get_worker_args(self, once=False, **kwargs):
+        """
+        Share out the devices among worker processes.
+
+        :raises SystemExit: if another converger follows these devices
+        """
+        self._be_alone()
+        self._load_rings()
+        self._shared_out = sorted(self.local_devices())
+        forget(self.recon_file, self._shared_out, self.logger)
+        count = min(self.options.workers, len(self._shared_out))
+        if once or count < 2:
+            return []
+        return [{'override_devices': devices, 'worker_count': count}
+                for devices in distribute_evenly(self._shared_out, count)]
+
+    def is_healthy(self):
+        """Return whether the devices are those that were shared out."""
+        return sorted(self.local_devices()) == self._shared_out
 
     def run(self, *args, **kwargs):
         """
-        Run alone of those that follow these devices.
+        Run alone of those that follow these devices, when others are idle.
 
         :raises SystemExit: if another one runs
         """
-        self._alone = _be_alone('%s %s' % (
-            os.path.realpath(self.conf.get('devices', '/srv/node')),
-            self.port))
+        self._be_alone()
+        if kwargs.get('override_devices'):
+            _end_with_parent()
+        modify_priority({**IDLE, **self.conf}, self.logger)
         super().run(*args, **kwargs)
+
+    def _be_alone(self):
+        if self._alone is None:
+            self._alone = _be_alone('%s %s' % (
+                os.path.realpath(self.conf.get('devices', '/srv/node')),
+                self.port))
 
     def run_once(self, *args, **kwargs):
         """Push what the logs have now to the devices that answer."""
@@ -94,15 +143,24 @@ class ObjectConverger(Daemon):
         while not self.peer_queues.are_idle:
             sleep(TICK)
         for device in self.devices:
-            device.tend(at_once=True)
+            device.tend(once=True)
         self.report()
         self.watch.close()
 
-    def run_forever(self, *args, **kwargs):
-        """Follow the logs until SIGTERM."""
+    def run_forever(self, override_devices=None, worker_count=1, **kwargs):
+        """
+        Follow the logs until SIGTERM.
+
+        :param override_devices: names of the devices to follow; all by
+            default
+        :param worker_count: how many processes share the rates
+        """
+        self._only = override_devices
+        self._worker_count = worker_count
         self._begin()
         for device in self.devices:
             device.start()
+        self.rounds.start()
         report_at = 0.0
         while True:
             try:
@@ -113,18 +171,26 @@ class ObjectConverger(Daemon):
                     self.report()
             except (Exception, Timeout):
                 # Nothing is lost: the next look sees the same.
-                self.logger.exception('Unable to follow the logs')
+                self.logger.exception_of('follow', 'Unable to follow the logs')
             sleep(TICK)
 
-    def _begin(self, once=False):
+    def _load_rings(self):
         for policy in self.policies:
             policy.load_ring(self.swift_dir)
-        limiter = EventletRateLimiter(self.options.max_bytes_per_second)
+
+    def _begin(self, once=False):
+        self._load_rings()
+        bodies, objects = (
+            EventletRateLimiter(rate / self._worker_count) for rate in (
+                self.options.max_bytes_per_second,
+                self.options.max_objects_per_second))
         self.watch = LogWatch()
         self.peer_queues = PeerQueues(
             self.options, PushOptions(
                 self.options.conn_timeout, self.options.node_timeout,
-                lambda size: limiter.wait(incr_by=size)), self.logger, once)
+                lambda size: bodies.wait(incr_by=size),
+                lambda count: objects.wait(incr_by=count)),
+            self.logger, once)
         self._rings = self._ring_devices()
         self.devices = self.find_devices()
 
@@ -136,13 +202,26 @@ class ObjectConverger(Daemon):
                                    node[prefix + 'port'])
                    for prefix in ('', 'replication_'))
 
-    def find_devices(self):
-        """Return a FollowedDevice for each device and policy of this node."""
+    def local_devices(self):
+        """
+        Return this node's devices.
+
+        :returns: a dict of name -> [(StoragePolicy, node of its ring)]
+        """
         ips = whataremyips(self.ring_ip)
-        return [FollowedDevice(node, policy, self.router[policy], self.watch,
+        nodes = defaultdict(list)
+        for policy, found in zip(self.policies, self._ring_devices()):
+            for node in found:
+                if node and self._is_local(node, ips):
+                    nodes[node['device']].append((policy, node))
+        return nodes
+
+    def find_devices(self):
+        """Return a FollowedDevice for each device that is to be followed."""
+        return [FollowedDevice(name, found, self.router, self.watch,
                                self.peer_queues, self.options, self.logger)
-                for policy, nodes in zip(self.policies, self._rings)
-                for node in nodes if node and self._is_local(node, ips)]
+                for name, found in sorted(self.local_devices().items())
+                if self._only is None or name in self._only]
 
     def notice_events(self):
         """Tell the devices what has changed on them."""
@@ -167,10 +246,19 @@ class ObjectConverger(Daemon):
     def report(self):
         """Record in recon how far the peers of all devices are behind."""
         now = time.time()
-        lags = [device.lag(now) for device in self.devices
-                if device.logs or device.unreadable]
-        dump_recon_cache({KEY: recorded(lags, now)}, self.recon_file,
-                         self.logger)
+        dump_recon_cache(recorded(
+            {device.name: device.lags(now) for device in self.devices}, now),
+            self.recon_file, self.logger)
+
+
+def _end_with_parent():
+    """Have the kernel kill this process when its parent ends, however."""
+    parent = os.getppid()
+    if ctypes.CDLL(None, use_errno=True).prctl(
+            PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0):
+        raise OSError(ctypes.get_errno(), 'prctl')
+    if os.getppid() != parent:
+        os.kill(os.getpid(), signal.SIGKILL)
 
 
 def _be_alone(what):

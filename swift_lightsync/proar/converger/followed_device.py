@@ -1,67 +1,77 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The logs of one device and storage policy, followed by one greenthread.
+The log of one device, followed by one greenthread.
 
 Each device has a greenthread, so that a slow disk delays no other device.
 """
 
 import os
 import time
-from typing import Any, Dict, Set
+from collections import defaultdict
+from dataclasses import replace
+from typing import Any
 
-from swift.common.concurrency import Empty, LightQueue, Timeout, spawn
-
-from swift_lightsync.proar.converger.followed_log import (
-    FollowedLog,
-    LogPlace,
+from swift.common.concurrency import (
+    Empty,
+    LightQueue,
+    Timeout,
+    spawn,
+    tpool,
 )
+
+from swift_lightsync.proar.converger.followed_log import FollowedLog
+from swift_lightsync.proar.converger.followed_policy import FollowedPolicy
 from swift_lightsync.proar.converger.log_watch import CONTENT, NAMES
-from swift_lightsync.proar.converger.object_state import Source
-from swift_lightsync.proar.lag import lag_of
-from swift_lightsync.proar.names import LOG_SUFFIX, logs_path
+from swift_lightsync.proar.core.oplog import CAPACITY
+from swift_lightsync.proar.log.device_log import DeviceLog
+from swift_lightsync.proar.log.segment import logs_path, number_of
+from swift_lightsync.proar.vouching.rounds import Asker
 
 #: seconds between two rounds of upkeep
 TEND = 1.0
+#: Of more segments, the entries of those that hold few are carried along.
+CARRIED_FROM = 4
+#: so few entries
+FEW = CAPACITY // 16
 
 
 class FollowedDevice:
     """
-    The logs of one device and storage policy.
+    The log of one device.
 
-    :param node: the device, a dict of the ring
-    :param policy: a StoragePolicy
-    :param manager: the DiskFileManager of the policy
+    :param name: of the device
+    :param nodes: a list of (StoragePolicy, the device in the policy's ring)
+    :param router: a DiskFileRouter
     :param watch: a LogWatch
-    :param peer_queues: PeerQueues, which push what the logs name
+    :param peer_queues: PeerQueues, which push what the log names
     :param options: ConvergerOptions
-    :param logger: Swift's
+    :param logger: a QuietLogger
     """
 
-    def __init__(self, node, policy, manager, watch, peer_queues, options,
+    def __init__(self, name, nodes, router, watch, peer_queues, options,
                  logger):
-        self.node = node
-        self.policy = policy
-        self.source = Source(manager, node['device'], policy)
+        self.name = name
+        self.manager = router[nodes[0][0]]
         self.watch = watch
         self.peer_queues = peer_queues
         self.options = options
         self.logger = logger
-        self.path = os.path.join(manager.devices, node['device'])
-        self.logs_path = logs_path(self.path, policy)
-        #: by partition
-        self.logs: Dict[int, FollowedLog] = {}
-        #: partitions whose logs cannot be read
-        self.unreadable: Set[int] = set()
+        self.path = os.path.join(self.manager.devices, name)
+        self.log = FollowedLog(logs_path(self.path), logger)
+        #: by the index of the policy
+        self.policies = {int(policy): FollowedPolicy(
+            node, policy, router[policy], self.log, options, logger)
+            for policy, node in nodes}
         self._is_new = True
-        self._next_scan = 0.0
-        #: partitions whose logs have to be looked at
-        self._changed: Set[int] = set()
+        self.next_scan = 0.0
+        #: numbers of the segments that have to be looked at
+        self._changed = set()
         #: the same, in their order; None ends the greenthread
-        self._to_refresh = LightQueue()
+        self._to_read = LightQueue()
         self._thread: Any = None
 
     def __str__(self):
-        return 'policy %d on %s' % (self.policy, self.node['device'])
+        return 'device %s' % self.name
 
     # Events
 
@@ -72,111 +82,111 @@ class FollowedDevice:
         :param path: of the directory in which it has; None: it is not known
         :param name: of what has changed in it
         """
-        if path is None or (path, name) == os.path.split(self.logs_path):
-            self._next_scan = 0
-        elif path == self.logs_path:
-            self._note_change(name)
+        if path is None or (path, name) == os.path.split(self.log.directory):
+            self.next_scan = 0
+        elif path == self.log.directory:
+            self._note_change(number_of(name))
 
-    def _note_change(self, name):
-        """Have a file looked at soon, if it is a log."""
-        partition, suffix = os.path.splitext(name)
-        if suffix == LOG_SUFFIX and partition.isdigit() and \
-                int(partition) not in self._changed:
-            self._changed.add(int(partition))
-            self._to_refresh.put(int(partition))
+    def _note_change(self, number):
+        if number is not None and number not in self._changed:
+            self._changed.add(number)
+            self._to_read.put(number)
 
     # Following
 
     def start(self):
-        """Follow the logs from now on."""
+        """Follow the log from now on."""
         self._thread = spawn(self._follow)
 
     def stop(self):
         """End the following; return when it has ended."""
-        self._to_refresh.put(None)
+        self._to_read.put(None)
         self._thread.wait()
 
     def _follow(self):
         tend_at = 0.0
         while True:
             try:
-                partition = self._to_refresh.get(
+                number = self._to_read.get(
                     timeout=max(tend_at - time.monotonic(), 0))
-                if partition is None:
+                if number is None:
                     break
-                self._guarded(self, self._refresh, partition)
+                self._guarded(self._read, number)
             except Empty:
                 pass
             if time.monotonic() >= tend_at:
-                self._guarded(self, self.tend)
+                self._guarded(self.tend)
                 tend_at = time.monotonic() + TEND
-        for log in self.logs.values():
-            self._guarded(log, log.save)
+        self.log.close()
 
     def follow_once(self):
-        """Look at all logs once, and have pushed what they name."""
-        self._guarded(self, self.scan)
+        """Read the whole log once, and have pushed what it names."""
+        self._guarded(self.scan)
         while self._changed:
-            self._guarded(self, self._refresh, self._to_refresh.get())
+            self._guarded(self._read, self._to_read.get())
+
+    def askers(self):
+        """Return the Askers of the device, one for each policy."""
+        return [Asker(each.node, each.policy, self.path, self.is_mounted)
+                for each in self.policies.values()]
 
     def is_mounted(self):
         """Return whether the device can be used."""
-        return bool(self.source.manager.get_dev_path(self.node['device']))
+        return bool(self.manager.get_dev_path(self.name))
 
     def scan(self):
-        """Look for logs, and watch for new ones."""
-        self._next_scan = time.monotonic() + self.options.rescan_interval
+        """Look for segments, and watch for new ones."""
+        self.next_scan = time.monotonic() + self.options.rescan_interval
         if not self.is_mounted():
-            self.logs.clear()
-            self.unreadable.clear()
-            self._is_new = True
+            self._clear()
             return
         try:
             self.watch.watch(self.path, NAMES)
-            self.watch.watch(self.logs_path, CONTENT)
+            self.watch.watch(self.log.directory, CONTENT)
         except FileNotFoundError:
             pass
         except OSError as err:
-            self.logger.warning(
-                'Unable to watch %s, which is looked at each %g seconds '
-                'only: %s', self.logs_path, self.options.rescan_interval, err)
-        try:
-            names = os.listdir(self.logs_path)
-        except FileNotFoundError:
-            names = []
-        for name in names:
-            self._note_change(name)
-        if self._is_new:
-            self._is_new = False
-            for partition in sorted(self._changed):
-                log = self._log(partition)
-                self._guarded(log, log.invalidate)
+            self.logger.warning_of(
+                'watch', 'Unable to watch %s, which is looked at each %g '
+                'seconds only: %s', self.log.directory,
+                self.options.rescan_interval, err)
+        for number in tpool.execute(self.log.numbers):
+            self._note_change(number)
 
-    def _log(self, partition):
-        return self.logs.get(partition) or FollowedLog(
-            LogPlace(self.path, self.source, self.policy.object_ring,
-                     self.node['id'], partition), self.options, self.logger)
+    def _clear(self):
+        self.log.close()
+        for policy in self.policies.values():
+            policy.clear()
+        self._is_new = True
 
-    def _refresh(self, partition):
-        self._changed.discard(partition)
-        log = self._log(partition)
-        if self._guarded(log, log.refresh):
-            self.unreadable.discard(partition)
-        else:
-            self.unreadable.add(partition)
-        if log.follower.records:
-            self.logs[partition] = log
-            self._have_pushed(log)
+    def _read(self, number):
+        """Take in what is new in a segment."""
+        self._changed.discard(number)
+        by_policy = defaultdict(list)
+        for entry in tpool.execute(self.log.new_entries, number):
+            by_policy[entry.policy].append(entry)
+        for index, entries in by_policy.items():
+            policy = self.policies.get(index)
+            if policy is None:
+                self.logger.warning_of(
+                    'policy', '%s has entries of policy %d, which is not one '
+                    'of its rings: they are left alone', self, index)
+                continue
+            if self._is_new:
+                self._guarded(policy.invalidate, entries)
+            policy.add(entries)
+        self._is_new = self._is_new and bool(self._changed)
+        self._have_pushed()
 
-    def _have_pushed(self, log):
-        for peer in log.lacking():
-            node = self.policy.object_ring.devs[peer]
-            if node:
-                self.peer_queues.add(log, node)
+    def _have_pushed(self):
+        for policy in self.policies.values():
+            policy.decide()
+            for node in policy.lacking():
+                self.peer_queues.add(policy, node)
 
-    def _guarded(self, what, method, *args):
+    def _guarded(self, method, *args):
         """
-        Do something with a log, or with all, and log a failure.
+        Do something with the log, and tell of a failure.
 
         A failure loses nothing: it is done again with the next round of
         upkeep or the next look.
@@ -184,36 +194,83 @@ class FollowedDevice:
         try:
             return method(*args)
         except (Exception, Timeout):
-            self.logger.exception('Unable to follow %s', what)
+            self.logger.exception_of(str(self), 'Unable to follow %s', self)
 
     # Upkeep
 
-    def tend(self, at_once=False):
+    def tend(self, once=False):
         """
-        Save cursors, shorten logs, and look again at open work.
+        Shorten the log, and look again at open work.
 
         Open are intents whose outcome is not known, and what was not pushed.
 
-        :param at_once: as of FollowedLog.shorten
+        :param once: whether nothing more is to be pushed
         """
-        if time.monotonic() >= self._next_scan or not self.is_mounted():
+        if time.monotonic() >= self.next_scan or not self.is_mounted():
             self.scan()
-        for partition, log in list(self.logs.items()):
-            if log.follower.intents():
-                self._refresh(partition)
-            if self._guarded(log, log.shorten, at_once):
-                # If anything has come since, it is a log of its own.
-                del self.logs[partition]
-                self._note_change('%d%s' % (partition, LOG_SUFFIX))
-            elif not at_once:
-                self._have_pushed(log)
+        for number in tpool.execute(self.log.lost):
+            self._forget(number)
+        self._shorten()
+        if not once:
+            self._have_pushed()
 
-    def lag(self, now):
+    def _open_in(self, number):
+        return [entry for policy in self.policies.values()
+                for entry in policy.follower.open_in(number)]
+
+    def _forget(self, number):
+        return sum(policy.follower.forget(number)
+                   for policy in self.policies.values())
+
+    def _shorten(self):
+        """Remove segments of which nobody needs anything; cut the log."""
+        known = self.log.read_numbers()
+        sizes = {number: len(self._open_in(number)) for number in known}
+        excess = sum(sizes.values()) - self.options.max_log_entries
+        # The last one tells the number of the next.
+        for place, number in enumerate(known[:-1]):
+            size = sizes[number]
+            if not size:
+                tpool.execute(self.log.remove, number)
+            elif excess > 0 and tpool.execute(self.log.remove, number,
+                                              True):
+                excess -= size
+                self._tell_of_cut(self._forget(number))
+            elif size <= FEW and len(known) - place > CARRIED_FROM and \
+                    self.log.is_done(number):
+                self._carry(number)
+
+    def _carry(self, number):
+        """Write the few open entries of a segment anew, and remove it."""
+        entries = [replace(entry, eversion=0)
+                   for entry in self._open_in(number)]
+        if tpool.execute(self._write, entries, number):
+            self._forget(number)
+
+    def _write(self, entries, number):
+        """Write entries durably; return whether their segment is gone."""
+        log = DeviceLog(self.path, self.logger)
+        try:
+            intents = [log.begin(entry) for entry in entries]
+            for intent in intents:
+                intent.begin_sync()
+            for intent in intents:
+                intent.sync()
+        finally:
+            log.close()
+        return self.log.remove(number)
+
+    def _tell_of_cut(self, entries):
+        self.logger.error(
+            'The log of %s is cut: %d entries that a device lacks are left '
+            'to the object-replicator', self, entries)
+        self.logger.update_stats('converger.cut.%s' % self.name, entries)
+
+    def lags(self, now):
         """
-        Return how far the peers are behind, as a DeviceLag.
+        Return how far the peers are behind, a DeviceLag of each policy.
 
         :param now: Unix time in seconds
         """
-        return lag_of(self.node['device'], int(self.policy), [
-            log.follower for log in self.logs.values()],
-            len(self.unreadable), now)
+        damaged = len(self.log.damaged) + self.log.set_aside()
+        return [policy.lag(now, damaged) for policy in self.policies.values()]

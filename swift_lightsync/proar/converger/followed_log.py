@@ -1,306 +1,186 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The log of one partition of a device, as the converger follows it.
+"""The segments of a device's log, as the converger reads and notes them."""
 
-A FollowedLog reads the log into a Follower, pushes to the peers what that
-tells, and writes the peers' cursors back to the disk.
-"""
-
+import errno
 import os
-import time
-from dataclasses import dataclass
-from functools import lru_cache
-from typing import Dict, Optional, Tuple
+from dataclasses import replace
 
-from swift.common.concurrency import tpool
-from swift.common.ring import Ring
-from swift.common.utils import get_partition_for_hash
-from swift.obj.diskfile import get_part_path
-
-from swift_lightsync.common.backoff import Backoff
-from swift_lightsync.proar.converger.object_state import (
-    Source,
-    UnreadableError,
+from swift_lightsync.proar.core.oplog import (
+    CAPACITY,
+    FormatError,
+    State,
+    place_of,
 )
-from swift_lightsync.proar.converger.pusher import Outcome
-from swift_lightsync.proar.core.follower import Follower
-from swift_lightsync.proar.core.oplog import RECORD
-from swift_lightsync.proar.log.cursor_file import read_cursors, write_cursors
-from swift_lightsync.proar.log.log_file import LostError, Mark
-from swift_lightsync.proar.log.oplog_file import LogView, Oplog
-from swift_lightsync.proar.names import cursors_path, log_path
-
-#: Objects that a log pushes to a device before another log has its turn.
-TURN = 100
-#: of the most that a log may hold, what stays of it when it is cut
-KEPT = 0.75
-
-
-@dataclass(frozen=True)
-class Turn:
-    """
-    The outcome of some pushes to a peer.
-
-    :param problem: why the peer takes nothing, '' if it does
-    :param has_more: whether it lacks more that can be pushed
-    """
-    problem: str = ''
-    has_more: bool = False
-
-
-@dataclass(frozen=True)
-class LogPlace:
-    """
-    The device and the partition of a log.
-
-    :param path: of the device
-    :param source: of its objects
-    :param ring: the object ring of the policy
-    :param own_id: the id of the device in that ring
-    :param partition: of the log
-    """
-    path: str
-    source: Source
-    ring: Ring
-    own_id: int
-    partition: int
-
-    def part_of(self, path_hash):
-        """Return the partition that an object is in now."""
-        return get_partition_for_hash(path_hash.hex(), self.ring.part_power)
-
-    def peers(self, partition):
-        """Return the ids of the other devices of a partition."""
-        return frozenset(
-            node['id'] for node in self.ring.get_part_nodes(partition)
-        ) - {self.own_id}
-
-    def __str__(self):
-        return 'partition %d of policy %d on %s' % (
-            self.partition, self.source.policy, self.source.device)
+from swift_lightsync.proar.log.segment import (
+    numbers,
+    open_segment,
+    segment_path,
+)
+from swift_lightsync.proar.log.segment_source import (
+    DAMAGED_SUFFIX,
+    HEADROOM,
+)
 
 
 class FollowedLog:
     """
-    The log of one partition of a device, and what its peers lack.
+    The log of one device. Its methods block.
 
-    :param place: a LogPlace
-    :param options: ConvergerOptions
+    :param directory: of the log
     :param logger: Swift's
     """
 
-    def __init__(self, place, options, logger):
-        self.place = place
-        self.options = options
+    def __init__(self, directory, logger):
+        self.directory = directory
         self.logger = logger
-        self._cursors_path = cursors_path(
-            place.path, place.source.policy, place.partition)
-        self.oplog = Oplog(log_path(
-            place.path, place.source.policy, place.partition),
-            self._cursors_path, logger)
-        #: of an empty log, until this one has been read
-        self.follower = Follower(LogView(1, 0, [], []), (), {}, place.peers)
-        self._was_read = False
-        #: of the log that is followed; another one in its place is begun anew
-        self._mark: Optional[Mark] = None
-        self._saved: Dict[int, int] = {}
-        self._changed = time.monotonic()
-        #: (peer, path hash) -> how long to leave that object alone
-        self._put_off: Dict[Tuple[int, bytes], Backoff] = {}
+        #: number -> an open Segment, and the index of the last record read
+        self._segments = {}
+        self._read = {}
+        #: numbers of the segments that cannot be read, wholly or in part
+        self.damaged = set()
 
-    def __str__(self):
-        return str(self.place)
+    def close(self):
+        """Forget all that was read."""
+        for segment in self._segments.values():
+            segment.close()
+        self._segments.clear()
+        self._read.clear()
+        self.damaged.clear()
 
-    def refresh(self):
-        """
-        Read what is new in the log.
+    def numbers(self):
+        """Return the numbers of all segments, sorted."""
+        return numbers(self.directory)
 
-        :returns: True: it has been read
-        :raises OSError: if it cannot be read
-        :raises FormatError: if it is damaged as a whole
-        """
-        if not (self._was_read and self._go_on()):
-            self._begin()
-        self._decide()
-        return True
-
-    def _go_on(self):
-        """Read on; return False if it is not the same log any more."""
-        follower = self.follower
+    def set_aside(self):
+        """Return how many segments were set aside, since they were damaged."""
         try:
-            view = tpool.execute(self.oplog.read, follower.after, self._mark)
-        except LostError:
-            self.logger.warning('The log of %s was lost', self)
-            return False
-        if view.last_update > follower.last_update:
-            self._changed = time.monotonic()
-            self._tell_of_damage(view, follower.last_update)
-        follower.see(view)
-        self._mark = view.mark
-        return True
+            return sum(name.endswith(DAMAGED_SUFFIX)
+                       for name in os.listdir(self.directory))
+        except FileNotFoundError:
+            return 0
 
-    def _begin(self):
-        # In this order: cursors of eversions that a power cut took are gone
-        # before the log has those anew.
-        view = tpool.execute(self.oplog.read)
-        self._saved = {} if self._was_read else tpool.execute(
-            read_cursors, self._cursors_path, self.logger)
-        self._tell_of_damage(view)
-        self._mark = view.mark
-        place = self.place
-        # As long as it is followed, its ring is the same.
-        peers = lru_cache(place.peers)
-        self.follower = Follower(
-            view, peers(place.partition), self._saved,
-            lambda path_hash: peers(place.part_of(path_hash)))
-        self._was_read = True
+    def new_entries(self, number):
+        """
+        Return the entries of a segment that have not been read yet.
 
-    def _tell_of_damage(self, view, seen=0):
-        for eversion in view.damaged:
-            if eversion > seen:
+        :raises OSError: if it cannot be read
+        """
+        segment = self._segment(number)
+        if segment is None:
+            return []
+        found = segment.entries(self._read[number])
+        if found:
+            self._read[number] = place_of(found[-1][0])[1]
+        for eversion, entry in found:
+            if entry is None:
+                self.damaged.add(number)
                 self.logger.error(
                     'Entry %d of %s is damaged; what it named is left to the '
-                    'object-replicator', eversion, self)
+                    'object-replicator', eversion, segment.path)
+        return [entry for _, entry in found if entry]
 
-    def _decide(self):
-        """Decide the intents whose writers have ended."""
-        for intent in self.follower.intents():
-            if tpool.execute(self.oplog.in_progress, intent.eversion):
-                continue
-            try:
-                with self._opened(intent.path_hash) as state:
-                    newest = state.newest
-            except UnreadableError as err:
-                self.logger.warning('Unable to tell whether entry %d of %s '
-                                    'is committed: %s', intent.eversion,
-                                    self, err)
-                continue
-            self.follower.decide(intent.decided(
-                newest is not None and (newest.raw, newest.offset) >= (
-                    intent.timestamp, intent.offset)))
+    def _segment(self, number):
+        if number in self._segments:
+            return self._segments[number]
+        path = segment_path(self.directory, number)
+        try:
+            segment = _open(path)
+        except FormatError as err:
+            if number not in self.damaged:
+                self.damaged.add(number)
+                self.logger.error('Log %s is damaged; what it named is left '
+                                  'to the object-replicator: %s', path, err)
+            return None
+        if segment:
+            self._segments[number], self._read[number] = segment, 0
+        return segment
 
-    def _opened(self, path_hash):
-        return self.place.source.opened(self.place.part_of(path_hash),
-                                        path_hash)
+    def lost(self):
+        """Forget the segments that are gone, and return their numbers."""
+        gone = [number for number, segment in self._segments.items()
+                if not segment.is_named()]
+        for number in gone:
+            self.logger.warning_of('lost', 'Log %s is lost',
+                                   self._segments[number].path)
+            self._drop(number)
+        return gone
 
-    def invalidate(self):
+    def present(self, intents):
         """
-        Have the suffixes of all objects of the log hashed anew.
+        Return some intents as they are now.
 
-        A power cut may have taken the note that invalidated their hashes.
+        :param intents: a list of Entries
+        :returns: a list of Entries; in the state UNDECIDED if their writers
+            have ended without telling the outcome; None for what is damaged
+            or gone
         """
-        source = self.place.source
-        for suffix_path in {os.path.join(
-                get_part_path(self.place.path, source.policy,
-                              self.place.part_of(entry.path_hash)),
-                entry.path_hash.hex()[-3:])
-                for entry in tpool.execute(self.oplog.read).entries}:
-            if os.path.isdir(os.path.dirname(suffix_path)):
-                source.manager.invalidate_hash(suffix_path)
+        return [self._present(intent) for intent in intents]
 
-    # Pushing
+    def _present(self, intent):
+        number, index = place_of(intent.eversion)
+        segment = self._segments.get(number)
+        if not segment:
+            return None
+        # In this order: a writer tells the outcome, and then it ends.
+        has_writer = segment.has_writer()
+        found = segment.entry(index)
+        if found and found.state is State.INTENT and not has_writer:
+            return replace(found, state=State.UNDECIDED)
+        return found
 
-    def lacking(self):
-        """Return the ids of the peers that lack something."""
-        return [peer for peer in self.follower.cursors()
-                if self.follower.lacks(peer)]
-
-    def push(self, peer, pusher):
+    def note(self, marks):
         """
-        Push some of what a peer lacks, and return the Turn.
+        Note what follows from pushes; nothing is synced.
 
-        :param peer: its id
-        :param pusher: a Pusher to it
+        :raises OSError: if it cannot be written: it is pushed again then
         """
-        follower = self.follower
-        pushes = follower.pushes(peer, TURN, self._put_off_for(peer))
-        for each in pushes:
-            result = self._push(each, pusher)
-            if result.is_applied:
-                self._put_off.pop((peer, each.path_hash), None)
-                follower.applied(peer, each.eversions)
-                self.logger.timing('converger.lag.timing',
-                                   time.time() * 1e3 - each.logged / 1e3)
-            elif result.outcome is Outcome.UNAVAILABLE:
-                return Turn(result.reason)
-            else:
-                self._leave_alone(peer, each.path_hash, result.reason)
-        return Turn(has_more=len(pushes) == TURN)
+        for mark in marks:
+            number, index = place_of(mark.eversion)
+            if number in self._segments:
+                self._segments[number].note(index, mark.state, mark.holders)
 
-    def _push(self, push, pusher):
-        began = time.time()
-        source = self.place.source
-        result = pusher.push(source, self.place.part_of(push.path_hash),
-                             push.path_hash, self.place.ring.next_part_power)
-        self.logger.timing_since('converger.push.timing', began)
-        self.logger.increment('converger.push.%s.%s' % (
-            result.outcome.value, source.device))
-        return result
+    def read_numbers(self):
+        """Return the numbers of the segments that were read, sorted."""
+        return sorted(self._segments)
 
-    def _put_off_for(self, peer):
-        """Return the path hashes of the objects not to be tried yet."""
-        now = time.monotonic()
-        return {path_hash for (of, path_hash), backoff
-                in self._put_off.items()
-                if of == peer and not backoff.may_try(now)}
+    def written(self):
+        """Return the numbers of the segments that have a writer."""
+        return [number for number, segment in self._segments.items()
+                if segment.has_writer()]
 
-    def _leave_alone(self, peer, path_hash, reason):
-        self._put_off.setdefault((peer, path_hash), Backoff(
-            self.options.retry_delay, self.options.max_retry_delay)).failed(
-                time.monotonic())
-        self.logger.warning('Unable to push object %s of %s to device %d: %s',
-                            path_hash.hex(), self, peer, reason)
+    def is_done(self, number):
+        """Return whether no process writes, or will write, a segment."""
+        return self._read[number] + HEADROOM > CAPACITY and \
+            number not in self.written()
 
-    # Upkeep
-
-    def save(self):
+    def remove(self, number, by_force=False):
         """
-        Write how far the peers are, if that has changed.
+        Remove a segment, if it has no writer and nothing unread.
 
-        :raises OSError: if it cannot be written
+        :param by_force: also if it is damaged, and stays to be looked at
+        :returns: whether it is gone
         """
-        cursors = self.follower.cursors()
-        if cursors != self._saved and self.follower.records:
-            tpool.execute(write_cursors, self._cursors_path, cursors)
-            self._saved = cursors
-
-    def shorten(self, at_once=False):
-        """
-        Save, and drop what is not needed from the log, if it is worth it.
-
-        :param at_once: do not wait until nothing has come for some time
-        :returns: whether nothing is left of what was read of the log
-        :raises OSError: if the log or its cursors cannot be written
-        """
-        self.save()
-        follower = self.follower
-        committed = follower.last_commit
-        done = self._superfluous(committed, at_once)
-        if done < follower.base or not tpool.execute(
-                self.oplog.compact, done, self._mark):
+        segment = self._segments[number]
+        if number in self.damaged and not by_force or not segment.lock():
             return False
-        self._tell_of_cut(done - committed)
-        if done < follower.last_update:
-            self.refresh()
-        return done >= follower.last_update
+        if segment.entries(self._read[number]):
+            segment.unlock()
+            return False
+        os.unlink(segment.path)
+        self._drop(number)
+        return True
 
-    def _superfluous(self, committed, at_once):
-        """Return the eversion up to which to shorten the log now, or 0."""
-        follower = self.follower
-        most = self.options.max_log_entries
-        if follower.records > most:
-            return max(committed, follower.last_update - int(KEPT * most))
-        idle = time.monotonic() - self._changed
-        if committed == follower.last_update and (
-                at_once or idle >= self.options.log_idle):
-            return committed
-        held = committed - follower.base + 1
-        return committed if held * RECORD > self.options.log_size else 0
+    def _drop(self, number):
+        self._segments.pop(number).close()
+        self._read.pop(number)
+        self.damaged.discard(number)
 
-    def _tell_of_cut(self, entries):
-        if entries > 0:
-            self.logger.error(
-                'The log of %s is cut: %d entries that a device lacks are '
-                'left to the object-replicator', self, entries)
-            self.logger.update_stats(
-                'converger.cut.%s' % self.place.source.device, entries)
+
+def _open(path):
+    try:
+        return open_segment(path)
+    except OSError as err:
+        if err.errno not in (errno.EROFS, errno.EACCES):
+            raise
+        # What a disk holds is pushed though nothing can be noted on it.
+        return open_segment(path, os.O_RDONLY)

@@ -6,6 +6,8 @@ The requests have the headers of Swift's ssync, so that the files of the two
 devices are the same byte for byte. PROTOCOL.md, "Convergence".
 """
 
+import os
+import pickle
 from collections import deque
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -19,7 +21,10 @@ from swift.common.exceptions import (
 )
 from swift.common.storage_policy import StoragePolicy
 from swift.common.utils import Timestamp
-from swift.obj.diskfile import DiskFileManager
+from swift.obj.diskfile import DiskFileManager, get_async_dir
+
+from swift_lightsync.proar.core.push_message import SentChange, SentObject
+from swift_lightsync.proar.core.row import Row, RowError
 
 #: of a data file; a request carries them elsewhere
 OWN_METADATA = ('name', 'Content-Length')
@@ -110,6 +115,52 @@ class Source:
             yield ObjectState()
         else:
             yield from _opened(diskfile)
+
+    def read(self, partition, path_hash, most):
+        """
+        Return a SentObject with the whole state of an object.
+
+        :param most: bytes of bodies that it may have
+        :returns: None if it has more; one without changes if it is gone
+        :raises UnreadableError: if the object cannot be read
+        """
+        with self.opened(partition, path_hash) as state:
+            if sum(change.length for change in state.changes) > most:
+                return None
+            return SentObject(partition, state.path, tuple(
+                SentChange(change.method, change.headers(), change.length)
+                for change in state.changes), b''.join(
+                    b''.join(change.body()) for change in state.changes
+                    if change.body))
+
+    def read_row(self, partition, path_hash, most):
+        """
+        Return a SentObject with the newest container update that is kept.
+
+        :param partition: of the object
+        :param most: bytes that it may have
+        :returns: None if it has more; one without changes if none is kept
+        :raises UnreadableError: if it cannot be read
+        """
+        name = path_hash.hex()
+        directory = os.path.join(
+            self.manager.construct_dev_path(self.device),
+            get_async_dir(self.policy), name[-3:])
+        try:
+            kept = max((each for each in os.listdir(directory)
+                        if each.startswith(name + '-')), default='')
+            if not kept:
+                return SentObject(partition, '', ())
+            with open(os.path.join(directory, kept), 'rb') as file:
+                row = Row.of(pickle.load(file))  # nosec: B301: Swift's file
+        except FileNotFoundError:
+            return SentObject(partition, '', ())
+        except (OSError, RowError, pickle.PickleError, EOFError) as err:
+            raise UnreadableError('%s: %s' % (type(err).__name__, err))
+        body = row.encode()
+        return None if len(body) > most else SentObject(
+            partition, row.path, (SentChange('ROW', {
+                'X-Timestamp': kept.partition('-')[2]}, len(body)),), body)
 
     def check(self, partition, path_hash):
         """Read a whole object: Swift quarantines it if it is damaged."""

@@ -2,9 +2,9 @@
 """
 The pushes that wait for each device.
 
-Several partitions are pushed to a device at the same time, each by one
-worker, so that its entries keep their order. A device that takes nothing is
-left alone for longer and longer; only what waits for that device is delayed.
+Several workers push to a device at the same time, each other objects. A device
+that takes nothing is left alone for longer and longer; only what waits for
+that device is delayed.
 """
 
 import time
@@ -24,7 +24,7 @@ class PeerQueue:
     :param node: the device, a dict of the ring
     :param options: ConvergerOptions
     :param push_options: PushOptions
-    :param logger: Swift's
+    :param logger: a QuietLogger
     :param once: whether a device that takes nothing is given up
     """
 
@@ -36,8 +36,6 @@ class PeerQueue:
         self.once = once
         #: (log, peer); the values say nothing
         self._waiting: 'OrderedDict[Tuple[Any, int], None]' = OrderedDict()
-        #: (log, peer) -> whether it was added again meanwhile
-        self._busy: Dict[Tuple[Any, int], bool] = {}
         self._workers = 0
         self._backoff = Backoff(options.retry_delay, options.max_retry_delay)
         self._is_awaited = False
@@ -51,12 +49,9 @@ class PeerQueue:
         """
         Push what the device lacks of a log, now or as soon as it is possible.
 
-        :param log: a FollowedLog
+        :param log: a FollowedPolicy
         :param peer: the id that the device has for it
         """
-        if (log, peer) in self._busy:
-            self._busy[log, peer] = True
-            return
         self._waiting[log, peer] = None
         if self._workers < self.options.concurrency and \
                 not self._is_awaited:
@@ -66,17 +61,13 @@ class PeerQueue:
     def clear(self):
         """Forget the logs that wait."""
         self._waiting.clear()
-        self._busy = dict.fromkeys(self._busy, False)
 
     def _work(self):
         pusher = Pusher(self.node, self.push_options)
         try:
             while self._may_ask() and self._waiting:
                 (log, peer), _ = self._waiting.popitem(last=False)
-                self._busy[log, peer] = False
-                has_more = self._push(log, peer, pusher)
-                if self._busy.pop((log, peer)) or has_more:
-                    self.add(log, peer)
+                self._push(log, peer, pusher)
         finally:
             self._workers -= 1
             pusher.close()
@@ -99,27 +90,26 @@ class PeerQueue:
         return True
 
     def _push(self, log, peer, pusher):
-        """Push some of a log, and return whether to go on with it."""
+        """Push some of a log."""
         began = time.monotonic()
         try:
-            turn = log.push(peer, pusher)
+            problem = log.push(peer, pusher, lambda: self.add(log, peer))
         except (Exception, Timeout):
             # Nothing is lost: what was not applied is pushed again.
-            self.logger.exception('Unable to push %s', log)
-            return False
-        if not turn.problem:
+            self.logger.exception_of(str(log), 'Unable to push %s', log)
+            return
+        if not problem:
             self._backoff.succeeded()
-            return turn.has_more
-        if self.once:
-            self.logger.error('Giving up %s: %s', self, turn.problem)
+        elif self.once:
+            self.logger.warning_of(str(self), 'Giving up %s: %s', self,
+                                   problem)
             self.clear()
-            return False
-        if self._backoff.may_try(began):
-            if not self._backoff.failures:
-                self.logger.warning('Unable to push to %s: %s', self,
-                                    turn.problem)
-            self._backoff.failed(time.monotonic())
-        return True
+        else:
+            if self._backoff.may_try(began):
+                self.logger.warning_of(
+                    str(self), 'Unable to push to %s: %s', self, problem)
+                self._backoff.failed(time.monotonic())
+            self.add(log, peer)
 
     def __str__(self):
         return '%(replication_ip)s:%(replication_port)s/%(device)s' % self.node

@@ -8,7 +8,6 @@ device, and each answer tells the outcome. PROTOCOL.md, "Convergence".
 
 import os
 from dataclasses import dataclass
-from enum import Enum
 from typing import Callable
 from urllib.parse import quote
 
@@ -16,55 +15,22 @@ from swift.common.bufferedhttp import BufferedHTTPConnection
 from swift.common.concurrency import Timeout, green_http_client
 from swift.common.exceptions import ConnectionTimeout, MessageTimeout
 from swift.common.http import (
-    HTTP_CONFLICT,
     HTTP_CONTINUE,
+    HTTP_METHOD_NOT_ALLOWED,
     HTTP_NOT_FOUND,
-    HTTP_UNPROCESSABLE_ENTITY,
-    is_server_error,
-    is_success,
+    HTTP_OK,
 )
 from swift.common.utils import Timestamp
 
 from swift_lightsync.proar.converger.object_state import UnreadableError
+from swift_lightsync.proar.converger.result import Outcome, Result, judge
+from swift_lightsync.proar.core.push_message import PushError, decode_answers
 
+#: of a peer that does not know the verb
+NO_VERB = HTTP_NOT_FOUND, HTTP_METHOD_NOT_ALLOWED
 #: A body of so many bytes is sent only if the peer asks for it.
 EXPECT_FROM = 65536
 USER_AGENT = 'object-converger'
-
-
-class Outcome(Enum):
-    """The outcome of a push."""
-    APPLIED = 'applied'
-    #: The peer has as new a version, or a newer one.
-    NEWER = 'newer'
-    #: There is no object here any more.
-    GONE = 'gone'
-    #: This object could not be pushed; others may be.
-    FAILED = 'failed'
-    #: ... since its body is not what its ETag says.
-    DAMAGED = 'damaged'
-    #: The peer takes nothing now.
-    UNAVAILABLE = 'unavailable'
-
-
-_REFUSALS = {HTTP_UNPROCESSABLE_ENTITY: Outcome.DAMAGED}
-
-
-@dataclass(frozen=True)
-class Result:
-    """
-    What a push has come to.
-
-    :param outcome: the kind
-    :param reason: why it failed, '' if it did not
-    """
-    outcome: Outcome
-    reason: str = ''
-
-    @property
-    def is_applied(self):
-        """Whether the peer needs no more."""
-        return self.outcome in (Outcome.APPLIED, Outcome.NEWER, Outcome.GONE)
 
 
 @dataclass(frozen=True)
@@ -77,10 +43,12 @@ class PushOptions:
         and has answered
     :param throttle: takes how many bytes of a body are sent next, and returns
         when they may be sent
+    :param throttle_objects: the same for a number of small objects
     """
     conn_timeout: float
     node_timeout: float
     throttle: Callable[[int], None]
+    throttle_objects: Callable[[int], None] = lambda count: None
 
 
 @dataclass(frozen=True)
@@ -88,6 +56,7 @@ class _Answer:
     status: int
     timestamp: Timestamp
     reason: str
+    body: bytes = b''
 
 
 class Pusher:
@@ -113,19 +82,36 @@ class Pusher:
         :param next_part_power: of the ring
         :returns: a Result
         """
-        while True:
-            fresh = self._connection is None
+        def send():
             try:
                 with source.opened(partition, path_hash) as state:
-                    result = self._send(state, partition, {
-                        'User-Agent': USER_AGENT,
-                        'X-Backend-Storage-Policy-Index':
-                        str(int(source.policy)),
-                        **_relinked(next_part_power)})
+                    return self._send(state, partition, _headers(
+                        source.policy, next_part_power))
             except UnreadableError as err:
                 # The peer may have half of it: it has to see an end.
                 self.close()
                 return Result(Outcome.FAILED, str(err))
+        return self._tried(send)
+
+    def push_many(self, policy, objects, next_part_power=None):
+        """
+        Send the present states of small objects with one request.
+
+        :param policy: a StoragePolicy
+        :param objects: a list of SentObjects
+        :param next_part_power: of the ring
+        :returns: a list of Results, or a Result if the peer takes nothing;
+            None if it takes objects one by one only
+        """
+        return self._tried(lambda: self._send_many(
+            objects, _headers(policy, next_part_power)))
+
+    def _tried(self, send):
+        """Return what a function returns; anew if the connection was old."""
+        while True:
+            fresh = self._connection is None
+            try:
+                return send()
             except Timeout as err:
                 self.close()
                 return Result(Outcome.UNAVAILABLE, str(err))
@@ -134,10 +120,6 @@ class Pusher:
                 # One that was kept may have been closed by the peer.
                 if fresh:
                     return Result(Outcome.UNAVAILABLE, _reason(err))
-            else:
-                if result.outcome is Outcome.DAMAGED:
-                    source.check(partition, path_hash)
-                return result
 
     def close(self):
         """End the connection; the next push makes one."""
@@ -152,21 +134,41 @@ class Pusher:
                                    state.path))
         for change in state.changes:
             answer = self._ask(change, path, headers)
-            result = _judge(change.method, answer, is_newer)
+            result = judge(change.method, answer, is_newer)
             if not result.is_applied:
                 break
             is_newer = answer.timestamp > change.timestamp
         return result
 
+    def _send_many(self, objects, headers):
+        self.options.throttle_objects(len(objects))
+        body = b''.join(each.encode() for each in objects)
+        answer = self._request('PROAR', '/%s/push' % self.node['device'], {
+            **headers, 'Content-Length': str(len(body))}, len(body),
+            lambda: [body])
+        if answer.status in NO_VERB:
+            return None
+        if answer.status != HTTP_OK:
+            return Result(Outcome.UNAVAILABLE, 'PROAR: ' + answer.reason)
+        try:
+            answers = decode_answers(answer.body, len(objects))
+        except PushError as err:
+            return Result(Outcome.UNAVAILABLE, 'PROAR: %s' % err)
+        return [_judged(each, found)
+                for each, found in zip(objects, answers)]
+
     def _ask(self, change, path, headers):
-        """Make one request, and return its _Answer."""
+        """Make the request of one change, and return its _Answer."""
+        return self._request(change.method, path, dict(
+            change.headers(), **headers), change.length, change.body)
+
+    def _request(self, method, path, headers, length, body):
         connection = self._connected()
-        expects = change.length >= EXPECT_FROM
-        headers = dict(change.headers(), **headers)
+        expects = length >= EXPECT_FROM
         if expects:
             headers['Expect'] = '100-continue'
-        with self._deadline('the headers of a %s' % change.method):
-            connection.putrequest(change.method, path)
+        with self._deadline('the headers of a %s' % method):
+            connection.putrequest(method, path)
             for name, value in headers.items():
                 connection.putheader(name, value)
             connection.endheaders()
@@ -175,9 +177,9 @@ class Pusher:
                 response = connection.getexpect()
             if response.status != HTTP_CONTINUE:
                 return self._read(response, keep=False)
-        if change.body:
-            self._send_body(connection, change.body())
-        with self._deadline('the answer to a %s' % change.method):
+        if body:
+            self._send_body(connection, body())
+        with self._deadline('the answer to a %s' % method):
             response = connection.getresponse()
         return self._read(response, not response.will_close)
 
@@ -204,7 +206,8 @@ class Pusher:
         return _Answer(
             response.status,
             Timestamp(response.getheader('X-Backend-Timestamp', 0)),
-            '%d %s' % (response.status, body[:200].decode('utf8', 'replace')))
+            '%d %s' % (response.status, body[:200].decode('utf8', 'replace')),
+            body)
 
     def _deadline(self, what):
         return MessageTimeout(self.options.node_timeout, what)
@@ -215,27 +218,27 @@ def _reason(err):
     return os.strerror(number) if number else str(err) or repr(err)
 
 
-def _relinked(next_part_power):
-    return {} if next_part_power is None else {
-        'X-Backend-Next-Part-Power': str(next_part_power)}
+def _headers(policy, next_part_power):
+    return {'User-Agent': USER_AGENT,
+            'X-Backend-Storage-Policy-Index': str(int(policy)),
+            **({} if next_part_power is None else {
+                'X-Backend-Next-Part-Power': str(next_part_power)})}
 
 
-def _judge(method, answer, is_newer):
-    """
-    Return the Result that an answer means.
-
-    :param is_newer: whether the peer has said that it has a newer object or
-        tombstone
-    """
-    if is_success(answer.status):
-        return Result(Outcome.APPLIED)
-    if answer.status == HTTP_CONFLICT:
-        return Result(Outcome.NEWER)
-    if answer.status == HTTP_NOT_FOUND and method == 'DELETE':
-        # A tombstone, where no object was.
-        return Result(Outcome.APPLIED)
-    if answer.status == HTTP_NOT_FOUND and method == 'POST' and is_newer:
-        return Result(Outcome.NEWER)
-    outcome = Outcome.UNAVAILABLE if is_server_error(answer.status) else \
-        _REFUSALS.get(answer.status, Outcome.FAILED)
-    return Result(outcome, '%s: %s' % (method, answer.reason))
+def _judged(sent, answers):
+    """Return the Result of a SentObject, as Pusher._send does."""
+    result, is_newer = Result(Outcome.GONE), False
+    for change, answer in zip(sent.changes, answers):
+        try:
+            timestamp = Timestamp(answer.timestamp or 0)
+        except ValueError:
+            timestamp = Timestamp(0)
+        result = judge(change.method, _Answer(
+            answer.status, timestamp, answer.reason), is_newer)
+        if not result.is_applied:
+            return result
+        is_newer = timestamp > Timestamp(change.headers['X-Timestamp'])
+    if len(answers) != len(sent.changes):
+        return Result(Outcome.FAILED, '%d of %d changes were answered' % (
+            len(answers), len(sent.changes)))
+    return result

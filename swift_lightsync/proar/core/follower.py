@@ -1,59 +1,40 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-What a partition's log has for its peers.
+What a device's log has for the other devices of one storage policy.
 
-A follower tells which peer holds which entry, what to push to whom next, and
-how far all peers have come. PROTOCOL.md, "Convergence"; PROAR §IV-C,
+A follower tells which device lacks which entry, what to push to whom next,
+and what to note in the log. An entry waits for no other one: an object that
+cannot be pushed holds nothing up. PROTOCOL.md, "Convergence"; PROAR §IV-C,
 Algorithm 2.
 """
 
-from collections import OrderedDict
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import (
     Callable,
     Collection,
     Dict,
+    FrozenSet,
     Iterable,
     List,
-    Mapping,
     Optional,
-    Protocol,
-    Sequence,
     Set,
     Tuple,
 )
 
 from swift_lightsync.proar.core.oplog import (
+    OVER,
     Entry,
-    Progress,
+    Op,
     State,
-    exposed_after,
-    last_commit,
-    start_of,
+    place_of,
 )
 
-#: So many entries further one looks for more of an object that is pushed.
-SPAN = 1000
+#: path hash, and whether it is about container updates
+Key = Tuple[bytes, bool]
 
 
-class View(Protocol):
-    """What a log held at one moment; see oplog_file.LogView."""
-
-    @property
-    def base(self) -> int:
-        """The eversion of the first record."""
-
-    @property
-    def last_update(self) -> int:
-        """The eversion of the last record; base - 1 if there is none."""
-
-    @property
-    def entries(self) -> Sequence[Entry]:
-        """The entries that can be read, in order."""
-
-    @property
-    def damaged(self) -> Sequence[int]:
-        """The eversions of the others."""
+def _key(entry: Entry) -> Key:
+    return entry.path_hash, entry.op is Op.ROW
 
 
 @dataclass(frozen=True)
@@ -64,179 +45,250 @@ class Push:
     :param path_hash: of the object, 16 bytes
     :param eversions: of the entries that this state answers for
     :param logged: when the oldest of them was, Unix time in microseconds
+    :param is_row: whether the peer needs the container updates of the object,
+        not the object
     """
     path_hash: bytes
     eversions: Tuple[int, ...]
     logged: int
+    is_row: bool = False
+
+    @property
+    def key(self) -> Key:
+        """What the pushes of the same thing have in common."""
+        return self.path_hash, self.is_row
+
+
+@dataclass(frozen=True)
+class Mark:
+    """
+    What is to be noted in the log.
+
+    :param eversion: of an entry
+    :param state: that it has now
+    :param holders: ids of the other devices that hold it
+    """
+    eversion: int
+    state: State
+    holders: FrozenSet[int]
+
+
+@dataclass
+class _Open:
+    """
+    An entry that some peer lacks.
+
+    :param entry: as it was read
+    :param lacking: ids of the peers that lack it
+    :param holders: ids of those that hold it
+    :param refused: ids of those that did not take it, though they are well
+    :param is_aside: whether all that lack it did not take it
+    """
+    entry: Entry
+    lacking: Set[int]
+    holders: Set[int]
+    refused: Set[int] = field(default_factory=set)
+    is_aside: bool = False
 
 
 class Follower:
     """
-    The entries of one log that some peer lacks, and the peers' progress.
+    The entries of a device and policy that some peer lacks.
 
-    :param view: the whole log
-    :param peers: ids of the devices that have to hold the partition, without
-        the log's own
-    :param cursors: the recorded eversion of each of them
     :param peers_of: returns the ids of the devices that have to hold the
-        object of a path hash. They are the peers, unless the object has moved
-        to another partition since it was logged.
+        object of a path hash, without the log's own
     """
 
-    def __init__(self, view: View, peers: Iterable[int],
-                 cursors: Mapping[int, int],
-                 peers_of: Callable[[bytes], Set[int]]) -> None:
-        self.base, self.last_update = view.base, view.base - 1
-        self._cursors = cursors
+    def __init__(self, peers_of: Callable[[bytes], FrozenSet[int]]) -> None:
         self._peers_of = peers_of
-        #: by eversion: what some peer lacks, intents too
-        self._entries: 'OrderedDict[int, Entry]' = OrderedDict()
-        self._intents: 'OrderedDict[int, Entry]' = OrderedDict()
-        self._progress: Dict[int, Progress] = {}
-        for peer in peers:
-            self._join(peer, view.base, view.last_update)
-        self.see(view)
+        #: by the number of the segment, and by eversion
+        self._open: Dict[int, Dict[int, _Open]] = {}
+        self._intents: Dict[int, Entry] = {}
+        #: by the id of the peer, and by key: the eversions that it
+        #: lacks, those first that it has lacked for longest
+        self._queues: Dict[int, Dict[Key, List[int]]] = {}
+        #: by the id of the peer: how many entries it lacks
+        self._behind: Dict[int, int] = {}
 
-    def _join(self, peer: int, eversion: int, last_update: int) -> None:
-        """Count in a peer, which needs nothing before an eversion."""
-        self._progress[peer] = Progress(start_of(
-            self._cursors.get(peer), eversion, last_update))
-
-    @property
-    def after(self) -> int:
-        """The eversion after which the log has to be read again."""
-        return next(iter(self._intents), self.last_update + 1) - 1
-
-    def see(self, view: View) -> None:
-        """
-        Take in what the log has after :attr:`after`.
-
-        :param view: of the same log
-        """
-        if view.base > self.base:
-            self.cut(view.base)
-        seen, self.last_update = self.last_update, view.last_update
-        for eversion in view.damaged:
-            if eversion > seen or eversion in self._intents:
-                self._settle(eversion)
-        for entry in view.entries:
-            if entry.eversion > seen:
-                self._add(entry)
-            else:
-                self.decide(entry)
-
-    def _add(self, entry: Entry) -> None:
-        needed = self._peers_of(entry.path_hash)
-        for peer in needed - self._progress.keys():
-            self._join(peer, entry.eversion, self.last_update)
-        for peer, progress in self._progress.items():
-            if peer not in needed:
-                progress.apply(entry.eversion)
-        if any(not progress.holds(entry.eversion)
-               for progress in self._progress.values()):
-            self._entries[entry.eversion] = entry
+    def add(self, entry: Entry) -> List[Mark]:
+        """Take in an entry of the log, and return what to note."""
+        if entry.state in (State.INTENT, State.UNDECIDED):
             self._intents[entry.eversion] = entry
-            self.decide(entry)
-
-    def _settle(self, eversion: int) -> None:
-        """Note that no peer needs an entry."""
-        self._intents.pop(eversion, None)
-        self._entries.pop(eversion, None)
-        for progress in self._progress.values():
-            progress.apply(eversion)
-        self._forget_held()
-
-    def _forget_held(self) -> None:
-        done = self.last_commit
-        while self._entries and next(iter(self._entries)) <= done:
-            self._entries.popitem(last=False)
+            return []
+        if entry.state in OVER:
+            return []
+        lacking = self._peers_of(entry.path_hash) - entry.holders
+        if not lacking:
+            return [Mark(entry.eversion, State.CONVERGED, entry.holders)]
+        number, _ = place_of(entry.eversion)
+        self._open.setdefault(number, {})[entry.eversion] = _Open(
+            entry, set(lacking), set(entry.holders),
+            is_aside=entry.state is State.ASIDE)
+        for peer in lacking:
+            self._queues.setdefault(peer, {}).setdefault(
+                _key(entry), []).append(entry.eversion)
+            self._behind[peer] = self._behind.get(peer, 0) + 1
+        return []
 
     def intents(self) -> List[Entry]:
         """Return the entries whose outcome is not known."""
         return list(self._intents.values())
 
-    def decide(self, entry: Entry) -> None:
+    def decide(self, entry: Entry) -> List[Mark]:
         """
-        Take in the outcome of an intent.
+        Take in the outcome of an intent, and return what to note.
 
-        :param entry: as it is now
+        :param entry: the entry as it is now
         """
-        if entry.eversion not in self._intents:
-            return
-        if entry.state is State.ABORTED:
-            self._settle(entry.eversion)
-        elif entry.state is State.COMMITTED:
-            del self._intents[entry.eversion]
+        if self._intents.pop(entry.eversion, None) is None:
+            return []
+        return self.add(entry)
 
-    def lacks(self, peer: int) -> bool:
-        """Return whether a peer does not hold everything."""
-        return self._progress[peer].cursor < self.last_update
+    # Pushing
+
+    def lacking(self) -> List[int]:
+        """Return the ids of the peers that lack something."""
+        return [peer for peer, queue in self._queues.items() if queue]
 
     def pushes(self, peer: int, most: int,
-               without: Collection[bytes] = ()) -> List[Push]:
+               without: Collection[Key] = ()) -> List[Push]:
         """
         Return what a peer lacks, the oldest first, without intents.
 
         :param peer: a device id
         :param most: how many objects, at most
-        :param without: path hashes of objects to leave out
+        :param without: keys of what to leave out
         :returns: a Push of each object
         """
-        progress = self._progress[peer]
-        found: Dict[bytes, List[int]] = {}
-        end = self.last_update
-        for eversion in range(progress.cursor + 1, self.last_update + 1):
-            if eversion > end:
-                break
-            entry = self._entries.get(eversion)
-            if entry is None or eversion in self._intents \
-                    or progress.holds(eversion) or entry.path_hash in without:
-                continue
-            if len(found) < most or entry.path_hash in found:
-                found.setdefault(entry.path_hash, []).append(eversion)
+        found: List[Push] = []
+        for key, eversions in self._queues.get(peer, {}).items():
             if len(found) == most:
-                end = min(end, eversion + SPAN)
-        return [Push(path_hash, tuple(eversions),
-                     self._entries[eversions[0]].logged)
-                for path_hash, eversions in found.items()]
+                break
+            if key not in without:
+                number, _ = place_of(eversions[0])
+                path_hash, is_row = key
+                found.append(Push(
+                    path_hash, tuple(eversions),
+                    self._open[number][eversions[0]].entry.logged, is_row))
+        return found
 
-    def applied(self, peer: int, eversions: Iterable[int]) -> None:
-        """Note that a peer holds entries, or need not hold them."""
-        for eversion in eversions:
-            self._progress[peer].apply(eversion)
-        self._forget_held()
+    def applied(self, peer: int, push: Push) -> List[Mark]:
+        """
+        Note that a peer holds what was pushed, or need not hold it.
 
-    def cut(self, base: int) -> None:
-        """Note that the log has lost its entries before an eversion."""
-        self.base = base
-        for kept in (self._entries, self._intents):
-            while kept and next(iter(kept)) < base:
-                kept.popitem(last=False)
-        for progress in self._progress.values():
-            progress.cut(base)
+        :returns: what to note in the log
+        """
+        return [mark for eversion in push.eversions
+                for mark in self._applied(peer, eversion)]
 
-    def cursors(self) -> Dict[int, int]:
-        """Return the eversion up to which each device id has all."""
-        return {peer: progress.cursor
-                for peer, progress in self._progress.items()}
+    def _applied(self, peer: int, eversion: int) -> Iterable[Mark]:
+        found = self._found(eversion)
+        if not found or peer not in found.lacking:
+            return
+        self._needs_no_more(peer, found)
+        found.holders.add(peer)
+        found.refused.discard(peer)
+        found.is_aside = False
+        state = State.HELD
+        if not found.lacking:
+            state = State.CONVERGED
+            self._drop(eversion)
+        yield Mark(eversion, state, frozenset(found.holders))
+
+    def refused(self, peer: int, push: Push) -> List[Mark]:
+        """
+        Note that a peer that is well did not take what was pushed.
+
+        It is tried again after everything else that the peer lacks.
+
+        :returns: what to note in the log
+        """
+        queue = self._queues.get(peer, {})
+        if push.key in queue:
+            queue[push.key] = queue.pop(push.key)
+        marks = []
+        for eversion in push.eversions:
+            found = self._found(eversion)
+            if not found or peer not in found.lacking:
+                continue
+            found.refused.add(peer)
+            if not found.holders and not found.is_aside and \
+                    found.refused >= found.lacking:
+                found.is_aside = True
+                marks.append(Mark(eversion, State.ASIDE, frozenset()))
+        return marks
+
+    def _found(self, eversion: int) -> Optional[_Open]:
+        number, _ = place_of(eversion)
+        return self._open.get(number, {}).get(eversion)
+
+    def _needs_no_more(self, peer: int, found: _Open) -> None:
+        found.lacking.discard(peer)
+        queue = self._queues[peer]
+        key = _key(found.entry)
+        queue[key].remove(found.entry.eversion)
+        if not queue[key]:
+            del queue[key]
+        self._behind[peer] -= 1
+
+    def _drop(self, eversion: int) -> None:
+        number, _ = place_of(eversion)
+        del self._open[number][eversion]
+        if not self._open[number]:
+            del self._open[number]
+
+    # Segments
+
+    def open_in(self, number: int) -> List[Entry]:
+        """Return the entries of a segment that some peer lacks, or intents."""
+        return [found.entry for found
+                in self._open.get(number, {}).values()] + [
+            entry for entry in self._intents.values()
+            if place_of(entry.eversion)[0] == number]
+
+    def forget(self, number: int) -> int:
+        """
+        Forget a segment, which is gone.
+
+        :returns: how many of its entries some peer lacked
+        """
+        entries = list(self._open.get(number, {}).items())
+        for eversion, found in entries:
+            for peer in list(found.lacking):
+                self._needs_no_more(peer, found)
+            self._drop(eversion)
+        for eversion in list(self._intents):
+            if place_of(eversion)[0] == number:
+                del self._intents[eversion]
+        return len(entries)
+
+    # What is told of it
 
     @property
-    def last_commit(self) -> int:
-        """The eversion up to which all peers hold everything."""
-        return last_commit(self.cursors().values(), self.last_update)
+    def behind(self) -> Dict[int, int]:
+        """How many entries each peer lacks, by its id, if any."""
+        return {peer: count for peer, count in self._behind.items() if count}
+
+    @property
+    def entries(self) -> int:
+        """How many entries some peer lacks."""
+        return sum(map(len, self._open.values()))
 
     @property
     def exposed(self) -> int:
         """How many entries no other device is known to hold."""
-        return self.last_update - exposed_after(self.cursors().values(),
-                                                self.last_update)
+        return sum(not found.holders for segment in self._open.values()
+                   for found in segment.values())
+
+    @property
+    def aside(self) -> int:
+        """How many entries can be pushed to nobody who is well."""
+        return sum(found.is_aside for segment in self._open.values()
+                   for found in segment.values())
 
     @property
     def oldest(self) -> Optional[Entry]:
-        """The oldest entry that a peer lacks, or None."""
-        return next(iter(self._entries.values()), None)
-
-    @property
-    def records(self) -> int:
-        """How many records the log has."""
-        return self.last_update - self.base + 1
+        """One of the oldest entries that a peer lacks, or None."""
+        return min((next(iter(segment.values())).entry
+                    for segment in self._open.values()),
+                   key=lambda entry: entry.logged, default=None)

@@ -1,27 +1,38 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The log of a partition: its bytes, and how far its peers have come.
+The log of a device: its bytes.
 
 PROTOCOL.md, "The log"; PROAR §IV-C, Figure 4.
 """
 
 import struct
 import zlib
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from enum import Enum, IntEnum
-from typing import Iterable, Optional, Set
+from typing import FrozenSet, Iterable, NamedTuple, Optional, Tuple
 
 MAGIC = b'PROARLOG'
-VERSION = 1
+VERSION = 2
 RECORD = 64
-#: laid out ahead, in bytes
-CHUNK = 16384
+#: bytes of a segment, its header included
+SEGMENT = 1 << 20
+#: records that a segment takes
+CAPACITY = SEGMENT // RECORD - 1
 #: the slot of a writer that was not told which it is
 NO_SLOT = 255
 STATE_OFFSET = 4
+#: of the ids of the devices that hold it
+HOLDERS_OFFSET = 6
+#: so many of them are noted, if they are no greater than MAX_HOLDER
+MAX_HOLDERS = 4
+MAX_HOLDER = 0xfffe
 
-_HEADER = struct.Struct('<8sHHLQ40x')
-_ENTRY = struct.Struct('<LBcBxQ16sQQQ8x')
+_INDEX_BITS = 14
+_MOST = 0xffffffff
+_HEADER = struct.Struct('<8sHHLQ16s24x')
+#: changed in place: the checksum does not cover it
+_CHANGING = struct.Struct('<LBx4H2x')
+_FIXED = struct.Struct('<16sQLLQLHcB')
 
 
 class FormatError(ValueError):
@@ -32,13 +43,73 @@ class Op(Enum):
     """What was done; the paper's column *op*."""
     MODIFY = b'M'
     DELETE = b'D'
+    #: its container updates are kept on the disk, to be repeated
+    ROW = b'C'
 
 
 class State(IntEnum):
-    """What is known of an operation's outcome."""
+    """What is known of an operation's outcome, and of who holds it."""
+    #: its writer is at work, or has died
     INTENT = 1
+    #: it is durable here
     COMMITTED = 2
     ABORTED = 3
+    #: its writer has ended, and the disk has to tell
+    UNDECIDED = 4
+    #: at least one other device holds it
+    HELD = 5
+    #: all devices that have to hold it do
+    CONVERGED = 6
+    #: no other device takes it, though they are well, or it is unreadable
+    ASIDE = 7
+
+
+#: no other device is known to hold it, and it may be durable here
+EXPOSED = State.COMMITTED, State.UNDECIDED
+#: nobody needs it any more
+OVER = State.ABORTED, State.CONVERGED
+
+
+class Header(NamedTuple):
+    """
+    What a segment says of itself.
+
+    :param number: of the segment, 1 or more
+    :param identity: of the device's log, 16 bytes
+    """
+    number: int
+    identity: bytes
+
+    def encode(self) -> bytes:
+        """Return the header, RECORD bytes."""
+        header = _HEADER.pack(MAGIC, VERSION, RECORD, 0, self.number,
+                              self.identity)
+        return header[:12] + struct.pack('<L', _header_sum(header)) \
+            + header[16:]
+
+    @classmethod
+    def decode(cls, header: bytes) -> 'Header':
+        """
+        Read a header.
+
+        :param header: the first RECORD bytes of a segment
+        :raises FormatError: if it is no header of this version
+        """
+        if len(header) != RECORD:
+            raise FormatError('header: %d bytes, not %d' % (
+                len(header), RECORD))
+        magic, version, size, crc, number, identity = _HEADER.unpack(header)
+        for name, value, wanted in (
+                ('magic', magic, MAGIC), ('version', version, VERSION),
+                ('size of a record', size, RECORD),
+                ('checksum', crc, _header_sum(header))):
+            if value != wanted:
+                raise FormatError('header: %s is %r, not %r' % (
+                    name, value, wanted))
+        if number < 1:
+            raise FormatError('header: number is 0, but segments begin '
+                              'with 1')
+        return cls(number, identity)
 
 
 @dataclass(frozen=True)
@@ -48,51 +119,66 @@ class Entry:
 
     :param op: what was done
     :param slot: of the primary role that it was for, or NO_SLOT
-    :param eversion: 1 or more, one above the entry before
+    :param policy: index of the object's storage policy, 0 to 65535
+    :param partition: of the object when it was written
     :param path_hash: of the object, 16 bytes
     :param timestamp: X-Timestamp in units of 10 microseconds
-    :param offset: of X-Timestamp
+    :param offset: of X-Timestamp; what is greater than 32 bits is cut to them
     :param logged: Unix time in microseconds at which it was written
+    :param ring_version: of the object ring that its writer had; 0: not known
+    :param eversion: its place in the log; 0: none yet
     :param state: INTENT until its writer or the disk has told
+    :param holders: ids of other devices that are known to hold it
     """
     op: Op
     slot: int
-    eversion: int
+    policy: int
+    partition: int
     path_hash: bytes
     timestamp: int
     offset: int
     logged: int
+    ring_version: int = 0
+    eversion: int = 0
     state: State = State.INTENT
+    holders: FrozenSet[int] = frozenset()
 
-    def encode(self) -> bytes:
-        """Return the record, RECORD bytes."""
-        record = _ENTRY.pack(
-            0, self.state, self.op.value, self.slot, self.eversion,
-            self.path_hash, self.timestamp, self.offset, self.logged)
-        return struct.pack('<L', zlib.crc32(record[5:])) + record[4:]
+    def encode(self, eversion: int) -> bytes:
+        """Return the record for a place in the log, RECORD bytes."""
+        fixed = _FIXED.pack(
+            self.path_hash, self.timestamp, min(self.offset, _MOST),
+            self.ring_version, self.logged, self.partition, self.policy,
+            self.op.value, self.slot)
+        return _CHANGING.pack(_record_sum(fixed, eversion), self.state,
+                              *_packed(self.holders)) + fixed
 
     @classmethod
-    def decode(cls, record: bytes) -> 'Entry':
+    def decode(cls, record: bytes, eversion: int) -> 'Entry':
         """
         Read a record.
 
         :param record: RECORD bytes
-        :raises FormatError: if they are damaged
+        :param eversion: its place in the log
+        :raises FormatError: if it is damaged, or belongs elsewhere
         """
-        crc, state, op, slot, eversion, path_hash, timestamp, offset, \
-            logged = _ENTRY.unpack(record)
-        if crc != zlib.crc32(record[5:]):
+        crc, state, *holders = _CHANGING.unpack(record[:_CHANGING.size])
+        fixed = record[_CHANGING.size:]
+        if crc != _record_sum(fixed, eversion):
             raise FormatError('record: its checksum is wrong')
+        path_hash, timestamp, offset, ring_version, logged, partition, \
+            policy, op, slot = _FIXED.unpack(fixed)
         try:
             op = Op(op)
         except ValueError:
-            raise FormatError('record: op %r, not M or D' % op)
-        try:
-            state = State(state)
-        except ValueError:
-            state = State.INTENT
-        return cls(op, slot, eversion, path_hash, timestamp, offset, logged,
-                   state)
+            raise FormatError('record: op %r, not M, D or C' % op)
+        return cls(op, slot, policy, partition, path_hash, timestamp, offset,
+                   logged, ring_version, eversion, state_of(state),
+                   frozenset(each - 1 for each in holders if each))
+
+    def is_on_disk(self, timestamp: int, offset: int) -> bool:
+        """Return whether a file's X-Timestamp is this entry's or newer."""
+        return (timestamp, min(offset, _MOST)) >= (
+            self.timestamp, min(self.offset, _MOST))
 
     def decided(self, on_disk: bool) -> 'Entry':
         """
@@ -100,128 +186,81 @@ class Entry:
 
         :param on_disk: whether the disk has a file of the object with this
             entry's timestamp or a newer one
-        :returns: an intent as committed or aborted, any other as it is
+        :returns: an open one as committed or aborted, any other as it is
         """
-        if self.state is not State.INTENT:
+        if self.state not in (State.INTENT, State.UNDECIDED):
             return self
         return replace(
             self, state=State.COMMITTED if on_disk else State.ABORTED)
+
+
+def _packed(holders: Iterable[int]) -> Tuple[int, ...]:
+    known = [each + 1 for each in sorted(holders) if each <= MAX_HOLDER]
+    return tuple((known + [0] * MAX_HOLDERS)[:MAX_HOLDERS])
+
+
+def encode_holders(holders: Iterable[int]) -> bytes:
+    """Return what stands at HOLDERS_OFFSET; who has no room is left out."""
+    return struct.pack('<4H', *_packed(holders))
+
+
+def state_of(value: int) -> State:
+    """Return the State of its byte; a damaged one is UNDECIDED."""
+    try:
+        return State(value)
+    except ValueError:
+        return State.UNDECIDED
 
 
 def _header_sum(header: bytes) -> int:
     return zlib.crc32(header[16:], zlib.crc32(header[:12]))
 
 
-def encode_header(base: int) -> bytes:
+def _record_sum(fixed: bytes, eversion: int) -> int:
+    return zlib.crc32(fixed, zlib.crc32(struct.pack('<Q', eversion)))
+
+
+def eversion_of(number: int, index: int) -> int:
     """
-    Return the header of a log, RECORD bytes.
+    Return the eversion of a record.
 
-    :param base: the eversion of the first record
+    :param number: of its segment, 1 or more
+    :param index: in the segment, 1 to CAPACITY
     """
-    header = _HEADER.pack(MAGIC, VERSION, RECORD, 0, base)
-    return header[:12] + struct.pack('<L', _header_sum(header)) + header[16:]
+    return number << _INDEX_BITS | index
 
 
-def decode_header(header: bytes) -> int:
+def place_of(eversion: int) -> Tuple[int, int]:
+    """Return (the number of a record's segment, its index there)."""
+    return eversion >> _INDEX_BITS, eversion & CAPACITY
+
+
+def exposed(content: bytes, has_writer: bool) -> Tuple[int, Optional[int]]:
     """
-    Return the eversion of a log's first record.
+    Count the operations of a segment that no other device is known to hold.
 
-    :param header: the first RECORD bytes of the log
-    :raises FormatError: if it is no header of this version
+    :param content: of the segment, from its begin on
+    :param has_writer: whether its intents are those of a process at work;
+        if not, they may be durable
+    :returns: how many, and the index of the oldest, None if there is none
     """
-    if len(header) != RECORD:
-        raise FormatError('header: %d bytes, not %d' % (len(header), RECORD))
-    base: int
-    magic, version, size, crc, base = _HEADER.unpack(header)
-    for name, value, wanted in (
-            ('magic', magic, MAGIC), ('version', version, VERSION),
-            ('size of a record', size, RECORD),
-            ('checksum', crc, _header_sum(header))):
-        if value != wanted:
-            raise FormatError('header: %s is %r, not %r' % (
-                name, value, wanted))
-    if base < 1:
-        raise FormatError('header: base is 0, but eversions begin with 1')
-    return base
+    states = content[STATE_OFFSET::RECORD]
+    # The first byte is the header's.
+    wanted = EXPOSED if has_writer else (*EXPOSED, State.INTENT)
+    places = [states.find(state, 1) for state in wanted]
+    return (sum(states.count(state, 1) for state in wanted),
+            min((each for each in places if each > 0), default=None))
 
 
-def place_of(eversion: int, base: int) -> int:
-    """Return the offset of a record in the file of its log."""
-    return RECORD * (1 + eversion - base)
-
-
-def is_end(record: bytes) -> bool:
-    """Return whether a log ends here: with zeros, or with the file."""
-    return len(record) < RECORD or not any(record)
-
-
-@dataclass
-class Progress:
+def last_commit(states: Iterable[Tuple[int, State]], before: int) -> int:
     """
-    How far one peer has come.
+    Return the eversion up to which all devices hold everything (Figure 4).
 
-    Entries are applied in any order; the cursor moves on over the applied
-    ones, without a gap.
-
-    :param cursor: the last eversion up to which the peer holds everything
+    :param states: (eversion, State) of the records, in order
+    :param before: the eversion before the first of them
     """
-    cursor: int
-    _beyond: Set[int] = field(default_factory=set)
-
-    def apply(self, eversion: int) -> bool:
-        """
-        Note that the peer holds an entry, or need not hold it.
-
-        :returns: whether the cursor moved
-        """
-        if eversion > self.cursor:
-            self._beyond.add(eversion)
-        before = self.cursor
-        while self.cursor + 1 in self._beyond:
-            self.cursor += 1
-            self._beyond.remove(self.cursor)
-        return self.cursor != before
-
-    def holds(self, eversion: int) -> bool:
-        """Return whether the peer needs this entry no more."""
-        return eversion <= self.cursor or eversion in self._beyond
-
-    def cut(self, base: int) -> None:
-        """Note that the log's entries before its base are gone."""
-        self.cursor = max(self.cursor, base - 1)
-        self._beyond = {each for each in self._beyond if each > self.cursor}
-
-
-def start_of(cursor: Optional[int], base: int, last_update: int) -> int:
-    """
-    Return the eversion up to which a peer needs nothing of a log.
-
-    :param cursor: what is on record of the peer, or None
-    :param base: the eversion of the log's first record
-    :param last_update: the eversion of its last record, base - 1 if none
-    """
-    if cursor is None or cursor > last_update:
-        return base - 1
-    return max(cursor, base - 1)
-
-
-def last_commit(cursors: Iterable[int], last_update: int) -> int:
-    """
-    Return the eversion up to which all other devices hold everything.
-
-    :param cursors: of the partition's other devices
-    :param last_update: the eversion of the log's last record, which is
-        returned if there is no other device
-    """
-    return min(cursors, default=last_update)
-
-
-def exposed_after(cursors: Iterable[int], last_update: int) -> int:
-    """
-    Return the eversion up to which at least one other device holds all.
-
-    :param cursors: of the partition's other devices
-    :param last_update: the eversion of the log's last record, which is
-        returned if there is no other device
-    """
-    return max(cursors, default=last_update)
+    for eversion, state in states:
+        if state not in OVER:
+            break
+        before = eversion
+    return before

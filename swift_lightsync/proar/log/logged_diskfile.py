@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-A diskfile whose writes are logged. PROTOCOL.md, "Writes".
+A diskfile whose one write is logged. PROTOCOL.md, "Writes".
 
 It wraps any diskfile of a replicated policy. A write becomes durable within
 one of the three calls that are logged here: :meth:`put` of a writer,
-:meth:`write_metadata` and :meth:`delete`.
+:meth:`write_metadata` and :meth:`delete`. The flush of the log begins when the
+first of the body is awaited, and ends before one of these begins.
 """
 
-import errno
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,52 +15,71 @@ from typing import Any
 
 from swift.common.concurrency import tpool
 from swift.common.exceptions import DiskFileNoSpace
-from swift.common.utils import Timestamp
 
-from swift_lightsync.proar.core.oplog import Op
-from swift_lightsync.proar.log.oplog_file import Oplog
+from swift_lightsync.proar.log.intent import Intent
 
 
 @dataclass(frozen=True)
 class LogContext:
     """
-    What the log entries of an object's writes have in common.
+    The log's part of a write.
 
-    :param oplog: the log of its partition
-    :param slot: of its primary role
-    :param path_hash: of the object, 16 bytes
-    :param logger: Swift's, which counts the time that logging takes
+    :param intent: an Intent
+    :param logger: a QuietLogger, which counts the time that logging takes
+    :param fence: what a fail-over write has to pass before it is done, or
+        None
     """
-    oplog: Oplog
-    slot: int
-    path_hash: bytes
+    intent: Intent
     logger: Any
+    fence: Any = None
 
     @contextmanager
-    def logged(self, op, timestamp):
+    def logged(self):
         """
-        Log an operation, and its outcome when the context ends.
+        Wait until the operation is logged, and note its outcome.
 
-        :param op: an Op
-        :param timestamp: its X-Timestamp, a Timestamp
-        :raises DiskFileNoSpace: if there is no space to log it
+        :raises DiskFileNoSpace: if it could not be logged
         """
         start = time.time()
+        intent = self.intent
+        intent.begin_sync()
         try:
-            intent = tpool.execute(self.oplog.append, op, self.slot,
-                                   self.path_hash, timestamp, start)
+            if intent.is_over:
+                intent.sync()
+            else:
+                tpool.execute(intent.sync)
         except OSError as err:
-            if err.errno in (errno.ENOSPC, errno.EDQUOT):
-                raise DiskFileNoSpace() from err
-            raise
+            self.logger.error_of(('intent', err.errno),
+                                 'Unable to log a write: %s', err)
+            self.logger.increment('proar.intent.errors')
+            # It is 507: the proxy asks another device.
+            raise DiskFileNoSpace() from err
         self.logger.timing_since('proar.intent.timing', start)
+        self._pass_fence(intent)
         try:
             yield
         except BaseException:
             # The error may come from before or after the link.
-            intent.undecided()
+            intent.abandon(is_open=True)
             raise
-        tpool.execute(intent.committed)
+        intent.commit()
+
+    def _pass_fence(self, intent):
+        """
+        Wait until the primary role does not answer for the object alone.
+
+        :raises DiskFileNoSpace: if that cannot be told
+        """
+        if self.fence is None:
+            return
+        try:
+            self.fence.pass_through()
+        except OSError as err:
+            intent.abandon()
+            raise DiskFileNoSpace() from err
+        except BaseException:
+            intent.abandon()
+            raise
 
 
 class _Wrapper:
@@ -79,16 +98,22 @@ class LoggedWriter(_Wrapper):
 
     def open(self):
         self._wrapped.open()
+        self._log.intent.begin_sync()
         return self
 
     def put(self, metadata):
-        with self._log.logged(Op.MODIFY, Timestamp(metadata['X-Timestamp'])):
+        with self._log.logged():
             self._wrapped.put(metadata)
+
+    def close(self):
+        # Without a put, nothing has changed.
+        self._log.intent.abandon()
+        self._wrapped.close()
 
 
 class LoggedDiskFile(_Wrapper):
     """
-    A diskfile that logs its writes.
+    A diskfile that logs its write.
 
     :param wrapped: a diskfile
     :param log: a LogContext
@@ -99,13 +124,16 @@ class LoggedDiskFile(_Wrapper):
 
     @contextmanager
     def create(self, *args, **kwargs):
-        with self._wrapped.create(*args, **kwargs) as writer:
-            yield LoggedWriter(writer, self._log)
+        writer = self.writer(*args, **kwargs)
+        try:
+            yield writer.open()
+        finally:
+            writer.close()
 
     def write_metadata(self, metadata):
-        with self._log.logged(Op.MODIFY, Timestamp(metadata['X-Timestamp'])):
+        with self._log.logged():
             self._wrapped.write_metadata(metadata)
 
     def delete(self, timestamp):
-        with self._log.logged(Op.DELETE, Timestamp(timestamp)):
+        with self._log.logged():
             self._wrapped.delete(timestamp)

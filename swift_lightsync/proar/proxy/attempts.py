@@ -22,7 +22,12 @@ from swift.common.swob import HTTPNoContent, HTTPServiceUnavailable
 from swift.common.utils import Timestamp
 from swift.proxy.controllers.obj import ReplicatedObjectController
 
-from swift_lightsync.proar.names import FAILOVER_HEADER, SLOT_HEADER
+from swift_lightsync.proar.names import (
+    ALONE,
+    FAILOVER_HEADER,
+    QUORUM,
+    REFUSED_HEADER,
+)
 from swift_lightsync.proar.proxy.role_nodes import RoleNodeIter, RoleRing
 
 TIMESTAMP = 'X-Backend-Timestamp'
@@ -33,11 +38,13 @@ class Undecided(Exception):
     The devices that were asked did not answer, or cannot know.
 
     :param answer: a Response to give if no other way decides, or None
+    :param is_refused: whether the primary role answers, but has others asked
     """
 
-    def __init__(self, answer=None):
+    def __init__(self, answer=None, is_refused=False):
         super().__init__()
         self.answer = answer
+        self.is_refused = is_refused
 
 
 class Read(ReplicatedObjectController):
@@ -46,10 +53,19 @@ class Read(ReplicatedObjectController):
 
     A 404 without a tombstone is undecided: the device that gives it has never
     heard of the object, and may be new at its place in the ring.
+
+    :param roles: the Roles of the object
     """
 
+    def __init__(self, app, roles, **path):
+        super().__init__(app, **path)
+        self._roles = roles
+
     def _answer_to(self, not_found):
-        return None
+        return not_found
+
+    def _resuming(self):
+        """Prepare for asking others for the rest of a body."""
 
     def _read_from(self, req, nodes, partition, policy):
         """Ask the first of nodes, and resume a body from the others."""
@@ -58,10 +74,13 @@ class Read(ReplicatedObjectController):
         return super()._get_or_head_response(
             req, RoleNodeIter('object', self.app, ring, partition,
                               self.logger, req, node_iter=iter(nodes),
-                              policy=policy), partition, policy)
+                              policy=policy, others_from=self._resuming),
+            partition, policy)
 
     def best_response(self, req, statuses, reasons, bodies, server_type,
                       headers=(), **kwargs):
+        if any(REFUSED_HEADER in HeaderKeyDict(each) for each in headers):
+            raise Undecided(is_refused=True)
         if all(map(is_server_error, statuses)):
             raise Undecided()
         resp = super().best_response(req, statuses, reasons, bodies,
@@ -76,18 +95,25 @@ class RoleRead(Read):
     """
     Asks the primary role, and resumes a body from the others.
 
-    :param nodes: the roles
+    The headers have it refuse if it may miss a write; the others may be asked
+    for the rest of the same version.
     """
 
-    def __init__(self, app, nodes, **path):
-        super().__init__(app, **path)
-        self._nodes = nodes
+    def __init__(self, app, roles, **path):
+        super().__init__(app, roles, **path)
+        self._asked = {}
 
-    def _answer_to(self, not_found):
-        return not_found
+    def generate_request_headers(self, *args, **kwargs):
+        self._asked = super().generate_request_headers(*args, **kwargs)
+        self._asked.update(self._roles.headers)
+        return self._asked
+
+    def _resuming(self):
+        for name in self._roles.headers:
+            self._asked.pop(name, None)
 
     def _get_or_head_response(self, req, _node_iter, partition, policy):
-        return self._read_from(req, self._nodes, partition, policy)
+        return self._read_from(req, self._roles.nodes, partition, policy)
 
 
 class NewestRead(Read):
@@ -100,8 +126,8 @@ class NewestRead(Read):
     :param without: the node that does not answer, or None
     """
 
-    def __init__(self, app, without, **path):
-        super().__init__(app, **path)
+    def __init__(self, app, roles, without, **path):
+        super().__init__(app, roles, **path)
         self._without = without
 
     def _get_or_head_response(self, req, node_iter, partition, policy):
@@ -114,10 +140,17 @@ class NewestRead(Read):
                        req.swift_entity_path,
                        self.generate_request_headers(req), '', None,
                        self.logger.thread_locals)
-        known = sorted(((_age(resp), node) for resp, _body, node in pile
-                        if resp and _age(resp)), key=itemgetter(0))
+        answers = [(resp, node) for resp, _body, node in pile if resp]
+        known = sorted(((_age(resp), node) for resp, node in answers
+                        if _age(resp)), key=itemgetter(0))
         if not known:
-            raise Undecided()
+            without = {node['id'] for resp, node in answers
+                       if resp.status == HTTP_NOT_FOUND}
+            if not without.issuperset(self._roles.ids):
+                # One of those that might know does not answer.
+                raise Undecided()
+            return self._read_from(req, list(self._roles.nodes), partition,
+                                   policy)
         return self._read_from(req, [node for _, node in reversed(known)],
                                partition, policy)
 
@@ -136,22 +169,24 @@ class Write(ReplicatedObjectController):
     PUT, POST or DELETE.
 
     :param app: its rings tell the devices
-    :param slot: of the object
+    :param roles: the Roles of the object
     :param failover: whether others than the primary role take it
     """
 
-    def __init__(self, app, slot, failover, **path):
+    _failover_kind = QUORUM
+
+    def __init__(self, app, roles, failover, **path):
         super().__init__(app, **path)
-        self._slot = slot
+        self._roles = roles
         self._failover = failover
 
     def _backend_requests(self, *args, **kwargs):
         requests = super()._backend_requests(*args, **kwargs)
         # The primary role alone logs; in a fail-over each who takes it does.
         for headers in requests if self._failover else requests[:1]:
-            headers[SLOT_HEADER] = self._slot
+            headers.update(self._roles.headers)
             if self._failover:
-                headers[FAILOVER_HEADER] = 'true'
+                headers[FAILOVER_HEADER] = self._failover_kind
         return requests
 
     def best_response(self, req, statuses, *args, **kwargs):
@@ -180,8 +215,10 @@ class RoleWrite(Write):
         None if the object does not exist
     """
 
-    def __init__(self, app, slot, failover, refuse_existing, **path):
-        super().__init__(app, slot, failover, **path)
+    _failover_kind = ALONE
+
+    def __init__(self, app, roles, failover, refuse_existing, **path):
+        super().__init__(app, roles, failover, **path)
         self._refuse_existing = refuse_existing
 
     def _quorum_size(self, n):
@@ -222,19 +259,17 @@ class QuorumWrite(Write):
     """
     Stock Swift's write, logged by all devices that take it.
 
-    :param primary: the node of the primary role, which may be among them:
-        its 404 holds
+    The 404 of the primary role, which may be among them, holds.
     """
 
-    def __init__(self, app, slot, primary, **path):
-        super().__init__(app, slot, failover=True, **path)
-        self._primary = primary
+    def __init__(self, app, roles, **path):
+        super().__init__(app, roles, failover=True, **path)
         self._primary_said_404 = False
 
     def _make_requests(self, *args, **kwargs):
         results = super()._make_requests(*args, **kwargs)
         self._primary_said_404 |= any(
-            node and node['id'] == self._primary['id']
+            node and node['id'] == self._roles.nodes[0]['id']
             and resp.status == HTTP_NOT_FOUND for resp, _body, node in results)
         return results
 

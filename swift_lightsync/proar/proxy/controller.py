@@ -9,7 +9,7 @@ from functools import cached_property
 
 from swift.common.http import HTTP_NOT_FOUND, is_success
 from swift.common.swob import HTTPPreconditionFailed, HTTPServiceUnavailable
-from swift.common.utils import config_true_value, public
+from swift.common.utils import config_true_value, public, quorum_size
 from swift.common.wsgi import make_pre_authed_request
 from swift.proxy.controllers.base import cors_validation, delay_denial
 from swift.proxy.controllers.obj import ReplicatedObjectController
@@ -21,9 +21,12 @@ from swift_lightsync.proar.proxy.attempts import (
     RoleWrite,
     Undecided,
 )
-from swift_lightsync.proar.proxy.failover_marker import FailoverMarker
 from swift_lightsync.proar.proxy.policy_options import OnPrimaryFailure
-from swift_lightsync.proar.proxy.role_nodes import RoleApplication, Roles
+from swift_lightsync.proar.proxy.role_nodes import (
+    ReadApplication,
+    RoleApplication,
+    Roles,
+)
 
 
 class PrimaryRoleController(ReplicatedObjectController):
@@ -48,11 +51,6 @@ class PrimaryRoleController(ReplicatedObjectController):
                         self.account_name, self.container_name,
                         self.object_name)
 
-    def _failover_marker(self, req):
-        return FailoverMarker(
-            req.environ, self._policy, self._roles,
-            self._options.failover_marker_seconds, self.logger)
-
     def _attempt(self, cls, *args):
         attempt = cls(*args, **self._path)
         attempt.trans_id = self.trans_id
@@ -60,20 +58,23 @@ class PrimaryRoleController(ReplicatedObjectController):
 
     def GETorHEAD(self, req):
         """Ask the primary role, or all if it may have missed a write."""
-        role = self._attempt(RoleRead, self.app, self._roles.nodes)
-        if config_true_value(req.headers.get('X-Newest', 'f')) or \
-                self._failover_marker(req).stands():
-            attempts = self._attempt(NewestRead, self.app, None), role
-        else:
-            attempts = role, self._attempt(NewestRead, self.app,
-                                           self._roles.nodes[0])
-        answer = None
-        for attempt in attempts:
+        without, answer = None, None
+        if not config_true_value(req.headers.get('X-Newest', 'f')):
             try:
-                return attempt.GETorHEAD(req)
+                return self._read(RoleRead, req)
             except Undecided as undecided:
-                answer = answer or undecided.answer
+                answer = undecided.answer
+                without = None if undecided.is_refused \
+                    else self._roles.nodes[0]
+        try:
+            return self._read(NewestRead, req, without)
+        except Undecided as undecided:
+            answer = answer or undecided.answer
         return answer or self._unavailable(req)
+
+    def _read(self, cls, req, *args):
+        return self._attempt(cls, ReadApplication(self.app), self._roles,
+                             *args).GETorHEAD(req)
 
     @public
     @cors_validation
@@ -115,12 +116,11 @@ class PrimaryRoleController(ReplicatedObjectController):
             raise Undecided()
         attempt = self._attempt(
             RoleWrite, RoleApplication(self.app, ring),
-            self._roles.slot, first > 0, self._refuse_existing)
+            self._roles, first > 0, self._refuse_existing)
         return getattr(attempt, req.method)(req)
 
     def _at_quorum(self, req):
-        attempt = self._attempt(QuorumWrite, self.app, self._roles.slot,
-                                self._roles.nodes[0])
+        attempt = self._attempt(QuorumWrite, self.app, self._roles)
         return getattr(attempt, req.method)(req)
 
     def _fail_over(self, req, answer):
@@ -138,11 +138,15 @@ class PrimaryRoleController(ReplicatedObjectController):
         if conditional or reaction is OnPrimaryFailure.FAIL:
             return self._unavailable(req)
         self.logger.increment('proar.failover.%s' % req.method)
-        self._failover_marker(req).put()
         try:
-            return self._at_roles(req, 1) \
-                if reaction is OnPrimaryFailure.BACKUP \
-                else self._at_quorum(req)
+            if reaction is OnPrimaryFailure.BACKUP:
+                try:
+                    return self._at_roles(req, 1)
+                except Undecided:
+                    if quorum_size(len(self._roles.nodes)) < \
+                            self._options.min_sync_copies:
+                        raise
+            return self._at_quorum(req)
         except Undecided as undecided:
             return undecided.answer or self._unavailable(req)
 
@@ -153,12 +157,9 @@ class PrimaryRoleController(ReplicatedObjectController):
         if req.method == 'POST' and self._head(req) == HTTP_NOT_FOUND:
             return answer
         try:
-            resp = self._at_quorum(req)
+            return self._at_quorum(req)
         except Undecided:
             return answer
-        if is_success(resp.status_int):
-            self._failover_marker(req).put()
-        return resp
 
     def _refuse_existing(self, req):
         """

@@ -19,8 +19,6 @@ from swift_lightsync.common.options import (
 SWITCH = 'primary_role_writes'
 #: What moves requests to other devices than the primary role.
 AFFINITIES = ('read_affinity', 'write_affinity')
-#: memcache takes more seconds than these for a date.
-MONTH = 30 * 24 * 3600
 
 
 class OnPrimaryFailure(Enum):
@@ -37,13 +35,10 @@ class PolicyOptions(Options):
 
     :param on_primary_failure: an OnPrimaryFailure
     :param min_sync_copies: devices that hold a write when it is acknowledged
-    :param failover_marker_seconds: how long reads ask all replicas after a
-        write that the primary role did not take
     """
     on_primary_failure: OnPrimaryFailure = option(
         OnPrimaryFailure.QUORUM, choice(OnPrimaryFailure))
     min_sync_copies: int = option(1, integer(1, 2))
-    failover_marker_seconds: int = option(600, integer(1, MONTH))
 
 
 def primary_role_policies(conf, overrides):

@@ -16,7 +16,11 @@ from swift.common.utils import hash_path
 from swift.proxy.controllers.base import NodeIter
 
 from swift_lightsync.proar.core import role_ring
-from swift_lightsync.proar.names import REFUSED_HEADER
+from swift_lightsync.proar.names import (
+    REFUSED_HEADER,
+    RING_HEADER,
+    SLOT_HEADER,
+)
 
 
 class RoleRing:
@@ -86,6 +90,17 @@ class Roles:
             dict(devices[each], index=index)
             for index, each in enumerate(role_ring.roles(ids, slot))))
 
+    @property
+    def ids(self):
+        """The ids of the devices."""
+        return frozenset(node['id'] for node in self.nodes)
+
+    @property
+    def headers(self):
+        """The headers by which a device knows what its role is."""
+        return {SLOT_HEADER: str(self.slot),
+                RING_HEADER: str(self.ring.version or 0)}
+
     def some(self, first, end):
         """Return a RoleRing of the roles from first to before end."""
         return RoleRing(self.ring, self.partition, self.nodes[first:end])
@@ -96,32 +111,38 @@ class RoleNodeIter(NodeIter):
     Yields the primary role, and the other devices when iterated again.
 
     Swift iterates again to resume a body.
+
+    :param others_from: is called before the other devices are asked
     """
 
     primary_nodes: List[Dict[str, Any]]
 
+    def __init__(self, *args, others_from=lambda: None, **kwargs):
+        super().__init__(*args, **kwargs)
+        self._others_from = others_from
+
     def _node_gen(self):
-        nodes = self.primary_nodes or self.handoff_iter
+        nodes = self.primary_nodes
+        if not nodes:
+            self._others_from()
+            nodes = self.handoff_iter
         self.primary_nodes = []
         for node in nodes:
             if not self.app.error_limited(node):
                 yield node
 
 
-class RoleApplication:
+class ReadApplication:
     """
-    The proxy application as writes of one object see it.
+    The proxy application, for which a refusal is no error of a device.
 
-    A device that refuses them for its lag must not be error-limited: its
-    reads would then be answered by those that lag behind it.
+    A device that was error-limited for it would not be asked for what it has.
 
     :param app: Swift's Application
-    :param ring: a RoleRing
     """
 
-    def __init__(self, app, ring):
+    def __init__(self, app):
         self._app = app
-        self._ring = ring
 
     def __getattr__(self, name):
         return getattr(self._app, name)
@@ -129,18 +150,31 @@ class RoleApplication:
     def __call__(self, env, start_response):
         return self._app(env, start_response)
 
+    def check_response(self, node, server_type, response, *args, **kwargs):
+        if response.getheader(REFUSED_HEADER):
+            return False
+        return self._app.check_response(node, server_type, response, *args,
+                                        **kwargs)
+
+
+class RoleApplication(ReadApplication):
+    """
+    The proxy application as writes of one object see it.
+
+    :param app: Swift's Application
+    :param ring: a RoleRing
+    """
+
+    def __init__(self, app, ring):
+        super().__init__(app)
+        self._ring = ring
+
     def get_object_ring(self, _policy_index):
         return self._ring
 
     def sort_nodes(self, nodes, policy=None):
         """Return the nodes as they are: headers are made for each role."""
         return nodes
-
-    def check_response(self, node, server_type, response, *args, **kwargs):
-        if response.getheader(REFUSED_HEADER):
-            return False
-        return self._app.check_response(node, server_type, response, *args,
-                                        **kwargs)
 
     def error_occurred(self, node, msg):
         """

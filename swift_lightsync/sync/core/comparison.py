@@ -15,6 +15,20 @@ from swift_lightsync.sync.core.partition_set import PartitionSet, root_of
 
 #: Sets as small as this are compared partition by partition at once.
 SMALL = 16
+#: Set in the index of a slice that is one partition, which cannot be read now.
+UNREAD = 1 << 31
+
+
+@dataclass(frozen=True)
+class Compared:
+    """
+    What a comparison has found.
+
+    :param differing: the partitions that differ
+    :param unread: those that the peer cannot read now
+    """
+    differing: frozenset[int]
+    unread: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -51,35 +65,44 @@ def differing_slices(partitions: PartitionSet, theirs: Sequence[str],
 
     :param partitions: the set
     :param theirs: the roots of its slices, as asked
-    :param ours: the root of each partition here, by its number; a partition
-        that is missing counts as differing
-    :returns: the indices of the slices that differ, ascending
+    :param ours: the root of each partition here, by its number; one that is
+        missing cannot be read now, which a slice of several hides
+    :returns: the indices of the slices that differ, ascending; with UNREAD
+        those of the slices that are one partition which is missing
     """
-    return [index for index, (part, root)
-            in enumerate(zip(partitions.slices(len(theirs)), theirs))
-            if not all(partition in ours for partition in part)
-            or root_of(part, ours) != root]
+    found: list[int] = []
+    for index, (part, root) in enumerate(
+            zip(partitions.slices(len(theirs)), theirs)):
+        if not all(partition in ours for partition in part):
+            found.append(index | UNREAD if len(part) == 1 else index)
+        elif root_of(part, ours) != root:
+            found.append(index)
+    return found
 
 
 def compare(roots: Mapping[int, str]
-            ) -> Generator[Ask, Sequence[int], set[int]]:
+            ) -> Generator[Ask, Sequence[int], Compared]:
     """
     Narrow down which partitions differ, with few questions.
 
     :param roots: the root of each partition, 32 hex digits, by its number
-    :returns: a generator that yields an :class:`Ask`, is sent the indices of
-        the slices that differ, and returns the partitions that differ
+    :returns: a generator that yields an :class:`Ask`, is sent the answer of
+        ``differing_slices``, and returns a :class:`Compared`
     """
     suspects = PartitionSet(roots)
+    unread: set[int] = set()
     for count in _stages(len(suspects)):
         if not suspects:
             break
         differing = yield Ask(suspects, slice_roots(
             suspects, count or len(suspects), roots))
         slices = suspects.slices(count or len(suspects))
+        unread.update(partition for index in differing if index & UNREAD
+                      for partition in slices[index ^ UNREAD])
         suspects = PartitionSet(partition for index in differing
+                                if not index & UNREAD
                                 for partition in slices[index])
-    return set(suspects)
+    return Compared(frozenset(suspects), frozenset(unread))
 
 
 def _stages(partitions: int) -> tuple[int, ...]:

@@ -28,6 +28,10 @@ class Answer(Enum):
     UNMOUNTED = 'unmounted'
     REFUSED = 'refused'
     TIMEOUT = 'timeout'
+    #: The node has too much to do.
+    BUSY = 'busy'
+    #: The device has not read, or cannot read now, what it was asked about.
+    NOT_YET = 'notyet'
 
 
 @dataclass(frozen=True)
@@ -47,7 +51,7 @@ class Exchange:
     Compares suffix by suffix with each of the devices, and pushes what it
     lacks.
 
-    Its outcome is True if all went well.
+    Its outcome is True if all went well, or was put off to a later pass.
     """
     __slots__ = ('devices',)
     devices: tuple[RingDevice, ...]
@@ -64,6 +68,7 @@ class Next(Enum):
     EXCHANGE = 2
     REPLACE = 3
     PASS_OVER = 4
+    POSTPONE = 5
 
 
 NEXT = {
@@ -75,7 +80,14 @@ NEXT = {
     Answer.UNMOUNTED: Next.REPLACE,
     Answer.REFUSED: Next.PASS_OVER,
     Answer.TIMEOUT: Next.PASS_OVER,
+    # Neither makes work: the next pass asks again.
+    Answer.BUSY: Next.POSTPONE,
+    Answer.NOT_YET: Next.POSTPONE,
 }
+
+
+#: After these a round has nothing more to do with a device.
+_SETTLED = (Next.DONE, Next.POSTPONE)
 
 
 def _nobody(*devices: RingDevice) -> bool:
@@ -97,6 +109,8 @@ def sync_round(clockwise: Iterable[RingDevice],
        that all of them are counted.
     4. Where a neighbour does not pass on what it holds to the device after
        it, this round continues with that device.
+    5. One that is busy is left to the next pass. ``is_cut`` says when it has
+       been for too long.
 
     :param clockwise: the other devices of the ring, as from
         ``replica_ring.clockwise``
@@ -117,7 +131,7 @@ def sync_round(clockwise: Iterable[RingDevice],
         following = NEXT[(yield Check(device))]
         if following is Next.REPLACE:
             to_replace += 1
-        elif following is Next.DONE or (
+        elif following in _SETTLED or (
                 following is Next.EXCHANGE and (yield Exchange((device,)))):
             agreed = device
     stand_ins = iter(hand_offs if to_replace else ())
@@ -128,7 +142,7 @@ def sync_round(clockwise: Iterable[RingDevice],
         if has_failed(stand_in):
             continue
         following = NEXT[(yield Check(stand_in))]
-        if following is Next.DONE or (
+        if following in _SETTLED or (
                 following is Next.EXCHANGE and (yield Exchange((stand_in,)))):
             to_replace -= 1
 

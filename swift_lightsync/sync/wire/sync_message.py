@@ -12,6 +12,7 @@ from enum import IntEnum
 from typing import Any, Optional
 from zlib import crc32
 
+from swift_lightsync.sync.core.comparison import UNREAD
 from swift_lightsync.sync.core.partition_set import (
     MAX_PARTITIONS,
     PartitionSet,
@@ -47,6 +48,8 @@ class Verdict(IntEnum):
     COMPARED = 1
     #: The set's digest is not known; send the list.
     UNKNOWN_SET = 2
+    #: Not all roots have been read; ask again later.
+    NOT_YET = 3
 
 
 class SyncMessageError(ValueError):
@@ -161,7 +164,8 @@ def encode_reply(verdict: Verdict, differing: Sequence[int] = ()) -> bytes:
     Return the bytes of the reply to a sync message.
 
     :param verdict: what the reply says
-    :param differing: indices of the slices whose roots differ, ascending
+    :param differing: as of ``comparison.differing_slices``; of NOT_YET
+        instead the seconds after which to ask again
     """
     return pack(REPLY, REPLY_FIELDS.pack(verdict, len(differing)),
                 struct.pack('<%dI' % len(differing), *differing))
@@ -173,7 +177,7 @@ def decode_reply(data: bytes, slices: int) -> tuple[Verdict, list[int]]:
 
     :param data: the bytes of the reply
     :param slices: how many roots the message had
-    :returns: the verdict, and the indices of the slices that differ
+    :returns: the verdict, and what :func:`encode_reply` was given
     :raises SyncMessageError: if it is no reply to such a message
     """
     (verdict, count), rest = unpack(REPLY, REPLY_FIELDS, data)
@@ -181,10 +185,13 @@ def decode_reply(data: bytes, slices: int) -> tuple[Verdict, list[int]]:
     if verdict not in list(Verdict):
         raise SyncMessageError('verdict is %d' % verdict)
     differing = [index for index, in NUMBER.iter_unpack(rest)]
-    if any(a >= b for a, b in zip(differing, differing[1:])):
+    if verdict == Verdict.NOT_YET:
+        _require('numbers', count, 1)
+        return Verdict.NOT_YET, differing
+    indices = [index & ~UNREAD for index in differing]
+    if any(a >= b for a, b in zip(indices, indices[1:])):
         raise SyncMessageError('slices do not ascend')
-    if differing and (differing[-1] >= slices
-                      or verdict != Verdict.COMPARED):
+    if indices and (indices[-1] >= slices or verdict != Verdict.COMPARED):
         raise SyncMessageError('slice %d differs, but %d were asked for'
-                               % (differing[-1], slices))
+                               % (indices[-1], slices))
     return Verdict(verdict), differing

@@ -119,15 +119,28 @@ class Progress:
         fresh, found.fresh, found.under_way = found.fresh, False, True
         return fresh
 
-    def stop(self, row: int, until: Optional[float] = None) -> None:
-        """
-        Record that a row is not being tried any more.
+    def made(self, row: int) -> float:
+        """Return when a row was made, Unix time; 0 if it has gone."""
+        found = self._rows.get(row)
+        return found.made if found else 0.0
 
-        :param until: when it is due again; None: as it was before
-        """
+    def stop(self, row: int) -> None:
+        """Record that a row is not being tried any more."""
         found = self._rows.get(row)
         if found is not None:
             found.under_way = False
+
+    def put_back(self, row: int, until: Optional[float],
+                 fresh: bool) -> None:
+        """
+        Record that a row was not tried after all.
+
+        :param until: when it is due again; None: as it was before
+        :param fresh: whether it was, before ``start``
+        """
+        found = self._rows.get(row)
+        if found is not None:
+            found.fresh = fresh
             found.until = found.until if until is None else until
 
     @property

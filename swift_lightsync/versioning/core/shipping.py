@@ -20,7 +20,6 @@ from typing import (
     List,
     Literal,
     Optional,
-    Sequence,
     Tuple,
     TypeVar,
     Union,
@@ -55,6 +54,10 @@ MAX_PACK = 1 << 22
 MAX_SMALL = 1 << 16
 #: Bytes of an error text.
 MAX_ERROR = 1000
+#: The status of a shipment that the receiver has not begun, as it has too much
+#: to do; of a request, if that holds of all of it.
+LATER = 429
+Seconds = Annotated[float, Between(0, 1e6)]
 _T = TypeVar('_T')
 
 
@@ -130,10 +133,14 @@ class Lacking(Record):
     :param lacking: places of the versions to ship
     :param unknown: places of those that the receiver cannot tell of now
     :param error: why it cannot
+    :param later: places of those that it has not begun to look at
+    :param seconds: that it has taken
     """
     lacking: Tuple[int, ...]
     unknown: Tuple[int, ...] = ()
     error: str = ''
+    later: Tuple[int, ...] = ()
+    seconds: Seconds = 0.0
 
 
 @dataclass(frozen=True)
@@ -153,9 +160,15 @@ class Result(Record):
 
 
 @dataclass(frozen=True)
-class _Results(Record):
-    """The answer to a pack."""
+class Results(Record):
+    """
+    The answer to a pack.
+
+    :param results: a ``Result`` for each shipment
+    :param seconds: that the receiver has taken
+    """
     results: Annotated[Tuple[Result, ...], Length(MAX_PACKED)]
+    seconds: Seconds = 0.0
 
 
 def encoded(value: Any) -> bytes:
@@ -231,9 +244,9 @@ def error(text: str) -> bytes:
     return encoded({'error': text})
 
 
-def results(found: Iterable[Result]) -> bytes:
+def results(found: Iterable[Result], seconds: float = 0.0) -> bytes:
     """Return the bytes of the answer to a pack."""
-    return encoded(_Results(tuple(found)).to_json())
+    return encoded(Results(tuple(found), seconds).to_json())
 
 
 def lacking(body: bytes, count: int) -> Lacking:
@@ -245,25 +258,24 @@ def lacking(body: bytes, count: int) -> Lacking:
     :raises ValueError: if it is no such answer
     """
     found = Lacking.parse(body, MAX_HEAD, 'an answer')
-    for place in found.lacking + found.unknown:
+    for place in found.lacking + found.unknown + found.later:
         if not 0 <= place < count:
             raise ValueError('an answer: a place is %.60r, must be 0 to %d' %
                              (place, count - 1))
     return found
 
 
-def results_of(body: bytes, count: int) -> Sequence[Result]:
+def results_of(body: bytes, count: int) -> Results:
     """
     Read the answer to a pack.
 
     :param count: of its shipments
-    :returns: a ``Result`` for each of them
     :raises ValueError: if it is no such answer
     """
-    found = _Results.parse(body, MAX_HEAD, 'an answer').results
-    if len(found) != count:
+    found = Results.parse(body, MAX_HEAD, 'an answer')
+    if len(found.results) != count:
         raise ValueError('an answer: there are %d results, must be %d' % (
-            len(found), count))
+            len(found.results), count))
     return found
 
 

@@ -126,14 +126,6 @@ class Stamp:
         return self.offset < 1 << _REVISION_SHIFT
 
     @property
-    def is_of_a_filter(self) -> bool:
-        """
-        Whether the clock of a filter gave this stamp; other proxies cannot
-        have given it.
-        """
-        return self.offset >> _RANK_SHIFT != 0
-
-    @property
     def seconds(self) -> float:
         """The time in Unix seconds."""
         return self.ticks / TICKS

@@ -66,12 +66,11 @@ class Work:
 
     def put_back(self, until: Optional[float] = None) -> None:
         """
-        Leave the item as it was: it was not its fault.
+        Leave the item as it was: nobody has tried it.
 
         :param until: when it is due again; None: at once
         """
-        self._end(lambda follower: follower.progress.stop(
-            self.item.rowid, until))
+        self._end(lambda follower: follower.put_back(self, until))
 
     def _end(self, settle: Callable[['Follower'], None]) -> None:
         # Whoever comes second does not know better.
@@ -89,7 +88,9 @@ class Follower:
     :param task: has ``name``, for the sync point; ``wants``, a function that
         tells whether an item concerns the task, or None: all do;
         ``by_object``, whether the last item about an object stands for all
-        before; ``delay``, the seconds after which an item is due; ``backoff``,
+        before; ``site``, the site whose versions are due, while those of
+        others wait for the others' servers, None: all are alike;
+        ``delay``, the seconds after which an item is due; ``backoff``,
         before whose ``until`` nothing can be done
     :param database: has ``account``, ``container``, ``place``, ``items``,
         ``point`` and ``save_point``
@@ -111,6 +112,8 @@ class Follower:
         self._now = now
         self._ended = ended
         self._saved = self.progress.point
+        #: When it had its last turn, see ``fair``.
+        self.turn = 0
         self._queue: Deque[Any] = deque()
         # Whether there may be more than the queue had room for.
         self._more = False
@@ -143,9 +146,17 @@ class Follower:
         elif not self._queue and (
                 self._more or state is None or state != self._looked_at
                 or now >= self.progress.due_at):
-            self._queue.extend(self._due(now))
-            self._more = len(self._queue) >= QUEUE
+            self._read(now)
             self._looked_at = state
+
+    def read_on(self, now: float) -> None:
+        """Look for what the queue had no room for before."""
+        if self._more and not self._queue:
+            self._read(now)
+
+    def _read(self, now: float) -> None:
+        self._queue.extend(self._due(now))
+        self._more = len(self._queue) >= QUEUE
 
     def take(self) -> Work:
         """Return the next item; its work is under way from now on."""
@@ -158,6 +169,14 @@ class Follower:
         """Leave a row alone for longer and longer."""
         self.progress.hold(rowid, self._now(), self._options.retry_delay,
                            self._options.max_retry_delay)
+
+    def put_back(self, work: Work, until: Optional[float]) -> None:
+        """Leave a row as it was before it was started."""
+        # Since then others may have had their turn.
+        self.progress.put_back(
+            work.item.rowid, until, work.fresh and self._now(
+            ) - self.progress.made(work.item.rowid) <
+            self._options.handover_delay)
 
     def ended(self, work: Work) -> None:
         """Take note that a work is not under way any more."""
@@ -196,13 +215,24 @@ class Follower:
         ordinal, replicas = self.database.place
         for made, item in self._rows(self.progress.point):
             turns = turn(crc32(item.row.name.encode('utf8')), ordinal,
-                         replicas)
+                         replicas) + self._is_of_others(item)
             delay = self._options.handover_delay
             # Until then it is no other's turn.
             self.progress.schedule(
                 item.rowid, now + self._task.delay + delay * turns,
                 turns == 0 and now - made < delay)
             yield turns, item.rowid, item
+
+    def _is_of_others(self, item: Any) -> bool:
+        """Check whether it is first the turn of another site."""
+        if self._task.site is None:
+            return False
+        entry = item.entry
+        # Nobody says who has purged or changed one.
+        if entry and (entry.purged or entry.changed):
+            return False
+        made = entry.version if entry else item.life
+        return bool(made.site != self._task.site)
 
     def _rows(self, after: int) -> Iterator[Tuple[float, Any]]:
         """
@@ -224,29 +254,37 @@ class Follower:
                 break
 
 
-def fair(followers: Iterable[Follower], room: int) -> List[Work]:
+def fair(followers: Iterable[Follower], room: int,
+         turns: Dict[str, int]) -> List[Work]:
     """
     Take what is due from many databases, in turn: first of the accounts, then
     of the containers of an account, then of the databases of a container.
+    Whoever had a turn last is the last to have another one.
 
     :param followers: those that are ready
     :param room: how much to take at most
+    :param turns: when each account had its last turn; it is brought up to date
     """
     tree: Dict[str, Dict[str, Deque[Follower]]] = {}
-    for each in followers:
+    for each in sorted(followers, key=lambda each: each.turn):
         tree.setdefault(each.database.account, {}).setdefault(
             each.database.container, deque()).append(each)
-    accounts = deque(deque(found.values()) for found in tree.values())
+    accounts = deque(sorted(tree, key=lambda name: turns.get(name, 0)))
+    waiting = {name: deque(found.values()) for name, found in tree.items()}
+    number = max(turns.values(), default=0)
     taken: List[Work] = []
     while accounts and len(taken) < room:
-        containers = accounts.popleft()
+        account = accounts.popleft()
+        containers = waiting[account]
         databases = containers.popleft()
         follower = databases.popleft()
         taken.append(follower.take())
+        number += 1
+        turns[account] = follower.turn = number
         if follower.is_ready:
             databases.append(follower)
         if databases:
             containers.append(databases)
         if containers:
-            accounts.append(containers)
+            accounts.append(account)
     return taken

@@ -121,7 +121,8 @@ class Answer(Record):
     """
     What a replica has.
 
-    :param before: the newest version of the object before the request
+    :param before: the newest version of the object before the request's rows,
+        if it has some
     :param head: the newest version of the object now
     :param rows: those of the names that it knows, deleted ones too
     :param page: the rows of the page
@@ -144,7 +145,11 @@ class Answer(Record):
 
 def encoded(message: Record) -> bytes:
     """
-    Return the bytes of a request or an answer.
+    Return the bytes of a request, an answer or a row, without the fields that
+    have their default.
     """
-    return json.dumps(message.to_json(),
-                      separators=(',', ':')).encode('ascii')
+    defaults = vars(type(message))
+    return json.dumps({
+        name: value for name, value in message.to_json().items()
+        if name not in defaults or getattr(message, name) != defaults[name]},
+        separators=(',', ':')).encode('ascii')

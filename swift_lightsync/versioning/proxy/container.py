@@ -73,6 +73,20 @@ def internal(environ, method, path, headers=(), query='', rows=True):
     return sent
 
 
+def known_info(environ, account, container):
+    """
+    Return what other filters have asked ``get_container_info`` in a request.
+    That would copy it, and add up what the hidden container has, once more.
+
+    :returns: a dict; None if nobody has
+    """
+    found = environ.get('swift.infocache', {}).get(
+        get_cache_key(account, container))
+    return found and dict(found, **{
+        name: int(found.get(name) or 0)
+        for name in ('storage_policy', 'object_count')})
+
+
 def send_internal(app, req, method, path, headers=()):
     """Send a request of our own; return the ``Response``, drained."""
     resp = internal(req.environ, method, path, headers).get_response(app)

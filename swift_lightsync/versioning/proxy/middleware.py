@@ -32,6 +32,7 @@ from swift_lightsync.versioning.proxy import account_context
 from swift_lightsync.versioning.proxy.container import (
     SOURCE,
     VersionedContainer,
+    known_info,
 )
 from swift_lightsync.versioning.proxy.container_context import (
     CLIENTS,
@@ -190,7 +191,8 @@ class Versioning:
         :raises HTTPServiceUnavailable: if nobody can tell whether it is
             versioned, since treating it as unversioned would be wrong
         """
-        info = get_container_info(environ, self.app, swift_source=SOURCE)
+        info = known_info(environ, account, container) or \
+            get_container_info(environ, self.app, swift_source=SOURCE)
         # It is 0 where nothing is known of the account.
         status = info['status'] or get_account_info(
             environ, self.app, swift_source=SOURCE)['status']

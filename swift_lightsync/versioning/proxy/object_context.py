@@ -7,7 +7,7 @@ An object of the user's container itself is older than versioning. Reads get it
 there; a write first makes a null version of it.
 """
 
-from swift.common.concurrency import Timeout, spawn, spawn_n
+from swift.common.concurrency import Timeout, spawn_n
 from swift.common.constraints import MAX_OBJECT_NAME_LENGTH
 from swift.common.swob import (
     HTTPBadRequest,
@@ -52,10 +52,10 @@ def _is_deleted(entry):
     return entry is not None and entry.version.deleted
 
 
-def _drop(data):
+def _drop(resp):
     """Close an unused speculative response; ignore how it ended."""
     try:
-        friendly_close(data.wait())
+        friendly_close(resp)
     except (Exception, Timeout):
         pass
 
@@ -207,19 +207,21 @@ class ObjectContext:
 
     def _read_ahead(self, req, hint):
         """
-        Ask for the data that the hint names while the rows are read.
+        Ask for the data that the hint names while the rows are read. The
+        answer is what the rows say.
 
         :returns: the same as ``_latest_to_read``
         """
-        data, is_right = spawn(self.read, req, hint.entry), False
+        latest = self.strategy.begin_latest(self.obj)
+        resp, is_right = self.read(req, hint.entry), False
         try:
-            entry = self.strategy.latest(self.obj)
+            entry = latest()
             is_right = hint.is_right(entry)
         finally:
             if not is_right:
-                spawn_n(_drop, data)
+                spawn_n(_drop, resp)
         self.versioned.latest.keep(self.obj, entry, hint)
-        return entry, data.wait() if is_right else None
+        return entry, resp if is_right else None
 
     def _siblings(self, req, entry):
         """Return a dict: the header that tells who asks of siblings."""

@@ -5,12 +5,9 @@ them, to a majority, or to all (VERSIONING.md §4).
 """
 
 import os
-from dataclasses import dataclass
-from http.client import HTTPException
 from random import sample
-from typing import Annotated, List, Optional, Sequence
+from typing import Any, List, Sequence, Tuple
 
-from swift.common.bufferedhttp import http_connect
 from swift.common.concurrency import Empty, Queue, Timeout, sleep, spawn_n
 from swift.common.exceptions import ConnectionTimeout
 from swift.common.http import (
@@ -18,95 +15,36 @@ from swift.common.http import (
     HTTP_INSUFFICIENT_STORAGE,
     HTTP_METHOD_NOT_ALLOWED,
     HTTP_NOT_FOUND,
-    HTTP_OK,
     is_server_error,
 )
 
-from swift_lightsync.common.records import Between, Length, Record
 from swift_lightsync.versioning.core import verb
+from swift_lightsync.versioning.rows.connections import (
+    Connections,
+    Exchange,
+    Stale,
+    request_of,
+)
+from swift_lightsync.versioning.rows.replies import (
+    NO_ANSWER,
+    ClockRefused,
+    Reply,
+    VerbMissing,
+    count_of,
+    majority,
+    name_of,
+    reply_of,
+    unavailable,
+)
 
-#: Where a node did not answer.
-NO_ANSWER = 0
+#: Those of this process.
+CONNECTIONS = Connections()
+#: Bytes of a request that a connection takes at once.
+SMALL = 1 << 14
 #: Seconds after which a replica that has not answered is slow.
 SLOW = 0.1
 #: Seconds after which a replica that missed a write is asked again.
 RETRY_AFTER = (1, 10)
-
-
-@dataclass(frozen=True)
-class Refusal(Record):
-    """What a container server says of a clock that differs from its own."""
-    error: Annotated[str, Length(10000)]
-    clock: Annotated[float, Between(0, 1e10)]
-
-
-@dataclass(frozen=True)
-class Reply:
-    """
-    What came of a request to one replica.
-
-    :param node: the node's dict from the ring
-    :param status: of HTTP, or ``NO_ANSWER``
-    :param answer: if the status is 200
-    :param error: what the server says of a wrong clock
-    """
-    node: dict
-    status: int
-    answer: Optional[verb.Answer] = None
-    error: str = ''
-
-    @property
-    def good(self):
-        """Whether the replica did what it was asked."""
-        return self.answer is not None
-
-
-class RowsUnavailable(Exception):
-    """
-    Too few replicas of a container answered, or they do not agree.
-
-    :param container: its path
-    :param statuses: a list of all answers, 0 for a node without an answer
-    :param needed: how many good answers are needed
-    :param missing: whether a majority says that there is no such container
-    """
-
-    def __init__(self, container, statuses, needed, missing=False,
-                 reason=''):
-        super().__init__(
-            'rows of %r: %d good answers of its replicas are needed, all '
-            'answers are: %s%s' % (
-                container, needed, ', '.join(map(str, statuses)) or 'none',
-                reason and '; ' + reason))
-        self.container = container
-        self.statuses = statuses
-        self.needed = needed
-        self.missing = missing
-
-
-class ClockRefused(Exception):
-    """A majority of the replicas says that the clock of this node is wrong."""
-
-
-class VerbMissing(Exception):
-    """Some container servers do not have the verb VERSION."""
-
-
-def majority(replicas):
-    """Return how many of some replicas are more than half of them."""
-    return replicas // 2 + 1
-
-
-def unavailable(place, replies, needed, reason=''):
-    """Return the ``RowsUnavailable`` that describes some replies."""
-    missing = _count(replies, HTTP_NOT_FOUND) >= needed
-    return RowsUnavailable('/%s/%s' % place,
-                           [reply.status for reply in replies], needed,
-                           missing, reason)
-
-
-def _count(replies, status):
-    return sum(reply.status == status for reply in replies)
 
 
 class Replicas:
@@ -115,16 +53,16 @@ class Replicas:
 
     :param app: has ``container_ring``, ``conn_timeout``, ``node_timeout``
         (seconds) and, in a proxy, ``error_limiter``
-    :param connect: a function like swift.common.bufferedhttp.http_connect
+    :param connections: ``Connections``, those of this process by default
     """
 
     def __init__(self, app, logger, policy_index, trans_id=None,
-                 connect=None):
+                 connections=None):
         self.app = app
         self.ring = app.container_ring
         self.logger = logger
         self.limiter = getattr(app, 'error_limiter', None)
-        self.connect = connect or http_connect
+        self.connections = connections or CONNECTIONS
         self.headers = {
             'User-Agent': 'versioning %d' % os.getpid(),
             'X-Trans-Id': trans_id or '-',
@@ -136,43 +74,23 @@ class Replicas:
         Ask a majority, and another replica for each that fails or is slow.
 
         :param place: (account, container)
-        :param request: a ``verb.Request``
+        :param request: a ``verb.Request`` that writes nothing but what mends
         :param first: ids of nodes that are asked before others
         :returns: the good replies, as many as a majority
         :raises RowsUnavailable: if too few replicas answered
         """
-        part, nodes = self.ring.get_nodes(*place)
-        needed = majority(len(nodes))
-        body = verb.encoded(request)
-        # Who failed often of late is asked last.
-        rest = sorted(sample(nodes, len(nodes)), key=lambda node: (
-            self._limited(node), node['id'] not in first))
-        good: List[Reply] = []
-        failed: List[Reply] = []
-        queue, pending, slow = Queue(), 0, 0
-        while len(good) < needed:
-            while rest and pending < needed - len(good) + slow:
-                spawn_n(self._put_reply, queue, rest.pop(0), part, place, body)
-                pending += 1
-            if not pending:
-                raise unavailable(place, good + failed, needed)
-            try:
-                reply = queue.get(timeout=SLOW if rest else None)
-            except Empty:
-                slow += 1
-                continue
-            pending -= 1
-            (good if reply.good else failed).append(reply)
-        return good
+        return self.begin(place, request, first).replies()
+
+    def begin(self, place, request, first: Sequence[int] = ()):
+        """Ask a majority, as ``ask`` does; return the ``Asked``."""
+        return Asked(self, place, request, first)
 
     def tell(self, place, request, again):
         """
         Ask all replicas, until a majority has done what they are asked. Those
         that have not are asked again later, in the background.
 
-        :param place: (account, container)
-        :param request: a ``verb.Request``
-        :param again: the request that they are asked then
+        :param again: the ``verb.Request`` that they are asked then
         :returns: the good replies
         :raises RowsUnavailable: if too few replicas took it; some may have
         :raises ClockRefused: if a majority says that the clock is wrong
@@ -181,20 +99,21 @@ class Replicas:
         needed = majority(len(nodes))
         queue: Queue = Queue()
         replies: List[Reply] = []
-        bodies = verb.encoded(request), verb.encoded(again)
+        body = verb.encoded(request)
         refused: List[str] = []
         for node in nodes:
-            spawn_n(self._deliver, queue, refused, node, part, place, *bodies)
+            spawn_n(self._deliver, queue, refused, node, part, place, body,
+                    again)
         while len(replies) < len(nodes):
             replies.append(queue.get())
             good = [reply for reply in replies if reply.good]
             if len(good) >= needed:
                 return good
-            if _count(replies, HTTP_CONFLICT) >= needed:
+            if count_of(replies, HTTP_CONFLICT) >= needed:
                 refused.extend(filter(None, (
                     reply.error for reply in replies)))
                 raise ClockRefused('; '.join(refused))
-            if _count(replies, HTTP_NOT_FOUND) >= needed:
+            if count_of(replies, HTTP_NOT_FOUND) >= needed:
                 break
         raise unavailable(place, replies, needed)
 
@@ -205,7 +124,7 @@ class Replicas:
         """
         part, nodes = self.ring.get_nodes(*place)
         body = verb.encoded(request)
-        replies = (self._request(each, part, place, body) for each in
+        replies = (self.request(each, part, place, body) for each in
                    ([node] if node else sample(nodes, len(nodes))))
         return next((each.answer for each in replies if each.good), None)
 
@@ -218,83 +137,169 @@ class Replicas:
         part, nodes = self.ring.get_nodes(*place)
         body, queue = verb.encoded(verb.Request()), Queue()
         for node in nodes:
-            spawn_n(self._put_reply, queue, node, part, place, body)
+            spawn_n(self.put_reply, queue, node, part, place, body)
         without = [reply.node for reply in (queue.get() for _ in nodes)
                    if reply.status == HTTP_METHOD_NOT_ALLOWED]
         if without:
             raise VerbMissing(
                 'container servers without egg:swift-lightsync#container: ' +
-                ', '.join(sorted(map(_name, without))))
+                ', '.join(sorted(map(name_of, without))))
 
-    def _put_reply(self, queue, node, *what):
+    def put_reply(self, queue, node, *what, **options):
+        """Put the ``Reply`` of a node into a queue."""
         reply = Reply(node, NO_ANSWER)
         try:
-            reply = self._request(node, *what)
+            reply = self.request(node, *what, **options)
         finally:
             # Who waits must not wait for ever, whatever went wrong.
             queue.put(reply)
         return reply
 
     def _deliver(self, queue, refused, node, part, place, body, again):
-        if self._put_reply(queue, node, part, place, body).good:
+        if self.put_reply(queue, node, part, place, body, again=False).good:
             return
         for seconds in RETRY_AFTER:
             sleep(seconds)
-            if refused or self._limited(node) or \
-                    self._request(node, part, place, again).good:
+            if refused or self.is_limited(node) or \
+                    self.request(node, part, place,
+                                 verb.encoded(again)).good:
                 return
 
-    def _request(self, node, part, place, body):
-        """Return the ``Reply`` of one node; a node's error is one, too."""
-        headers = dict(self.headers, **{'Content-Length': str(len(body))})
+    def request(self, node, part, place, body, exchange=None, again=True):
+        """
+        Return the ``Reply`` of one node; a node's error is one, too.
+
+        :param exchange: that has sent the request already, if one has
+        :param again: whether it may be sent once more, where the server has
+            closed a kept connection
+        """
         try:
-            with ConnectionTimeout(self.app.conn_timeout):
-                connection = self.connect(
-                    node['ip'], node['port'], node['device'], part, 'VERSION',
-                    '/%s/%s' % place, headers=headers)
             with Timeout(self.app.node_timeout):
-                connection.send(body)
-                response = connection.getresponse()
-                text = response.read()
-            reply = _reply(node, response.status, text)
-        except (OSError, HTTPException, Timeout, ValueError) as error:
+                try:
+                    exchange = exchange or self.sent(node, part, place, body)
+                    status, text = exchange.receive(verb.MAX_ANSWER)
+                except Stale:
+                    if not again:
+                        raise
+                    exchange = self.sent(node, part, place, body, kept=False)
+                    status, text = exchange.receive(verb.MAX_ANSWER)
+            reply = reply_of(node, status, text)
+        except (OSError, Timeout, ValueError) as error:
             self._failed(node, place, error)
             return Reply(node, NO_ANSWER)
         if is_server_error(reply.status):
             self._failed(node, place, reply.status)
         return reply
 
+    def sent(self, node, part, place, body, kept=None):
+        """
+        Send a request; return the ``Exchange``, or None if none is kept.
+
+        :param kept: whether on a kept connection, not a new one; None: on any
+        """
+        address = node['ip'], node['port']
+        exchange = None if kept is False else self.connections.idle(address)
+        if exchange is None and not kept:
+            with ConnectionTimeout(self.app.conn_timeout):
+                exchange = self.connections.open(address)
+        if exchange is not None:
+            exchange.send(request_of(
+                address, 'VERSION', '/%s/%s/%s/%s' % (
+                    node['device'], part, *place), self.headers, body))
+        return exchange
+
     def _failed(self, node, place, what):
         self.logger.warning('Rows: VERSION %r of %s: %s',
-                            '/%s/%s' % place, _name(node), what)
-        if self.limiter is None:
-            return
-        if what == HTTP_INSUFFICIENT_STORAGE:
-            self.limiter.limit(node)
-        else:
-            self.limiter.increment(node)
+                            '/%s/%s' % place, name_of(node), what)
+        if self.limiter is not None:
+            (self.limiter.limit if what == HTTP_INSUFFICIENT_STORAGE
+             else self.limiter.increment)(node)
 
-    def _limited(self, node):
-        """
-        Check whether a node has had so many errors that it is left alone.
-        """
+    def is_limited(self, node):
+        """Check whether a node is left alone, after many errors."""
         return self.limiter is not None and self.limiter.is_limited(node)
 
 
-def _reply(node, status, text):
+class Asked:
     """
-    Read what a node has answered.
+    A request to a majority, under way. What kept connections take is sent at
+    once, and answered without another thread.
 
-    :raises ValueError: if it is no answer of the verb
+    :param replicas: ``Replicas``
     """
-    if status == HTTP_OK:
-        return Reply(node, status, verb.Answer.parse(text, verb.MAX_ANSWER))
-    if status == HTTP_CONFLICT:
-        refusal = Refusal.parse(text, verb.MAX_BODY)
-        return Reply(node, status, error='%s: %s (its clock: %.3f)' % (
-            _name(node), refusal.error, refusal.clock))
-    return Reply(node, status)
 
+    def __init__(self, replicas, place, request, first):
+        self._replicas = replicas
+        self._place = place
+        part, nodes = replicas.ring.get_nodes(*place)
+        self._what = part, place, verb.encoded(request)
+        self._needed = majority(len(nodes))
+        # Who failed often of late is asked last.
+        self._rest = sorted(sample(nodes, len(nodes)), key=lambda node: (
+            replicas.is_limited(node), node['id'] not in first))
+        self._queue: Queue = Queue()
+        self._pending = 0
+        #: (node, its ``Exchange``) of those that are waited for here
+        self._sent: List[Tuple[Any, Exchange]] = []
+        for _ in range(self._needed):
+            self._begin(self._rest.pop(0))
 
-def _name(node):
-    return '%s:%s/%s' % (node['ip'], node['port'], node['device'])
+    def _begin(self, node):
+        if len(self._what[-1]) <= SMALL:
+            try:
+                exchange = self._replicas.sent(node, *self._what,
+                                               kept=True)
+            except OSError:
+                exchange = None
+            if exchange is not None:
+                self._sent.append((node, exchange))
+                return
+        self._spawn(node)
+
+    def _spawn(self, node, **options):
+        spawn_n(self._replicas.put_reply, self._queue, node, *self._what,
+                **options)
+        self._pending += 1
+
+    def replies(self):
+        """
+        Wait for the answers; to be called once.
+
+        :returns: the good replies, as many as a majority
+        :raises RowsUnavailable: if too few replicas answered
+        """
+        good: List[Reply] = []
+        failed: List[Reply] = []
+        with Timeout(SLOW, False):
+            while self._sent:
+                reply = self._received(*self._sent[0])
+                node = self._sent.pop(0)[0]
+                if reply is None:
+                    self._spawn(node)
+                else:
+                    (good if reply.good else failed).append(reply)
+        slow = len(self._sent)
+        for node, exchange in self._sent:
+            self._spawn(node, exchange=exchange)
+        while len(good) < self._needed:
+            while self._rest and self._pending < \
+                    self._needed - len(good) + slow:
+                self._spawn(self._rest.pop(0))
+            if not self._pending:
+                raise unavailable(self._place, good + failed, self._needed)
+            try:
+                reply = self._queue.get(timeout=SLOW if self._rest else None)
+            except Empty:
+                slow += 1
+                continue
+            self._pending -= 1
+            (good if reply.good else failed).append(reply)
+        return good
+
+    def _received(self, node, exchange):
+        """Return the ``Reply``; None: it has to be asked once more."""
+        try:
+            reply = reply_of(node, *exchange.receive(verb.MAX_ANSWER))
+        except (OSError, ValueError):
+            return None
+        return None if is_server_error(reply.status) else reply

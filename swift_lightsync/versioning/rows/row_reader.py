@@ -18,7 +18,7 @@ from swift_lightsync.versioning.core.verb import (
     Shard,
     WireRow,
 )
-from swift_lightsync.versioning.rows.replicas import majority, unavailable
+from swift_lightsync.versioning.rows.replies import majority, unavailable
 from swift_lightsync.versioning.rows.views import (
     View,
     covers,
@@ -50,6 +50,10 @@ def following(page, last, limit):
     return replace(page, marker=last_name(page, last), limit=limit)
 
 
+def _only_read(request):
+    return replace(request, rows=(), listed=False, clock=None)
+
+
 class RowReader:
     """
     Reads what requests ask for, without what they write.
@@ -60,19 +64,28 @@ class RowReader:
     def __init__(self, replicas):
         self._replicas = replicas
 
-    def read(self, place, request, depth=0):
+    def begin(self, place, request):
+        """
+        Send what a request asks for; it may be read meanwhile.
+
+        :returns: an ``Asked``, whose replies ``read`` takes
+        """
+        return self._replicas.begin(place, _only_read(request))
+
+    def read(self, place, request, depth=0, replies=()):
         """
         Read all that a request asks for.
 
         :param place: (account, container)
         :param request: a ``Request``
         :param depth: how many containers this is a shard of
+        :param replies: of a majority to this request, if there are any
         :returns: a ``View``, whose page has fewer rows than the limit only if
             there are no more
         :raises RowsUnavailable: if too few replicas answered, or they do not
             agree
         """
-        view = self.settled(place, request, depth=depth)
+        view = self.settled(place, request, replies, depth)
         found, page = list(view.page), request.page
         while page and view.truncated and view.page and \
                 len(found) < page.limit:
@@ -90,8 +103,7 @@ class RowReader:
         :param replies: that these have given to this request already
         :returns: a ``View``
         """
-        asked = None if replies else replace(
-            request, rows=(), listed=False, clock=None)
+        asked = None if replies else _only_read(request)
         page, turns = request.page, 0
         given: Set[WireRow] = set()
         while turns < TURNS:

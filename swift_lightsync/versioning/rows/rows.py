@@ -21,9 +21,9 @@ from swift_lightsync.versioning.core.keys import (
 )
 from swift_lightsync.versioning.core.row_data import Entry, Row, entry_of
 from swift_lightsync.versioning.core.verb import Request, WireRow
-from swift_lightsync.versioning.rows.replicas import (
+from swift_lightsync.versioning.rows.replicas import Replicas
+from swift_lightsync.versioning.rows.replies import (
     ClockRefused,
-    Replicas,
     RowsUnavailable,
     VerbMissing,
     unavailable,
@@ -76,14 +76,14 @@ class Rows:
     :param account: text, unquoted
     :param container: the user's, text, unquoted
     :param policy_index: of both containers
-    :param connect: a function like swift.common.bufferedhttp.http_connect
+    :param connections: ``Connections``, those of this process by default
     """
 
     def __init__(self, app, logger, account, container, policy_index=0,
-                 trans_id=None, connect=None):
+                 trans_id=None, connections=None):
         self.place = (account, hidden_container(container))
         self._replicas = Replicas(app, logger, policy_index, trans_id,
-                                  connect)
+                                  connections)
         self._reader = RowReader(self._replicas)
 
     def read(self, request):
@@ -95,7 +95,17 @@ class Rows:
             there are no more
         :raises RowsUnavailable: if too few replicas answered
         """
-        return Told.of(self._reader.read(self.place, request))
+        return self.begin(request)()
+
+    def begin(self, request):
+        """
+        Ask what ``read`` asks, and do not wait for the answers.
+
+        :returns: a function that returns what ``read`` does
+        """
+        asked = self._reader.begin(self.place, request)
+        return lambda: Told.of(self._reader.read(
+            self.place, request, replies=asked.replies()))
 
     def write(self, request):
         """

@@ -39,7 +39,7 @@ def count_rows(connection: Connection, listed: bool) -> None:
     """
     Make the triggers of a database count what its mode says.
 
-    :param connection: to it; in no transaction
+    :param connection: to it; in a transaction that the caller commits
     :param listed: whether its objects have listing rows
     """
     present = dict(connection.execute(
@@ -52,18 +52,12 @@ def count_rows(connection: Connection, listed: bool) -> None:
                if (wanted := _wanted(sql, kind)) != sql}
     if not changed:
         return
-    connection.execute('BEGIN IMMEDIATE')
-    try:
-        for name, wanted in changed.items():
-            connection.execute('DROP TRIGGER %s' % name)
-            connection.execute(wanted)
-        only = ('AND name >= char(0, %d, 0) AND name < char(0, %d, 1)'
-                % (ord(kind), ord(kind)) if kind else '')
-        connection.execute(
-            'UPDATE policy_stat SET object_count = (SELECT COUNT(*) FROM '
-            'object WHERE deleted = 0 AND object.storage_policy_index = '
-            'policy_stat.storage_policy_index %s)' % only)
-        connection.execute('COMMIT')
-    except BaseException:
-        connection.execute('ROLLBACK')
-        raise
+    for name, wanted in changed.items():
+        connection.execute('DROP TRIGGER %s' % name)
+        connection.execute(wanted)
+    only = ('AND name >= char(0, %d, 0) AND name < char(0, %d, 1)'
+            % (ord(kind), ord(kind)) if kind else '')
+    connection.execute(
+        'UPDATE policy_stat SET object_count = (SELECT COUNT(*) FROM '
+        'object WHERE deleted = 0 AND object.storage_policy_index = '
+        'policy_stat.storage_policy_index %s)' % only)

@@ -5,12 +5,14 @@ it reads what it holds of an object, decides what of the request's rows to take
 (core/heads.py), merges that, and tells the newest version.
 """
 
-from collections.abc import Iterable
-from contextlib import ExitStack
-from dataclasses import dataclass, replace
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from sqlite3 import Connection
 from typing import Any, Dict, List, Optional, Tuple
-from urllib.parse import unquote
 
+from swift.common.concurrency import tpool
 from swift.container.backend import SHARD_UPDATE_STATES, SHARDED, SHARDING
 
 from swift_lightsync.versioning.core import verb
@@ -22,25 +24,24 @@ from swift_lightsync.versioning.core.heads import (
     newest_rows,
     planned,
 )
-from swift_lightsync.versioning.core.keys import VERSIONS, versions_of
+from swift_lightsync.versioning.core.keys import (
+    RESERVED,
+    VERSIONS,
+    versions_of,
+)
 from swift_lightsync.versioning.core.row_data import Row
 from swift_lightsync.versioning.core.stamp import Stamp
 from swift_lightsync.versioning.server.counts import count_rows
-from swift_lightsync.versioning.server.locking import locked
+from swift_lightsync.versioning.server.databases import KeptDatabases, locked
 from swift_lightsync.versioning.server.row_table import (
+    Container,
     RowTable,
     after_prefix,
     bounds,
-    record_of,
 )
 
 #: Seconds that a request waits for the container's lock.
 LOCK_TIMEOUT = 10
-#: Where a container says what its mode is, and the one that has listing rows.
-MODE, LISTED = 'X-Container-Sysmeta-Site-Versions-Mode', 'write-repair'
-#: Where a shard says what container it is a part of.
-ROOT = 'X-Container-Sysmeta-Shard-Root'
-QUOTED_ROOT = 'X-Container-Sysmeta-Shard-Quoted-Root'
 
 
 class _Rows:
@@ -84,93 +85,99 @@ class _Rows:
                                       limit=page.limit - len(rows)))
         return rows
 
-    def digests(self, until: Stamp) -> Tuple[int, ...]:
-        """Return the digests; none where rows are in two databases."""
-        return () if self._tables[1:] else \
-            self._tables[0].digest(until).buckets
 
-
-@dataclass(frozen=True)
-class Container:
+def answer(broker: Any, asked: verb.Request,
+           databases: KeptDatabases) -> Optional[verb.Answer]:
     """
-    What a database says of its container, read once for a request.
-
-    :param root: the name of the container that it is, or is a shard of
-    :param is_root: whether it is no shard
-    :param mode: how versions are listed; empty: not said
-    """
-    root: str
-    is_root: bool
-    mode: str
-
-    @classmethod
-    def of(cls, broker: Any) -> 'Container':
-        """
-        Read what is said in the metadata.
-
-        :param broker: a ``ContainerBroker``
-        """
-        said = broker.metadata
-        root = unquote(said.get(QUOTED_ROOT, ('',))[0]) or \
-            said.get(ROOT, ('',))[0]
-        own = broker.path
-        return cls((root or own).partition('/')[2], root in ('', own),
-                   said.get(MODE, ('',))[0])
-
-    def is_listed(self, asked: verb.Request) -> bool:
-        """Check whether listing rows count; not every request says it."""
-        return self.mode == LISTED if self.mode else asked.listed
-
-
-def answer(broker: Any, container: Container,
-           asked: verb.Request) -> verb.Answer:
-    """
-    Do what a request asks of one replica, under its container's lock.
+    Do what a request asks of one replica, in one transaction; where it
+    changes something under its container's lock.
 
     :param broker: a ``ContainerBroker``
-    :param container: what it says
+    :returns: None if there is no such hidden container
     :raises LockTimeout: if others hold the lock for too long
     :raises ValueError: if a row of a version cannot be read
     """
+    if not broker.db_files:
+        return None
+    if os.path.exists(broker.pending_file):
+        # Nothing of ours waits there, but what others have put must be read.
+        with broker:
+            broker._commit_puts_stale_ok()
     with ExitStack() as stack:
         if asked.rows or asked.listed:
             stack.enter_context(locked(broker.pending_file, LOCK_TIMEOUT))
-        shards, left = _shards(broker, asked)
-        mine = [each.row for each in asked.rows if each.name not in left]
-        policy = broker.storage_policy_index
-        with ExitStack() as connections:
-            rows = _rows_of(broker, policy, connections)
-            # The listing row of a sharded container is in another shard.
-            plan = _planned(rows, asked, mine, asked.listed and
-                            not shards and container.is_root)
+        stack.enter_context(databases.lent(broker))
+        told = _answered(broker, asked)
+        if told is None or not asked.digest:
+            return told
+        # It takes long, and keeps no writer waiting.
+        return replace(told, digests=_digests(broker, asked.digest))
+
+
+def _digests(broker: Any, until: Stamp) -> Tuple[int, ...]:
+    """Return the digests; none where rows are in two databases."""
+    if broker.get_db_state() == SHARDING:
+        return ()
+    policy = broker.storage_policy_index
+    with broker.get() as connection:
+        return RowTable(connection, policy).digest(until).buckets
+
+
+def _answered(broker: Any, asked: verb.Request) -> Optional[verb.Answer]:
+    # Sharding moves rows from the first of two databases to the other one.
+    state = broker.get_db_state()
+    left_behind = broker.get_brokers()[:-1] if state == SHARDING else []
+    with ExitStack() as stack:
+        if asked.rows or asked.listed:
+            connection = stack.enter_context(_writing(broker))
+        else:
+            connection = stack.enter_context(broker.get())
+            connection.execute('BEGIN')
+        found = Container.of(connection)
+        if not found.root.startswith(RESERVED) or \
+                found.may_be_deleted and broker._is_deleted(connection):
+            return None
+        shards, left = _shards(broker, asked) if found.has_shards \
+            else ((), ())
+        table = RowTable(connection, found.policy)
+        rows = _Rows([*(RowTable(stack.enter_context(each.get()),
+                                 found.policy) for each in left_behind),
+                      table])
+        # The listing row of a sharded container is in another shard.
+        plan = _planned(
+            rows, asked, [each.row for each in asked.rows
+                          if each.name not in left],
+            asked.listed and not shards and found.is_root)
         if plan.rows:
             # The sharder looks at how many rows a shard has.
-            if container.is_root:
-                with broker.get() as connection:
-                    count_rows(connection, container.is_listed(asked))
-            broker.merge_items([record_of(row, policy) for row in plan.rows])
-        with ExitStack() as connections:
-            return _told(_rows_of(broker, policy, connections), asked, plan,
-                         shards, left, broker)
+            if found.is_root:
+                count_rows(connection, found.is_listed(asked))
+            table.merge(plan.rows)
+        return _told(rows, asked, plan, shards, left, state == SHARDED)
+
+
+@contextmanager
+def _writing(broker: Any) -> Iterator[Connection]:
+    """
+    Begin a transaction that changes a database, and commit it. The flushes
+    are waited for in another thread.
+    """
+    with broker.get() as connection:
+        before = connection.total_changes
+        connection.execute('BEGIN IMMEDIATE')
+        yield connection
+        if connection.total_changes > before:
+            tpool.execute(connection.commit)
 
 
 def has_versions(broker: Any) -> bool:
     """Check whether a container's databases have a live version."""
+    policy = broker.storage_policy_index
     with ExitStack() as connections:
-        return bool(_rows_of(broker, broker.storage_policy_index, connections)
-                    .page(verb.Page(VERSIONS, limit=1)))
-
-
-def _rows_of(broker: Any, policy: int, stack: ExitStack) -> _Rows:
-    """
-    Open the databases of a container.
-
-    :param policy: the index of its storage policy
-    """
-    brokers = broker.get_brokers() if broker.get_db_state() == SHARDING \
-        else [broker]
-    return _Rows([RowTable(stack.enter_context(each.get()), policy)
-                  for each in brokers])
+        return bool(_Rows([
+            RowTable(connections.enter_context(each.get()), policy)
+            for each in broker.get_brokers()
+        ]).page(verb.Page(VERSIONS, limit=1)))
 
 
 def _planned(rows: _Rows, asked: verb.Request, mine: List[Row],
@@ -187,7 +194,7 @@ def _planned(rows: _Rows, asked: verb.Request, mine: List[Row],
 
 def _told(rows: _Rows, asked: verb.Request, plan: Plan,
           shards: Tuple[verb.Shard, ...], left: Tuple[str, ...],
-          broker: Any) -> verb.Answer:
+          is_sharded: bool) -> verb.Answer:
     """Make the answer, of what is held now."""
     def wire(row: Optional[Row]) -> Optional[verb.WireRow]:
         return verb.WireRow.of(row) if row else None
@@ -195,11 +202,10 @@ def _told(rows: _Rows, asked: verb.Request, plan: Plan,
     named = rows.named(asked.names) if asked.names else {}
     page = rows.page(asked.page) if asked.page else []
     answer = verb.Answer(
-        wire(plan.before), wire(plan.head),
+        wire(plan.before if asked.rows else None), wire(plan.head),
         tuple(map(verb.WireRow.of, named.values())),
-        tuple(map(verb.WireRow.of, page)), shards, left,
-        digests=rows.digests(asked.digest) if asked.digest else ())
-    if shards and broker.get_db_state() == SHARDED and not (
+        tuple(map(verb.WireRow.of, page)), shards, left)
+    if shards and is_sharded and not (
             answer.head or answer.rows or answer.page):
         return replace(answer, only_shards=True)
     return answer
@@ -212,8 +218,6 @@ def _shards(broker: Any, asked: verb.Request
 
     :returns: these, and the names of the request's rows that belong to them
     """
-    if not broker.has_other_shard_ranges():
-        return (), ()
     found: Dict[str, Any] = {}
     left = []
     for name in dict.fromkeys([row.name for row in asked.rows] +

@@ -1,16 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Reads rows of versions in one database of a hidden container.
+Reads and writes rows of versions in one database of a hidden container, and
+reads what that says of its container.
 
 All queries go through the index of the object table, (deleted, name): what
 they cost follows the rows that they return.
 """
 
+import json
+from dataclasses import dataclass
 from sqlite3 import Connection
 from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple
+from urllib.parse import unquote
 
 from swift.common.concurrency import sleep
-from swift.common.utils import decode_timestamps
+from swift.common.utils import Timestamp, decode_timestamps
 
 from swift_lightsync.versioning.core.digest import Digest
 from swift_lightsync.versioning.core.keys import (
@@ -23,14 +27,21 @@ from swift_lightsync.versioning.core.keys import (
 from swift_lightsync.versioning.core.life import life_of
 from swift_lightsync.versioning.core.row_data import Row
 from swift_lightsync.versioning.core.stamp import Stamp
-from swift_lightsync.versioning.core.verb import Page
+from swift_lightsync.versioning.core.verb import Page, Request
 
 _COLUMNS = ('SELECT name, created_at, size, content_type, etag, deleted '
             'FROM object WHERE storage_policy_index = ? AND ')
+_STORED = ('name', 'created_at', 'size', 'content_type', 'etag', 'deleted',
+           'storage_policy_index')
 #: What only null versions fulfil.
 _NULL = " AND etag LIKE '%; sv!_null=1%' ESCAPE '!'"
 #: Names in one statement, less than SQLite's limit of arguments.
 _AT_ONCE = 500
+#: Where a container says what its mode is, and the one that has listing rows.
+MODE, LISTED = 'X-Container-Sysmeta-Site-Versions-Mode', 'write-repair'
+#: Where a shard says what container it is a part of.
+ROOT = 'X-Container-Sysmeta-Shard-Root'
+QUOTED_ROOT = 'X-Container-Sysmeta-Shard-Quoted-Root'
 
 
 def after_prefix(prefix: str) -> str:
@@ -53,6 +64,51 @@ def record_of(row: Row, policy: int) -> Dict[str, Any]:
             'etag': row.etag, 'deleted': int(row.deleted),
             'storage_policy_index': policy,
             'ctype_timestamp': None, 'meta_timestamp': None}
+
+
+#: What a database says of its container.
+_DESCRIBED = (
+    'SELECT account, container, metadata, storage_policy_index, '
+    'put_timestamp, delete_timestamp, EXISTS (SELECT 1 FROM shard_range '
+    "WHERE deleted = 0 AND name != account || '/' || container) "
+    'FROM container_info')
+
+
+@dataclass(frozen=True)
+class Container:
+    """
+    What a database says of its container, read once for a request.
+
+    :param root: the name of the container that it is, or is a shard of
+    :param is_root: whether it is no shard
+    :param mode: how versions are listed; empty: not said
+    :param policy: the index of its storage policy
+    :param may_be_deleted: whether it is, if it has no objects
+    :param has_shards: whether it has any, or is getting them
+    """
+    root: str
+    is_root: bool
+    mode: str
+    policy: int
+    may_be_deleted: bool
+    has_shards: bool
+
+    @classmethod
+    def of(cls, connection: Connection) -> 'Container':
+        """Read what a database says."""
+        account, name, metadata, policy, put, deleted, has_shards = \
+            connection.execute(_DESCRIBED).fetchone()
+        said = json.loads(metadata) if metadata else {}
+        own = '%s/%s' % (account, name)
+        root = unquote(said.get(QUOTED_ROOT, ('',))[0]) or \
+            said.get(ROOT, ('',))[0]
+        return cls((root or own).partition('/')[2], root in ('', own),
+                   said.get(MODE, ('',))[0], policy,
+                   Timestamp(deleted) > Timestamp(put), bool(has_shards))
+
+    def is_listed(self, asked: Request) -> bool:
+        """Check whether listing rows count; not every request says it."""
+        return self.mode == LISTED if self.mode else asked.listed
 
 
 class RowTable:
@@ -90,6 +146,22 @@ class RowTable:
         return list(self._rows(
             'deleted = 0 AND name > ? AND name < ? ORDER BY name LIMIT ?',
             prefix, after_prefix(prefix), limit))
+
+    def merge(self, rows: Iterable[Row]) -> None:
+        """
+        Put rows in the place of those of their names.
+
+        :param rows: newer than these
+        """
+        for row in rows:
+            found = record_of(row, self._policy)
+            self._connection.execute(
+                'DELETE FROM object WHERE deleted IN (0, 1) AND name = ? '
+                'AND storage_policy_index = ?', (row.name, self._policy))
+            self._connection.execute(
+                'INSERT INTO object (name, created_at, size, content_type, '
+                'etag, deleted, storage_policy_index) VALUES (?, ?, ?, ?, ?, '
+                '?, ?)', [found[each] for each in _STORED])
 
     def after(self, stamp: Stamp) -> List[Row]:
         """Return the versions whose ids exceed a stamp, by name."""

@@ -2,25 +2,30 @@
 """The verb VERSION of the container server (VERSIONING.md §4)."""
 
 import json
+import logging
 import time
 from collections.abc import Mapping
-from typing import Any, Optional
+from typing import Any, Dict, Optional
 
 from swift.common.base_storage_server import timing_stats
-from swift.common.constraints import check_drive
+from swift.common.concurrency import Timeout
+from swift.common.constraints import check_drive, check_utf8
 from swift.common.exceptions import LockTimeout
+from swift.common.http import HTTP_OK
 from swift.common.swob import (
     HTTPBadRequest,
     HTTPConflict,
     HTTPInsufficientStorage,
+    HTTPInternalServerError,
     HTTPLengthRequired,
     HTTPNotFound,
     HTTPRequestEntityTooLarge,
     HTTPServiceUnavailable,
     Request,
     Response,
+    wsgi_to_str,
 )
-from swift.common.utils import public
+from swift.common.utils import get_log_line, public
 from swift.container.server import (
     ContainerController,
     get_container_name_and_placement,
@@ -30,11 +35,8 @@ from swift.container.server import (
 from swift_lightsync.common.options import number, read_option
 from swift_lightsync.versioning.core import verb
 from swift_lightsync.versioning.core.keys import RESERVED
-from swift_lightsync.versioning.server.replica import (
-    Container,
-    answer,
-    has_versions,
-)
+from swift_lightsync.versioning.server.databases import KeptDatabases
+from swift_lightsync.versioning.server.replica import answer, has_versions
 
 
 class VersionVerb(ContainerController):
@@ -50,6 +52,30 @@ class VersionVerb(ContainerController):
         super().__init__(conf, logger)
         self.max_clock_skew = read_option(
             conf, 'max_clock_skew', '60', number(0, 86400))
+        self._databases = KeptDatabases()
+
+    def __call__(self, env: Dict[str, Any], start_response: Any) -> Any:
+        """
+        Answer a request. One of the verb that succeeds is logged only for
+        debugging, like replication: a GET of a client makes two, and its
+        proxy logs it.
+        """
+        if env['REQUEST_METHOD'] != 'VERSION' or \
+                self.logger.isEnabledFor(logging.DEBUG) or \
+                not check_utf8(wsgi_to_str(env['PATH_INFO']), internal=True):
+            return super().__call__(env, start_response)
+        req, begin = Request(env), time.time()
+        self.logger.txn_id = env.get('HTTP_X_TRANS_ID')
+        try:
+            resp = self.VERSION(req)
+        except (Exception, Timeout):
+            self.logger.exception('VERSION %s', req.path)
+            resp = HTTPInternalServerError(request=req)
+        if self.log_requests and resp.status_int != HTTP_OK:
+            self.logger.info(get_log_line(
+                req, resp, time.time() - begin, '', self.log_format,
+                self.anonymization_method, self.anonymization_salt))
+        return resp(env, start_response)
 
     @public
     @timing_stats()
@@ -75,19 +101,15 @@ class VersionVerb(ContainerController):
         if wrong:
             return HTTPConflict(request=req, body=wrong,
                                 content_type='application/json')
-        with self._get_container_broker(drive, part, account,
-                                        container) as broker:
-            if broker.is_deleted():
-                return HTTPNotFound(request=req)
-            found = Container.of(broker)
-            if not found.root.startswith(RESERVED):
-                return HTTPNotFound(request=req)
-            try:
-                told = answer(broker, found, asked)
-            except LockTimeout as err:
-                return HTTPServiceUnavailable(request=req, body=str(err))
-            except ValueError as err:
-                raise HTTPBadRequest(request=req, body=str(err)) from err
+        try:
+            told = answer(self._get_container_broker(
+                drive, part, account, container), asked, self._databases)
+        except LockTimeout as err:
+            return HTTPServiceUnavailable(request=req, body=str(err))
+        except ValueError as err:
+            raise HTTPBadRequest(request=req, body=str(err)) from err
+        if told is None:
+            return HTTPNotFound(request=req)
         return Response(request=req, body=verb.encoded(told),
                         content_type='application/json')
 

@@ -4,61 +4,38 @@ What a request of another site brings: offers are compared with the rows of
 this site, shipments are stored, data first.
 
 Each container that a request is about is opened once. What goes wrong with
-one of them, or with one shipment, is the result of that one alone.
+one of them, or with one shipment, is the result of that one alone. What is not
+begun when the request's time is over is told to come later: nothing is broken
+off, and the answer does not keep the sender waiting.
 """
 
+import time
 from io import BytesIO
 from typing import Any, Dict, List
 
 from swift.common.concurrency import GreenPool, Timeout
 
-from swift_lightsync.versioning.core.keys import purge_name, version_name
-from swift_lightsync.versioning.core.row_data import Kind, entry_of
-from swift_lightsync.versioning.core.shipping import Lacking, Result
-from swift_lightsync.versioning.core.verb import MAX_ROWS, Request
+from swift_lightsync.versioning.core.clock import ClockAhead
+from swift_lightsync.versioning.core.row_data import Kind
+from swift_lightsync.versioning.core.shipping import (
+    LATER,
+    Lacking,
+    Result,
+)
 from swift_lightsync.versioning.rows.rows import RowsUnavailable
+from swift_lightsync.versioning.sites.applying import (
+    apply_version,
+    identity,
+    is_older,
+    known,
+    result_of,
+)
 from swift_lightsync.versioning.sites.life import apply_life
-from swift_lightsync.versioning.sites.refusals import Refusal, result_of
+from swift_lightsync.versioning.sites.shared import BOUND
 
-#: Containers, and then shipments, of a request that are worked on at once.
+#: Containers of a request that are worked on at once, as are the shipments of
+#: one container.
 CONCURRENCY = 8
-#: What object servers say to data that they have already.
-_STORED_ALREADY = (202, 409)
-
-
-def known(strategy, versions):
-    """
-    Read what a site has of some versions of a container.
-
-    :param versions: pairs of an object and a ``Stamp``
-    :returns: a dict, from such pairs to the ``Entry`` (see ``purged``) of
-        those that are known
-    """
-    versions, found = sorted(set(versions)), {}
-    half = MAX_ROWS // 2
-    for start in range(0, len(versions), half):
-        some = versions[start:start + half]
-        rows = strategy.rows.read(Request(names=tuple(
-            name(*each) for each in some
-            for name in (version_name, purge_name)))).rows
-        for each in some:
-            record = rows.get(purge_name(*each))
-            row = rows.get(version_name(*each)) \
-                if record is None or record.deleted else record
-            if row is not None:
-                found[each] = entry_of(row)
-    return found
-
-
-def _identity(entry):
-    return entry.object, entry.version.id
-
-
-def _newest(*entries):
-    """Return the newest stamp that data of some versions may have."""
-    return max(stamp for each in entries for stamp in (
-        each.version.id, each.changed, each.purged) if stamp)
-
 
 def _is_purged(entry):
     return entry is not None and entry.purged is not None
@@ -72,19 +49,13 @@ def _is_deleted(life):
     return life is not None and not life.exists
 
 
-def _is_older(entry, changed):
-    """Check whether the metadata here are older than another site's."""
-    return changed is not None and (
-        entry.changed or entry.version.id) < changed
-
-
 def _lacks(mine, offered):
     """Check whether a version that is known as ``mine`` has to be shipped."""
     if mine is None:
         return True
     if mine.purged or offered.kind is Kind.PURGE:
         return not mine.purged
-    return _is_older(mine, offered.changed)
+    return is_older(mine, offered.changed)
 
 
 class Arrivals:
@@ -96,39 +67,52 @@ class Arrivals:
     :param sender: the site that sent it
     :param clock: ``SiteClock``
     :param now: returns the wall time in seconds
+    :param workers: ``Workers``
+    :param infos: ``Infos``
     """
 
-    def __init__(self, helper, env, sender, clock, logger, now):
+    def __init__(self, helper, env, sender, clock, logger, now, workers,
+                 infos):
         self._helper = helper
         self._env = env
         self._sender = sender
         self._clock = clock
         self._logger = logger
         self._now = now
-        # By account and container: a ``SiteContainer`` and the versions that
-        # are known, or the Result of what went wrong.
-        self._opened = {}
+        self._workers = workers
+        self._infos = infos
+        self._begun = time.monotonic()
+        # What waits for its sender keeps no worker from others.
+        self._bounded = True
+
+    @property
+    def seconds(self):
+        """How long it has taken so far."""
+        return time.monotonic() - self._begun
 
     def lacking(self, offer):
         """Return the ``Lacking`` that answers an ``Offer``."""
         lacking: List[int] = []
         unknown: List[int] = []
+        later: List[int] = []
         error, start = '', 0
         found = GreenPool(CONCURRENCY).imap(
             lambda group: self._tried(self._lacked, group), offer.groups)
         for group, places in zip(offer.groups, found):
             end = start + len(group.versions)
-            if isinstance(places, Result):
+            if not isinstance(places, Result):
+                lacking += [start + place for place in places]
+            elif places.status == LATER:
+                later += range(start, end)
+            else:
                 unknown += range(start, end)
                 error = places.error
-            else:
-                lacking += [start + place for place in places]
             start = end
-        return Lacking(tuple(lacking), tuple(unknown), error)
+        return Lacking(tuple(lacking), tuple(unknown), error, tuple(later),
+                       self.seconds)
 
     def _lacked(self, group):
-        container = self._helper.open(self._env, group.account,
-                                      group.container)
+        container = self._container(group.account, group.container)
         every = range(len(group.versions))
         if container is None:
             return every
@@ -136,6 +120,7 @@ class Arrivals:
             mine = known(container.strategy, [
                 (each.object, each.id) for each in group.versions])
         except RowsUnavailable as err:
+            self._infos.forget(self._env, group.account, group.container)
             if err.missing:
                 return every
             raise
@@ -159,130 +144,130 @@ class Arrivals:
                       for frame in pack.shipments]
         else:
             bodies = [data]
-        shipments = [self._tried(self._checked, frame)
-                     for frame in pack.shipments]
-        versions: Dict[Any, List[Any]] = {}
-        for each in shipments:
-            if getattr(each, 'entry', None):
-                versions.setdefault((each.account, each.container), []).append(
-                    each.entry)
-        pool = GreenPool(CONCURRENCY)
-        self._opened = dict(zip(versions, pool.imap(
-            lambda each: self._tried(self._open, *each), versions.items())))
-        return list(pool.imap(
-            lambda shipment, body: self._tried(self._take, shipment, body),
-            shipments, bodies))
+            self._bounded = False
+        # By container: places in the pack and what is there.
+        places: Dict[Any, List[Any]] = {}
+        results: Dict[int, Result] = {}
+        for place, (frame, body) in enumerate(zip(pack.shipments, bodies)):
+            found = self._checked(frame)
+            if isinstance(found, Result):
+                results[place] = found
+            else:
+                places.setdefault((found.account, found.container), []).append(
+                    (place, found, body))
+        # Their time begins when all of them is here.
+        self._begun = time.monotonic()
+        for done in GreenPool(CONCURRENCY).imap(
+                lambda each: self._store_all(*each), places.items()):
+            results.update(done)
+        return [results[place] for place in sorted(results)]
+
+    def _store_all(self, place, arrived):
+        """
+        Store what has come for one container.
+
+        :returns: pairs of a place in the pack and a ``Result``
+        """
+        # What becomes of the container comes first.
+        done = [(number, self._tried(self._follow, each))
+                for number, each, _ in arrived if each.life]
+        arrived = [each for each in arrived if each[1].entry]
+        if arrived:
+            opened = self._tried(self._open, place, [
+                each.entry for _, each, _ in arrived])
+            done += GreenPool(CONCURRENCY).imap(
+                lambda each: (each[0], self._tried(
+                    self._take, opened, *each[1:])), arrived)
+        return done
 
     def _tried(self, step, *args):
-        """Return what a step returns, or the ``Result`` of its error."""
+        """
+        Return what a step returns, or the ``Result`` of its error, or that it
+        is to come later.
+        """
         try:
-            return step(*args)
+            return self._workers.do(step, *args, until=self._bounded and
+                                    self._begun + BOUND or None)
         except (Exception, Timeout) as err:
-            found = result_of(err)
-            if found is None:
-                self._logger.exception('A request of site %s', self._sender)
-                found = Result(500, type(err).__name__)
-            return found
+            return self._result_of(err)
+
+    def _result_of(self, err):
+        found = result_of(err)
+        if found is None:
+            self._logger.exception('A request of site %s', self._sender)
+            found = Result(500, type(err).__name__)
+        return found
 
     def _checked(self, frame):
-        """
-        Return the shipment of a frame.
+        """Return the shipment of a frame, or the ``Result`` of its error."""
+        try:
+            shipment = frame.open()
+            self._check_clock(shipment, self._now())
+            return shipment
+        except Exception as err:
+            if isinstance(err, ClockAhead):
+                self._logger.increment('receiver.ahead.%s' % self._sender)
+            return self._result_of(err)
 
-        :raises ClockAhead: if no site may have given a stamp of it yet
+    def _check_clock(self, shipment, now):
         """
-        shipment, now = frame.open(), self._now()
+        Raise ClockAhead if no site may have given a stamp of it yet.
+        """
         if shipment.life:
             self._clock.check(shipment.life.stamp, now)
-            return shipment
+            return
         version = shipment.entry.version
         for stamp in (version.id, shipment.entry.purged,
                       shipment.entry.changed,
                       *(stamp for _, stamp in version.vector)):
             if stamp is not None:
                 self._clock.check(stamp, now)
-        return shipment
 
     def _open(self, place, entries):
-        container, mine = self._helper.open(self._env, *place), {}
+        container, mine = self._container(*place), {}
         # The sender has asked, or made it just now: nothing is known here.
-        asked = [_identity(entry) for entry in entries if entry.purged or
+        asked = [identity(entry) for entry in entries if entry.purged or
                  entry.changed or container and not container.exists]
         if container and asked:
             mine = known(container.strategy, asked)
         # What is purged brings no container back.
         live = any(not (entry.purged or _is_purged(
-            mine.get(_identity(entry)))) for entry in entries)
+            mine.get(identity(entry)))) for entry in entries)
         if container is None or live and not container.exists and \
                 not _is_deleted(container.strategy.life()):
-            container = self._helper.open(self._env, *place, create=True)
+            container = self._container(*place, create=True)
         return container, mine
 
-    def _take(self, shipment, body):
-        """Store one shipment; return its ``Result``."""
-        if isinstance(shipment, Result):
-            if shipment.status == 409:
-                self._logger.increment('receiver.ahead.%s' % self._sender)
-            return shipment
-        if shipment.life:
-            apply_life(self._helper, self._env, shipment.account,
-                       shipment.container, shipment.life)
-            self._logger.increment('receiver.stored.life')
-            return Result(201)
-        opened = self._opened[shipment.account, shipment.container]
+    def _container(self, *place, create=False):
+        return self._infos.open(self._helper, self._env, *place, create=create)
+
+    def _follow(self, shipment):
+        """Follow a life record; return its ``Result``."""
+        place = shipment.account, shipment.container
+        self._infos.forget(self._env, *place)
+        try:
+            apply_life(self._helper, self._env, *place, shipment.life)
+        finally:
+            self._infos.forget(self._env, *place)
+        self._logger.increment('receiver.stored.life')
+        return Result(201)
+
+    def _take(self, opened, shipment, body):
+        """Store one version; return its ``Result``."""
         if isinstance(opened, Result):
             return opened
         container, mine = opened
         entry = shipment.entry
         try:
-            self._store(container, mine.get(_identity(entry)), shipment, body)
+            apply_version(container, mine.get(identity(entry)), shipment,
+                          body)
+        except BaseException:
+            # It may be another one by now.
+            self._infos.forget(self._env, shipment.account,
+                               shipment.container)
+            raise
         finally:
             container.forget_latest(entry.object)
         self._logger.increment('receiver.stored.%s' % entry.kind.value)
         return Result(201)
 
-    def _store(self, container, mine, shipment, body):
-        entry = shipment.entry
-        if entry.purged:
-            # Without a row there may be data nevertheless: its row follows
-            # it, perhaps now. And first: a sender asks no more when the purge
-            # is there.
-            if mine is None or mine.kind is Kind.DATA:
-                container.delete_data((mine or entry).data_name,
-                                      _newest(entry, mine or entry))
-            container.strategy.apply(entry)
-        elif mine is None:
-            if entry.kind is Kind.DATA:
-                self._put(container, shipment, body)
-            self._drop(container, container.strategy.apply(entry), entry)
-        elif not mine.purged and _is_older(mine, entry.changed):
-            self._post(container, shipment, mine.data_name)
-            container.strategy.amend(mine, entry.content_type, entry.changed)
-
-    def _put(self, container, shipment, body):
-        entry = shipment.entry
-        response = container.put_data(entry, body, {
-            **dict(shipment.headers), 'content-length': str(shipment.length)})
-        self._check(response)
-        if entry.changed:
-            self._post(container, shipment, entry.data_name)
-
-    def _post(self, container, shipment, name):
-        self._check(container.post_data(name, shipment.entry.changed,
-                                        dict(shipment.headers)))
-
-    @staticmethod
-    def _drop(container, gone, entry):
-        """Delete the data of overwritten null versions, or its own."""
-        for old in gone:
-            own = _identity(old) == _identity(entry)
-            if own or old.kind is Kind.DATA:
-                container.delete_data((entry if own else old).data_name,
-                                      _newest(entry, old))
-
-    @staticmethod
-    def _check(response):
-        """Raise Refusal unless the data is stored or changed as asked."""
-        status = response.status_int
-        if not 200 <= status < 300 and status not in _STORED_ALREADY:
-            raise Refusal(status if status >= 500 else 409,
-                          'the data was not stored: %s' % response.status)

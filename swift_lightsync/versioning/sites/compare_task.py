@@ -44,9 +44,9 @@ from swift_lightsync.versioning.core.stamp import TICKS, Stamp
 from swift_lightsync.versioning.core.sync_point import PAGE
 from swift_lightsync.versioning.core.verb import MAX_ROWS, Page, Request
 from swift_lightsync.versioning.rows.rows import RowsUnavailable
-from swift_lightsync.versioning.sites.database_rows import Item
-from swift_lightsync.versioning.sites.databases import BROKER_ERRORS
+from swift_lightsync.versioning.sites.database import BROKER_ERRORS, Item
 from swift_lightsync.versioning.sites.peer_client import PeerDown, PeerRefused
+from swift_lightsync.versioning.sites.shared import BOUND
 
 #: Seconds after which a version should be at all sites.
 SETTLED = 300
@@ -58,7 +58,7 @@ _COMPARED = 100
 
 def told_differences(helper, env, comparison):
     """
-    Compare what another site has with what this one has.
+    Compare what another site has with what this one has, within ``BOUND``.
 
     :param helper: ``SiteRequests``
     :param env: of the other site's request
@@ -74,6 +74,7 @@ def told_differences(helper, env, comparison):
             return Digest() if err.missing else None
 
     different, unknown, looked = [], [], 0
+    end = time.monotonic() + BOUND
     mine = GreenPool(READERS).imap(digest, comparison.containers)
     for place, found in enumerate(mine):
         looked = place + 1
@@ -81,8 +82,8 @@ def told_differences(helper, env, comparison):
             unknown.append(place)
         elif found.root != comparison.containers[place].root:
             different.append(Difference(place, found.buckets))
-            if len(different) == MAX_DIFFERENT:
-                break
+        if len(different) == MAX_DIFFERENT or time.monotonic() >= end:
+            break
     return Differences(looked, tuple(different), tuple(unknown))
 
 
@@ -92,8 +93,7 @@ class _Again:
     fresh = False
 
     def __init__(self, database, item, ended):
-        self.database = database
-        self.item = item
+        self.database, self.item = database, item
         self.size = item.entry.size if item.entry else 0
         self._ended = ended
 

@@ -7,147 +7,30 @@ older than versioning.
 
 import math
 import os
+import time
 from collections import namedtuple
-from contextlib import contextmanager
-from sqlite3 import DatabaseError
 
-from swift.common.exceptions import LockTimeout
-from swift.common.utils import audit_location_generator, get_db_files
-from swift.container.backend import DATADIR, UNSHARDED, ContainerBroker
+from swift.common.concurrency import sleep
+from swift.common.utils import audit_location_generator
+from swift.container.backend import DATADIR, ContainerBroker
 
 from swift_lightsync.versioning.core.keys import RESERVED, user_container
-from swift_lightsync.versioning.core.sync_point import PAGE
-from swift_lightsync.versioning.server.row_table import RowTable
-from swift_lightsync.versioning.sites.database_rows import (
-    Item,
-    made_at,
-    meaning_of,
+from swift_lightsync.versioning.sites.database import (
+    BROKER_ERRORS,
+    Database,
+    closed_after,
+    state_of,
 )
 
 #: Set by the middleware on a container whose objects have versions.
 ENABLED = 'X-Container-Sysmeta-Site-Versions-Enabled'
 MODE = 'X-Container-Sysmeta-Site-Versions-Mode'
-#: What a broker raises when a database is gone, locked or damaged.
-BROKER_ERRORS = (DatabaseError, LockTimeout, OSError)
-_SYNC = 'site-versions/%s/%s'
+#: Seconds, more than those between two ticks of a file system's clock.
+TICK = 0.1
+#: Directories that are looked at without a pause.
+YIELD = 500
 
 _Looked = namedtuple('_Looked', 'state followed')
-
-
-@contextmanager
-def closed_after(broker):
-    """
-    Give a broker, and close what it has opened at the end: there may be
-    thousands, of which few are written to.
-    """
-    try:
-        yield broker
-    finally:
-        connection, broker.conn = broker.conn, None
-        if connection is not None:
-            connection.close()
-
-
-class Database:
-    """
-    One replica of a container, or of a shard of it.
-
-    :param broker: a ``ContainerBroker``
-    :param device: the name of the device it is on
-    :param site: the name of this site
-    :param mode: of the user's container, a text; empty: there is no container,
-        or it never had versions; None: nobody can tell
-    """
-
-    def __init__(self, broker, device, site, mode=''):
-        self.broker = broker
-        self.device = device
-        self.site = site
-        with closed_after(broker):
-            root = broker.root_container
-            self.account = broker.root_account
-            self.id = broker.get_info()['id']
-        self.hidden = root.startswith(RESERVED)
-        self.container = user_container(root) if self.hidden else root
-        self.hidden_container = root if self.hidden else None
-        self.mode = mode
-        #: at which place of the ring it is, None: at none; and of how many
-        self.place = (None, 1)
-
-    def __str__(self):
-        return '%s/%s on %s' % (self.account, self.broker.container,
-                                self.device)
-
-    def items(self, after, limit=PAGE):
-        """
-        Read the next rows.
-
-        :param after: a ROWID
-        :returns: for each row that follows it: (ROWID, when it was made in
-            Unix time, ``Item`` or None if it is no version)
-        """
-        with closed_after(self.broker) as broker:
-            records = broker.get_items_since(after, limit)
-        return [self._item(record) for record in records]
-
-    def _item(self, record):
-        rowid = record['ROWID']
-        try:
-            found = meaning_of(
-                self.site, self.hidden, record['name'], record['created_at'],
-                record['size'], record['content_type'], record['etag'],
-                record['deleted'])
-        except ValueError as err:
-            self.broker.logger.warning('%s: row %d: %s', self, rowid, err)
-            return rowid, made_at(record), None
-        return rowid, found.made, (found.entry or found.life) and Item(
-            rowid, found.row, found.entry, found.life)
-
-    @property
-    def is_whole(self):
-        """
-        Whether it has the rows of all names, rather than those of a shard.
-        """
-        # What the broker knows of files it may know from before.
-        return len(get_db_files(self.broker.db_file)) == 1 and \
-            self.broker.is_root_container() and \
-            self.broker.get_db_state() == UNSHARDED
-
-    @contextmanager
-    def table(self):
-        """Give the rows that it has, as a ``RowTable``."""
-        with closed_after(self.broker) as broker:
-            policy = broker.storage_policy_index
-            with broker.get() as connection:
-                yield RowTable(connection, policy)
-
-    def shipped(self, peers):
-        """Return the ROWID up to which some peers have all."""
-        return min((self.point(peer) for peer in peers), default=math.inf)
-
-    def point(self, task):
-        """Return the ROWID up to which a task is done, or -1."""
-        # A copy of the database has another id and begins anew: its ROWIDs
-        # are its own.
-        with closed_after(self.broker) as broker:
-            return broker.get_sync(_SYNC % (self.id, task), incoming=False)
-
-    def save_point(self, task, point):
-        with closed_after(self.broker) as broker:
-            broker.merge_syncs([{
-                'remote_id': _SYNC % (self.id, task), 'sync_point': point}],
-                incoming=False)
-
-
-def _state(directory):
-    """Return a value that changes whenever a database there is written."""
-    state = []
-    with os.scandir(directory) as files:
-        for each in files:
-            if each.name.endswith(('.db', '.db.pending')):
-                found = each.stat()
-                state.append((each.name, found.st_mtime_ns, found.st_size))
-    return tuple(sorted(state))
 
 
 def _mode(broker):
@@ -175,10 +58,65 @@ class Databases:
         self.logger = logger
         self._mode_of = mode_of
         self._place_of = place_of
-        # By directory.
+        # By directory: what was scanned; the state of its files, and of rows.
         self._looked = {}
+        self._states = {}
+        self._refreshed = None
         # Of the containers of shards, as they were said to be in this scan.
         self._modes = {}
+
+    def refresh(self, age=0.0):
+        """
+        Look which databases were written to.
+
+        :param age: seconds for which what was seen last holds
+        """
+        if self._refreshed and time.monotonic() - self._refreshed < age:
+            return
+        self._refreshed = time.monotonic()
+        for number, (directory, looked) in enumerate(
+                list(self._looked.items())):
+            if looked.followed:
+                self._refresh(directory, looked.followed)
+            if number % YIELD == YIELD - 1:
+                sleep(0)
+
+    def _refresh(self, directory, followed):
+        try:
+            found = state_of(directory)
+        except OSError:
+            found = None
+        before = self._states.get(directory)
+        if before and before[0] == found:
+            return
+        # Where only points were stored, rows are what they were.
+        if before and len(followed) == 1 and found and \
+                followed[0].quiet == found:
+            self._states[directory] = found, before[1]
+            return
+        # What is written at the same tick of the clock is not seen later.
+        settled = found and max(changed for _, changed, _ in found) < (
+            time.time() - TICK) * 10 ** 9
+        self._states[directory] = (found, found) if settled else (None, None)
+        for each in followed:
+            each.forget()
+
+    def flush(self, age=0.0, most=math.inf):
+        """
+        Store how far all tasks are done, see ``Database``.
+
+        :param most: seconds that this may take
+        """
+        end = time.monotonic() + most
+        for _, each in self:
+            if time.monotonic() >= end:
+                return
+            try:
+                each.flush(age)
+            except BROKER_ERRORS as err:
+                # What is done twice is the same as once.
+                self.logger.warning('%s: how far it is done is not stored: '
+                                    '%s', each, err)
 
     def __iter__(self):
         return iter([(directory, each)
@@ -200,7 +138,7 @@ class Databases:
         first replica of; none of shards.
         """
         return [each for _, each in self.followed(True)
-                if each.place[0] == 0 and each.broker.is_root_container()]
+                if each.place[0] == 0 and each.is_root]
 
     def scan(self):
         """
@@ -213,6 +151,7 @@ class Databases:
             there[os.path.dirname(path)] = device
         for directory in set(self._looked) - set(there):
             del self._looked[directory]
+            self._states.pop(directory, None)
         for directory, device in there.items():
             try:
                 self._look(directory, device)
@@ -221,14 +160,14 @@ class Databases:
                 self.logger.warning('%s is left out: %s', directory, err)
 
     def state(self, directory):
-        """Return a value that changes with every write there, or None."""
-        try:
-            return _state(directory)
-        except OSError:
-            return None
+        """
+        Return a value that changes with every write there, as of the last
+        ``refresh``; None: nobody knows.
+        """
+        return self._states.get(directory, (None, None))[1]
 
     def _look(self, directory, device):
-        state = _state(directory)
+        state = state_of(directory)
         looked = self._looked.get(directory)
         if looked is None or looked.state != state:
             self._looked[directory] = self._looked_at(
@@ -267,15 +206,19 @@ class Databases:
                 return _Looked(state, before)
         if not (hidden or mode) or broker.is_deleted():
             return _Looked(state, ())
-        found = [Database(each, device, self.site, mode)
-                 for each in broker.get_brokers()]
+        brokers = broker.get_brokers()
+        if len(brokers) == 1:
+            # Of the same file.
+            brokers[0].conn, broker.conn = broker.conn, None
         return _Looked(state, tuple(
-            self._kept(known.get(each.id, each), mode) for each in found))
+            self._database(each, known, device, mode) for each in brokers))
 
-    @staticmethod
-    def _kept(database, mode):
-        database.mode = mode
-        return database
+    def _database(self, broker, known, device, mode):
+        with closed_after(broker):
+            found = known.get(broker.get_info()['id']) or Database(
+                broker, device, self.site, mode)
+        found.mode = mode
+        return found
 
     def _mode_of_root(self, *root):
         if root not in self._modes:

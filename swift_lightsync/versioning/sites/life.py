@@ -79,7 +79,12 @@ def apply_life(helper, env, account, container, message):
     elif what is Step.UPDATE:
         if found is None or not found.exists:
             found = helper.open(*path, create=True)
-        _change(found, 'POST', _post_headers(found.headers(), message))
+        before = found.headers()
+        headers = _post_headers(before, message)
+        # One that was just made often has all of them.
+        if any(before.get(name, '') != value
+               for name, value in headers.items()):
+            _change(found, 'POST', headers)
     if what is not Step.NOTHING:
         # Last: what came to its middle only is repeated.
         found.strategy.set_life(life)

@@ -91,7 +91,7 @@ class PeerClient:
         :param data: of all of them: bytes; or an iterable of bytes, which can
             be sent only once
         :param length: bytes of data
-        :returns: a ``Result`` for each shipment
+        :returns: ``Results``, one for each shipment
         :raises PeerDown: if it does not answer
         :raises PeerRefused: if it does not take packs now
         :raises Truncated: if the data does not have its length

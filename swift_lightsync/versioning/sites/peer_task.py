@@ -6,51 +6,44 @@ The task of the propagator that gives a peer each version it lacks.
 2. A small version that was just made at this site, and that nobody has tried,
    is shipped at once: the peer lacks it. All others are offered before.
 3. Small ones travel in packs, of many containers; a large one travels alone.
-4. Each request has a place in the window. Large ones take half of the places
-   at most, so that small ones do not wait for them.
+4. The peer is given only as much as it does in a few seconds, see ``Pace``.
+   Large ones take half of the connections at most, so that small ones do not
+   wait for them.
 """
 
 import random
 import time
 from typing import Any, Dict, List
 
-from swift.common.concurrency import GreenPool, Semaphore, Timeout, spawn
+from swift.common.concurrency import GreenPool, Timeout, spawn
 
 from swift_lightsync.common.backoff import Backoff
+from swift_lightsync.versioning.core.outbox import Outbox, Verb
+from swift_lightsync.versioning.core.pace import Pace
 from swift_lightsync.versioning.core.shipping import (
-    MAX_HEAD,
+    LATER,
     MAX_PACK,
     MAX_PACKED,
     MAX_SMALL,
     Group,
     Offered,
     bounded,
-    encoded,
 )
 from swift_lightsync.versioning.sites.local_data import DataMissing
 from swift_lightsync.versioning.sites.outgoing import Outgoing, Truncated
 from swift_lightsync.versioning.sites.peer_client import PeerDown, PeerRefused
-from swift_lightsync.versioning.sites.window import Window
 
 #: Versions of a pack that are read at the same time.
 READERS = 8
-#: What a peer answers to a request that is one too many for it now.
-TOO_MANY = 503
-#: Bytes of an offered version without its names.
-_OFFERED = 300
-
+#: Work that is under way at a peer at most, and what may wait for that.
+MOST = 4096
+WAITING = 256
 
 def offered(item):
     """Return the ``Offered`` of an ``Item``."""
     entry = item.entry
     return Offered(entry.object, entry.version.id, entry.version.site,
                    entry.kind, entry.changed)
-
-
-def _weight(work):
-    return _OFFERED + len(encoded((
-        work.database.account, work.database.container,
-        work.item.entry.object)))
 
 
 class PeerTask:
@@ -70,10 +63,11 @@ class PeerTask:
     def __init__(self, client, source, options, logger, limit=lambda: None,
                  now=time.time):
         self.name = client.peer.name
+        self.site = client.site
         self.client = client
         self.backoff = Backoff(options.retry_delay, options.max_retry_delay,
                                random.random)
-        self.window = Window(options.concurrency)
+        self.pace = Pace(MOST)
         self.shipped = 0
         self.shipped_bytes = 0
         self.error = ''
@@ -82,7 +76,10 @@ class PeerTask:
         self._logger = logger
         self._limit = limit
         self._now = now
-        self._streams = Semaphore(max(1, options.concurrency // 2))
+        self._outbox = Outbox(self.pace, options.concurrency,
+                              options.batch_size)
+        self._jobs = {Verb.OFFER: self._offer, Verb.PACK: self._ship_small,
+                      Verb.STREAM: self._ship_large}
 
     def wants(self, item):
         """Leave out what the peer itself has made."""
@@ -92,16 +89,17 @@ class PeerTask:
         return entry.version.site != self.name or bool(
             entry.purged or entry.changed)
 
+    @property
+    def room(self):
+        """How many more items may wait here; the others wait in turn."""
+        return max(WAITING, 2 * int(self.pace.size)) - self._outbox.waiting
+
     def run(self, works):
         """Start to work on some items; see ``TaskRunner``."""
-        asked: List[Any] = []
-        sure: List[Any] = []
         for work in works:
-            (sure if self._is_lacked(work) else asked).append(work)
-        for some in bounded(asked, self._options.batch_size, MAX_HEAD,
-                            _weight):
-            spawn(self._run, self._offer, some)
-        self._ship_all(sure)
+            (self._outbox.ship if self._is_lacked(work) else
+             self._outbox.ask)([work])
+        self._send_on()
 
     def _is_lacked(self, work):
         """Check that the peer surely lacks a version, and nothing is lost."""
@@ -110,50 +108,43 @@ class PeerTask:
             work.fresh and work.size <= MAX_SMALL and not entry.changed
             and entry.version.site == self.client.site)
 
-    def _ship_all(self, works):
-        small = [each for each in works if each.size <= MAX_SMALL]
-        for some in bounded(small, MAX_PACKED, MAX_PACK,
-                            lambda work: work.size):
-            spawn(self._run, self._ship_small, some)
-        for work in works:
-            if work.size > MAX_SMALL:
-                spawn(self._stream, work)
-
-    def _stream(self, work):
-        with self._streams:
-            self._run(self._ship_large, [work])
-
     # Requests
 
-    def _run(self, job, works):
-        """
-        Do a job once there is a place for its requests.
+    def _send_on(self):
+        """Start as many requests as the peer is to have under way."""
+        while sending := self._outbox.next():
+            spawn(self._run, sending)
 
-        :param job: a function of the works; it returns those that are to be
-            shipped after it
-        """
-        left = []
+    def _run(self, sending):
+        left: List[Any] = []
         try:
-            with self.window.place() as number:
-                # A peer that has gone is not waited for by each of many.
-                if self._now() >= self.backoff.until:
-                    left = self._guarded(job, works, number)
-            self._ship_all(left)
+            # A peer that has gone is not waited for by each of many.
+            if self._now() >= self.backoff.until:
+                left = self._guarded(sending)
         finally:
-            for work in set(works).difference(left):
+            self._outbox.ended(sending)
+            for work in set(sending.works).difference(left):
                 work.put_back()
+            self._outbox.ship(left)
+            self._send_on()
 
-    def _guarded(self, job, works, number):
+    def _guarded(self, sending):
+        """
+        Make a request; return the works that are to be shipped after it.
+        """
+        works, burst = sending.works, sending.burst
         try:
-            left = job(works)
+            left = self._jobs[sending.verb](works, burst)
             self.backoff.succeeded()
-            self.window.widen()
             return left
         except PeerDown as err:
             self._failed(err)
         except PeerRefused as err:
-            if err.status == TOO_MANY:
-                self._too_many(works, number, err)
+            if err.status == LATER:
+                self.error = str(err)
+                # It has not even looked at it.
+                self.backoff.until = self._now() + self._options.retry_delay
+                self._put_off(burst, works)
             else:
                 for work in works:
                     self._refused(work, err)
@@ -166,7 +157,7 @@ class PeerTask:
                 work.failed()
         return []
 
-    def _offer(self, works):
+    def _offer(self, works, burst):
         """Ask what the peer lacks; return what is to be shipped."""
         groups: Dict[Any, List[Any]] = {}
         for work in works:
@@ -177,48 +168,55 @@ class PeerTask:
             Group(account, container, tuple(
                 offered(work.item) for work in group))
             for (account, container), group in groups.items()])
-        lacking, unknown = set(answer.lacking), set(answer.unknown)
+        self._answered(burst, answer.seconds,
+                       [works[place] for place in answer.later])
+        lacking, later = set(answer.lacking), set(answer.later)
+        unknown = set(answer.unknown) - later
         for place, work in enumerate(works):
             if place in unknown:
                 self._refused(work, PeerRefused(503, 'site %s: %s' % (
                     self.name, answer.error)))
-            elif place not in lacking:
+            elif place not in lacking | later:
                 work.done()
-        return [works[place] for place in sorted(lacking - unknown)]
+        return [works[place] for place in sorted(lacking - unknown - later)]
 
-    def _ship_small(self, works):
+    def _ship_small(self, works, burst):
         """Ship what is small; return what turns out not to be."""
         found = [each for each in GreenPool(READERS).imap(
             self._open, works) if each is not None]
         for some in bounded((each for each in found if each.is_small),
                             MAX_PACKED, MAX_PACK, lambda each: each.weight):
-            self._send(some, b''.join(each.data for each in some))
+            self._send(some, b''.join(each.data for each in some), burst)
         return [each.work for each in found if not each.is_small]
 
-    def _ship_large(self, works):
+    def _ship_large(self, works, burst):
         """Ship one version whose data is not kept in memory."""
         found = self._open(works[0], keep=True)
         if found is not None:
             try:
-                self._send([found], found.data)
+                self._send([found], found.data, burst)
             except Truncated as err:
                 self._refused(works[0], err)
             finally:
                 found.close()
         return []
 
-    def _send(self, some, data):
+    def _send(self, some, data, burst):
         start = time.time()
-        results = self.client.ship(
+        answer = self.client.ship(
             [each.frame for each in some], data,
             sum(each.shipment.length for each in some))
-        for each, result in zip(some, results):
+        later = []
+        for each, result in zip(some, answer.results):
             if result.is_stored:
                 self._shipped(each, start)
+            elif result.status == LATER:
+                later.append(each.work)
             else:
                 self._refused(each.work, PeerRefused(
                     result.status, 'site %s answers %d: %s' % (
                         self.name, result.status, result.error)))
+        self._answered(burst, answer.seconds, later)
 
     def _open(self, work, keep=False):
         """
@@ -264,12 +262,19 @@ class PeerTask:
         self._logger.warning('%s; next try in %.1f s', err,
                              self.backoff.until - self._now())
 
-    def _too_many(self, works, number, err):
-        self.error = str(err)
-        self.window.narrow(number)
-        self._logger.increment('narrowed.%s' % self.name)
+    def _answered(self, burst, seconds, later):
+        """Take note of what the peer has put off, or how fast it was."""
+        if later:
+            self._put_off(burst, later)
+        elif burst.count:
+            self.pace.took(burst, seconds)
+
+    def _put_off(self, burst, works):
+        """Leave what the peer has not begun as it was."""
+        self.pace.put_off(burst)
+        self._logger.increment('later.%s' % self.name)
         for work in works:
-            work.put_back(self._now() + self._options.retry_delay)
+            work.put_back()
 
     def _refused(self, work, err):
         self.error = str(err)

@@ -11,7 +11,10 @@ unfinished work again.
 
 import os
 import time
+from functools import partial
+from signal import SIGTERM, signal
 from types import SimpleNamespace
+from typing import Any, List
 
 from swift.common.concurrency import GreenPool, Timeout, sleep, spawn
 from swift.common.daemon import Daemon, run_daemon
@@ -57,6 +60,12 @@ from swift_lightsync.versioning.strategies.read_repair import ReadRepair
 from swift_lightsync.versioning.strategies.write_repair import WriteRepair
 
 SECTION = 'container-propagator'
+#: Seconds that sync points wait for those of other tasks: what is lost with a
+#: process that dies is offered again.
+FLUSH_AFTER = 30
+#: Seconds for which one that is told to end stores them, and until it sees so.
+FLUSH_MOST = 5
+ATTENTION = 1
 
 
 class VersionsPropagator(Daemon):
@@ -174,23 +183,31 @@ class VersionsPropagator(Daemon):
         for comparing in self.comparing:
             comparing.run_pass()
         self.lifecycle.run_pass()
+        self.databases.flush()
         self.report()
 
     def run_forever(self, *args, **kwargs):
         """Follow the rows until SIGTERM."""
         self._guarded(self.databases.scan)
-        for runner in self.runners:
-            spawn(runner.run_forever)
-        for comparing in self.comparing:
-            spawn(comparing.run_forever)
-        spawn(self.lifecycle.run_forever)
+        all_of_it: List[Any] = [*self.runners, *self.comparing,
+                                self.lifecycle]
+        started = [spawn(each.run_forever) for each in all_of_it]
         scan_at = time.monotonic() + self.options.scan_interval
+        ended: List[Any] = []
+        end: Any = signal(SIGTERM, lambda *args: ended.append(args))
         while True:
-            sleep(min(self.options.interval, self.options.scan_interval))
+            sleep(min(self.options.interval, self.options.scan_interval,
+                      ATTENTION))
+            if ended:
+                for each in started:
+                    each.kill()
+                self._guarded(partial(self.databases.flush, most=FLUSH_MOST))
+                return end(*ended[0]) if callable(end) else None
             if time.monotonic() >= scan_at:
                 self._guarded(self.databases.scan)
                 scan_at = time.monotonic() + self.options.scan_interval
             self._guarded(self.report)
+            self._guarded(partial(self.databases.flush, FLUSH_AFTER))
 
     def _guarded(self, step):
         try:

@@ -28,6 +28,7 @@ from swift_lightsync.versioning.core.signature import (
     Signed,
     answer_mac,
 )
+from swift_lightsync.versioning.sites.applying import Refusal, result_of
 from swift_lightsync.versioning.sites.arrivals import Arrivals
 from swift_lightsync.versioning.sites.compare_task import told_differences
 from swift_lightsync.versioning.sites.propagator_options import SiteOptions
@@ -37,11 +38,12 @@ from swift_lightsync.versioning.sites.received_body import (
     claimed_head,
     read_head,
 )
-from swift_lightsync.versioning.sites.refusals import Refusal, result_of
+from swift_lightsync.versioning.sites.shared import Infos, Workers
 
-#: Requests that one process answers at the same time: each may have
-#: ``MAX_PACK`` bytes in memory.
-MAX_REQUESTS = 16
+#: Requests that one process answers at the same time, and bytes of these that
+#: it holds in memory.
+MAX_REQUESTS = 64
+MAX_HELD = 1 << 26
 
 
 class Receiver:
@@ -62,7 +64,9 @@ class Receiver:
         self.peers = SiteOptions.from_conf({**conf, 'site': site}).peers()
         self._nonces = Nonces(WINDOW, MAX_NONCES)
         self._now = now
-        self._under_way = 0
+        self._under_way = self._held = 0
+        self._workers = Workers()
+        self._infos = Infos()
 
     def handles(self, req):
         """Check whether a request claims to come from another site."""
@@ -78,11 +82,15 @@ class Receiver:
             return self._response(req, 403, shipping.error(str(err)))
         except (Disconnected, ChunkReadError, OSError) as err:
             return self._response(req, 499, shipping.error(str(err)))
+        # What is longer is not held.
+        held = len(head) + min(data.length, shipping.MAX_PACK)
         self._under_way += 1
+        self._held += held
         try:
             status, body = self._done(req, claim, head, data)
         finally:
             self._under_way -= 1
+            self._held -= held
         response = self._response(req, status, body, data.is_read)
         response.headers[ANSWER_HEADER] = answer_mac(
             key, claim.mac, status, response.body)
@@ -92,6 +100,8 @@ class Receiver:
     def _response(req, status, body, keep=False):
         # What is left of a body that nobody reads must not be taken for the
         # next request.
+        if status == shipping.LATER:
+            status = '%d Too Many Requests' % status
         return Response(request=req, status=status, body=body,
                         content_type='application/json',
                         headers={} if keep else {'Connection': 'close'})
@@ -145,9 +155,10 @@ class Receiver:
     def _done(self, req, claim, head, data):
         """Do what a request asks; return the status and body of the answer."""
         try:
-            if self._under_way > MAX_REQUESTS:
-                raise Refusal(503, 'there are %d other requests' %
-                              (self._under_way - 1))
+            if self._under_way > MAX_REQUESTS or self._held > MAX_HELD:
+                raise Refusal(shipping.LATER, 'there are %d other requests, '
+                              'all with %d bytes' % (self._under_way - 1,
+                                                     self._held))
             return 200, self._answer(req, claim.sender,
                                      shipping.decode(head), data)
         except Exception as err:
@@ -159,13 +170,15 @@ class Receiver:
 
     def _answer(self, req, sender, what, data):
         arrivals = Arrivals(self.helper, req.environ, sender, self.clock,
-                            self.logger, self._now)
+                            self.logger, self._now, self._workers,
+                            self._infos)
         length = what.length if isinstance(what, shipping.Pack) else 0
         if length != data.length:
             raise ValueError('length is %d, but %d bytes of data follow' % (
                 length, data.length))
         if isinstance(what, shipping.Pack):
-            return shipping.results(arrivals.store(what, data))
+            return shipping.results(arrivals.store(what, data),
+                                    arrivals.seconds)
         data.verify()
         answer = told_differences(self.helper, req.environ, what) \
             if isinstance(what, Comparison) else arrivals.lacking(what)

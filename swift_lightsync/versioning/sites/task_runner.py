@@ -2,13 +2,13 @@
 """Takes a task through all databases; no task waits for another."""
 
 import time
-from typing import List
+from typing import Dict, List
 
 from swift.common.concurrency import Empty, LightQueue, Timeout, sleep
 
 from swift_lightsync.versioning.core.progress import Lag
 from swift_lightsync.versioning.core.sync_point import Follower, fair
-from swift_lightsync.versioning.sites.databases import BROKER_ERRORS
+from swift_lightsync.versioning.sites.database import BROKER_ERRORS
 
 #: Items that a task has under way at once.
 UNDER_WAY = 4096
@@ -21,9 +21,10 @@ class TaskRunner:
     Runs one task.
 
     :param task: see ``Follower``; ``of_hidden`` says whether it follows the
-        databases of hidden containers or those of users' containers; ``run``
-        starts to work on some items of any databases, each a ``Work``, which
-        it tells in the end whether it is ``done`` or ``failed``
+        databases of hidden containers or those of users' containers; ``room``,
+        how many items it takes now; ``run`` starts to work on some items of
+        any databases, each a ``Work``, which it tells in the end whether it is
+        ``done`` or ``failed``
     :param databases: ``Databases``
     :param options: ``PropagatorOptions``
     """
@@ -36,29 +37,42 @@ class TaskRunner:
         self._options = options
         self._logger = logger
         self._now = now
-        # By the databases' ids.
-        self._followers = {}
+        # By the databases' ids; those that have more to do now.
+        self._followers: Dict[str, Follower] = {}
+        self._active: List[Follower] = []
+        # When each account had its last turn.
+        self._turns: Dict[str, int] = {}
         # Something has ended.
         self._bell = LightQueue()
 
     def run_forever(self):
+        """Look for what is new in each interval, and work on it."""
+        interval = self._options.interval
         while True:
-            self._wait(self.run_pass())
+            end = time.monotonic() + interval
+            self.run_pass(age=interval / 2)
+            while self._active and self._wait(end - time.monotonic()):
+                self._go_on(self._now())
+            sleep(max(0, end - time.monotonic()))
 
     def run_all(self):
         """Work until nothing is left of what is due now."""
         now = self._now()
         while self.run_pass(now) or self.under_way:
-            self._wait(True)
+            while self.under_way:
+                self._wait(self._options.interval)
+                self._go_on(now)
 
-    def run_pass(self, now=None):
+    def run_pass(self, now=None, age=0.0):
         """
         Start what is due, and store how far all is done.
 
         :param now: what is due later is left, Unix time; None: now
+        :param age: seconds for which what is known of the databases holds
         :returns: whether there is more to do as soon as something has ended
         """
         now = self._now() if now is None else now
+        self.databases.refresh(age)
         ids = set()
         ready: List[Follower] = []
         for directory, database in self.databases.followed(
@@ -69,12 +83,22 @@ class TaskRunner:
             if len(ready) >= READY:
                 self._start(ready)
                 ready = []
-        self._start(ready)
         for known in set(self._followers) - ids:
             del self._followers[known]
-        for follower in list(self._followers.values()):
+        self._active = [each for each in self._followers.values()
+                        if each.has_more]
+        self._go_on(now)
+        for follower in self._followers.values():
             self._guarded(follower.database, follower.save)
-        return any(each.has_more for each in self._followers.values())
+        return bool(self._active)
+
+    def _go_on(self, now):
+        """Start as much as the task has room for, of all that is due."""
+        for follower in self._active:
+            # What is known of it is enough to see what is due.
+            self._guarded(follower.database, follower.read_on, now)
+        self._start([each for each in self._active if each.is_ready])
+        self._active = [each for each in self._active if each.has_more]
 
     def lag(self):
         """Return the ``Lag`` of all databases."""
@@ -96,7 +120,8 @@ class TaskRunner:
         """Give the task its fair share of what is due."""
         works = []
         if self._now() >= self.task.backoff.until:
-            works = fair(ready, UNDER_WAY - self.under_way)
+            works = fair(ready, min(self.task.room, UNDER_WAY -
+                                    self.under_way), self._turns)
         self.under_way += len(works)
         try:
             if works:
@@ -114,16 +139,13 @@ class TaskRunner:
         if self._bell.empty():
             self._bell.put(None)
 
-    def _wait(self, more):
-        if not more:
-            sleep(self._options.interval)
-        elif self.under_way:
-            try:
-                self._bell.get(timeout=self._options.interval)
-            except Empty:
-                pass
-        else:
-            sleep(0)
+    def _wait(self, seconds):
+        """Wait until something has ended; return False if nothing has."""
+        try:
+            self._bell.get(timeout=max(0, seconds))
+        except Empty:
+            return False
+        return True
 
     def _guarded(self, database, step, *args):
         try:

@@ -6,6 +6,7 @@ purge records that are no longer needed. ``Follower`` in sync_point describes
 the attributes of a task.
 """
 
+import sys
 from dataclasses import replace
 from typing import Any, Callable, Dict, List, Optional
 
@@ -22,7 +23,7 @@ from swift_lightsync.versioning.core.row_data import Kind, entry_of
 from swift_lightsync.versioning.core.stamp import Stamp
 from swift_lightsync.versioning.core.verb import Request, WireRow
 from swift_lightsync.versioning.rows.rows import ClockRefused, RowsUnavailable
-from swift_lightsync.versioning.sites.database_rows import Item
+from swift_lightsync.versioning.sites.database import Item
 from swift_lightsync.versioning.sites.local_data import DataMissing
 
 
@@ -35,8 +36,10 @@ class Upkeep:
     wants: Optional[Callable[[Item], bool]] = None
     by_object = False
     of_hidden = True
-    #: nothing fails for long: it is always ready
+    site = None
+    #: nothing fails for long: it is always ready, and for all
     backoff = Backoff(0, 0)
+    room = sys.maxsize
 
     def run(self, works):
         """Work on some items, on those of one database at once."""

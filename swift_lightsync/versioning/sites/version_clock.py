@@ -48,11 +48,8 @@ from swift_lightsync.versioning.core.stamp import TICKS, Stamp
 from swift_lightsync.versioning.core.verb import Request, WireRow
 from swift_lightsync.versioning.core.version import Vector, Version
 from swift_lightsync.versioning.rows.rows import RowsUnavailable
-from swift_lightsync.versioning.sites.databases import (
-    BROKER_ERRORS,
-    Database,
-    Databases,
-)
+from swift_lightsync.versioning.sites.database import BROKER_ERRORS, Database
+from swift_lightsync.versioning.sites.databases import Databases
 from swift_lightsync.versioning.sites.local_data import DataMissing
 from swift_lightsync.versioning.sites.propagator import (
     SECTION,

@@ -70,7 +70,16 @@ class History:
 
         :returns: the ``Entry``, which may be a delete marker, or None
         """
-        return self._read(object=obj).head
+        return self.begin_latest(obj)()
+
+    def begin_latest(self, obj):
+        """
+        Ask for the latest version of an object, and do not wait for it.
+
+        :returns: a function that returns what ``latest`` does
+        """
+        told = self.rows.begin(Request(listed=self.listed, object=obj))
+        return lambda: told().head
 
     def get(self, obj, stamp):
         """

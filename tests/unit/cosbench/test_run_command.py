@@ -55,6 +55,25 @@ class RunCase(DirectoryCase):
         return Result.from_json(self.document)
 
 
+class TestRequestLog(RunCase):
+
+    def test_each_request_has_a_line_where_the_operator_allows_it(self):
+        text = reads('workers="4" totalOps="100" config="log=1"')
+        result = self.run_it(text, status=1)
+        self.assertIn("log='1.0': must be 0: this driver keeps no log",
+                      result.stages[0].reason)
+        os.mkdir(self.path('log'))
+        self.run_it(text, '--request-log', self.path('log'))
+        # One of each driver, whose first line says what it is of.
+        lines, found = [], glob.glob(self.path('log/*.jsonl'))
+        for path in found:
+            with open(path, encoding='utf8') as stream:
+                lines += map(json.loads, stream)
+        self.assertEqual((2, 102), (len(found), len(lines)))
+        self.assertEqual({'driver1', 'driver2'}, {
+            each['driver'] for each in lines if 'driver' in each})
+
+
 class TestCounts(RunCase):
 
     def test_counts_and_bytes_are_those_of_the_storage(self):

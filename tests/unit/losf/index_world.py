@@ -14,6 +14,9 @@ from swift_losf.format.layout import Layout
 from swift_losf.format.record import BlockSums, NewRecord
 from swift_losf.format.values import Location
 from swift_losf.index.index import Index, is_tombstone
+from swift_losf.upkeep.compaction_plan import Limits
+from swift_losf.upkeep.compactor import Compaction, Compactor
+from swift_losf.upkeep.pace import Rates
 from swift_losf.upkeep.recovery import recover
 from swift_losf.volumes.writable import WritableVolume
 from tests.waiting import wait_for
@@ -23,6 +26,8 @@ OTHER = '1700000000.00002.data'
 TOMBSTONE = '1700000000.00003.ts'
 HASH = bytes(range(16))
 PARTITION = 7
+#: Limits with which each volume is compacted that nobody has locked
+ALL = {'garbage': -1, 'extents': 0, 'reserve': 0, 'slack': -1}
 
 
 def location_of(name, offset=4096, volume=1, data_length=10):
@@ -116,6 +121,19 @@ class IndexTest(unittest.TestCase):
         with open(self.layout.volume(number), 'r+b') as volume:
             volume.seek(offset)
             volume.write(data)
+
+    def compactor(self, index, max_volume_size=2 ** 30, layout=None,
+                  **limits):
+        """
+        Return a Compactor, which compacts all by default.
+
+        :param layout: of another device than the test's
+        :param limits: of a Limits
+        """
+        return Compactor(
+            layout or self.layout, index, Compaction(
+                Limits(**{**ALL, **limits}), Rates(2 ** 50, 2 ** 50), 0.01,
+                max_volume_size), self.fail)
 
     def bytes_at(self, location):
         """:returns: all bytes of a record"""

@@ -37,7 +37,7 @@ class TestErrors(AppenderTest):
         # cut off to the end of the last record, or its padding
         self.assertLess(os.path.getsize(self.layout.volume(1)) - size, 4096)
         pending = self.put(3, b'later')
-        self.assertEqual(4608, pending.location.offset)
+        self.assertEqual(4224, pending.location.offset)
         self.assertEqual(2, len(self.found()))
 
     def test_a_long_file_that_does_not_fit_is_cut_off(self):
@@ -84,18 +84,18 @@ class TestWatermark(AppenderTest):
 
     def test_it_is_the_end_if_all_before_is_registered(self):
         pending = self.put(1, b'x')
-        self.assertEqual(4608, pending.watermark())
+        self.assertEqual(4224, pending.watermark())
         pending.done()
-        self.assertEqual(5120, self.put(2, b'x').watermark())
+        self.assertEqual(4352, self.put(2, b'x').watermark())
 
     def test_it_is_the_first_other_that_is_not_registered(self):
         first, second, third = (self.put(n, b'x') for n in range(3))
-        self.assertEqual(4608, first.watermark())
+        self.assertEqual(4224, first.watermark())
         self.assertEqual(4096, third.watermark())
         second.done()
-        self.assertEqual(5120, first.watermark())
+        self.assertEqual(4352, first.watermark())
         first.done()
-        self.assertEqual(5632, third.watermark())
+        self.assertEqual(4480, third.watermark())
 
     def test_a_file_that_is_being_written_holds_it_back(self):
         pending = self.put(1, bytes_of(1, LONG))
@@ -104,7 +104,7 @@ class TestWatermark(AppenderTest):
         writer.write(bytes(LONG))
         self.assertEqual(end, pending.watermark())
         writer.finish('1.data', {}, 1, hash_of(2)).done()
-        self.assertEqual(end + 300544, pending.watermark())
+        self.assertEqual(end + 300096, pending.watermark())
 
     def test_one_that_was_aborted_does_not_hold_it_back(self):
         pending = self.put(1, bytes_of(1, LONG))
@@ -115,7 +115,7 @@ class TestWatermark(AppenderTest):
         self.assertEqual(end, pending.watermark())
 
     def test_a_volume_stays_locked_until_all_is_registered(self):
-        appender = self.new_appender(max_volume_size=4500)
+        appender = self.new_appender(max_volume_size=4200)
         pending = self.put(1, b'x', appender=appender)
         self.assertIsNone(WritableVolume.take(self.layout.volume(1)))
         pending.done()

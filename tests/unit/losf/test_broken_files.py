@@ -172,7 +172,7 @@ class TestSalt(unittest.TestCase):
         for _ in range(20):
             header = VolumeHeader(3, VolumeType.DATA, 0, 0,
                                   rng.randbytes(8))
-            at = 512 * rng.randrange(2 ** 40)
+            at = 64 * rng.randrange(2 ** 40)
             found = VolumeHeader(3, VolumeType.DATA, 0, 0, find_salt(
                 header.tag(at), at))
             for _ in range(20):

@@ -122,7 +122,7 @@ class TestExample(unittest.TestCase):
             header = read_header(fd)
             found, = iter_records(fd, header, 0, len(data))
             self.assertEqual(find_header(fd, header, 4096), found.header)
-        self.assertEqual((1, VolumeType.DATA, 512),
+        self.assertEqual((1, VolumeType.DATA, 64),
                          (header.number, header.type, header.alignment))
         self.assertEqual((HASH, 5, NAME), (
             found.header.hash, found.header.partition, found.name))

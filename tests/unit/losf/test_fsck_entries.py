@@ -171,7 +171,7 @@ class TestEntries(MendTest):
         self.assert_only_in_quarantine(place)
         with self.changed() as change:
             change.remove_quarantined(keys.quarantine_key(
-                PARTITION, HASHES[1], NAME, place))
+                PARTITION, HASHES[1], NAME, place), place)
         self.assert_mended('missing')
         self.assert_only_in_quarantine(place)
         with self.changed() as change:
@@ -199,8 +199,8 @@ class TestEntries(MendTest):
                                                index.list_volumes()):
                 self.assertEqual((old.type, old.files, old.bytes),
                                  (new.type, new.files, new.bytes))
-                self.assertLessEqual(new.watermark, -512 * (
-                    -os.path.getsize(self.layout.volume(number)) // 512))
+                self.assertLessEqual(new.watermark, -64 * (
+                    -os.path.getsize(self.layout.volume(number)) // 64))
 
     def test_a_wrong_count_does_not_hinder_other_repairs(self):
         gone = self.files[HASHES[2]]

@@ -32,7 +32,7 @@ class TestSpace(MendTest):
 
         :returns: where it begins and ends
         """
-        start = -(-os.path.getsize(self.layout.volume(number)) // 512) * 512
+        start = -(-os.path.getsize(self.layout.volume(number)) // 64) * 64
         self.overwrite(number, start, data)
         return start, start + len(data)
 
@@ -81,7 +81,7 @@ class TestSpace(MendTest):
         status, lines = self.run_fsck('check')
         self.assertEqual((1, ['gap']), (status, self.kinds(lines)))
         # Up to the next record.
-        length = -(-end // 512) * 512 - start
+        length = -(-end // 64) * 64 - start
         self.assertEqual((start, length, length), (
             lines[0]['offset'], lines[0]['length'],
             lines[-1]['summary']['gap_bytes']))

@@ -46,7 +46,7 @@ class TestVolumeHeader(unittest.TestCase):
         data = VOLUME.pack()
         self.assertEqual(4096, len(data))
         self.assertEqual(
-            b'LOSFvol\n' b'\x01\0' b'\x01\0' b'\0\x02\0\0'
+            b'LOSFvol\n' b'\x02\0' b'\x01\0' b'\x40\0\0\0'
             b'\x02\x01\0\0\0\0\0\0' b'\x03\0\0\0'
             b'\x05\0\0\0\0\0\0\x10' b'saltsalt', data[:44])
         self.assertEqual(struct.pack('<I', crc32c(data[:44])), data[44:48])
@@ -70,8 +70,8 @@ class TestVolumeHeader(unittest.TestCase):
     def test_a_wrong_field_is_named_with_its_value_and_what_is_allowed(self):
         for field, value, message in (
                 ('alignment', 1000, 'alignment is 1000.*power of two'),
-                ('alignment', 256, 'alignment is 256.*512 to 65536'),
-                ('alignment', 131072, 'alignment is 131072.*512 to 65536'),
+                ('alignment', 32, 'alignment is 32.*64 to 65536'),
+                ('alignment', 131072, 'alignment is 131072.*64 to 65536'),
                 ('number', 0, 'number of the volume is 0.*1 to'),
                 ('salt', b'x', "salt is b'x'.*8 bytes")):
             fields = dict(number=1, type=VolumeType.DATA, policy=0,
@@ -101,7 +101,7 @@ class TestRecordHeader(unittest.TestCase):
         data = RECORD.pack()
         self.assertEqual(64, len(data))
         self.assertEqual(
-            b'\xc3LOSFobj' b'\x01\0' b'\0\0' b'\x04\x03\x02\x01'
+            b'\xc3LOSFobj' b'\x02\0' b'\0\0' b'\x04\x03\x02\x01'
             + bytes(range(16)) + b'\x09\0\0\0' b'\x14\0\0\0'
             b'\x70\x11\x01\0\0\0\0\0' b'\x07\0\0\0\0\0\0\x10'
             b'\x05\0' b'\0\0', data[:60])

@@ -183,8 +183,8 @@ class TestOtherCalls(IndexTest):
     def test_an_index_of_another_version_is_not_touched(self):
         self.index.close()
         with plyvel.DB(self.layout.index) as db:
-            db.put(b'sversion', b'\x02')
-        with self.assertRaisesRegex(VersionError, 'is 02, allowed is 1'):
+            db.put(b'sversion', b'\x01')
+        with self.assertRaisesRegex(VersionError, 'is 01, allowed is 2'):
             Index(self.layout.index)
 
     def test_a_flipped_bit_in_a_table_is_noticed(self):
@@ -264,7 +264,7 @@ class TestRegister(IndexTest):
                 ((1, b'x', NAME, good, 4096), "hash '78': must be 16 bytes"),
                 ((1, HASH, 'a/b', good, 4096), "name 'a/b'"),
                 ((1, HASH, NAME, location_of(NAME, 4097), 4096),
-                 'offset 4097: must be a multiple of 512'),
+                 'offset 4097: must be a multiple of 64'),
                 ((1, HASH, NAME, location_of(NAME, 0), 4096),
                  'offset 0: must be from 4096'),
                 ((1, HASH, NAME, location_of(NAME, volume=0), 4096),

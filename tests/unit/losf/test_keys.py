@@ -22,7 +22,7 @@ NAMES = st.sampled_from([
     '1700000000.00001.data', '1700000000.00001#3#d.data',
     '1700000000.00001-1f.meta', '0000000001.00000.ts', 'other name'])
 LOCATIONS = st.builds(
-    Location, NUMBERS, st.integers(0, 2 ** 50).map(lambda n: n * 512),
+    Location, NUMBERS, st.integers(0, 2 ** 50).map(lambda n: n * 64),
     NUMBERS, st.integers(0, 2 ** 20), st.integers(1, 255))
 
 
@@ -49,7 +49,7 @@ class TestValues(unittest.TestCase):
     def test_a_location_is_coded_in_ten_bytes(self):
         self.assertEqual(
             '05' '8008' '9003' 'fa01' '15',
-            Location(5, 1024 * 512, 400, 250, 21).pack().hex())
+            Location(5, 1024 * 64, 400, 250, 21).pack().hex())
 
     def test_a_location_tells_where_its_parts_are(self):
         location = Location(1, 8192, 65537, 100, 21)

@@ -17,7 +17,7 @@ from unittest import mock
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from swift_losf.format.header import VOLUME_HEADER_LENGTH
+from swift_losf.format.header import HEADER_LENGTH, RecordHeader, VolumeType
 from swift_losf.format.layout import Layout, volume_number
 from swift_losf.index import db as index_db
 from swift_losf.index.index import is_tombstone
@@ -35,11 +35,11 @@ _LOG_BLOCK = 32768
 class Expected:
     """
     :param name: of the newest file, or None
-    :param location: of its record
-    :param quarantined: the locations of what was quarantined
+    :param written: what tells its record from all others
+    :param quarantined: the same of what was quarantined
     """
     name: str = None
-    location: object = None
+    written: int = None
     quarantined: list = field(default_factory=list)
 
 
@@ -78,6 +78,13 @@ class Disk:
                                          chance.randint(1, 9) * _SECTOR)))
 
 
+def written(layout, location):
+    """:returns: what tells a record from all others but its copies"""
+    with open(layout.volume(location.volume), 'rb') as volume:
+        volume.seek(location.offset)
+        return RecordHeader.unpack(volume.read(HEADER_LENGTH)).written
+
+
 class PowerCutTest(IndexTest):
 
     def setUp(self):
@@ -94,6 +101,22 @@ class PowerCutTest(IndexTest):
         self.unacknowledged = set()
         self.seconds = 1700000000
         self.index = self.open_index()
+        self.take_new_volumes()
+
+    def take_new_volumes(self):
+        for number in list(self.volumes):
+            self.release(number)
+        self.current = {type_: self.index.new_volume(type_)
+                        for type_ in VolumeType}
+
+    def write(self, name, *args, **kwargs):
+        return super().write(name, *args, number=self.current[
+            VolumeType(1 + is_tombstone(name))], **kwargs)
+
+    def location(self, number):
+        """:returns: the Location of the newest file of an object"""
+        return self.index.reader.files(PARTITION, self.hash_of(number))[
+            self.objects[number].name]
 
     def hash_of(self, number):
         return (number << 12 | number % 2).to_bytes(16, 'big')
@@ -101,11 +124,11 @@ class PowerCutTest(IndexTest):
     def put_file(self, number, extension):
         self.seconds += 1
         name = '%d.00000%s' % (self.seconds, extension)
-        location = self.put(self.index, name, self.hash_of(number))
+        self.put(self.index, name, self.hash_of(number))
         older = [each for each, _ in self.index.reader.list_hash(
             PARTITION, self.hash_of(number)) if each < name]
         expected = self.objects.setdefault(number, Expected())
-        expected.name, expected.location = name, location
+        expected.name, expected.written = name, self.clock
         if older:
             self.index.remove(PARTITION, self.hash_of(number), older)
 
@@ -118,7 +141,7 @@ class PowerCutTest(IndexTest):
     def do_commit(self, number):
         self.put_file(number, '#1.data')
         expected = self.objects[number]
-        mark_durable(self.layout, expected.location)
+        mark_durable(self.layout, self.location(number))
         durable = expected.name.replace('#1', '#1#d')
         self.index.rename(PARTITION, self.hash_of(number), expected.name,
                           durable)
@@ -129,15 +152,15 @@ class PowerCutTest(IndexTest):
         if expected and expected.name and is_tombstone(expected.name):
             self.index.remove(PARTITION, self.hash_of(number),
                               [expected.name])
-            expected.name = expected.location = None
+            expected.name = expected.written = None
 
     def do_quarantine(self, number):
         expected = self.objects.get(number)
         if expected and expected.name:
-            mark_quarantined(self.layout, expected.location)
+            mark_quarantined(self.layout, self.location(number))
             self.index.quarantine(PARTITION, self.hash_of(number))
-            expected.quarantined.append(expected.location)
-            expected.name = expected.location = None
+            expected.quarantined.append(expected.written)
+            expected.name = expected.written = None
 
     def do_write_only(self, number):
         self.seconds += 1
@@ -147,7 +170,7 @@ class PowerCutTest(IndexTest):
 
     def do_kill_put(self, number):
         """Leave what a process leaves that is killed within a long PUT."""
-        volume = self.volume(1)
+        volume = self.volume(self.current[VolumeType.DATA])
         volume.write_at([b'x' * 1000 * (number + 1)], volume.end + 64)
         volume.end = volume.align(os.fstat(volume.fd).st_size)
 
@@ -156,6 +179,16 @@ class PowerCutTest(IndexTest):
 
     def do_sweep(self, number):
         Sweeper(self.layout, self.index, 1, None).sweep()
+
+    def do_compact(self, number):
+        self.take_new_volumes()
+        self.compactor(self.index).compact_all()
+
+    def do_break_off(self, number):
+        """Copies are durable, and their entries are not moved."""
+        self.take_new_volumes()
+        with mock.patch.object(self.index.mover, 'move'):
+            self.compactor(self.index).compact_all()
 
     def after_power_cut(self, fate, seed):
         """:returns: the recovered index of a copy of the device"""
@@ -174,31 +207,31 @@ class PowerCutTest(IndexTest):
         for number, expected in self.objects.items():
             files = index.reader.files(PARTITION, self.hash_of(number))
             for name, location in files.items():
-                with open(layout.volume(location.volume), 'rb') as volume:
-                    volume.seek(location.offset)
-                    self.assertEqual(b'\xc3LOSFobj', volume.read(8), name)
-                self.assertNotIn(location, expected.quarantined)
+                self.assertNotIn(written(layout, location),
+                                 expected.quarantined, name)
             if expected.name:
-                self.assertEqual(expected.location,
-                                 files.get(expected.name), files)
+                self.assertEqual(expected.written, written(
+                    layout, files[expected.name]), files)
                 self.assertEqual(expected.name, max(files))
             elif set(files) - self.unacknowledged:
                 self.assertTrue(is_tombstone(max(files)), files)
-        quarantined = [each[3] for each in index.reader.list_quarantine()[0]]
+        quarantined = [written(layout, each[3])
+                       for each in index.reader.list_quarantine()[0]]
         for expected in self.objects.values():
             self.assertLessEqual(set(expected.quarantined), set(quarantined))
 
     def sweep_all(self, layout, index):
         """
-        Give all back, where a volume with any record is full.
+        Give all back that is dead.
 
         :returns: the numbers of the volumes that are left
         """
-        sweeper = Sweeper(layout, index, 1, None, VOLUME_HEADER_LENGTH + 1)
+        sweeper = Sweeper(layout, index, 1, None)
         index.reclaim.pending.set()
         while index.reclaim.pending.is_set():
             index.reclaim.pending.clear()
             self.assertEqual(0, sweeper.sweep())
+        self.compactor(index, layout=layout).compact_all()
         return {volume_number(name) for name in os.listdir(layout.volumes)}
 
     def used(self, index):
@@ -230,7 +263,7 @@ class PowerCutTest(IndexTest):
 STEPS = st.lists(st.tuples(
     st.sampled_from(['put', 'put', 'delete', 'commit', 'reclaim',
                      'quarantine', 'write_only', 'kill_put', 'sync',
-                     'sweep']),
+                     'sweep', 'compact', 'break_off']),
     st.integers(0, OBJECTS - 1)), min_size=1, max_size=30)
 
 

@@ -42,8 +42,8 @@ class TestScan(VolumeTest):
 
     def test_it_begins_at_the_next_record(self):
         locations = self.put_all([10, 10, 10])
-        for start, first in ((0, 0), (4096, 0), (4097, 1), (4608, 1),
-                             (4609, 2), (5121, 3)):
+        for start, first in ((0, 0), (4096, 0), (4097, 1), (4224, 1),
+                             (4225, 2), (4353, 3)):
             self.assertEqual(
                 locations[first:],
                 [each.location for each in self.found(start=start)], start)
@@ -52,7 +52,7 @@ class TestScan(VolumeTest):
         locations = self.put_all([10, 10])
         fd = self.open_volume()
         header = read_header(fd)
-        for end, count in ((4096, 0), (4097, 0), (4608, 1), (4609, 1),
+        for end, count in ((4096, 0), (4097, 0), (4224, 1), (4225, 1),
                            (locations[1].offset + locations[1].length, 2),
                            (2 ** 40, 2)):
             self.assertEqual(
@@ -233,7 +233,8 @@ class TestWritableVolume(VolumeTest):
         self.assertEqual([], os.listdir(self.device))
 
     def test_the_directories_that_it_makes_are_synced(self):
-        with mock.patch('swift_losf.volumes.writable.fsync_dir') as synced:
+        with mock.patch('swift_losf.volumes.writable.'
+                        'sync_directory') as synced:
             self.create(1)
             self.create(2)
         self.assertEqual([mock.call(self.device),
@@ -249,7 +250,7 @@ class TestWritableVolume(VolumeTest):
         volume.close()
         volume = WritableVolume.take(self.layout.volume(1))
         self.addCleanup(volume.close)
-        self.assertEqual(9216, volume.end)
+        self.assertEqual(9152, volume.end)
 
     def test_what_is_gone_or_no_volume_cannot_be_taken(self):
         os.makedirs(self.layout.volumes)

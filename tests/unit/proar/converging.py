@@ -13,13 +13,13 @@ from swift.common.http_protocol import SwiftHttpProtocol
 from swift.common.swob import Request
 from swift.common.utils import Timestamp, hash_path
 from swift.obj.diskfile import get_data_dir, read_metadata
-from swift.obj.server import ObjectController
 
+from swift_lightsync.object_server import ObjectController
 from swift_lightsync.proar.converger.daemon import ObjectConverger
-from swift_lightsync.proar.core.oplog import Op
-from swift_lightsync.proar.log.cursor_file import read_cursors
-from swift_lightsync.proar.log.oplog_file import Oplog
-from swift_lightsync.proar.names import cursors_path, log_path
+from swift_lightsync.proar.core.oplog import Entry, Op, State
+from swift_lightsync.proar.log.device_log import DeviceLog
+from swift_lightsync.proar.log.segment import segment_path
+from tests.unit.proar.logs import entries_of
 from tests.unit.sync.fixtures import (
     PARTITION,
     SwiftTestCase,
@@ -35,7 +35,7 @@ PEERS = ('sdb', 'sdc')
 #: from which the tests count; tombstones of long ago are reclaimed
 EPOCH = int(time.time()) - 10000
 OWN_PORT = 6200
-FAST = {'retry_delay': '0.01', 'max_retry_delay': '0.05', 'log_idle': '0',
+FAST = {'retry_delay': '0.01', 'max_retry_delay': '0.05',
         'conn_timeout': '60', 'node_timeout': '60', 'bind_ip': '127.0.0.1',
         'bind_port': str(OWN_PORT)}
 
@@ -46,7 +46,7 @@ def hash_of(name):
 
 
 class ServerTestCase(SwiftTestCase):
-    """One object-server, stock Swift's, that has all devices."""
+    """One object-server that has all devices."""
 
     devices = (HERE, *PEERS)
 
@@ -109,9 +109,9 @@ class ConvergerTestCase(ServerTestCase):
         self.ports = [self.enterContext(self.served(ObjectController(
             self.conf, logger=self.logger))) for _ in PEERS]
         self.make_ring(*self.ports)
-        self.oplog = Oplog(*(
-            path(os.path.join(self.devices_dir, HERE), self.policy,
-                 PARTITION) for path in (log_path, cursors_path)))
+        self.path = os.path.join(self.devices_dir, HERE)
+        self.log = DeviceLog(self.path, self.logger)
+        self.addCleanup(lambda: self.log.close())
         self.stamp = 0
 
     def make_ring(self, *ports, devices=PEERS):
@@ -134,8 +134,8 @@ class ConvergerTestCase(ServerTestCase):
         self.policy.load_ring(self.root)
         converger.policies[0].object_ring._rtime = 0
 
-    def overwrite(self, data, place=0):
-        with open(self.oplog.path, 'r+b') as log:
+    def overwrite(self, data, place=0, number=1):
+        with open(segment_path(self.log.directory, number), 'r+b') as log:
             log.seek(place)
             log.write(data)
 
@@ -161,21 +161,32 @@ class ConvergerTestCase(ServerTestCase):
             converger.watch.close()
         self.addCleanup(end)
         wait_for(lambda: converger.devices and all(
-            device._next_scan for device in converger.devices), 'it runs')
+            device.next_scan for device in converger.devices), 'it runs')
         return converger
 
     def intend(self, name, op=Op.MODIFY):
-        """Return an Intent of the next timestamp"""
+        """Return a logged Intent of the next timestamp"""
         self.stamp += 1
-        return self.oplog.append(op, 0, hash_of(name),
-                                 Timestamp(EPOCH + self.stamp), time.time())
+        timestamp = Timestamp(EPOCH + self.stamp)
+        intent = self.log.begin(Entry(
+            op, 0, int(self.policy), PARTITION, hash_of(name), timestamp.raw,
+            timestamp.offset, int(time.time() * 1e6)))
+        intent.sync()
+        return intent
+
+    def die(self):
+        """End the writer of the log; another one may follow."""
+        self.log.close()
+        self.log = DeviceLog(self.path, self.logger)
 
     def change(self, method, name, *args, **headers):
         """Do as an object-server does with a write to the primary role."""
         intent = self.intend(name, Op.DELETE if method == 'DELETE'
                              else Op.MODIFY)
         status = self.ask(method, name, self.stamp, *args, **headers)
-        intent.committed()
+        intent.commit()
+        wait_for(lambda: intent.segment.state(
+            intent.index) is not State.INTENT, 'it is noted')
         # 404: a tombstone where nothing was
         self.assertIn(status, (201, 202, 204, 404))
 
@@ -192,8 +203,12 @@ class ConvergerTestCase(ServerTestCase):
         return bool(here) and all(self.files(device) == here
                                   for device in devices)
 
-    def has_log(self):
-        return os.path.exists(self.oplog.path)
+    def states(self):
+        """Return what the log says of its entries, in their order"""
+        return [each.state.name for each in entries_of(self.path)]
 
-    def cursors(self):
-        return read_cursors(self.oplog.cursors_path)
+    def is_converged(self):
+        return {'CONVERGED', 'ABORTED'} >= set(self.states())
+
+    def holders(self):
+        return [set(each.holders) for each in entries_of(self.path)]

@@ -6,10 +6,14 @@ import os
 import tempfile
 import unittest
 
-from swift.common.utils import Timestamp
-
-from swift_lightsync.proar.core.oplog import Op
-from swift_lightsync.proar.log.oplog_file import Oplog
+from swift_lightsync.proar.core.oplog import Entry, Op, State
+from swift_lightsync.proar.log.device_log import DeviceLog
+from swift_lightsync.proar.log.segment import (
+    logs_path,
+    numbers,
+    open_segment,
+    segment_path,
+)
 from tests.unit.sync.fixtures import CapturingLogger
 
 HASH = bytes(range(16))
@@ -18,38 +22,84 @@ FULL = OSError(errno.ENOSPC, 'No space left on device')
 BROKEN = OSError(errno.EIO, 'Input/output error')
 
 
+def entry(number=1, op=Op.MODIFY, path_hash=HASH, state=State.INTENT,
+          **kwargs):
+    return Entry(op, 2, 0, 3, path_hash, number * 10 ** 5, 0,
+                 int(NOW * 1e6) + number, state=state, **kwargs)
+
+
+def entries_of(device_path, policy=None):
+    """:returns: the entries of all segments that can be read, in order"""
+    directory = logs_path(device_path)
+    found = []
+    for number in numbers(directory):
+        segment = open_segment(segment_path(directory, number))
+        if segment:
+            with segment.file:
+                found += [each for _, each in segment.entries() if each]
+    return [each for each in found
+            if policy is None or each.policy == policy]
+
+
+def note_all(device_path, state, most=1 << 20):
+    """Note in the log of a device, as its converger does."""
+    directory = logs_path(device_path)
+    for number in numbers(directory):
+        segment = open_segment(segment_path(directory, number))
+        with segment.file:
+            for index in range(1, min(most, segment.last()) + 1):
+                segment.note(index, state)
+
+
 class LogTestCase(unittest.TestCase):
-    """A device with the log of one partition."""
+    """A device with a log."""
 
     def setUp(self):
-        device = self.enterContext(tempfile.TemporaryDirectory())
-        self.directory = os.path.join(device, 'proar')
-        self.path = os.path.join(self.directory, '3.log')
+        self.device = self.enterContext(tempfile.TemporaryDirectory())
+        self.directory = logs_path(self.device)
         self.logger = CapturingLogger()
-        self.oplog = self.other()
+        self.log = self.other()
 
     def other(self):
-        """Return an Oplog of the same log, as another process has one"""
-        return Oplog(self.path, os.path.join(self.directory, '3.cursors'),
-                     self.logger)
+        """Return a DeviceLog of the same device, as another process has"""
+        log = DeviceLog(self.device, self.logger)
+        self.addCleanup(log.close)
+        return log
 
-    def append(self, oplog=None, op=Op.MODIFY, stamp=1):
-        return (oplog or self.oplog).append(
-            op, 2, HASH, Timestamp(stamp), NOW)
+    def append(self, number=1, log=None, **kwargs):
+        intent = (log or self.log).begin(entry(number, **kwargs))
+        intent.sync()
+        return intent
 
     def fill(self, count):
-        for _ in range(count):
-            self.append().committed()
+        intents = [self.log.begin(entry(number))
+                   for number in range(1, count + 1)]
+        for intent in intents:
+            intent.begin_sync()
+        for intent in intents:
+            intent.sync()
+        for intent in intents:
+            intent.commit()
+        self.settle()
 
-    def states(self, after=0):
-        return [(entry.eversion, entry.state.name)
-                for entry in self.other().read(after).entries]
+    def settle(self):
+        """Wait until all outcomes are noted."""
+        self.append(10 ** 6).abandon()
+        self.append(10 ** 6).abandon()
 
-    def eversions(self, after=0):
-        return [entry.eversion for entry in self.other().read(after).entries]
+    def close(self):
+        self.log.close()
+        self.log = self.other()
 
-    def overwrite(self, place, data):
-        with open(self.path, 'r+b') as file:
+    def entries(self):
+        return [each for each in entries_of(self.device)
+                if each.timestamp < 10 ** 11]
+
+    def states(self):
+        return [each.state.name for each in self.entries()]
+
+    def overwrite(self, place, data, number=1):
+        with open(segment_path(self.directory, number), 'r+b') as file:
             file.seek(place)
             file.write(data)
 

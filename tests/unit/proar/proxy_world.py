@@ -6,6 +6,7 @@ import itertools
 import os
 import time
 from contextlib import ExitStack
+from unittest import mock
 
 from swift.common.concurrency import listen, spawn, wsgi
 from swift.common.swob import Request, Response
@@ -16,6 +17,9 @@ from swift.proxy.controllers.base import (
     headers_to_container_info,
 )
 
+from swift_lightsync import object_server
+from swift_lightsync.proar.vouching.clock import now_ns
+from swift_lightsync.proar.vouching.rounds import Asker, Rounds
 from swift_lightsync.proxy_server import Application
 from tests.unit.sync.fixtures import SwiftTestCase, node, ring_of, served
 
@@ -46,7 +50,8 @@ class ObjectServer:
 
     def __call__(self, env, start_response):
         req = Request(env)
-        self.requests.append((req.method, dict(req.headers)))
+        if req.method != 'PROAR':
+            self.requests.append((req.method, dict(req.headers)))
         answer = self.spoil(req)
         return (self._app if answer is None else answer)(env, start_response)
 
@@ -91,20 +96,12 @@ class FakeMemcache:
 
     def __init__(self):
         self.entries = {}
-        self.times = {}
-        self.error = None
 
     def get(self, key, raise_on_error=False):
         return self.entries.get(key)
 
     def set(self, key, value, time=0, raise_on_error=False):
-        if self.error:
-            raise self.error
         self.entries[key] = value
-        self.times[key] = time
-
-    def markers(self):
-        return [key for key in self.entries if key.startswith('proar/')]
 
 
 class ProxyCase(SwiftTestCase):
@@ -134,6 +131,7 @@ class ProxyCase(SwiftTestCase):
         self.app = self.proxy(**self.options)
         self.name = self.named(self.slot)
         rows = servers[:self.primaries]
+        self.servers = servers
         self.role = rows[self.slot:] + rows[:self.slot]
         self.handoff = servers[-1]
         self.clock = int(time.time()) - 1000
@@ -227,3 +225,46 @@ class ProxyCase(SwiftTestCase):
         """Return (status, body) of the object on one server"""
         resp = server.direct('GET', self.name)
         return resp.status_int, resp.body
+
+
+class VouchedCase(ProxyCase):
+    """
+    Servers that log and vouch, with a clock of promises that stands still.
+
+    A server that waits for a promise to end lets the clock go on.
+    """
+
+    object_controller = object_server.ObjectController
+    #: how long an answer counts
+    seconds = 60
+
+    def setUp(self):
+        self.waited = []
+        self.time = mock.Mock(clock_gettime_ns=lambda _: self.at)
+        self.at = now_ns()
+        self.enterContext(mock.patch(
+            'swift_lightsync.proar.vouching.clock.time', self.time))
+        self.enterContext(mock.patch(
+            'swift_lightsync.proar.vouching.fence.sleep', self.pass_time))
+        super().setUp()
+        self.vouch()
+
+    def pass_time(self, seconds):
+        self.waited.append(seconds)
+        self.at += int(seconds * 1e9) + 1
+
+    def vouch(self, *servers):
+        """One round of questions for each server's device, or for some."""
+        self.at += 1
+        for server in servers or self.servers:
+            number = self.servers.index(server)
+            rounds = self.__dict__.setdefault('rounds', {})
+            if number not in rounds:
+                asker = Asker(self.policy.object_ring.devs[number],
+                              self.policy,
+                              os.path.join(server.devices, 'sda'))
+                rounds[number] = Rounds(lambda asker=asker: [asker],
+                                        self.seconds, self.logger)
+            with mock.patch('swift_lightsync.proar.vouching.rounds.PATIENCE',
+                            1):
+                rounds[number].ask_all()

@@ -15,9 +15,10 @@ from swift.common.swob import Request
 from swift.common.utils import Timestamp
 
 from swift_lightsync.object_server import ObjectController
-from swift_lightsync.proar.log.oplog_file import Oplog
-from swift_lightsync.proar.names import SLOT_HEADER, cursors_path, log_path
-from tests.unit.sync.fixtures import SwiftTestCase
+from swift_lightsync.proar.core.oplog import State
+from swift_lightsync.proar.names import SLOT_HEADER
+from tests.unit.proar.logs import entries_of, note_all
+from tests.unit.sync.fixtures import SwiftTestCase, wait_for
 
 EC = ECStoragePolicy(1, 'ec', ec_type='liberasurecode_rs_vand',
                      ec_ndata=2, ec_nparity=1)
@@ -42,16 +43,20 @@ class ServerTestCase(SwiftTestCase):
                                     logger=self.logger)
         self.clock = int(time.time()) - 1000
 
-    def paths(self, device='sda', policy=0):
-        path = os.path.join(self.devices_dir, device)
-        return (log_path(path, policy, PARTITION),
-                cursors_path(path, policy, PARTITION))
+    def path(self, device='sda'):
+        return os.path.join(self.devices_dir, device)
 
-    def oplog(self, *args, **kwargs):
-        return Oplog(*self.paths(*args, **kwargs))
+    def entries(self, device='sda', policy=0):
+        """:returns: what is logged, when all outcomes are noted"""
+        wait_for(lambda: all(each.state is not State.INTENT for each in
+                             entries_of(self.path(device), policy)),
+                 'all outcomes are noted')
+        return entries_of(self.path(device), policy)
 
-    def entries(self, *args, **kwargs):
-        return self.oplog(*args, **kwargs).read().entries
+    def note(self, state, most, device='sda'):
+        """Note in the log, as a converger does."""
+        self.entries(device)
+        note_all(self.path(device), state, most)
 
     def request(self, verb, headers=None, device='sda', policy=0, name='o',
                 partition=PARTITION, body=None):

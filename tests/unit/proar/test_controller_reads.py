@@ -4,7 +4,6 @@
 
 from swift.common.swob import Response
 
-from swift_lightsync.proar.names import failover_marker_key
 from tests.unit.proar.proxy_world import ProxyCase
 
 BODY = b'x' * 300000
@@ -20,13 +19,7 @@ class BreakingOff(Response):
         self.content_length = headers['Content-Length']
 
 
-class ReadCase(ProxyCase):
-
-    def mark(self):
-        self.cache.set(failover_marker_key(0, 0, self.slot), True)
-
-
-class TestReads(ReadCase):
+class TestReads(ProxyCase):
 
     def test_the_primary_role_alone_is_asked(self):
         self.put()
@@ -83,12 +76,11 @@ class TestReads(ReadCase):
             'X-Newest': 'true'}).body)
 
 
-class TestNotFound(ReadCase):
+class TestNotFound(ProxyCase):
 
     def test_what_nobody_has_is_404(self):
         for method in ('GET', 'HEAD', 'POST', 'DELETE'):
             self.assertEqual(404, self.status(method))
-        self.assertEqual([], self.cache.markers())
 
     def test_a_primary_role_that_is_new_at_its_place_hides_nothing(self):
         for server in self.role[1:]:
@@ -107,7 +99,6 @@ class TestNotFound(ReadCase):
             self.hold(server, b'one', -2)
         self.hold(self.role[0], None, -1, 'DELETE')
         self.assertEqual(404, self.paint())
-        self.assertEqual([], self.cache.markers())
         for server in self.role[1:]:
             self.assertNotIn('X-Object-Meta-Colour', server.direct(
                 'HEAD', self.name).headers)
@@ -123,21 +114,13 @@ class TestNotFound(ReadCase):
             server.answer(503)
         self.assertEqual(404, self.status('GET'))
 
-    def test_after_a_post_to_the_others_reads_ask_all(self):
-        for server in self.role[1:]:
-            self.hold(server, b'one', -1)
-        self.assertEqual(202, self.paint())
-        # The data comes to the primary role before the metadata does.
-        self.hold(self.role[0], b'one', -2)
-        self.assertEqual('red', self.colour())
-
     def test_an_expired_object_is_404_though_others_have_an_older_one(self):
         self.hold(self.role[1], b'one', -1)
         self.put(headers={'X-Delete-At': str(self.clock + 2)})
         self.assertEqual(404, self.status('GET'))
 
 
-class TestPrimaryRoleUnavailable(ReadCase):
+class TestPrimaryRoleUnavailable(ProxyCase):
 
     def test_the_newest_of_the_others_is_read(self):
         self.hold(self.role[0], b'two', 3)
@@ -186,50 +169,3 @@ class TestPrimaryRoleUnavailable(ReadCase):
         self.asked()
         self.assertEqual(b'one', self.request('GET').body)
         self.assertEqual([0, 1, 0, 0], self.asked('GET'))
-
-
-class TestMarker(ReadCase):
-
-    def test_while_it_stands_the_newest_of_all_is_read(self):
-        self.hold(self.role[0])
-        self.hold(self.role[1], b'two', 2)
-        self.mark()
-        self.assertEqual(b'two', self.request('GET').body)
-        self.assertEqual(1, self.logger.counters['proar.asked_all.GET'])
-
-    def test_the_newest_metadata_of_the_same_data_is_read(self):
-        for server in self.role:
-            self.hold(server)
-        for server in self.role[1:]:
-            self.hold(server, None, 2, 'POST', **{
-                'X-Object-Meta-Colour': 'red'})
-        self.mark()
-        for _ in range(10):
-            self.assertEqual('red', self.colour('GET'))
-
-    def test_newer_data_beats_newer_metadata_of_older_data(self):
-        self.hold(self.role[0], b'one', 1)
-        self.hold(self.role[0], None, 3, 'POST')
-        self.hold(self.role[1], b'two', 2)
-        self.mark()
-        self.assertEqual(b'two', self.request('GET').body)
-
-    def test_it_is_of_one_slot(self):
-        self.hold(self.role[0])
-        self.hold(self.role[1], b'two', 2)
-        self.cache.set(failover_marker_key(0, 0, self.slot + 1), True)
-        self.cache.set(failover_marker_key(0, 1, self.slot), True)
-        self.cache.set(failover_marker_key(1, 0, self.slot), True)
-        self.assertEqual(b'one', self.request('GET').body)
-
-    def test_what_nobody_has_is_404_if_the_primary_role_says_so(self):
-        self.mark()
-        self.assertEqual(404, self.status('GET'))
-        self.role[0].answer(503)
-        self.assertEqual(503, self.status('GET'))
-
-    def test_a_newer_tombstone_of_another_is_404(self):
-        self.hold(self.role[0])
-        self.hold(self.role[1], None, 2, 'DELETE')
-        self.mark()
-        self.assertEqual(404, self.status('GET'))

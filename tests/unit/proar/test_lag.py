@@ -23,15 +23,14 @@ from swift_lightsync.proar.lag import (
     DeviceLag,
     NodeLag,
     decode,
-    lag_of,
+    forget,
     read,
     recorded,
 )
 from swift_lightsync.recon_filter import filter_factory
-from tests.unit.proar.test_follower import A, B, entry, follower
 from tests.unit.sync.fixtures import SwiftTestCase, node, ring_of, served
 
-LAG = DeviceLag('sda', 0, 3, 1, 2.5, {1: 3}, 0)
+LAG = DeviceLag('sda', 0, 3, 1, 2.5, {1: 3}, 0, 0)
 SWIFT_CONF = '''\
 [swift-hash]
 swift_hash_path_suffix = x
@@ -42,19 +41,6 @@ default = yes
 
 
 class TestLag(unittest.TestCase):
-
-    def test_it_sums_up_the_logs_of_a_device(self):
-        one, other = follower(entry(1, A), entry(2, B)), follower(entry(1))
-        one.applied(7, (1, 2))
-        one.applied(8, (1,))
-        other.applied(7, (1,))
-        self.assertEqual(
-            DeviceLag('sda', 3, 2, 0, 9 - 1001 / 1e6, {8: 2}, 4),
-            lag_of('sda', 3, [one, other], 4, 9))
-
-    def test_without_logs_there_is_none(self):
-        self.assertEqual(DeviceLag('sda', 0, 0, 0, 0, {}, 0),
-                         lag_of('sda', 0, [], 0, 9))
 
     def test_an_answer_is_read_as_it_was_written(self):
         answer = NodeLag(5, '/cache', 4, (LAG,))
@@ -77,20 +63,41 @@ class TestRecon(SwiftTestCase):
             'swift.common.utils.logs.get_swift_logger'))
 
     def record(self, *devices):
-        dump_recon_cache({KEY: recorded(devices, 7)},
-                         os.path.join(self.root, FILE), self.logger)
+        dump_recon_cache(recorded({
+            name: [lag for lag in devices if lag.device == name]
+            for name in {lag.device for lag in devices}}, 7),
+            os.path.join(self.root, FILE), self.logger)
 
     def get(self):
         app = filter_factory({}, recon_cache_path=self.root)(None)
         return Request.blank('/recon/proar').get_response(app)
 
     def test_what_was_recorded_replaces_what_was_before(self):
-        self.record(LAG, replace(LAG, device='sdb'))
+        other = replace(LAG, device='sdb')
+        self.record(replace(LAG, entries=9, peers={1: 1, 2: 2}))
         self.record(LAG)
-        self.assertEqual(NodeLag(9, self.root, 7, (LAG,)),
+        # Each worker records its own devices.
+        self.record(other)
+        self.assertEqual(NodeLag(9, self.root, 7, (LAG, other)),
                          read(self.root, 9))
+
+    def test_a_device_that_is_gone_is_forgotten(self):
+        self.record(LAG, replace(LAG, device='sdb'))
+        path = os.path.join(self.root, FILE)
+        forget(path, ['sda'], self.logger)
+        self.assertEqual((LAG,), read(self.root, 9).devices)
+        forget(path + '.none', ['sda'], self.logger)
+
+    def test_a_worker_that_is_silent_is_told_by_the_node(self):
+        self.record(LAG)
+        dump_recon_cache(recorded({'sdb': []}, 1),
+                         os.path.join(self.root, FILE), self.logger)
+        self.assertEqual(1, read(self.root, 9).updated)
+
+    def test_a_node_without_devices_has_reported(self):
         self.record()
-        self.assertEqual((), read(self.root, 9).devices)
+        self.assertEqual((7, ()), (read(self.root, 9).updated,
+                                   read(self.root, 9).devices))
 
     def test_a_node_without_a_converger_says_so(self):
         self.assertEqual(NodeLag(9, self.root, 0, ()), read(self.root, 9))
@@ -103,7 +110,7 @@ class TestRecon(SwiftTestCase):
 
     def test_a_file_of_another_kind_is_an_error_that_names_it(self):
         with open(os.path.join(self.root, FILE), 'w') as recon:
-            recon.write('{"%s": {"devices": 1}}' % KEY)
+            recon.write('{"%s": {"sda": {"policies": 1}}}' % KEY)
         response = self.get()
         self.assertEqual(500, response.status_int)
         self.assertIn(b'updated', response.body)
@@ -168,6 +175,14 @@ class TestCommand(SwiftTestCase):
         self.assertEqual(1, status)
         self.assertIn('! %s/sda: a device has lacked an entry of policy 0 '
                       'for 2.5 s\n' % self.name(0), text)
+
+    def test_damage_and_what_can_be_pushed_to_nobody_is_complained_of(self):
+        self.tell(0, devices=(replace(LAG, damaged=2, aside=4),))
+        status, text = self.run_command()
+        self.assertEqual(1, status)
+        for said in ('2 segments of the log are damaged',
+                     '4 entries of policy 0 can be pushed to nobody'):
+            self.assertIn('! %s/sda: %s' % (self.name(0), said), text)
 
     def test_a_converger_that_does_not_run_is_complained_of(self):
         self.tell(0, updated=self.answers[0].time - 100)

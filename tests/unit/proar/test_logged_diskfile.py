@@ -9,45 +9,57 @@ from swift.common.exceptions import DiskFileNoSpace
 from swift.common.utils import Timestamp
 from swift.obj import diskfile
 
-from swift_lightsync.proar.core.oplog import Entry, Op, State
+from swift_lightsync.common.quiet_logger import QuietLogger
+from swift_lightsync.proar.core.oplog import Op
+from swift_lightsync.proar.log.device_log import DeviceLog
 from swift_lightsync.proar.log.logged_diskfile import (
     LogContext,
     LoggedDiskFile,
 )
-from swift_lightsync.proar.log.oplog_file import Oplog
-from tests.unit.proar.logs import BROKEN, HASH
-from tests.unit.sync.fixtures import SwiftTestCase
+from swift_lightsync.proar.log.segment import Segment
+from tests.unit.proar.logs import BROKEN, entries_of, entry
+from tests.unit.sync.fixtures import SwiftTestCase, wait_for
 
 
 class TestLoggedDiskFile(SwiftTestCase):
 
     def setUp(self):
         super().setUp()
-        directory = os.path.join(self.devices_dir, 'sda', 'proar')
-        self.oplog = Oplog(directory + '/3.log', directory + '/3.cursors')
+        self.path = os.path.join(self.devices_dir, 'sda')
+        self.log = DeviceLog(self.path)
+        self.addCleanup(self.log.close)
         self.stock = self.manager().get_diskfile(
             'sda', '3', 'a', 'c', 'o', self.policy)
-        self.logged = LoggedDiskFile(self.stock, LogContext(
-            self.oplog, 2, HASH, self.logger))
+
+    def logged(self, stamp=1, op=Op.MODIFY):
+        """:returns: the diskfile of a request"""
+        return LoggedDiskFile(self.stock, LogContext(
+            self.log.begin(entry(stamp, op)), QuietLogger(self.logger)))
 
     def write(self, stamp=1, with_writer=False):
         metadata = {'X-Timestamp': Timestamp(stamp).internal, 'ETag': 'e',
                     'Content-Type': 'text/plain', 'Content-Length': '1'}
         if with_writer:
-            writer = self.logged.writer(size=1).open()
+            writer = self.logged(stamp).writer(size=1).open()
             try:
                 writer.write(b'x')
                 writer.put(metadata)
             finally:
                 writer.close()
         else:
-            with self.logged.create(size=1) as writer:
+            with self.logged(stamp).create(size=1) as writer:
                 writer.write(b'x')
                 writer.put(metadata)
 
     def operations(self):
         return [(entry.op.name, entry.timestamp, entry.state.name)
-                for entry in self.oplog.read().entries]
+                for entry in entries_of(self.path)]
+
+    def ended(self):
+        """:returns: the operations when all outcomes are noted"""
+        wait_for(lambda: all(state != 'INTENT' for _, _, state
+                             in self.operations()), 'all are noted')
+        return self.operations()
 
     def files(self):
         try:
@@ -60,36 +72,37 @@ class TestLoggedDiskFile(SwiftTestCase):
         first = 4 * 10 ** 9
         self.write(first)
         self.write(first + 1, with_writer=True)
-        self.logged.write_metadata(
+        self.logged(first + 2).write_metadata(
             {'X-Timestamp': Timestamp(first + 2).internal})
-        self.logged.delete(Timestamp(first + 3))
+        self.logged(first + 3, Op.DELETE).delete(Timestamp(first + 3))
         self.assertEqual(
             [(op, (first + number) * 10 ** 5, 'COMMITTED') for number, op
              in enumerate(('MODIFY', 'MODIFY', 'MODIFY', 'DELETE'))],
-            self.operations())
+            self.ended())
         self.assertEqual(['4000000003.00000.ts'], self.files())
 
-    def test_an_entry_says_of_which_object_and_slot_it_is(self):
-        self.logged.delete(Timestamp(4, offset=5))
-        entry, = self.oplog.read().entries
-        self.assertEqual(
-            Entry(Op.DELETE, 2, 1, HASH, 400000, 5, entry.logged,
-                  State.COMMITTED), entry)
-
-    def test_the_intent_is_there_and_locked_while_it_becomes_durable(self):
+    def test_the_intent_is_durable_before_the_operation_is(self):
         seen = []
         link = diskfile.link_fd_to_path
 
         def look_and_link(*args, **kwargs):
-            seen.append((self.operations(), self.oplog.in_progress(1),
-                         self.files()))
+            seen.append((self.operations(), self.files(), list(flushes)))
             link(*args, **kwargs)
+        flushes = []
+        sync = Segment.sync
 
-        with mock.patch.object(diskfile, 'link_fd_to_path', look_and_link):
+        def counted(segment):
+            sync(segment)
+            flushes.append(segment.number)
+
+        with mock.patch.object(diskfile, 'link_fd_to_path', look_and_link), \
+                mock.patch.object(Segment, 'sync', counted):
             self.write()
-        self.assertEqual(
-            [([('MODIFY', 100000, 'INTENT')], True, [])], seen)
-        self.assertFalse(self.oplog.in_progress(1))
+        self.assertEqual([([('MODIFY', 100000, 'INTENT')], [], [1])], seen)
+
+    def test_the_flush_begins_before_the_body_has_come(self):
+        with self.logged().create(size=1):
+            wait_for(self.operations, 'it is logged')
 
     def test_what_fails_before_the_link_or_behind_it_is_undecided(self):
         for name, files in (('link_fd_to_path', 0), ('fsync', 0)):
@@ -107,35 +120,32 @@ class TestLoggedDiskFile(SwiftTestCase):
                 self.assertRaises(OSError):
             self.write()
         self.assertEqual(1, len(self.files()))
-        self.assertEqual({'INTENT'}, {state for _, _, state
-                                      in self.operations()})
-        self.assertFalse(any(map(self.oplog.in_progress, (1, 2, 3))))
+        self.assertEqual({'UNDECIDED'}, {state for _, _, state
+                                         in self.ended()})
 
-    def test_without_space_for_the_log_nothing_is_written(self):
-        for error in errno.ENOSPC, errno.EDQUOT:
-            with mock.patch.object(Oplog, 'append',
-                                   side_effect=OSError(error, 'full')):
-                for write in (self.write, lambda: self.logged.delete(
-                        Timestamp(1))):
+    def test_what_cannot_be_logged_is_not_written(self):
+        for error in errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS:
+            for write in (self.write, lambda: self.logged(
+                    1, Op.DELETE).delete(Timestamp(1))):
+                with mock.patch.object(Segment, 'sync',
+                                       side_effect=OSError(error, 'no')):
+                    # The object-server answers it with 507.
                     self.assertRaises(DiskFileNoSpace, write)
         self.assertEqual([], self.files())
+        self.assertEqual({'ABORTED'}, {state for _, _, state
+                                       in self.ended()})
 
-    def test_without_a_log_nothing_is_written(self):
-        with mock.patch.object(Oplog, 'append', side_effect=BROKEN), \
-                self.assertRaises(OSError) as raised:
-            self.write()
-        self.assertIs(BROKEN, raised.exception)
-        self.assertEqual([], self.files())
-
-    def test_a_writer_that_puts_nothing_logs_nothing(self):
-        with self.logged.create(size=1) as writer:
+    def test_a_writer_that_puts_nothing_has_changed_nothing(self):
+        with self.logged().create(size=1) as writer:
             writer.write(b'x')
-        self.assertEqual([], self.operations())
+        self.assertLessEqual({state for _, _, state in self.ended()},
+                             {'ABORTED'})
 
     def test_in_all_else_it_is_the_diskfile(self):
         self.write()
-        self.assertEqual('1', self.logged.read_metadata()['Content-Length'])
-        self.assertEqual(Timestamp(1), self.logged.data_timestamp)
-        self.assertIs(self.stock.manager, self.logged.manager)
+        logged = self.logged()
+        self.assertEqual('1', logged.read_metadata()['Content-Length'])
+        self.assertEqual(Timestamp(1), logged.data_timestamp)
+        self.assertIs(self.stock.manager, logged.manager)
         with self.assertRaises(AttributeError):
-            self.logged.nothing
+            logged.nothing

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """object_verbs: which writes an object-server logs, which it refuses."""
 
+import errno
 import os
 import time
 from unittest import mock
@@ -11,7 +12,9 @@ from swift.obj import server
 
 from swift_lightsync.common.options import OptionError
 from swift_lightsync.object_server import ObjectController
-from swift_lightsync.proar.log.cursor_file import write_cursors
+from swift_lightsync.proar.core.oplog import State
+from swift_lightsync.proar.log.device_log import DeviceLog
+from swift_lightsync.proar.log.segment import Segment
 from swift_lightsync.proar.names import (
     FAILOVER_HEADER,
     REFUSED_HEADER,
@@ -40,12 +43,15 @@ class TestWhatIsLogged(ServerTestCase):
         self.assertEqual(self.clock * 100000, entry.timestamp)
         self.assertAlmostEqual(time.time(), entry.logged / 1e6, delta=60)
 
-    def test_each_device_partition_and_policy_has_its_log(self):
-        self.write(device='sdb')
+    def test_each_device_has_its_log_of_all_policies_and_partitions(self):
+        self.write(device='sdb', partition=9)
         self.write(policy=2)
         self.assertEqual([], self.entries())
-        self.assertEqual(1, len(self.entries('sdb')))
-        self.assertEqual(1, len(self.entries(policy=2)))
+        self.assertEqual([9], [each.partition for each
+                               in self.entries('sdb')])
+        self.assertEqual([2], [each.policy for each
+                               in self.entries(policy=2)])
+        self.assertEqual(['1.log'], os.listdir(self.path() + '/proar'))
 
     def test_a_fail_over_write_is_logged(self):
         response = self.request('PUT', {SLOT_HEADER: '0',
@@ -76,12 +82,17 @@ class TestWhatIsLogged(ServerTestCase):
     def test_what_swift_refuses_is_not_logged(self):
         self.write()
         for status, request in (
-                (409, {'X-Timestamp': '1'}), (412, {'If-None-Match': '*'}),
-                (422, {'ETag': 'other'})):
+                (409, {'X-Timestamp': '1'}), (412, {'If-None-Match': '*'})):
             self.assertEqual(status, self.request(
                 'PUT', {SLOT_HEADER: '1', **request}).status_int)
         self.assertEqual(404, self.write('POST', name='no').status_int)
         self.assertEqual(1, len(self.entries()))
+
+    def test_what_is_refused_after_the_body_is_logged_as_nothing(self):
+        self.assertEqual(422, self.request('PUT', {
+            SLOT_HEADER: '1', 'ETag': 'other'}).status_int)
+        self.assertLessEqual({each.state.name for each in self.entries()},
+                             {'ABORTED'})
 
     def test_a_write_after_a_write_with_a_slot_needs_its_own(self):
         self.write()
@@ -138,9 +149,6 @@ class TestLag(ServerTestCase):
         for number in range(count):
             self.assertEqual(201, self.write(name='e%d' % number).status_int)
 
-    def cursors(self, cursors):
-        write_cursors(self.paths()[1], cursors)
-
     def assert_refused(self, reason):
         for verb in 'PUT', 'POST', 'DELETE':
             response = self.write(verb, name='e0')
@@ -153,8 +161,7 @@ class TestLag(ServerTestCase):
         self.assert_refused(b'3 operations, max_lag_entries is 3')
         self.assertEqual(3, len(self.entries()))
         self.assertEqual({'proar.refused.lag.sda': 3}, self.logger.counters)
-        # One is enough, and one that lags behind does not matter.
-        self.cursors({1: 1, 2: 0})
+        self.note(State.HELD, 1)
         self.expose(1)
         self.assert_refused(b'3 operations')
 
@@ -173,20 +180,63 @@ class TestLag(ServerTestCase):
         with mock.patch('time.time', return_value=time.time() - 101):
             self.expose(1)
         self.assert_refused(b'an operation of 101 s ago, max_lag_seconds')
-        self.cursors({1: 1})
+        self.note(State.HELD, 1)
         self.expose(1)
 
-    def test_other_partitions_and_devices_take_writes(self):
+    def test_what_can_be_pushed_to_nobody_does_not_count(self):
         self.expose(3)
-        self.assertEqual([201, 201], [
-            self.write(partition=4).status_int,
-            self.write(device='sdb').status_int])
+        self.note(State.ASIDE, 3)
+        self.expose(1)
+
+    def test_other_devices_take_writes(self):
+        self.expose(3)
+        self.assertEqual(201, self.write(device='sdb').status_int)
 
     def test_fail_over_writes_and_those_without_a_slot_are_taken(self):
         self.expose(3)
         self.assertEqual([201, 201], [
             self.request('PUT', headers).status_int for headers in (
                 {}, {SLOT_HEADER: '1', FAILOVER_HEADER: 'true'})])
+
+    def test_a_device_that_takes_a_write_alone_obeys_the_bounds(self):
+        self.expose(3)
+        self.assertEqual(503, self.request('PUT', {
+            SLOT_HEADER: '1', FAILOVER_HEADER: 'alone'}).status_int)
+
+
+class TestLogs(ServerTestCase):
+
+    def test_what_cannot_be_logged_is_507_before_the_body_is_read(self):
+        body = mock.Mock()
+        for number in (errno.EACCES, errno.EROFS, errno.EIO, errno.ENOSPC,
+                       errno.ENOMEM, errno.EMFILE):
+            for verb in 'PUT', 'POST', 'DELETE':
+                request = Request.blank(
+                    '/sda/3/a/c/o', {'REQUEST_METHOD': verb,
+                                     'wsgi.input': body},
+                    headers={'X-Timestamp': Timestamp.now().internal,
+                             'Content-Type': 'text/plain',
+                             'Content-Length': '9', SLOT_HEADER: '1'})
+                with mock.patch.object(DeviceLog, 'begin', side_effect=OSError(
+                        number, os.strerror(number))):
+                    self.assertEqual(507, request.get_response(
+                        self.app).status_int)
+        self.assertEqual([], body.mock_calls)
+        self.assertEqual(18, self.logger.counters['proar.refused.log.sda'])
+        self.assertEqual(6, len(self.logger.at('ERROR')))
+
+    def test_what_cannot_be_synced_is_507(self):
+        self.write()
+        for verb in 'PUT', 'POST', 'DELETE':
+            with mock.patch.object(Segment, 'sync', side_effect=OSError(
+                    errno.EIO, 'Input/output error')):
+                self.assertEqual(507, self.write(verb).status_int)
+        self.assertEqual(201, self.write().status_int)
+
+    def test_a_log_that_cannot_be_read_for_its_exposure_is_507(self):
+        with mock.patch.object(DeviceLog, 'exposure', side_effect=OSError(
+                errno.EIO, 'Input/output error')):
+            self.assertEqual(507, self.write().status_int)
 
 
 class TestNoBounds(ServerTestCase):

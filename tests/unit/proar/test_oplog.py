@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""oplog: bytes of a log, as PROTOCOL.md has them; how far peers have come."""
+"""The bytes of a log: swift_lightsync/proar/core/oplog.py, PROTOCOL.md."""
 
-import os
-import re
 import struct
 import unittest
 import zlib
@@ -11,164 +9,185 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-import swift_lightsync.proar
-from swift_lightsync.proar.core import oplog
 from swift_lightsync.proar.core.oplog import (
+    CAPACITY,
+    MAX_HOLDERS,
     RECORD,
+    SEGMENT,
     Entry,
     FormatError,
+    Header,
     Op,
-    Progress,
     State,
-    decode_header,
-    encode_header,
-    exposed_after,
-    is_end,
+    encode_holders,
+    eversion_of,
+    exposed,
     last_commit,
     place_of,
-    start_of,
 )
 
-U64 = st.integers(0, (1 << 64) - 1)
+HASH = bytes(range(16))
+ENTRY = Entry(Op.DELETE, 2, 258, 7, HASH, 170000000000001, 5,
+              1700000000000123, 9, 0, State.COMMITTED, frozenset({0, 300}))
+
+
+def numbers(bits):
+    return st.integers(0, (1 << bits) - 1)
+
+
 ENTRIES = st.builds(
-    Entry, st.sampled_from(Op), st.integers(0, 255), U64,
-    st.binary(min_size=16, max_size=16), U64, U64, U64, st.sampled_from(State))
-ENTRY = Entry(Op.DELETE, 2, 3, bytes(range(16)), 5, 6, 7, State.COMMITTED)
+    Entry, st.sampled_from(Op), numbers(8), numbers(16), numbers(32),
+    st.binary(min_size=16, max_size=16), numbers(64), numbers(32),
+    numbers(64), numbers(32), st.just(0), st.sampled_from(State),
+    st.frozensets(st.integers(0, 65534), max_size=MAX_HOLDERS))
 
 
-def documented(table):
-    """Return (offset, size) of each row of a table of PROTOCOL.md"""
-    with open(os.path.join(os.path.dirname(swift_lightsync.proar.__file__),
-                           'PROTOCOL.md'), encoding='utf8') as text:
-        rows = text.read().partition('| offset | size | %s |' % table)[2]
-    return [(int(row[1]), int(row[2])) for row in re.finditer(
-        r'^\| (\d+) \| (\d+) \|', rows.partition('\n\n')[0], re.M)]
+class TestEntry(unittest.TestCase):
 
-
-class TestEntries(unittest.TestCase):
-
-    @given(ENTRIES)
-    def test_an_entry_is_decoded_as_it_was(self, entry):
-        record = entry.encode()
+    def test_the_bytes_are_those_of_the_document(self):
+        record = ENTRY.encode(eversion_of(3, 4))
+        fixed = (HASH + struct.pack('<QLLQLH', 170000000000001, 5, 9,
+                                    1700000000000123, 7, 258) + b'D\x02')
+        crc = zlib.crc32(fixed, zlib.crc32(struct.pack('<Q', 3 << 14 | 4)))
+        self.assertEqual(
+            struct.pack('<LBBHHHHH', crc, 2, 0, 1, 301, 0, 0, 0) + fixed,
+            record)
         self.assertEqual(RECORD, len(record))
-        self.assertEqual(entry, Entry.decode(record))
-        self.assertFalse(is_end(record))
 
-    @given(ENTRIES, st.integers(0, RECORD * 8 - 1))
-    def test_every_bit_counts_but_those_of_the_state(self, entry, bit):
-        record = bytearray(entry.encode())
+    @given(ENTRIES, st.integers(1, 1 << 40), st.integers(1, CAPACITY))
+    def test_an_entry_is_what_was_encoded(self, entry, number, index):
+        eversion = eversion_of(number, index)
+        self.assertEqual((number, index), place_of(eversion))
+        self.assertEqual(replace(entry, eversion=eversion),
+                         Entry.decode(entry.encode(eversion), eversion))
+
+    @given(ENTRIES, st.integers(0, 8 * RECORD - 1))
+    def test_a_flipped_bit_is_noticed_or_changes_nothing_that_was_said(
+            self, entry, bit):
+        record = bytearray(entry.encode(1))
         record[bit // 8] ^= 1 << bit % 8
-        if bit // 8 == oplog.STATE_OFFSET:
-            decoded = Entry.decode(bytes(record))
-            self.assertEqual(entry, replace(decoded, state=entry.state))
+        try:
+            found = Entry.decode(bytes(record), 1)
+        except FormatError:
+            self.assertTrue(bit < 32 or bit >= 128)
         else:
-            self.assertRaises(FormatError, Entry.decode, bytes(record))
+            # The state, a byte that is not used, and who holds it.
+            self.assertTrue(32 <= bit < 128)
+            self.assertEqual(
+                replace(entry, eversion=1, state=found.state,
+                        holders=found.holders), found)
 
-    def test_the_bytes_are_where_the_document_has_them(self):
-        layout = documented('record')
-        self.assertEqual(RECORD, sum(size for _, size in layout))
-        record = ENTRY.encode()
-        crc, state, op, slot, zero, *rest = [
-            record[place:place + size] for place, size in layout]
-        self.assertEqual(zlib.crc32(record[5:]),
-                         int.from_bytes(crc, 'little'))
-        self.assertEqual((b'\2', b'D', b'\2', b'\0'), (state, op, slot, zero))
-        self.assertEqual([(3).to_bytes(8, 'little'), bytes(range(16))] + [
-            number.to_bytes(8, 'little') for number in (5, 6, 7, 0)], rest)
+    def test_a_record_at_another_place_is_damaged(self):
+        record = ENTRY.encode(eversion_of(3, 4))
+        for eversion in eversion_of(3, 5), eversion_of(4, 4):
+            with self.assertRaisesRegex(FormatError, 'checksum'):
+                Entry.decode(record, eversion)
 
-    def test_an_unknown_state_is_intent_and_an_unknown_op_is_damage(self):
-        record = ENTRY.encode()
-        self.assertIs(State.INTENT, Entry.decode(
-            record[:4] + b'\x09' + record[5:]).state)
-        strange = bytes(4) + b'\2R' + record[6:]
-        strange = struct.pack('<L', zlib.crc32(strange[5:])) + strange[4:]
-        with self.assertRaisesRegex(FormatError, "op b'R', not M or D"):
-            Entry.decode(strange)
+    def test_an_unknown_state_is_told_by_the_disk(self):
+        record = bytearray(ENTRY.encode(1))
+        for state in 0, 8, 255:
+            record[4] = state
+            self.assertIs(State.UNDECIDED,
+                          Entry.decode(bytes(record), 1).state)
 
-    def test_an_intent_is_decided_once_by_the_disk(self):
-        intent = replace(ENTRY, state=State.INTENT)
-        self.assertIs(State.COMMITTED, intent.decided(True).state)
-        self.assertIs(State.ABORTED, intent.decided(False).state)
-        self.assertIs(ENTRY, ENTRY.decided(False))
+    def test_an_unknown_op_is_damage(self):
+        fixed = ENTRY.encode(1)[16:62] + b'R\x02'
+        crc = zlib.crc32(fixed, zlib.crc32(struct.pack('<Q', 1)))
+        with self.assertRaisesRegex(FormatError, "op b'R'"):
+            Entry.decode(struct.pack('<LB11x', crc, 1) + fixed, 1)
 
-    def test_a_log_ends_with_zeros_or_with_the_file(self):
-        for record in (b'', bytes(RECORD), ENTRY.encode()[:-1]):
-            self.assertTrue(is_end(record))
+    def test_holders_that_have_no_room_are_left_out(self):
+        self.assertEqual(struct.pack('<4H', 2, 3, 4, 5),
+                         encode_holders({1, 2, 3, 4, 5}))
+        self.assertEqual(bytes(8), encode_holders({65535, 10 ** 9}))
+
+    def test_an_offset_of_more_bits_is_cut_for_all_that_compare_it(self):
+        entry = replace(ENTRY, offset=1 << 40)
+        found = Entry.decode(entry.encode(1), 1)
+        self.assertTrue(found.is_on_disk(entry.timestamp, 1 << 40))
+        self.assertFalse(found.is_on_disk(entry.timestamp, 5))
+
+    def test_the_disk_decides_what_is_open_and_nothing_else(self):
+        for state in State:
+            entry = replace(ENTRY, state=state)
+            is_open = state in (State.INTENT, State.UNDECIDED)
+            for on_disk, wanted in ((True, State.COMMITTED),
+                                    (False, State.ABORTED)):
+                self.assertIs(wanted if is_open else state,
+                              entry.decided(on_disk).state)
+
+    def test_on_the_disk_is_what_is_as_new(self):
+        for stamp, wanted in (((ENTRY.timestamp, 5), True),
+                              ((ENTRY.timestamp, 4), False),
+                              ((ENTRY.timestamp - 1, 9), False),
+                              ((ENTRY.timestamp + 1, 0), True)):
+            self.assertEqual(wanted, ENTRY.is_on_disk(*stamp))
 
 
 class TestHeader(unittest.TestCase):
 
-    @given(st.integers(1, (1 << 64) - 1))
-    def test_the_base_is_decoded_as_it_was(self, base):
-        self.assertEqual(base, decode_header(encode_header(base)))
+    header = Header(7, HASH)
 
-    def test_the_bytes_are_where_the_document_has_them(self):
-        layout = documented('header')
-        header = encode_header(9)
-        self.assertEqual(RECORD, sum(size for _, size in layout))
-        magic, version, size, _, base, zero = [
-            header[place:place + size] for place, size in layout]
-        self.assertEqual((b'PROARLOG', b'\1\0', b'@\0', bytes(40)),
-                         (magic, version, size, zero))
-        self.assertEqual(9, int.from_bytes(base, 'little'))
+    def test_the_bytes_are_those_of_the_document(self):
+        rest = struct.pack('<Q', 7) + HASH + bytes(24)
+        start = b'PROARLOG' + struct.pack('<HH', 2, 64)
+        self.assertEqual(
+            start + struct.pack('<L', zlib.crc32(start + rest)) + rest,
+            self.header.encode())
+        self.assertEqual(self.header, Header.decode(self.header.encode()))
 
-    @given(st.integers(0, RECORD * 8 - 1))
-    def test_every_bit_counts(self, bit):
-        header = bytearray(encode_header(1))
-        header[bit // 8] ^= 1 << bit % 8
-        self.assertRaises(FormatError, decode_header, bytes(header))
+    def test_every_flipped_bit_is_noticed(self):
+        for bit in range(8 * RECORD):
+            data = bytearray(self.header.encode())
+            data[bit // 8] ^= 1 << bit % 8
+            self.assertRaises(FormatError, Header.decode, bytes(data))
 
-    def test_what_is_wrong_is_said(self):
-        for header, reason in (
-                (b'', '0 bytes, not 64'), (bytes(64), 'magic'),
-                (encode_header(1)[:8] + b'\2' + encode_header(1)[9:],
-                 'version is 2, not 1'), (encode_header(0), 'base is 0')):
-            with self.assertRaisesRegex(FormatError, reason):
-                decode_header(header)
-
-    def test_the_first_record_is_behind_the_header(self):
-        self.assertEqual([64, 128], [place_of(7, 7), place_of(8, 7)])
+    def test_what_is_no_header_is_an_error_that_says_so(self):
+        old = b'PROARLOG' + struct.pack('<HHLQ40x', 1, 64, 0, 1)
+        for data, said in ((b'', '0 bytes, not 64'),
+                           (bytes(64), 'magic'), (old, 'version is 1'),
+                           (Header(0, HASH).encode(), 'number is 0')):
+            with self.assertRaisesRegex(FormatError, said):
+                Header.decode(data)
 
 
-class TestProgress(unittest.TestCase):
+class TestPlaces(unittest.TestCase):
 
-    @given(st.permutations(range(11, 21)))
-    def test_the_cursor_is_there_when_all_are_whatever_their_order(
-            self, order):
-        progress = Progress(10)
-        for number, eversion in enumerate(order, 1):
-            done = set(order[:number])
-            progress.apply(eversion)
-            self.assertEqual(max(
-                (last for last in range(10, 21)
-                 if set(range(11, last + 1)) <= done)), progress.cursor)
-            for each in order:
-                self.assertEqual(each in done, progress.holds(each))
+    def test_a_segment_has_room_for_its_header_and_its_records(self):
+        self.assertEqual(SEGMENT, RECORD * (1 + CAPACITY))
+        self.assertEqual((5, CAPACITY), place_of(eversion_of(5, CAPACITY)))
 
-    def test_what_is_applied_twice_or_long_since_changes_nothing(self):
-        progress = Progress(10)
-        self.assertFalse(progress.apply(12))
-        self.assertFalse(progress.apply(12))
-        self.assertFalse(progress.apply(3))
-        self.assertTrue(progress.apply(11))
-        self.assertEqual(Progress(12), progress)
+    def test_eversions_rise_within_a_segment_and_beyond_it(self):
+        self.assertLess(eversion_of(5, 1), eversion_of(5, 2))
+        self.assertLess(eversion_of(5, CAPACITY), eversion_of(6, 1))
 
-    def test_a_cut_moves_it_past_what_is_gone(self):
-        progress = Progress(10)
-        progress.apply(12)
-        progress.apply(20)
-        progress.cut(16)
-        self.assertEqual(15, progress.cursor)
-        self.assertTrue(progress.holds(20))
-        progress.cut(3)
-        self.assertEqual(15, progress.cursor)
 
-    def test_a_peer_starts_where_it_was_if_that_is_of_this_log(self):
-        for cursor, start in ((None, 4), (0, 4), (4, 4), (7, 7), (9, 9),
-                              (10, 4)):
-            self.assertEqual(start, start_of(cursor, 5, 9))
+def content(*states):
+    return Header(1, HASH).encode() + b''.join(
+        replace(ENTRY, state=state).encode(number)
+        for number, state in enumerate(states, 1))
 
-    def test_all_hold_what_the_last_holds_and_one_what_the_first(self):
-        self.assertEqual((3, 8), (last_commit([8, 3, 5], 9),
-                                  exposed_after([8, 3, 5], 9)))
-        self.assertEqual((9, 9), (last_commit([], 9), exposed_after([], 9)))
+
+class TestWhatIsTold(unittest.TestCase):
+
+    def test_what_no_other_device_holds_is_exposed(self):
+        S = State
+        every = content(S.CONVERGED, S.ABORTED, S.HELD, S.ASIDE, S.INTENT,
+                        S.UNDECIDED, S.COMMITTED)
+        self.assertEqual((2, 6), exposed(every, True))
+        # Without a writer, an intent may be durable.
+        self.assertEqual((3, 5), exposed(every, False))
+
+    def test_nothing_is_exposed_of_what_all_hold(self):
+        for states in ((), (State.CONVERGED,) * 3):
+            self.assertEqual((0, None), exposed(content(*states), False))
+        self.assertEqual((0, None), exposed(b'', False))
+
+    def test_last_commit_stands_before_the_first_that_a_device_lacks(self):
+        S = State
+        for states, wanted in (
+                ((), 9), ((S.CONVERGED, S.ABORTED), 11),
+                ((S.CONVERGED, S.HELD, S.CONVERGED), 10),
+                ((S.COMMITTED,), 9)):
+            self.assertEqual(wanted, last_commit(
+                list(enumerate(states, 10)), 9))

@@ -6,35 +6,38 @@ from unittest import mock
 
 from swift.common.concurrency import Event, sleep
 
+from swift_lightsync.common.quiet_logger import QuietLogger
 from swift_lightsync.proar.converger import peer_queue
 from swift_lightsync.proar.converger.converger_options import (
     ConvergerOptions,
 )
-from swift_lightsync.proar.converger.followed_log import Turn
 from swift_lightsync.proar.converger.peer_queue import PeerQueue, PeerQueues
 from tests.unit.sync.fixtures import CapturingLogger, node, wait_for
 
 OPTIONS = ConvergerOptions(concurrency=2, retry_delay=0.01,
                            max_retry_delay=0.04)
 PEER = node(7, 6200)
+MORE = object()
 
 
 class Log:
-    """A log whose turns are given."""
+    """What pushes to a peer: one problem, '' or MORE a turn."""
 
     def __init__(self, *turns, pushing=None):
         self.turns = list(turns)
         self.pushing = pushing
         self.peers = []
 
-    def push(self, peer, pusher):
+    def push(self, peer, pusher, go_on):
         self.peers.append(peer)
+        turn = self.turns.pop(0) if self.turns else ''
+        if turn is MORE:
+            go_on()
         if self.pushing:
             self.pushing(self)
-        turn = self.turns.pop(0) if self.turns else Turn()
         if isinstance(turn, Exception):
             raise turn
-        return turn
+        return '' if turn is MORE else turn
 
 
 class TestPeerQueue(unittest.TestCase):
@@ -44,7 +47,7 @@ class TestPeerQueue(unittest.TestCase):
         self.enterContext(mock.patch.object(
             peer_queue, 'time', mock.Mock(monotonic=lambda: self.now)))
         self.enterContext(mock.patch.object(peer_queue, 'sleep', self.sleep))
-        self.logger = CapturingLogger()
+        self.logger = QuietLogger(CapturingLogger())
         self.queue = self.new_queue()
 
     def sleep(self, seconds):
@@ -61,13 +64,13 @@ class TestPeerQueue(unittest.TestCase):
         wait_for(lambda: queue.is_idle, 'the queue is idle')
 
     def test_a_log_is_pushed_until_it_has_no_more(self):
-        log = Log(Turn(has_more=True), Turn(has_more=True), Turn())
+        log = Log(MORE, MORE)
         self.run_queue(log)
         self.assertEqual([7, 7, 7], log.peers)
 
     def test_a_log_with_more_lets_the_others_go_first(self):
         order = []
-        one, other, third = (Log(Turn(has_more=True), pushing=order.append)
+        one, other, third = (Log(MORE, pushing=order.append)
                              for _ in range(3))
         self.run_queue(one, other, third)
         self.assertEqual({one, other, third}, set(order[:3]))
@@ -83,29 +86,37 @@ class TestPeerQueue(unittest.TestCase):
         self.run_queue(log, log, log)
         self.assertEqual([7], log.peers)
 
-    def test_so_many_logs_are_pushed_at_a_time_and_none_twice(self):
+    def test_so_many_push_at_a_time(self):
         gate, at_work, most = Event(), [], []
 
         def pushing(log):
-            self.assertNotIn(log, at_work)
             at_work.append(log)
             most.append(len(at_work))
             gate.wait()
             at_work.remove(log)
-        logs = [Log(pushing=pushing) for _ in range(5)]
-        for log in logs:
-            self.queue.add(log, 7)
+        for _ in range(5):
+            self.queue.add(Log(pushing=pushing), 7)
         wait_for(lambda: len(at_work) == 2, 'two are at work')
-        for log in logs:
-            self.queue.add(log, 7)
         gate.send()
         wait_for(lambda: self.queue.is_idle, 'the queue is idle')
-        self.assertEqual(2, max(most))
+        self.assertEqual((2, 5), (max(most), len(most)))
+
+    def test_several_push_for_one_log_that_has_more(self):
+        gate, at_work = Event(), []
+
+        def pushing(log):
+            at_work.append(log)
+            gate.wait()
+        log = Log(MORE, pushing=pushing)
+        self.queue.add(log, 7)
+        wait_for(lambda: at_work == [log, log], 'two are at work')
+        gate.send()
+        wait_for(lambda: self.queue.is_idle, 'the queue is idle')
 
     def test_a_peer_that_takes_nothing_is_asked_ever_more_seldom(self):
         delays = []
         backoff = self.queue._backoff
-        failed = Log(*(Turn('down') for _ in range(5)),
+        failed = Log(*('down' for _ in range(5)),
                      pushing=lambda _: delays.append(backoff.delay))
         self.run_queue(failed)
         self.assertEqual([0, 0.01, 0.02, 0.04, 0.04, 0.04], delays)
@@ -120,7 +131,7 @@ class TestPeerQueue(unittest.TestCase):
         def pushing(log):
             failures.append(self.queue._backoff.failures)
             sleep(0)
-        logs = [Log(*(Turn('down') for _ in range(3)), pushing=pushing)
+        logs = [Log(*('down' for _ in range(3)), pushing=pushing)
                 for _ in range(4)]
         for log in logs:
             self.queue.add(log, 7)
@@ -137,7 +148,7 @@ class TestPeerQueue(unittest.TestCase):
 
     def test_once_a_peer_that_takes_nothing_is_given_up(self):
         queue = self.new_queue(once=True)
-        log = Log(Turn('down'))
+        log = Log('down')
         others = [Log() for _ in range(9)]
         self.run_queue(log, *others, queue=queue)
         self.assertEqual([7], log.peers)
@@ -154,8 +165,8 @@ class TestPeerQueues(unittest.TestCase):
 
     def test_a_dead_peer_delays_nobody_else(self):
         queues = PeerQueues(ConvergerOptions(retry_delay=100), None,
-                      CapturingLogger())
-        dead, alive = Log(Turn('down')), Log()
+                            QuietLogger(CapturingLogger()))
+        dead, alive = Log('down'), Log()
         queues.add(dead, PEER)
         queues.add(alive, node(8, 6201))
         wait_for(lambda: alive.peers, 'the other is pushed to')
@@ -163,7 +174,7 @@ class TestPeerQueues(unittest.TestCase):
         queues.clear()
 
     def test_devices_of_several_rings_share_their_queue(self):
-        queues = PeerQueues(OPTIONS, None, CapturingLogger())
+        queues = PeerQueues(OPTIONS, None, QuietLogger(CapturingLogger()))
         log, other = Log(), Log()
         queues.add(log, PEER)
         queues.add(other, dict(PEER, id=3))

@@ -30,13 +30,13 @@ class TestPolicyOptions(unittest.TestCase):
 
     def test_what_may_be_said(self):
         self.assertEqual(
-            PolicyOptions(OnPrimaryFailure.BACKUP, 2, 30),
+            PolicyOptions(OnPrimaryFailure.BACKUP, 2),
             PolicyOptions.from_conf({
                 'on_primary_failure': 'backup', 'min_sync_copies': '2',
-                'failover_marker_seconds': '30', 'sorting_method': 'x'}))
+                'sorting_method': 'x'}))
 
     def test_what_holds_if_nothing_is_said(self):
-        self.assertEqual(PolicyOptions(OnPrimaryFailure.QUORUM, 1, 600),
+        self.assertEqual(PolicyOptions(OnPrimaryFailure.QUORUM, 1),
                          PolicyOptions.from_conf({}))
 
     def test_what_may_not(self):
@@ -46,9 +46,6 @@ class TestPolicyOptions(unittest.TestCase):
         for value in ('0', '3', '-1', 'two', '1.5', ''):
             self.assert_refused('min_sync_copies = .*whole number, 1 to 2',
                                 {'min_sync_copies': value})
-        for value in ('0', '2592001', 'x'):
-            self.assert_refused('failover_marker_seconds = .*1 to 2592000',
-                                {'failover_marker_seconds': value})
 
 
 class TestPrimaryRolePolicies(unittest.TestCase):
@@ -112,6 +109,6 @@ class TestPrimaryRolePolicies(unittest.TestCase):
 
     def test_options_in_the_wrong_section_are_refused(self):
         for name in ('primary_role_writes', 'on_primary_failure',
-                     'min_sync_copies', 'failover_marker_seconds'):
+                     'min_sync_copies'):
             self.assert_refused(
                 '%s = 1: must stand in a section' % name, conf={name: '1'})

@@ -11,6 +11,7 @@ from swift.obj.replicator import ObjectReplicator
 
 from swift_lightsync.object_server import ObjectController
 from swift_lightsync.sync import verb
+from swift_lightsync.sync.core import postponed
 from swift_lightsync.sync.fingerprints import Fingerprints
 from swift_lightsync.sync.replicator import LightSyncReplicator
 from tests.unit.sync.fixtures import (
@@ -96,8 +97,16 @@ class Node:
 class ClusterTestCase(SwiftTestCase):
     """Nodes with one partition in common."""
 
+    #: Seconds that a pass waits for a node that is busy.
+    pass_patience = 0
+
     #: Options of the replicators.
     daemon_options = {}
+
+    def setUp(self):
+        super().setUp()
+        self.enterContext(mock.patch.object(
+            postponed, 'PASS_PATIENCE', self.pass_patience))
 
     def start(self, count, rows=None, stock=(), regions=None):
         """

@@ -13,6 +13,7 @@ from swift_lightsync.sync.connections import ConnectFailure
 from swift_lightsync.sync.core.sync_round import Answer
 from swift_lightsync.sync.keys import endpoint
 from swift_lightsync.sync.neighbours import Neighbours
+from swift_lightsync.sync.sync_client import Told
 from swift_lightsync.sync.wire.notice import decode
 from tests.unit.sync.fixtures import CapturingLogger, node
 
@@ -38,7 +39,7 @@ def break_off():
 
 
 def answer(idle=None):
-    return Answer.MATCH, set(), idle
+    return Told(Answer.MATCH, idle=idle)
 
 
 class Clock:
@@ -121,7 +122,7 @@ class Bench:
             return None
         try:
             return self.subject.ask('sda', to, Hashable(self.policy),
-                                    ROOTS)[0]
+                                    ROOTS).answer
         finally:
             # For the notices to be sent.
             sleep()

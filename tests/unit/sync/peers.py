@@ -105,7 +105,8 @@ class ClientTestCase(SwiftTestCase):
         return self.scripted(script)
 
     def ask(self, peer, roots=None):
-        return self.ask_all(peer, roots)[:2]
+        told = self.ask_all(peer, roots)
+        return told.answer, told.differing
 
     def ask_all(self, peer, roots=None):
         return self.client.ask(SENDER, peer, self.policy,

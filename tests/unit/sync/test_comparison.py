@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 
 from swift_lightsync.sync.core import comparison
 from swift_lightsync.sync.core.comparison import (
+    UNREAD,
     Ask,
+    Compared,
     compare,
     differing_slices,
     slice_roots,
@@ -24,12 +26,18 @@ MESSAGES = 3
 
 
 def narrow(ours, theirs):
+    """Return the partitions that differ, and the list of what was asked."""
+    found, asked = compared(ours, theirs)
+    return found.differing, asked
+
+
+def compared(ours, theirs):
     """
     Play a comparison to its end.
 
     :param ours: the sender's roots
     :param theirs: the receiver's
-    :returns: the partitions that differ, and the list of what was asked
+    :returns: what was found, and the list of what was asked
     """
     asked, answer = [], None
     comparing = compare(ours)
@@ -73,12 +81,14 @@ class TestNarrowing(unittest.TestCase):
         self.assertLessEqual(len(asked), MESSAGES)
 
     @given(both_sides())
-    def test_what_the_other_side_leaves_out_differs(self, sides):
-        partitions, missing = sides
+    def test_what_the_other_side_cannot_read_is_told_apart(self, sides):
+        partitions, unread = sides
+        differing = set(partitions[::3]) - unread
         ours = dict.fromkeys(partitions, SAME)
-        theirs = {partition: SAME for partition in partitions
-                  if partition not in missing}
-        self.assertEqual(missing, narrow(ours, theirs)[0])
+        theirs = {partition: OTHER if partition in differing else SAME
+                  for partition in partitions if partition not in unread}
+        self.assertEqual(Compared(frozenset(differing), frozenset(unread)),
+                         compared(ours, theirs)[0])
 
     def test_what_only_the_other_side_has_does_not_matter(self):
         self.assertEqual(set(), narrow(roots(40), roots(400))[0])
@@ -134,7 +144,7 @@ class TestMessages(unittest.TestCase):
                 ask = comparing.send(list(range(len(ask.roots))))
             with self.assertRaises(StopIteration) as end:
                 comparing.send([])
-            self.assertEqual(set(), end.exception.value)
+            self.assertEqual(Compared(frozenset()), end.exception.value)
 
     def test_the_documented_numbers_of_slices(self):
         self.assertRegex(re.sub(r'\s+', ' ', documented.protocol()),
@@ -154,13 +164,15 @@ class TestSlices(unittest.TestCase):
         self.assertEqual([], differing_slices(
             partitions, theirs, roots(10, start=100)))
 
-    def test_a_slice_with_an_unknown_partition_differs(self):
+    def test_of_several_partitions_an_unread_one_makes_them_differ(self):
         partitions = PartitionSet(range(10))
         theirs = slice_roots(partitions, 2, roots(10))
         ours = roots(10)
         del ours[7]
         self.assertEqual([1], differing_slices(partitions, theirs, ours))
         self.assertEqual([0, 1], differing_slices(partitions, theirs, {}))
+        self.assertEqual([7 | UNREAD], differing_slices(
+            partitions, slice_roots(partitions, 10, roots(10)), ours))
 
     def test_no_slices_of_nothing(self):
         nothing = PartitionSet(())

@@ -14,6 +14,8 @@ from swift.obj.replicator import ObjectReplicator
 from swift_lightsync.sync import missing_message
 from swift_lightsync.sync.exchange_batch import ExchangeBatch
 from swift_lightsync.sync.keys import device_key, endpoint
+from swift_lightsync.sync.pushing import push_keys
+from swift_lightsync.sync.replicator import LightSyncReplicator
 from swift_lightsync.sync.wire import exchange_message
 from tests.unit.sync.exchanges import (
     PARTS,
@@ -65,11 +67,23 @@ class Trouble:
                 self.put_all('o', stamp, [0], range(3))
                 with self.subTest(what, reply=name), Meddler(
                         self.nodes[1], what, reply=reply) as met:
+                    self.requests()
                     stats = self.run_pass(0)
                     self.assertEqual(1, met.calls)
+                    if reply == 503:
+                        self.assert_put_off(stats)
+                        continue
                     self.assert_converged(files=PARTS)
                     self.assert_stats(stats, attempted=PARTS, success=PARTS,
                                       failure=0, suffix_count=PARTS)
+
+    def assert_put_off(self, stats):
+        """A node that is busy is left to a later pass."""
+        self.assert_stats(stats, attempted=PARTS, success=PARTS - 3, failure=3)
+        self.assertNotIn('REPLICATE', self.requests()[1])
+        neighbours = self.daemons[0].neighbours
+        self.assertEqual({}, neighbours.failures.table.rows)
+        neighbours.postponed.answered(endpoint(self.ring_nodes[1]))
 
     def test_a_peer_that_hangs_costs_one_time_out_until_it_is_back(self):
         self.put_all()
@@ -314,4 +328,39 @@ class TestSsync(Trouble, SsyncTestCase):
 
 
 class TestRsync(Trouble, RsyncTestCase):
-    pass
+
+    def test_an_rsync_that_keeps_silent_costs_one_time_out(self):
+        self.put_all()
+        self.put_all('o', 2, [0])
+        daemon = self.daemons[0]
+        daemon.rsync_io_timeout = '1'
+        with contextlib.closing(socket.socket()) as silent:
+            silent.bind(('127.0.0.1', 0))
+            silent.listen()
+            daemon.rsync_module = ('rsync://127.0.0.1:%d/{replication_ip}'
+                                   % silent.getsockname()[1])
+            with self.rsyncs() as commands:
+                for _ in range(2):
+                    stats = self.run_pass(0)
+                    self.assert_stats(stats, attempted=PARTS, success=0,
+                                      failure=PARTS)
+        self.assertEqual(1, len(commands))
+        # It still answers, and those that are equal are still equal.
+        self.assertFalse(daemon.neighbours.has_failed(self.ring_nodes[1]))
+        self.by_rsync(daemon)
+        for key in push_keys(self.ring_nodes[1]):
+            daemon.neighbours.failures.contact(key)
+        self.run_pass(0)
+        self.assert_converged(files=PARTS)
+
+    def test_an_rsync_that_fails_at_once_is_tried_ten_times(self):
+        self.put_all(parts=range(PARTS))
+        self.put_all('o', 2, [0])
+        daemon = self.daemons[0]
+        with mock.patch.object(LightSyncReplicator, '_rsync',
+                               return_value=10) as rsync:
+            for _ in range(3):
+                self.run_pass(0)
+        self.assertEqual(10, rsync.call_count)
+        self.assertIn('Pushing nothing to',
+                      str(daemon.logger.at('WARNING')))

@@ -9,6 +9,7 @@ from unittest import mock
 
 from swift_lightsync.sync import changed_file
 from swift_lightsync.sync.fingerprints import Fingerprints
+from swift_lightsync.sync.keys import endpoint
 from tests.unit.sync.cluster import ClusterTestCase
 from tests.unit.sync.exchanges import PARTS, ExchangeTestCase
 from tests.unit.sync.fixtures import PARTITION
@@ -72,6 +73,27 @@ class TestFullExchange(FullExchangeTestCase):
         stats = self.run_pass(0)
         self.assertEqual([[], [], ['suffixes']], self.asked())
         self.assert_stats(stats, attempted=1, success=1, failure=1)
+        # It is no success until the one that was skipped had its turn.
+        self.assertEqual(1.0, self.nodes[0].exchanged())
+        self.run_pass(0)
+        self.assertEqual([[], [], []], self.asked())
+        before = time.time()
+        self.daemons[0].neighbours.failures.contact(endpoint(peer))
+        self.run_pass(0)
+        self.assertEqual([[], ['suffixes'], []], self.asked())
+        self.assertTrue(1.0 < self.nodes[0].exchanged() < before)
+
+    def test_one_that_went_wrong_waits_for_its_next_turn(self):
+        self.start(3)
+        self.put_everywhere()
+        self.make_due()
+        self.nodes[1].broken['LIGHTSYNC'] = 503
+        for expected in ([[], [], ['suffixes']], [[], [], []]):
+            self.run_pass(0)
+            self.assertEqual(1.0, self.nodes[0].exchanged())
+            self.assertEqual(expected[2], self.asked()[2])
+        for each in self.daemons[0].recon._read()[1].values():
+            self.assertEqual(0, each.full_exchanges)
 
     def test_a_disk_without_room_has_its_exchange_once(self):
         self.start(2)

@@ -196,8 +196,8 @@ class TestManyObjects(MissingTestCase):
         with mock.patch.object(verb, 'PATIENCE', -1), \
                 mock.patch('swift_lightsync.sync.fingerprints.PORTION', 5):
             # Only "missing" gets on without patience.
-            with mock.patch.object(self.nodes[1].app, '_in_portions',
-                                   self.patient):
+            with mock.patch.object(self.nodes[1].app, '_reads',
+                                   mock.Mock(in_time=self.patient)):
                 self.assertEqual(self.expected, self.pushed())
         # Each message is looked at five objects far, or to the end of a
         # partition: 9 and 9 objects.
@@ -205,7 +205,7 @@ class TestManyObjects(MissingTestCase):
                          self.others())
 
     def patient(self, method, device, partitions):
-        return method(device, partitions)
+        return method(device, partitions), []
 
 
 class TestPeers(MissingTestCase):

@@ -13,7 +13,7 @@ from swift_lightsync.sync.core import replica_ring
 from swift_lightsync.sync.core.sync_round import Answer
 from swift_lightsync.sync.keys import device_key, endpoint
 from swift_lightsync.sync.neighbours import MAX_NOTIFIED
-from swift_lightsync.sync.sync_client import Refusal
+from swift_lightsync.sync.sync_client import Refusal, Told
 from swift_lightsync.sync.wire.sync_message import SyncMessageError
 from tests.unit.sync.neighbourhood import (
     HERE,
@@ -83,8 +83,8 @@ class TestCharges(NeighboursTestCase):
     def test_who_lacks_the_verb_is_not_asked_again_in_the_pass(self):
         bench = self.bench()
         peer = bench.nodes[0]
-        bench.client.behaviour[endpoint(peer)] = lambda: (
-            Answer.UNSUPPORTED, set(), None)
+        bench.client.behaviour[endpoint(peer)] = lambda: Told(
+            Answer.UNSUPPORTED)
         self.assertIs(Answer.UNSUPPORTED, bench.ask(peer))
         bench.client.behaviour.clear()
         self.assertIs(Answer.UNSUPPORTED, bench.ask(peer))

@@ -14,6 +14,7 @@ from swift_lightsync.sync.core.sync_round import Answer
 from swift_lightsync.sync.keys import device_key, endpoint
 from swift_lightsync.sync.pass_recon import KEEP, PassRecorder
 from swift_lightsync.sync.recon_records import PairRecord, read
+from swift_lightsync.sync.sync_client import Told
 from tests.unit.sync.fixtures import (
     CapturingLogger,
     SwiftTestCase,
@@ -284,7 +285,7 @@ class RecorderTestCase(SwiftTestCase):
 
     def note(self, recorder, partitions, answer, differing=()):
         recorder.note_answer(self.policy, 'sda', self.ring_nodes[2],
-                             partitions, (answer, set(differing)))
+                             partitions, Told(answer, frozenset(differing)))
 
     def job(self, partition):
         return {'policy': self.policy, 'device': 'sda',

@@ -4,6 +4,7 @@
 import contextlib
 import os
 import shutil
+import time
 from unittest import mock
 
 from swift.common import storage_policy
@@ -12,8 +13,9 @@ from swift.common.utils import lock_path
 from swift.obj.diskfile import get_part_path
 from swift.obj.replicator import ObjectReplicator
 
-from swift_lightsync.sync import changed_file
+from swift_lightsync.sync import changed_file, charged_calls, neighbours
 from swift_lightsync.sync.core import replica_ring
+from swift_lightsync.sync.core.postponed import MOST
 from tests.unit.sync.cluster import ClusterTestCase
 from tests.unit.sync.fixtures import CapturingLogger, node, ring_of_parts
 
@@ -358,12 +360,55 @@ class TestTrouble(BatchTestCase):
         self.assertLessEqual(requests['LIGHTSYNC'], len(self.pairs()))
 
     def test_an_answer_that_is_unusable_leads_to_exchanges(self):
-        self.nodes[1].broken['LIGHTSYNC'] = 503
-        self.nodes[2].broken['LIGHTSYNC'] = 503
+        self.nodes[1].broken['LIGHTSYNC'] = 500
+        self.nodes[2].broken['LIGHTSYNC'] = 500
         stats = self.one_pass()
         self.assert_stats(stats, attempted=self.held(), hashmatch=self.held(),
                           failure=0)
         self.assertEqual(self.held(), self.sent('REPLICATE'))
+
+    def test_those_that_are_busy_are_left_to_later_passes(self):
+        for peer in self.nodes[1:]:
+            peer.broken['LIGHTSYNC'] = 503
+        stats = self.one_pass()
+        self.assert_stats(stats, attempted=self.held(), hashmatch=0, rsync=0,
+                          failure=self.held())
+        # One message a node, at most as many as are under way at once.
+        requests = self.requests()[1:]
+        self.assertEqual([{'LIGHTSYNC'}] * 2, [set(each) for each in requests])
+        self.assertEqual({}, self.daemons[0].neighbours.failures.table.rows)
+        self.one_pass()
+        self.assertEqual([{}] * 3, self.requests())
+        for peer in self.nodes[1:]:
+            peer.broken.clear()
+        # Its turn has come.
+        clock = mock.Mock(wraps=time)
+        clock.monotonic.side_effect = lambda: time.monotonic() + 2 * MOST
+        with mock.patch.object(charged_calls, 'time', clock):
+            self.assertEqual(self.held(), self.one_pass()['hashmatch'])
+
+    def test_who_is_busy_for_long_no_longer_ends_the_rounds(self):
+        self.nodes[1].broken['LIGHTSYNC'] = 503
+        self.one_pass()
+        self.requests()
+        clock = mock.Mock(wraps=time)
+        clock.monotonic.side_effect = lambda: time.monotonic() + 2 * MOST
+        with mock.patch.object(charged_calls, 'time', clock), \
+                mock.patch.object(neighbours, 'time', clock):
+            stats = self.one_pass()
+        self.assertEqual(self.held(), stats['hashmatch'])
+        self.assertEqual({'LIGHTSYNC'}, set(self.requests()[2]))
+
+    def test_a_partition_that_is_not_read_yet_makes_no_exchange(self):
+        path = self.path(0, self.row_of(0, 1))
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(os.path.join(path, 'hashes.pkl'))
+        self.put_one('new', 0, self.row_of(0))
+        with mock.patch('swift.common.utils.DEFAULT_LOCK_TIMEOUT', 0.2), \
+                lock_path(path):
+            stats = self.one_pass()
+        self.assertEqual(0, self.sent('REPLICATE') + self.sent('SSYNC'))
+        self.assert_stats(stats, attempted=self.held(), rsync=0, failure=1)
 
     def test_while_there_are_hand_offs_handoffs_first_asks_nobody(self):
         daemon = self.replicator(0, handoffs_first='yes')

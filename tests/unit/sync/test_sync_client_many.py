@@ -10,6 +10,7 @@ from swift_lightsync.sync.changed_file import ABSENT
 from swift_lightsync.sync.core import merkle
 from swift_lightsync.sync.core.sync_round import Answer
 from swift_lightsync.sync.fingerprints import Fingerprints
+from swift_lightsync.sync.sync_client import Refusal, Told
 from swift_lightsync.sync.wire import sync_message
 from swift_lightsync.sync.wire.known_sets import KnownSets
 from swift_lightsync.sync.wire.sync_message import (
@@ -110,15 +111,20 @@ class TestManyPartitions(ClientTestCase):
                                 (answer(b'', b'405 X'), Answer.UNSUPPORTED)):
             self.assertEqual((expected, set()), self.ask(
                 self.answering(differs, reply), self.roots))
-        with self.assertRaisesRegex(SyncMessageError, 'status 503'):
-            self.ask(self.answering(differs, answer(b'', b'503 X')),
-                     self.roots)
+        for reply, expected, wait in (
+                (answer(b'', b'503 X'), Answer.BUSY, 0),
+                (answer(encode_reply(Verdict.NOT_YET, [77])),
+                 Answer.NOT_YET, 77)):
+            with self.assertRaises(Refusal) as caught:
+                self.ask(self.answering(differs, reply), self.roots)
+            self.assertEqual((expected, wait), (caught.exception.answer,
+                                                caught.exception.wait))
         with self.assertRaisesRegex(SyncMessageError, 'slice 14 '):
             self.ask(self.answering(differs, answer(
                 encode_reply(Verdict.COMPARED, [14]))), self.roots)
 
     def test_nothing_is_asked_of_no_partitions(self):
-        self.assertEqual((Answer.MATCH, set(), None), self.client.ask(
+        self.assertEqual(Told(Answer.MATCH), self.client.ask(
             SENDER, node(1, 1), self.policy, {}))
 
     def test_as_many_partitions_as_allowed(self):

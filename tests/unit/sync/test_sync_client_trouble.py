@@ -10,6 +10,7 @@ from swift.common.concurrency import socket as green_socket
 
 from swift_lightsync.sync.core.partition_set import PartitionSet
 from swift_lightsync.sync.core.sync_round import Answer
+from swift_lightsync.sync.sync_client import Refusal, Told
 from swift_lightsync.sync.wire import sync_message
 from swift_lightsync.sync.wire.sync_message import (
     SyncMessageError,
@@ -144,11 +145,11 @@ class TestBadPeer(ClientTestCase):
                            (b'\xb2', None), (None, None)):
             with self.subTest(said):
                 self.assertEqual(
-                    (Answer.MATCH, set(), idle),
+                    Told(Answer.MATCH, idle=idle),
                     self.ask_all(self.answering(answer(headers=(
                         b'' if said is None else
                         b'X-Backend-Lightsync-Idle: %s\r\n' % said)))))
-        self.assertEqual((Answer.UNMOUNTED, set(), None), self.ask_all(
+        self.assertEqual(Told(Answer.UNMOUNTED), self.ask_all(
             self.answering(answer(b'', b'507 X'))))
 
     def test_each_status(self):
@@ -160,7 +161,12 @@ class TestBadPeer(ClientTestCase):
             reply = answer(b'no', b'%d X' % status)
             self.assertEqual((expected, set()),
                              self.ask(self.answering(reply)))
-        for status in (201, 301, 408, 411, 413, 429, 500, 503, 529):
+        for status in (408, 429, 502, 503, 504):
+            with self.assertRaises(Refusal) as caught:
+                self.ask(self.answering(answer(b'', b'%d X' % status)))
+            self.assertIs(Answer.BUSY, caught.exception.answer)
+            self.assertTrue(caught.exception.is_postponement)
+        for status in (201, 301, 411, 413, 500, 529):
             with self.subTest(status=status):
                 with self.assertRaisesRegex(SyncMessageError,
                                             'status %d' % status):

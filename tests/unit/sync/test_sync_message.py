@@ -9,7 +9,7 @@ from zlib import crc32
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swift_lightsync.sync.core.comparison import slice_roots
+from swift_lightsync.sync.core.comparison import UNREAD, slice_roots
 from swift_lightsync.sync.core.partition_set import (
     MAX_PARTITIONS,
     PartitionSet,
@@ -96,8 +96,10 @@ class TestTheDocument(unittest.TestCase):
         self.assertEqual((1, 2), (Form.LIST, Form.DIGEST))
         verdict = documented.found(r'^\| 2 \| verdict \| (.*) \|$')
         self.assertEqual(
-            '1: compared; 2: the digest is unknown, send the set', verdict)
-        self.assertEqual((1, 2), (Verdict.COMPARED, Verdict.UNKNOWN_SET))
+            '1: compared; 2: the digest is unknown, send the set; 3: not yet',
+            verdict)
+        self.assertEqual((1, 2, 3), (Verdict.COMPARED, Verdict.UNKNOWN_SET,
+                                     Verdict.NOT_YET))
 
     def test_a_stable_cluster_needs_some_60_bytes(self):
         data = encode_roots(PartitionSet(range(MAX_PARTITIONS)), ROOTS[:1],
@@ -180,7 +182,8 @@ class TestRefused(MessageTestCase):
         self.refused(message(value=0), 'CRC-32')
         self.refused(b'', r'0 bytes, must be \d+ to %d' % MAX_BYTES)
         self.refused(bytes(MAX_BYTES + 1), '%d bytes' % (MAX_BYTES + 1))
-        self.reply_refused(reply(verdict=3), 'verdict is 3')
+        self.reply_refused(reply(verdict=4), 'verdict is 4')
+        self.reply_refused(reply(verdict=3), 'numbers is 0, must be 1')
         self.reply_refused(reply(verdict=0), 'verdict is 0')
 
     def test_lengths_that_do_not_fit(self):
@@ -227,13 +230,13 @@ class TestRefused(MessageTestCase):
 
     def test_a_reply_with_a_slice_that_was_not_asked_for(self):
         self.assertEqual([0, 2], decode_reply(reply(slices=(0, 2)), 3)[1])
-        for slices in ((3,), (0, 7), (HUGE,)):
+        for slices in ((3,), (0, 7), (HUGE,), (3 | UNREAD,)):
             self.reply_refused(reply(slices=slices), 'slice %d differs'
-                               % slices[-1])
+                               % (slices[-1] & ~UNREAD))
         self.reply_refused(reply(slices=(0,)), 'slice 0', slices=0)
 
     def test_a_reply_that_descends_or_repeats(self):
-        for slices in ((2, 1), (1, 1), (0, 2, 1)):
+        for slices in ((2, 1), (1, 1), (0, 2, 1), (1, 1 | UNREAD)):
             self.reply_refused(reply(slices=slices), 'ascend')
 
     def test_a_reply_that_compared_nothing_and_names_slices(self):

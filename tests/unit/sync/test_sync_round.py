@@ -18,7 +18,7 @@ from swift_lightsync.sync.core.sync_round import (
 
 DEVICES = [{'id': 1}, {'id': 2}, {'id': 3}]
 HAND_OFFS = [{'id': 11}, {'id': 12}, {'id': 13}]
-ENDS = (Answer.MATCH,)
+ENDS = (Answer.MATCH, Answer.BUSY, Answer.NOT_YET)
 ASKS_FOR_EXCHANGE = (Answer.DIFFER, Answer.UNSUPPORTED, Answer.INVALID)
 
 

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """verb: how many messages are answered at the same time."""
 
+import contextlib
+import socket
 import threading
 import time
 from unittest import mock
@@ -13,7 +15,7 @@ from swift_lightsync.sync.fingerprints import Fingerprints
 from swift_lightsync.sync.wire import sync_message
 from swift_lightsync.sync.wire.notice import Notice
 from tests.unit.sync import documented
-from tests.unit.sync.fixtures import DEADLINE, wait_for
+from tests.unit.sync.fixtures import DEADLINE, served, wait_for
 from tests.unit.sync.verbs import ONE, OTHER, VerbTestCase
 
 
@@ -94,16 +96,38 @@ class TestAdmission(VerbTestCase):
             self.refused(507, ONE, app=app, path='/sdz/roots')
         self.assertEqual({0}, self.differing({0: OTHER}, app=app))
 
-    def test_a_long_body_is_not_read_before_its_turn(self):
+    def test_only_so_many_long_bodies_are_read_or_in_memory(self):
         app = self.impatient(replication_concurrency='1')
-        self.ask_at_once(1, app)
-        wait_for(lambda: self.entered == 1, 'work on a message')
+        spawn(lambda: self.request(app=app, **self.slow(
+            verb.SHORT_BODY + 1)))
+        sleep(0)
         for more, read in ((0, True), (1, False)):
             body = mock.Mock(spec=['read', 'close'])
             body.read.return_value = b''
-            self.refused(503, body, app=app, Content_Length=str(
-                verb.SHORT_BODY + more))
+            self.assertEqual(400 if read else 503, self.request(
+                body, app=app, Content_Length=str(verb.SHORT_BODY + more)
+            ).status_int)
             self.assertEqual(read, body.read.called)
+        self.go.set()
+
+    def test_who_announces_long_bodies_and_sends_none_keeps_nobody_waiting(
+            self):
+        app = self.impatient()
+        self.go.set()
+        with contextlib.ExitStack() as stack:
+            port = stack.enter_context(served(app))
+            silent = []
+            for _ in range(6):
+                sock = stack.enter_context(contextlib.closing(
+                    socket.create_connection(('127.0.0.1', port))))
+                sock.sendall(b'LIGHTSYNC /sda/roots HTTP/1.1\r\n'
+                             b'X-Backend-Storage-Policy-Index: 0\r\n'
+                             b'Content-Length: %d\r\n\r\n'
+                             % (verb.SHORT_BODY + 1))
+                silent.append(sock)
+            places = app._long_bodies
+            wait_for(lambda: not places._free.counter, 'all places taken')
+            self.assertEqual({0}, self.differing({0: OTHER}, app=app))
 
     def slow(self, length):
         """A body that comes once ``self.go`` is set."""

@@ -13,7 +13,7 @@ import time
 from contextlib import contextmanager
 from types import SimpleNamespace
 from unittest import mock
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from swift.common.concurrency import sleep
 from swift.common.error_limiter import ErrorLimiter
@@ -47,7 +47,7 @@ from swift_lightsync.versioning.core.verb import (
 )
 from swift_lightsync.versioning.core.verb import Request as Asked
 from swift_lightsync.versioning.rows import replicas as replicas_module
-from swift_lightsync.versioning.rows.replicas import (
+from swift_lightsync.versioning.rows.replies import (
     Reply,
     RowsUnavailable,
     majority,
@@ -120,36 +120,32 @@ class _Controller(ContainerController):
             return super()._wrong_clock(clock)
 
 
-class _Answer:
+class _Exchange:
+    """
+    A request under way, as an ``Exchange``.
 
-    def __init__(self, response):
-        self.status = response.status_int
-        self._response = response
-
-    def getheaders(self):
-        return list(self._response.headers.items())
-
-    def read(self):
-        return self._response.body
-
-
-class _Connection:
-    """A request under way; ``answer`` gives its Response."""
+    :param answer: a function of its (method, path, headers, body) that
+        returns a function that gives the Response
+    """
 
     def __init__(self, answer):
         self._answer = answer
-        self._body = b''
 
     def send(self, data):
-        self._body += data
+        head, _, body = data.partition(b'\r\n\r\n')
+        first, *lines = head.decode('latin-1').split('\r\n')
+        method, path, _ = first.split(' ')
+        self._wait = self._answer(method, path, dict(
+            line.split(': ', 1) for line in lines), body)
 
-    def getresponse(self):
-        return _Answer(self._answer(self._body))
+    def receive(self, most):
+        response = self._wait()
+        return response.status_int, response.body
 
 
 class Network:
     """
-    The ``connect`` of ``Rows``: requests are calls of the servers.
+    The ``connections`` of ``Rows``: requests are calls of the servers.
 
     A request's round is one more than that of the last that was answered
     before it was sent: what requests cost one after the other.
@@ -167,25 +163,27 @@ class Network:
         #: a function of (method, path), called before a request is served
         self.before = lambda method, path: None
 
-    def connect(self, ip, port, device, part, method, path, headers=None,
-                query_string=None):
-        for name, value in headers.items():
-            (name + str(value)).encode('latin-1')
-        number = self._answered + 1
-        self.sent.append((number, method, path))
-        self.under_way += 1
-        url = quote('/%s/%s%s' % (device, part, path)) + (
-            '?' + query_string if query_string else '')
+    def idle(self, address):
+        """No connection is kept."""
 
-        def answer(body):
+    def open(self, address):
+        return _Exchange(lambda *what: self._sent(address[1], *what))
+
+    def _sent(self, port, method, path, headers, body):
+        number = self._answered + 1
+        asked = '/' + unquote(path).split('/', 3)[3]
+        self.sent.append((number, method, asked))
+        self.under_way += 1
+
+        def answer():
             if body:
                 self.bodies.append((port, json.loads(body)))
-            request = Request.blank(url, method=method, headers=headers,
+            request = Request.blank(path, method=method, headers=headers,
                                     body=body)
             # what is sent at the same time is sent before this is answered
             sleep(0)
             try:
-                self.before(method, path)
+                self.before(method, asked)
                 server = self.servers[port]
                 response = server.spoil(request) or \
                     request.get_response(server.app)
@@ -193,7 +191,7 @@ class Network:
                 self.under_way -= 1
             self._answered = max(self._answered, number)
             return response
-        return _Connection(answer)
+        return answer
 
     @contextmanager
     def counted(self):
@@ -271,7 +269,7 @@ class Site:
 
     def rows(self):
         return Rows(self.app, self.logger, 'a', self.container,
-                    connect=self.network.connect)
+                    connections=self.network)
 
     def strategy(self, kind, clock=None, **options):
         return kind(self.rows(), clock or self.clock, self.name, SITES,
@@ -360,6 +358,10 @@ class MemoryReplicas:
         self.replicas = replicas
         self.gate = gate
 
+    def begin(self, place, request, first=()):
+        return SimpleNamespace(
+            replies=lambda: self.ask(place, request, first))
+
     def ask(self, place, request, first=()):
         return self.tell(place, request, None)
 
@@ -394,9 +396,13 @@ class MemoryRows(Rows):
         """Return the same rows, with another gate."""
         return MemoryRows(gate, self.replicas)
 
-    def read(self, request):
-        self.gate()
-        return super().read(request)
+    def begin(self, request):
+        told = super().begin(request)
+
+        def wait():
+            self.gate()
+            return told()
+        return wait
 
     def write(self, request):
         self.gate()

@@ -18,7 +18,7 @@ from swift_lightsync.versioning.core.signature import Claim
 from swift_lightsync.versioning.core.stamp import Stamp
 from swift_lightsync.versioning.proxy.container_deletion import record_life
 from swift_lightsync.versioning.rows.rows import ClockRefused
-from swift_lightsync.versioning.sites.databases import Database
+from swift_lightsync.versioning.sites.database import Database
 from swift_lightsync.versioning.sites.receiver import HEADER
 from tests.unit.versioning.sites_world import (
     CONTAINER,

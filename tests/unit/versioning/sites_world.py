@@ -29,6 +29,7 @@ from swift.common.swob import (
 )
 from swift.common.utils import Timestamp
 from swift.container.backend import ContainerBroker
+from swift.proxy.controllers.base import get_cache_key
 
 from swift_lightsync.common.rowless import ROWLESS
 from swift_lightsync.container_server import ContainerController
@@ -85,9 +86,10 @@ class _Controller(ContainerController):
 class SiteContainer:
     """What ``SiteRequests`` gives a receiver."""
 
-    def __init__(self, site, container):
+    def __init__(self, site, container, exists=None):
         self.site = site
         self.container = container
+        self._exists = exists
         self.strategy = site.strategy_of(container)
 
     def _key(self, name):
@@ -109,7 +111,9 @@ class SiteContainer:
 
     @property
     def exists(self):
-        return self.site.has(self.container)
+        """What its proxy knows, which may have been so some time ago."""
+        return self.site.has(self.container) if self._exists is None \
+            else self._exists
 
     def headers(self):
         return self.change('HEAD').headers
@@ -203,10 +207,16 @@ class Site:
         return HTTPNotFound(request=req)(env, start_response)
 
     def open(self, env, account, container, create=False):
+        cache = env.setdefault('swift.infocache', {})
+        key = get_cache_key(account, container)
         if create and not self.has(container):
             self.make_container(container)
-        return SiteContainer(self, container) \
-            if self.has(hidden_container(container)) else None
+            cache.pop(key, None)
+        if key not in cache:
+            cache[key] = {'exists': self.has(container)}
+        exists = cache[key]['exists']
+        return SiteContainer(self, container, exists) \
+            if exists or self.has(hidden_container(container)) else None
 
     def put_data(self, key, entry, body, headers):
         if 'data' in self.broken:
@@ -455,8 +465,8 @@ class SitesTestCase(PatientCase):
         self.container_servers = Ports()
         # Of rows there are so many requests that sockets would cost most of
         # the time; TestSockets has them.
-        patcher = mock.patch.object(replicas, 'http_connect',
-                                    Network(self.container_servers).connect)
+        patcher = mock.patch.object(replicas, 'CONNECTIONS',
+                                    Network(self.container_servers))
         patcher.start()
         self.addCleanup(patcher.stop)
         self.sites = [Site(self, name, mode)

@@ -15,7 +15,7 @@ from swift_lightsync.versioning.core.clock import SiteClock
 from swift_lightsync.versioning.core.keys import listing_name
 from swift_lightsync.versioning.core.row_data import Entry, listed_of
 from swift_lightsync.versioning.core.verb import Request
-from swift_lightsync.versioning.rows.replicas import RowsUnavailable
+from swift_lightsync.versioning.rows.replies import RowsUnavailable
 from swift_lightsync.versioning.rows.row_reader import RowReader
 from swift_lightsync.versioning.strategies.read_repair import ReadRepair
 from swift_lightsync.versioning.strategies.write_repair import WriteRepair
@@ -188,6 +188,9 @@ class Lossy:
     def _reached(self, number):
         kept = self.rng.sample(range(3), number)
         return MemoryReplicas(self.replicas, kept.__contains__)
+
+    def begin(self, place, request, first=()):
+        return self._reached(2).begin(place, request)
 
     def ask(self, place, request, first=()):
         return self._reached(2).ask(place, request)

@@ -65,8 +65,8 @@ class AuditCase(SitesTestCase):
         task = propagator.upkeep['repair']
         runner, = (each for each in propagator.runners if each.task is task)
         databases = self.databases(propagator)
-        with mock.patch.object(Replicas, '_request', autospec=True,
-                               side_effect=Replicas._request) as request:
+        with mock.patch.object(Replicas, 'request', autospec=True,
+                               side_effect=Replicas.request) as request:
             for _ in range(20):
                 runner.run_all()
                 if not runner.lag().rows:

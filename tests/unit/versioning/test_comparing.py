@@ -240,6 +240,20 @@ class TestComparing(SitesTestCase):
             self.assertEqual(1, len(self.paris.strategy_of(
                 'c%d' % number).versions()))
 
+    def test_what_is_not_compared_in_time_is_asked_for_again(self):
+        for number in range(3):
+            self.rome.make_container('c%d' % number)
+        task = self.rome.propagator().comparing[0]
+        task._databases.scan()
+        with mock.patch.object(compare_task, 'BOUND', 0), \
+                mock.patch.object(task._task.client, 'compare',
+                                  side_effect=task._task.client.compare
+                                  ) as compare:
+            task.run_pass()
+        self.assertEqual([4, 3, 2, 1], [
+            len(call.args[1]) for call in compare.call_args_list])
+        self.assertIsNotNone(task.compared)
+
 
 class TestSince(SitesTestCase):
     """Since when a container differs."""

@@ -3,6 +3,7 @@
 
 import os
 from dataclasses import replace
+from unittest import mock
 
 from swift.common.internal_client import UnexpectedResponse
 from swift.common.swob import HTTPServiceUnavailable
@@ -22,6 +23,7 @@ from swift_lightsync.versioning.core.row_data import (
 from swift_lightsync.versioning.core.stamp import TICKS, Stamp
 from swift_lightsync.versioning.core.version import Vector, Version
 from swift_lightsync.versioning.server.row_table import record_of
+from swift_lightsync.versioning.sites import databases
 from swift_lightsync.versioning.sites.databases import ENABLED, MODE, Databases
 from swift_lightsync.versioning.sites.local_data import LocalData
 from tests.unit.sync.fixtures import SwiftTestCase
@@ -148,6 +150,89 @@ class TestDatabases(SwiftTestCase):
                 made, item.entry.object, item.entry.version.id,
                 item.entry.null, item.entry.size))
         self.assertIn('must be', self.logger.at('WARNING')[-1])
+
+    def followed_one(self):
+        """Return a ``Database`` with a row, and a function that adds one."""
+        self.make(ACCOUNT, hidden_container('c'), **{MODE: 'write-repair'})
+        self.databases.scan()
+        (_, database), = self.databases
+
+        def add(number):
+            stamp = Stamp((1700000000 + number) * TICKS, 5)
+            database.broker.merge_items([record_of(row_of(Entry(
+                'o', Version(stamp, 'rome', Vector({'rome': stamp})), 7,
+                'e' * 32, 'text/plain')), 0)])
+        add(0)
+        return database, add
+
+    def test_all_tasks_read_a_page_from_one_look(self):
+        database, add = self.followed_one()
+        with mock.patch.object(databases, 'TICK', -100):
+            self.databases.refresh()
+            with mock.patch.object(
+                    ContainerBroker, 'get_items_since', autospec=True,
+                    side_effect=ContainerBroker.get_items_since) as look:
+                for _ in range(3):
+                    self.assertEqual(1, len(database.items(-1)))
+                    self.databases.refresh()
+                self.assertEqual([], database.items(1))
+                self.assertEqual(1, look.call_count)
+                add(1)
+                self.databases.refresh()
+                self.assertEqual([2], [row for row, *_ in database.items(1)])
+                self.assertEqual(2, len(database.items(-1)))
+
+    def test_what_may_be_written_in_the_same_tick_is_looked_at_again(self):
+        database, add = self.followed_one()
+        directory, = (each for each, _ in self.databases)
+        self.databases.refresh()
+        self.assertIsNone(self.databases.state(directory))
+        with mock.patch.object(databases, 'TICK', -100):
+            self.databases.refresh()
+            self.assertIsNotNone(self.databases.state(directory))
+
+    def test_points_are_stored_together_and_are_no_news(self):
+        database, add = self.followed_one()
+        directory, = (each for each, _ in self.databases)
+        with mock.patch.object(databases, 'TICK', -100):
+            self.databases.refresh()
+            database.items(-1)
+            before = self.databases.state(directory)
+            for task in ('paris', 'oslo', '.tidy'):
+                database.save_point(task, 1)
+            with mock.patch.object(
+                    ContainerBroker, 'merge_syncs', autospec=True,
+                    side_effect=ContainerBroker.merge_syncs) as merge:
+                self.databases.flush(1000)
+                self.assertEqual(0, merge.call_count)
+                self.databases.flush()
+                self.databases.flush()
+                self.assertEqual(1, merge.call_count)
+            self.databases.refresh()
+            self.assertEqual(before, self.databases.state(directory))
+            add(1)
+            self.databases.refresh()
+            self.assertNotEqual(before, self.databases.state(directory))
+        again = Databases(self.devices_dir, False, 'rome', self.logger,
+                          LocalData(self).mode_of)
+        again.scan()
+        (_, stored), = again
+        self.assertEqual([1, 1, 1, -1], [
+            stored.point(task) for task in ('paris', 'oslo', '.tidy', 'x')])
+
+    def test_what_is_written_beside_the_points_is_news(self):
+        database, add = self.followed_one()
+        directory, = (each for each, _ in self.databases)
+        with mock.patch.object(databases, 'TICK', -100):
+            self.databases.refresh()
+            database.items(-1)
+            before = self.databases.state(directory)
+            add(1)
+            database.save_point('paris', 1)
+            self.databases.flush()
+            self.databases.refresh()
+            self.assertNotEqual(before, self.databases.state(directory))
+            self.assertEqual(2, len(database.items(-1)))
 
     def test_of_all_shards_of_a_container_is_asked_once(self):
         self.enable()

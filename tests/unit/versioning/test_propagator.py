@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The propagator and the receiver: what one site has, all get."""
 
+import os
+import signal
 import time
 from unittest import mock
 
@@ -13,7 +15,7 @@ from swift_lightsync.versioning.core.shipping import Group, Offered
 from swift_lightsync.versioning.core.stamp import TICKS, Stamp
 from swift_lightsync.versioning.core.verb import Request, WireRow
 from swift_lightsync.versioning.rows.rows import Rows
-from swift_lightsync.versioning.sites.databases import Database
+from swift_lightsync.versioning.sites.database import Database
 from swift_lightsync.versioning.sites.peer_task import PeerTask
 from tests.unit.versioning.sites_world import ACCOUNT, CONTAINER, SitesTestCase
 
@@ -369,6 +371,26 @@ class TestTrouble(SitesTestCase):
                         if database.hidden)
         self.assertEqual(-1, points[0])
         self.assertLess(0, points[1])
+
+    def test_one_that_is_told_to_end_stores_its_points(self):
+        self.rome.put('o', b'x')
+        told = []
+        before = signal.signal(signal.SIGTERM,
+                               lambda *args: told.append(args))
+        self.addCleanup(signal.signal, signal.SIGTERM, before)
+        propagator = self.rome.propagator(interval='0.01')
+        report = propagator.report
+
+        def reported():
+            report()
+            if all(task.shipped for task in propagator.peer_tasks):
+                os.kill(os.getpid(), signal.SIGTERM)
+        with mock.patch.object(propagator, 'report', reported):
+            propagator.run_forever()
+        self.assertEqual(1, len(told))
+        with mock.patch.object(PeerTask, 'run') as run:
+            self.rome.propagate()
+        run.assert_not_called()
 
     def test_points_are_kept(self):
         self.rome.put('o', b'x')

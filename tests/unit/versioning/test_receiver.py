@@ -18,6 +18,7 @@ from swift_lightsync.versioning.core.keys import (
 from swift_lightsync.versioning.core.row_data import DELETE_MARKER, Entry, Kind
 from swift_lightsync.versioning.core.shipment import Shipment
 from swift_lightsync.versioning.core.shipping import (
+    LATER,
     MAX_HEAD,
     MAX_PACK,
     MAX_SMALL,
@@ -37,6 +38,7 @@ from swift_lightsync.versioning.core.signature import (
 )
 from swift_lightsync.versioning.core.stamp import TICKS
 from swift_lightsync.versioning.core.version import Vector, Version
+from swift_lightsync.versioning.sites import arrivals
 from swift_lightsync.versioning.sites import receiver as receiver_module
 from swift_lightsync.versioning.sites.outgoing import Truncated
 from swift_lightsync.versioning.sites.peer_client import (
@@ -50,6 +52,7 @@ from tests.unit.sync.fixtures import served
 from tests.unit.versioning.sites_world import (
     ACCOUNT,
     CONTAINER,
+    SiteContainer,
     SitesTestCase,
     key_of,
 )
@@ -434,9 +437,10 @@ class TestWhatIsSigned(ReceiverCase):
 
     def test_an_offer_for_a_container_that_is_missing_lacks_all(self):
         offered = Offered('o', self.version.id, 'paris', Kind.DATA)
-        self.assertEqual(
-            {'lacking': [0, 1], 'unknown': [], 'error': ''},
-            self.lacking(self.offer(offered, offered, container='other')))
+        answer = self.lacking(self.offer(offered, offered, container='other'))
+        self.assertGreater(answer.pop('seconds'), 0)
+        self.assertEqual({'lacking': [0, 1], 'unknown': [], 'error': '',
+                          'later': []}, answer)
 
     def test_an_offer_tells_of_the_versions_of_all_its_containers(self):
         self.send(self.request())
@@ -544,9 +548,49 @@ class TestPacks(ReceiverCase):
 
     def test_no_more_requests_are_taken_than_fit_into_memory(self):
         with mock.patch.object(receiver_module, 'MAX_REQUESTS', 0):
-            response = self.assert_refused(self.request(), 503, 'other')
+            response = self.assert_refused(self.request(), 429, 'other')
         self.assertIn(ANSWER_HEADER, response.headers)
+        with mock.patch.object(receiver_module, 'MAX_HELD', 100):
+            self.assert_refused(self.request(), 429, 'bytes')
         self.assertEqual([201], self.results(self.request()))
+
+    def test_what_is_not_begun_in_time_comes_later(self):
+        shipments, bodies = self.pack()
+        whole = framed(*shipments), b''.join(bodies)
+        with mock.patch.object(arrivals, 'BOUND', 0):
+            self.assertEqual([LATER] * len(shipments),
+                             self.results(self.request(*whole)))
+            self.assert_untouched()
+            offered = Offered('o', self.version.id, 'paris', Kind.DATA)
+            answer = self.lacking(self.offer(offered, offered))
+            self.assertEqual(([], [], [0, 1]), (
+                answer['lacking'], answer['unknown'], answer['later']))
+        self.assertEqual([201] * len(shipments),
+                         self.results(self.request(*whole)))
+
+    def test_what_was_begun_in_time_is_done(self):
+        shipments, bodies = self.pack()
+        put, now = SiteContainer.put_data, [0.0]
+
+        def slow(container, *args):
+            now[0] += arrivals.BOUND / 2
+            return put(container, *args)
+        with mock.patch.object(SiteContainer, 'put_data', slow), \
+                mock.patch.object(arrivals, 'CONCURRENCY', 1), \
+                mock.patch.object(arrivals.time, 'monotonic', lambda: now[0]):
+            done = self.results(self.request(framed(*shipments),
+                                             b''.join(bodies)))
+        self.assertEqual([201, 201] + [LATER] * (len(shipments) - 2),
+                         sorted(done))
+        self.assertEqual(2, len(self.rome.data))
+
+    def test_a_large_one_waits_for_no_worker(self):
+        body = bytes(MAX_SMALL + 1)
+        shipment = self.shipment(replace(self.entry(), size=len(body)),
+                                 len(body))
+        with mock.patch.object(arrivals, 'BOUND', 0):
+            self.assertEqual([201], self.results(self.request(
+                framed(shipment), body)))
 
     def test_the_latest_of_each_is_forgotten(self):
         shipments, bodies = self.pack()
@@ -595,7 +639,7 @@ class TestClient(ReceiverCase):
     def ship(self, client, data=BODY, shipment=None):
         shipment = shipment or self.shipment()
         frame = shipping.encoded(shipment.to_frame().to_json())
-        return client.ship([frame], data, shipment.length)
+        return client.ship([frame], data, shipment.length).results
 
     def test_an_answer_of_the_peer_is_taken(self):
         self.assertEqual((0,), self.ask(self.client()))
@@ -618,7 +662,7 @@ class TestClient(ReceiverCase):
     def test_an_answer_tells_of_each_shipment(self):
         client = self.client()
         with mock.patch.object(shipping, 'results',
-                               lambda found: shipping.encoded(
+                               lambda *found: shipping.encoded(
                                    {'results': []})):
             with self.assertRaises(PeerDown):
                 self.ship(client)
@@ -633,7 +677,7 @@ class TestClient(ReceiverCase):
         with mock.patch.object(receiver_module, 'MAX_REQUESTS', 0):
             with self.assertRaises(PeerRefused) as caught:
                 self.ship(self.client())
-        self.assertEqual(503, caught.exception.status)
+        self.assertEqual(429, caught.exception.status)
 
     def test_data_of_another_length_is_not_sent_whole(self):
         for data in ([], [BODY[:-1]], [BODY, b'x'], BODY[:-1], BODY + b'x'):

@@ -273,7 +273,8 @@ class TestAnswer(unittest.TestCase):
 
     def test_what_was_not_offered_is_refused(self):
         for bad in ([3], [-1], [True], ['0'], [1.0], None, {}, 0):
-            for body in ({'lacking': bad}, {'lacking': [], 'unknown': bad}):
+            for body in ({'lacking': bad}, {'lacking': [], 'unknown': bad},
+                         {'lacking': [], 'later': bad}):
                 with self.assertRaises(ValueError):
                     shipping.lacking(shipping.encoded(body), 3)
         for bad in (b'', b'[]', b'{}', b'{"lacking":[0]'):
@@ -282,8 +283,9 @@ class TestAnswer(unittest.TestCase):
 
     def test_each_shipment_has_its_result(self):
         found = (Result(201), Result(503, 'rows'))
-        body = shipping.results(found)
-        self.assertEqual(found, shipping.results_of(body, 2))
+        body = shipping.results(found, 1.5)
+        self.assertEqual(shipping.Results(found, 1.5),
+                         shipping.results_of(body, 2))
         for count in (1, 3):
             with self.assertRaisesRegex(ValueError, '2 results'):
                 shipping.results_of(body, count)

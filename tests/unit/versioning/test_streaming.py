@@ -11,13 +11,16 @@ from types import SimpleNamespace
 from swift.common.concurrency import sleep
 
 from swift_lightsync.versioning.core import shipping
+from swift_lightsync.versioning.core.pace import LEAST, START, TARGET
 from swift_lightsync.versioning.core.row_data import Entry, Kind
 from swift_lightsync.versioning.core.shipment import Shipment
 from swift_lightsync.versioning.core.shipping import (
+    LATER,
     MAX_PACKED,
     MAX_SMALL,
     Lacking,
     Result,
+    Results,
 )
 from swift_lightsync.versioning.core.stamp import TICKS, Stamp
 from swift_lightsync.versioning.core.version import Vector, Version
@@ -31,7 +34,6 @@ from swift_lightsync.versioning.sites.propagator_options import (
     PropagatorOptions,
 )
 from swift_lightsync.versioning.sites.task_runner import TaskRunner
-from swift_lightsync.versioning.sites.window import Window
 from tests.unit.sync.fixtures import CapturingLogger
 from tests.unit.versioning.fakes import NOW
 
@@ -77,6 +79,9 @@ class Database:
 
 class Databases(list):
 
+    def refresh(self, age=0):
+        """They are always up to date."""
+
     def followed(self, hidden):
         return [(each, each) for each in self]
 
@@ -112,6 +117,15 @@ class Peer:
         self.before = lambda number, verb: None
         #: the same, called when all is done, but the answer is not sent yet
         self.after = lambda number, verb: None
+        #: versions that it looks at in an offer
+        self.looked = 10 ** 9
+        #: that it does in a second
+        self.rate = 10 ** 9
+        #: of what is shipped: how much is under way, and was
+        self.work_under_way = 0
+        self.most_held = []
+        #: packs at the same time
+        self.packs = self.most_shipped = 0
         #: a function of a Shipment: the Result that it gets instead, or None
         self.refuse = lambda shipment: None
 
@@ -119,14 +133,17 @@ class Peer:
         offered = shipping.decode(shipping.offer(groups)).groups
         places = [(group.container, each.object) for group in offered
                   for each in group.versions]
+        looked = min(self.looked, len(places))
         return self._asked('offer', len(places), lambda: Lacking(tuple(
-            place for place, key in enumerate(places)
-            if key not in self.held)))
+            place for place, key in enumerate(places[:looked])
+            if key not in self.held), later=tuple(
+                range(looked, len(places)))))
 
     def ship(self, frames, data, length):
         whole = data if isinstance(data, bytes) else b''.join(data)
         assert len(whole) == length
         found = shipping.decode(shipping.pack(frames))
+        seconds = (self.work_under_way + len(frames)) / self.rate
         assert found.length == length
         assert found.is_small == isinstance(data, bytes)
 
@@ -140,13 +157,18 @@ class Peer:
                         whole[start:end]
                 results.append(refused or Result(201))
                 start = end
-            return results
+            return Results(tuple(results), seconds)
         return self._asked('ship', len(frames), store)
 
     def _asked(self, verb, count, act):
         number = len(self.requests)
         self.requests.append((verb, count))
         self.under_way += 1
+        shipped = count if verb == 'ship' else 0
+        self.work_under_way += shipped
+        self.most_held.append(self.work_under_way)
+        self.packs += verb == 'ship'
+        self.most_shipped = max(self.packs, self.most_shipped)
         self.most_under_way = max(self.under_way, self.most_under_way)
         try:
             # As all who are under way at once are.
@@ -158,6 +180,8 @@ class Peer:
             return answer
         finally:
             self.under_way -= 1
+            self.work_under_way -= shipped
+            self.packs -= verb == 'ship'
 
     def counted(self, verb):
         return [count for each, count in self.requests if each == verb]
@@ -200,7 +224,7 @@ class TestRequests(StreamCase):
         self.runner.run_all()
         self.assert_all_arrived()
         self.assertEqual([], self.peer.counted('offer'))
-        self.assertLess(len(self.peer.requests), 10)
+        self.assertLess(len(self.peer.requests), 30)
 
     def test_old_versions_are_offered_and_only_the_lacked_ones_shipped(self):
         self.start(*(Database([version(number, NOW - 1000)], 'c%d' % number)
@@ -211,7 +235,7 @@ class TestRequests(StreamCase):
         self.assert_all_arrived()
         self.assertEqual(1000, sum(self.peer.counted('offer')))
         self.assertEqual(500, sum(self.peer.counted('ship')))
-        self.assertLess(len(self.peer.requests), 15)
+        self.assertLess(len(self.peer.requests), 60)
 
     def test_what_the_peer_may_have_is_offered(self):
         for item in (version(1, site='oslo'), version(1, NOW - 1000),
@@ -219,6 +243,10 @@ class TestRequests(StreamCase):
                      version(1, changed=Stamp(int((NOW + 1) * TICKS)))):
             self.start(Database([item]))
             self.runner.run_all()
+            if item.entry.version.site == 'oslo':
+                # It is told by that site first.
+                self.assertEqual([], self.peer.requests)
+                self.later()
             self.assertEqual([('offer', 1), ('ship', 1)], self.peer.requests)
             self.assert_all_arrived()
 
@@ -247,12 +275,14 @@ class TestRequests(StreamCase):
         self.assert_all_arrived()
 
     def test_packs_have_a_bounded_size(self):
-        self.start(Database([version(number, data=bytes(MAX_SMALL))
-                             for number in range(200)]))
+        self.start(*(Database([version(number, data=bytes(MAX_SMALL))
+                               for number in range(200)], name)
+                     for name in 'cde'))
         self.runner.run_all()
         self.assert_all_arrived()
         self.assertEqual(64, max(self.peer.counted('ship')))
-        self.start(Database([version(number) for number in range(1000)]))
+        self.start(*(Database([version(0)], 'c%d' % number)
+                     for number in range(6000)))
         self.runner.run_all()
         self.assert_all_arrived()
         self.assertEqual(MAX_PACKED, max(self.peer.counted('ship')))
@@ -272,12 +302,11 @@ class TestRequests(StreamCase):
         self.runner.run_all()
         self.assert_all_arrived()
         # Half of the places are kept for small ones.
-        self.assertEqual(3, self.peer.most_under_way)
-        self.start(Database([version(number) for number in range(900)]),
-                   Database([version(number) for number in range(900)], 'd'),
-                   concurrency=6)
+        self.assertEqual(3, self.peer.most_shipped)
+        self.start(*(Database([version(0)], 'c%d' % number)
+                     for number in range(2000)), concurrency=3)
         self.runner.run_all()
-        self.assertEqual(6, self.peer.most_under_way)
+        self.assertEqual(3, self.peer.most_under_way)
 
     def test_a_busy_container_does_not_starve_another(self):
         self.start(Database((version(number) for number in range(10000)),
@@ -354,31 +383,63 @@ class TestTrouble(StreamCase):
         items[3].data, items[5].length = None, 7
         self.start(Database(items))
         self.runner.run_all()
+        self.assertEqual(8, sum(self.peer.counted('ship')))
         self.assertEqual(8, len(self.peer.held))
-        self.assertEqual([8], self.peer.counted('ship'))
         items[3].data = b'x'
         del items[5].length
         self.later()
         self.assert_all_arrived()
 
-    def test_a_request_that_is_one_too_many_narrows_the_window(self):
+    def test_a_request_that_is_one_too_many_comes_later_and_is_not_asked(
+            self):
         self.start(Database([version(number) for number in range(1000)]))
-        self.peer.before = self.busy(0, 1, 2, 3)
+
+        def busy(number, verb):
+            raise PeerRefused(LATER, 'busy')
+        self.peer.before = busy
         self.runner.run_all()
-        self.assertEqual(4.0, self.task.window.size)
+        self.assertEqual(START / 2, self.task.pace.size)
         self.assertEqual(0, self.task.backoff.failures)
         self.assertEqual(1000, self.runner.lag().rows)
-        self.peer.before = self.busy(4)
+        self.peer.before = lambda number, verb: None
         self.later(self.task._options.retry_delay)
-        self.assertLess(self.task.window.size, 4.0)
-        self.later()
+        self.assertEqual([], self.peer.counted('offer'))
         self.assert_all_arrived()
 
-    def busy(self, *numbers):
-        def refuse(number, verb):
-            if number in numbers:
-                raise PeerRefused(503, 'busy')
-        return refuse
+    def test_what_the_peer_puts_off_comes_later_and_is_not_asked(self):
+        self.start(*(Database([version(0)], 'c%d' % each)
+                     for each in range(600)))
+        put_off = []
+
+        def refuse(shipment):
+            if shipment.container not in put_off and len(put_off) < 100:
+                put_off.append(shipment.container)
+                return Result(LATER)
+        self.peer.refuse = refuse
+        self.runner.run_all()
+        self.assert_all_arrived()
+        self.assertEqual((700, []), (sum(self.peer.counted('ship')),
+                                     self.peer.counted('offer')))
+
+    def test_what_the_peer_has_not_looked_at_is_offered_again(self):
+        self.start(*(Database([version(0, NOW - 1000)], 'c%d' % each)
+                     for each in range(100)))
+        for each in range(0, 100, 2):
+            self.peer.held['c%d' % each, 'o0'] = b'x'
+        self.peer.looked = 3
+        self.runner.run_all()
+        self.assert_all_arrived()
+        self.assertEqual(50, sum(self.peer.counted('ship')))
+
+    def test_a_slow_peer_is_given_as_much_as_it_does_in_seconds(self):
+        self.start(*(Database([version(0)], 'c%d' % each)
+                     for each in range(3000)))
+        # As if it did 10 a second.
+        self.peer.rate = 10
+        self.runner.run_all()
+        self.assert_all_arrived()
+        self.assertLessEqual(self.peer.most_held[-1], 10 * TARGET + LEAST)
+        self.assertEqual(START, max(self.peer.most_held))
 
     def test_who_died_at_any_moment_is_made_up_for(self):
         for number in range(8):
@@ -402,48 +463,3 @@ class TestTrouble(StreamCase):
             self.new_runner()
             self.later()
             self.assert_all_arrived()
-
-
-class TestWindow(unittest.TestCase):
-
-    def places(self, window):
-        """Return how many places can be taken without waiting."""
-        taken = []
-        while window._free.acquire(blocking=False):
-            taken.append(1)
-        for _ in taken:
-            window._free.release()
-        return len(taken)
-
-    def request(self, window):
-        with window.place() as number:
-            return number
-
-    def test_it_narrows_to_the_half_and_widens_by_one_each_round(self):
-        window = Window(8)
-        number = self.request(window)
-        window.narrow(number)
-        for _ in range(8):
-            self.request(window)
-        self.assertEqual((4.0, 4), (window.size, self.places(window)))
-        for _ in range(5):
-            window.widen()
-        self.assertEqual(5, self.places(window))
-        for _ in range(100):
-            window.widen()
-        self.assertEqual((8.0, 8), (window.size, self.places(window)))
-
-    def test_requests_of_one_round_narrow_it_once(self):
-        window = Window(8)
-        numbers = [self.request(window) for _ in range(8)]
-        for number in numbers:
-            window.narrow(number)
-        self.assertEqual(4.0, window.size)
-        window.narrow(self.request(window))
-        self.assertEqual(2.0, window.size)
-
-    def test_one_place_is_always_left(self):
-        window = Window(4)
-        for _ in range(20):
-            window.narrow(self.request(window))
-        self.assertEqual((1.0, 1), (window.size, self.places(window)))

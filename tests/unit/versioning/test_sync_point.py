@@ -149,7 +149,10 @@ class TestProgress(unittest.TestCase):
         self.assertEqual(2, self.progress.lag.rows)
         self.assertFalse(self.progress.advance())
         self.progress.stop(4)
-        self.progress.stop(5, 30)
+        self.progress.stop(5)
+        self.progress.put_back(5, 30, True)
+        self.assertTrue(self.progress.start(5))
+        self.progress.stop(5)
         self.assertEqual([True, False], [
             self.progress.is_due(row, 20) for row in (4, 5)])
         self.assertTrue(self.progress.is_due(5, 30))
@@ -164,7 +167,8 @@ class TestProgress(unittest.TestCase):
 
     def test_a_row_that_is_gone_can_end(self):
         self.progress.start(9)
-        self.progress.stop(9, 5)
+        self.progress.stop(9)
+        self.progress.put_back(9, 5, True)
         self.progress.hold(9, 0, 1, 1)
         self.progress.done(9)
         self.assertFalse(self.progress.advance())
@@ -231,12 +235,15 @@ class FollowerCase(unittest.TestCase):
 
     def setUp(self):
         self.task = SimpleNamespace(name='task', delay=0, wants=None,
-                                    by_object=False, backoff=Backoff(1, 1))
+                                    by_object=False, site=None,
+                                    backoff=Backoff(1, 1))
         self.options = SimpleNamespace(handover_delay=10, retry_delay=1,
                                        max_retry_delay=4)
 
     def follower(self, database, state=1, now=NOW):
-        follower = Follower(self.task, database, self.options, lambda: now)
+        self.now = now
+        follower = Follower(self.task, database, self.options,
+                            lambda: self.now)
         follower.look(state, now)
         return follower
 
@@ -278,7 +285,7 @@ class TestFollower(FollowerCase):
         follower.save()
         self.assertEqual([1], database.saved)
 
-    def test_what_was_put_back_is_due_again_and_not_fresh(self):
+    def test_what_was_put_back_is_due_again_and_as_fresh_as_it_is_young(self):
         database = Database(versions(1))
         follower = self.follower(database)
         work = follower.take()
@@ -287,6 +294,11 @@ class TestFollower(FollowerCase):
         work.done()
         follower.look(1, NOW)
         self.assertTrue(follower.is_ready)
+        again = follower.take()
+        self.assertTrue(again.fresh)
+        self.now += 100
+        again.put_back()
+        follower.look(1, NOW)
         again = follower.take()
         self.assertFalse(again.fresh)
         again.put_back(NOW + 5)
@@ -312,6 +324,26 @@ class TestFollower(FollowerCase):
         self.assertFalse(follower.is_ready)
         follower.look(2, NOW + 30)
         self.assertFalse(follower.take().fresh)
+
+    def test_the_site_that_made_it_has_the_first_turn(self):
+        self.task.site = 'rome'
+        database = Database(versions(2))
+        items = database.items
+        database.items = lambda *args: [
+            (row, made, SimpleNamespace(
+                rowid=row, row=item.row, entry=SimpleNamespace(
+                    size=1, purged=None, changed=None,
+                    version=SimpleNamespace(
+                        site=('oslo', 'rome')[row - 1]))))
+            for row, made, item in items(*args)]
+        follower = self.follower(database)
+        mine, = self.taken(follower)
+        self.assertEqual((2, True), (mine.item.rowid, mine.fresh))
+        follower.look(2, NOW + 9)
+        self.assertFalse(follower.is_ready)
+        follower.look(2, NOW + 10)
+        theirs, = self.taken(follower)
+        self.assertEqual((1, False), (theirs.item.rowid, theirs.fresh))
 
     def test_a_database_has_only_so_much_under_way(self):
         for size, weight in ((1, 1), (20 * WEIGHED, 21),
@@ -349,7 +381,7 @@ class TestFollower(FollowerCase):
 class TestFair(FollowerCase):
 
     def works(self, room, *databases):
-        works = fair(map(self.follower, databases), room)
+        works = fair(map(self.follower, databases), room, {})
         return Counter((work.database.account, work.database.container)
                        for work in works), works
 
@@ -373,8 +405,23 @@ class TestFair(FollowerCase):
             Database(versions(100), container='d'))
         self.assertEqual({('a', 'c'): 30, ('a', 'd'): 30}, counts)
 
+    def test_whoever_had_no_turn_has_the_next_one(self):
+        followers = [self.follower(Database(versions(1000), *place))
+                     for place in [('big', 'c%d' % number)
+                                   for number in range(20)]
+                     + [('small', 'c'), ('late', 'c')]]
+        turns, counts = {}, Counter()
+        for _ in range(60):
+            work, = fair(followers, 1, turns)
+            counts[work.database.account, work.database.container] += 1
+        self.assertEqual((20, 20), (counts['small', 'c'],
+                                    counts['late', 'c']))
+        self.assertEqual({('big', 'c%d' % number): 1 for number in range(20)},
+                         {place: count for place, count in counts.items()
+                          if place[0] == 'big'})
+
     def test_all_is_taken_if_there_is_room(self):
         counts, _ = self.works(1000, Database(versions(5)),
                                Database(versions(7), 'b'))
         self.assertEqual({('a', 'c'): 5, ('b', 'c'): 7}, counts)
-        self.assertEqual([], fair([], 10))
+        self.assertEqual([], fair([], 10, {}))

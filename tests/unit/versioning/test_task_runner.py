@@ -48,6 +48,9 @@ class Database:
 
 class Databases(dict):
 
+    def refresh(self, age=0):
+        """It is always up to date."""
+
     def followed(self, hidden):
         return list(self.items())
 
@@ -66,6 +69,8 @@ class Task:
     of_hidden = True
     wants = None
     by_object = False
+    room = 10 ** 9
+    site = None
 
     def __init__(self, work):
         self.backoff = Backoff(1, 1)

@@ -2,6 +2,7 @@
 """The verb VERSION on a real container server with a real database."""
 
 import json
+import logging
 import os
 import shutil
 import sqlite3
@@ -37,7 +38,7 @@ from swift_lightsync.versioning.core.row_data import (
 )
 from swift_lightsync.versioning.core.stamp import Stamp
 from swift_lightsync.versioning.core.version import Vector, Version
-from swift_lightsync.versioning.server import counts, replica
+from swift_lightsync.versioning.server import counts, row_table
 from tests.unit.sync.fixtures import SwiftTestCase
 
 NOW = 1700000000.0
@@ -272,7 +273,7 @@ class TestCounts(VerbCase):
         for mode, count in ('write-repair', 1), ('read-repair', 2):
             self.seconds += 1
             self.ask('POST', HIDDEN, **{
-                replica.MODE: mode, 'X-Timestamp': '%.5f' % self.seconds})
+                row_table.MODE: mode, 'X-Timestamp': '%.5f' % self.seconds})
             # As daemons and readers do, who write no listing row.
             self.version(rows=[Row('\0P\0foo\0%s' % mode, Stamp(5))],
                          listed=False)
@@ -337,6 +338,34 @@ class TestRefusals(VerbCase):
             self.refused(507, verb.encoded(verb.Request(
                 'foo', (verb.WireRow.of(row_of(self.entry())),))))
             self.assertEqual(entry.version.id, self.head())
+
+
+class TestLog(VerbCase):
+    """What of the verb is in the log of a container server."""
+
+    def logged(self, container, debug=False):
+        before = len(self.logger.lines)
+        with mock.patch.object(self.logger, 'isEnabledFor',
+                               lambda level: debug or level > logging.DEBUG):
+            self.ask('VERSION', container, b'{}')
+        return [line for _, line in self.logger.lines[before:]
+                if '"VERSION /sda/0/a/' in line]
+
+    def test_what_succeeds_is_logged_for_debugging(self):
+        self.assertEqual([], self.logged(HIDDEN))
+        self.assertIn(' 200 ', self.logged(HIDDEN, debug=True)[0])
+
+    def test_what_is_refused_is_logged(self):
+        self.assertIn(' 404 ', self.logged('c')[0])
+
+    def test_what_is_wrong_with_the_server_is_logged(self):
+        with mock.patch.object(self.server, '_asked', side_effect=OSError):
+            self.assertIn(' 500 ', self.logged(HIDDEN)[0])
+
+    def test_names_that_are_no_text_are_refused(self):
+        self.assertEqual(412, Request.blank(
+            '/sda/0/a/%ff', method='VERSION', body=b'{}').get_response(
+                self.server).status_int)
 
 
 class TestShards(VerbCase):

@@ -8,8 +8,11 @@ and ``cosbench.storage``; a name of a built-in one stays the built-in one's.
 from importlib import import_module
 from importlib.metadata import entry_points
 
+from cosbench.adaptors.endpoints import Endpoints
 from cosbench.errors import ConfigError
 from cosbench.workload import inheritance
+from cosbench.workload.config import Config
+from cosbench.workload.endpoints import endpoints
 
 _HERE = 'cosbench.adaptors.'
 #: kind -> type -> where its class is.
@@ -83,5 +86,11 @@ def storage_of(auth, storage):
     :returns: a ``base.Storage``, to be opened
     :raises ConfigError: if one of their configs is wrong
     """
-    return load('storage', storage.type).from_config(
-        storage.config, load('auth', auth.type).from_config(auth.config))
+    made = load('storage', storage.type).from_config
+    login = load('auth', auth.type).from_config(auth.config)
+    places = endpoints(storage.config)
+    if not places:
+        return made(storage.config, login)
+    return Endpoints([
+        made(storage.config.over(Config([('endpoint', place)])), login)
+        for place in places])

@@ -6,13 +6,13 @@ driver process; all its workers, coroutines of one event loop, share them.
 """
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Optional
+from typing import Any, NamedTuple, Optional, Tuple
 
 from cosbench.adaptors.core.operation_errors import OperationError
 from cosbench.adaptors.http1.clock import clock
 
 __all__ = ['Auth', 'Credentials', 'OperationError', 'Storage', 'Transfer',
-           'clock']
+           'WHOLE', 'Want', 'clock']
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,26 @@ class Transfer(NamedTuple):
     first_byte: float
     #: Bytes of object data, or of a listing, without HTTP.
     size: int
+    #: When what is measured began; None: with the operation. Before it the
+    #: driver asked for what the operation needs to know, such as a version.
+    started: Optional[float] = None
+
+
+class Want(NamedTuple):
+    """What a request for an object has beside the name."""
+
+    #: (name in lower case, value) pairs to go with it.
+    headers: Tuple[Tuple[str, str], ...] = ()
+    #: The id of a version, as ``Storage.versions`` gives it.
+    version: Optional[str] = None
+    #: First and last byte of a range.
+    span: Optional[Tuple[int, int]] = None
+    #: The number of a part, from 1.
+    part: Optional[int] = None
+
+
+#: The object as it is.
+WHOLE = Want()
 
 
 class Auth:
@@ -72,6 +92,8 @@ class Storage:
 
     #: Requests that went out again by themselves, since this was made.
     resent = 0
+    #: What workers ask in turn; None: this one only.
+    endpoints: Optional[Tuple['Storage', ...]] = None
 
     @classmethod
     def from_config(cls, config, auth):
@@ -109,18 +131,19 @@ class Storage:
         """Remove an empty container; none to remove is a success."""
         raise NotImplementedError
 
-    async def put(self, container, name, body):
+    async def put(self, container, name, body, want=WHOLE):
         """
         Write an object.
 
         :param body: iterable, more than once, in blocks of bytes;
             ``size`` bytes; ``chunked``: their number is not told before
+        :param want: its headers
         """
         raise NotImplementedError
 
-    async def get(self, container, name, sink=None):
+    async def get(self, container, name, sink=None, want=WHOLE):
         """
-        Read an object.
+        Read an object, a version, a range or a part.
 
         :param sink: called with each block (bytes or memoryview, valid
             during the call), or None; what it raises ends the operation
@@ -128,8 +151,8 @@ class Storage:
         """
         raise NotImplementedError
 
-    async def delete(self, container, name):
-        """Remove an object; none to remove is a success."""
+    async def delete(self, container, name, want=WHOLE):
+        """Remove an object or a version; none to remove is a success."""
         raise NotImplementedError
 
     async def list(self, container=None, name=None):
@@ -137,3 +160,48 @@ class Storage:
         List the account, or a container; or ask for one object of it.
         """
         raise NotImplementedError
+
+    # What workloads ask for that say so; an adaptor need not have it.
+
+    async def head(self, container, name, want=WHOLE):
+        """Ask for an object's metadata."""
+        raise _lacking('head')
+
+    async def post(self, container, name, want):
+        """Replace an object's metadata with the headers."""
+        raise _lacking('post')
+
+    async def length(self, container, name):
+        """Return how many bytes an object has; None: there is none."""
+        raise _lacking('append')
+
+    async def versions(self, container, name):
+        """Return the ids of an object's versions, the latest first."""
+        raise _lacking('version')
+
+    async def list_versions(self, container, name=None):
+        """List the versions in a container, or those of one object."""
+        raise _lacking('versions')
+
+    async def bulk_delete(self, container, names):
+        """Remove objects with one request, as ``delete`` does each."""
+        raise _lacking('bulkdelete')
+
+    async def upload(self, container, name, bodies, parts, note, want=WHOLE):
+        """
+        Write an object in parts.
+
+        :param bodies: of the parts, in order, at least one
+        :param parts: a ``workload.requests.Parts``
+        :param note: called with each part that ended: when it started,
+            a ``Transfer`` or None, the kind of its error or None
+        """
+        raise _lacking('partSize')
+
+    async def delete_with_parts(self, container, name):
+        """Remove an object, and the parts that it was uploaded in."""
+        raise _lacking('withParts')
+
+
+def _lacking(what):
+    return OperationError('unsupported', 'this storage has no %s' % what)

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is written into objects, and whether what is read is that.
 
-Random content is cut from a pool of random bytes that a process makes once:
-the same seed gives the same bytes, on every machine, at the cost of a
-slice. It repeats after ``POOL`` bytes: a store that compresses or
-deduplicates over a longer distance sees that.
+Random content is the key stream of AES in counter mode: the same seed gives
+the same bytes on every machine, at some 4 GB a CPU second, and no two seeds
+have a block in common, so that no storage finds anything to deduplicate or
+to compress. What a storage shall find is asked for with ``dedup`` and
+``compress``.
 
 With ``hash_check`` the last ``HASH_TRAILER`` bytes of an object are
 ``!!!!``, the MD5 of all before them in hex, ``!!!!``, as COSBench has it.
@@ -12,28 +13,43 @@ With ``hash_check`` the last ``HASH_TRAILER`` bytes of an object are
 
 import hashlib
 import os
-import random
 from dataclasses import dataclass
-from functools import lru_cache
+
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 from cosbench.workload.model import HASH_TRAILER, Content
 
 #: Bytes of a block of a body, at most.
 BLOCK = 2 ** 18
-#: Bytes of random content before it repeats.
-POOL = 2 ** 22
-#: Seeds take places this far apart: a prime, so that all are taken.
-_STRIDE = 1048583
+#: Bytes that ``dedup`` repeats as a whole: a multiple of what storages
+#: deduplicate by.
+UNIT = 2 ** 17
+#: Bytes of which each has its part of what ``compress`` leaves out.
+PAGE = 2 ** 12
+#: How many units there are to repeat.
+REPEATED = 64
 _MARK = b'!!!!'
+_ZEROS = memoryview(bytes(BLOCK))
+_NONCE_BITS = 64
+_stream = Cipher(algorithms.AES(b'cosbench content'),
+                 modes.CTR(bytes(16))).encryptor()
 
 
-@lru_cache(maxsize=None)
-def _pool(content):
-    """Return POOL bytes, and the first BLOCK of them again."""
-    if content is Content.ZERO:
-        return memoryview(bytes(POOL + BLOCK))
-    data = random.Random('cosbench').randbytes(POOL)
-    return memoryview(data + data[:BLOCK])
+def _random(seed, offset, size):
+    """Return bytes of the stream of a seed; the offset is in blocks of it."""
+    nonce = (seed % 2 ** _NONCE_BITS) << 64 | offset // 16
+    _stream.reset_nonce(nonce.to_bytes(16, 'big'))
+    return _stream.update(_ZEROS[:size])
+
+
+def _compressible(data, percent):
+    """Return the data with that much of each page, its end, as zeros."""
+    made = bytearray(data)
+    for begin in range(0, len(made), PAGE):
+        end = min(begin + PAGE, len(made))
+        kept = begin + (end - begin) * (100 - percent) // 100
+        made[kept:end] = _ZEROS[:end - kept]
+    return made
 
 
 def _md5():
@@ -55,6 +71,8 @@ class Body:
     :param chunked: whether the request tells no length
     :param hash_check: whether it ends with the trailer; size must be
         ``HASH_TRAILER`` at least
+    :param dedup: percent of its units that many objects have, too
+    :param compress: percent of each page that is zeros
     :raises ValueError: if it is less
     """
 
@@ -63,6 +81,8 @@ class Body:
     seed: int = 0
     chunked: bool = False
     hash_check: bool = False
+    dedup: int = 0
+    compress: int = 0
 
     def __post_init__(self):
         least = HASH_TRAILER if self.hash_check else 0
@@ -75,14 +95,25 @@ class Body:
             return _hashed(self._blocks(self.size - HASH_TRAILER))
         return self._blocks(self.size)
 
-    def _blocks(self, left):
-        pool, place = _pool(self.content), self.seed * _STRIDE % POOL
-        while left > BLOCK:
-            yield pool[place:place + BLOCK]
-            place = (place + BLOCK) % POOL
-            left -= BLOCK
-        if left:
-            yield pool[place:place + left]
+    def _blocks(self, size):
+        if self.content is Content.ZERO:
+            return (_ZEROS[:min(BLOCK, size - place)]
+                    for place in range(0, size, BLOCK))
+        if self.dedup or self.compress:
+            return (self._unit(place, min(UNIT, size - place))
+                    for place in range(0, size, UNIT))
+        seed = self.seed
+        return (_random(seed, place, min(BLOCK, size - place))
+                for place in range(0, size, BLOCK))
+
+    def _unit(self, place, size):
+        # Spread evenly; where an object begins in that follows from its seed.
+        turn, offset = place // UNIT + self.seed % 100, place
+        seed = self.seed
+        if (turn + 1) * self.dedup // 100 > turn * self.dedup // 100:
+            seed, offset = -1, (seed // 100 + turn) % REPEATED * UNIT
+        data = _random(seed, offset, size)
+        return _compressible(data, self.compress) if self.compress else data
 
 
 class FileBody:

@@ -5,6 +5,7 @@ import asyncio
 import random
 
 from cosbench.adaptors.base import (
+    WHOLE,
     Auth,
     Credentials,
     OperationError,
@@ -13,6 +14,7 @@ from cosbench.adaptors.base import (
     clock,
 )
 from cosbench.adaptors.content import Body
+from cosbench.adaptors.parts import put_all
 from cosbench.workload.model import HASH_TRAILER
 
 MAX_DELAY = 24 * 3600 * 1000
@@ -75,20 +77,49 @@ class MockStorage(Storage):
     async def delete_container(self, name):
         return await self._wait()
 
-    async def put(self, container, name, body):
-        # Through it, as a storage goes: a body that breaks must show.
-        return await self._wait(sum(len(block) for block in body))
-
-    async def get(self, container, name, sink=None):
-        transfer = await self._wait(self._size)
-        if sink is not None:
-            for block in Body(self._size,
-                              hash_check=self._size >= HASH_TRAILER):
-                sink(block)
-        return transfer
-
-    async def delete(self, container, name):
+    async def delete(self, container, name, want=WHOLE):
         return await self._wait()
 
     async def list(self, container=None, name=None):
         return await self._wait()
+
+    async def head(self, container, name, want=WHOLE):
+        return await self._wait()
+
+    async def post(self, container, name, want):
+        return await self._wait()
+
+    async def list_versions(self, container, name=None):
+        return await self._wait()
+
+    async def bulk_delete(self, container, names):
+        return await self._wait()
+
+    async def delete_with_parts(self, container, name):
+        return await self._wait()
+
+    async def put(self, container, name, body, want=WHOLE):
+        # Through it, as a storage goes: a body that breaks must show.
+        return await self._wait(sum(len(block) for block in body))
+
+    async def get(self, container, name, sink=None, want=WHOLE):
+        size = self._size
+        if want.span is not None:
+            size = max(0, min(want.span[1] + 1, size) - want.span[0])
+        transfer = await self._wait(size)
+        if sink is not None:
+            for block in Body(size, hash_check=size >= HASH_TRAILER):
+                sink(block)
+        return transfer
+
+    async def length(self, container, name):
+        return self._size
+
+    async def versions(self, container, name):
+        return ['mock']
+
+    async def upload(self, container, name, bodies, parts, note, want=WHOLE):
+        async def put(number, body):
+            return (await self.put(container, name, body)).first_byte, None
+        await put_all(bodies, parts.parallel, put, note)
+        return await self._wait(sum(each.size for each in bodies))

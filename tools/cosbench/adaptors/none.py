@@ -1,7 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Adaptors that do nothing, and the auth that has its token already."""
 
-from cosbench.adaptors.base import Auth, Credentials, Storage, Transfer, clock
+from cosbench.adaptors.base import (
+    WHOLE,
+    Auth,
+    Credentials,
+    Storage,
+    Transfer,
+    clock,
+)
 from cosbench.adaptors.http1 import parse_url
 from cosbench.adaptors.settings import one_line
 
@@ -57,14 +64,38 @@ class NoneStorage(Storage):
     async def delete_container(self, name):
         return await self._nothing()
 
-    async def put(self, container, name, body):
+    async def put(self, container, name, body, want=WHOLE):
         return await self._nothing()
 
-    async def get(self, container, name, sink=None):
+    async def get(self, container, name, sink=None, want=WHOLE):
         return await self._nothing()
 
-    async def delete(self, container, name):
+    async def delete(self, container, name, want=WHOLE):
         return await self._nothing()
 
     async def list(self, container=None, name=None):
         return await self._nothing()
+
+    async def head(self, container, name, want=WHOLE):
+        return await self._nothing()
+
+    async def post(self, container, name, want):
+        return await self._nothing()
+
+    async def list_versions(self, container, name=None):
+        return await self._nothing()
+
+    async def bulk_delete(self, container, names):
+        return await self._nothing()
+
+    async def delete_with_parts(self, container, name):
+        return await self._nothing()
+
+    async def upload(self, container, name, bodies, parts, note, want=WHOLE):
+        return await self._nothing()
+
+    async def length(self, container, name):
+        return 0
+
+    async def versions(self, container, name):
+        return ['none']

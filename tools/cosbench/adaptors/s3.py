@@ -11,15 +11,15 @@
 
 import ipaddress
 import re
-import time
-from functools import lru_cache
-from hashlib import sha256
 from urllib.parse import quote
 
-from cosbench.adaptors.base import OperationError, Storage, Transfer
-from cosbench.adaptors.core import sigv4
-from cosbench.adaptors.http1 import Url, header_lines, parse_url
+from cosbench.adaptors import s3_multipart
+from cosbench.adaptors.base import WHOLE, OperationError, Storage, Transfer
+from cosbench.adaptors.core import s3_bodies, sigv4
+from cosbench.adaptors.http1 import Url, parse_url
 from cosbench.adaptors.http_auth import Payload
+from cosbench.adaptors.parts import Answer
+from cosbench.adaptors.s3_signing import Signing
 from cosbench.adaptors.settings import Connector, one_line
 from cosbench.errors import ConfigError
 
@@ -33,10 +33,6 @@ _IN_HOST = re.compile(r'[a-z0-9][a-z0-9-]{1,61}[a-z0-9]')
 _OF_REGION = re.compile(r's3[.-]([a-z]{2}(?:-[a-z]+)+-\d)\.amazonaws\.com')
 #: Creating what is there: a success, as in COSBench.
 _EXISTS = (b'BucketAlreadyOwnedByYou', b'BucketAlreadyExists')
-_CONSTRAINT = (
-    '<CreateBucketConfiguration xmlns="http://s3.amazonaws.com/doc/'
-    '2006-03-01/"><LocationConstraint>%s</LocationConstraint>'
-    '</CreateBucketConfiguration>')
 
 
 class _Known:
@@ -50,18 +46,6 @@ class _Known:
 
     def __iter__(self):
         return iter(self._body)
-
-
-@lru_cache(maxsize=2)
-def _stamp(second):
-    return time.strftime('%Y%m%dT%H%M%SZ', time.gmtime(second))
-
-
-def _payload_hash(body):
-    digest = sha256()
-    for block in body:
-        digest.update(block)
-    return digest.hexdigest()
 
 
 class S3Storage(Storage):
@@ -79,11 +63,12 @@ class S3Storage(Storage):
         self._connector = Connector(
             config, TIMEOUT, _proxy(config, self._url))
         host = _OF_REGION.fullmatch(self._url.host)
-        self._scope = sigv4.Scope(
-            one_line(config, 'accesskey'), config.text('secretkey'),
-            one_line(config, 'region', host[1] if host else HOME))
-        self._token = one_line(config, 'sessiontoken', '')
-        self._signs_payload = config.flag('payload_signing', False)
+        self._region = one_line(config, 'region', host[1] if host else HOME)
+        self._signing = Signing(
+            sigv4.Scope(one_line(config, 'accesskey'),
+                        config.text('secretkey'), self._region),
+            one_line(config, 'sessiontoken', ''),
+            config.flag('payload_signing', False))
         self._in_path = config.flag('path_style_access', False) or \
             _is_address(self._url.host)
         self._clients = {}
@@ -120,33 +105,33 @@ class S3Storage(Storage):
         client, path = self._place(container)
         path += '/' + quote(name, safe='/-_.~')
         query = sigv4.query_string(query)
-        signed = self._signed(method, client.url, path, query, body,
-                              headers)
+        signed = self._signing.lines(method, client.url, path, query, body,
+                                     headers)
         target = '%s?%s' % (path, query) if query else path
         return await client.request(
             method.encode(), target.encode('ascii'), signed, body, sink)
 
-    def _signed(self, method, url, path, query, body, headers):
-        """Return the lines of the headers that let a request in."""
-        payload = sigv4.EMPTY
-        if body is not None:
-            payload = _payload_hash(body) if self._signs_payload \
-                else sigv4.UNSIGNED
-        stamp = _stamp(int(time.time()))
-        headers = [*headers, ('x-amz-content-sha256', payload),
-                   ('x-amz-date', stamp)]
-        if self._token:
-            headers.append(('x-amz-security-token', self._token))
-        # The client writes Host itself.
-        value = sigv4.authorization(
-            self._scope, method, path, query,
-            sorted([*headers, ('host', url.netloc)]), payload, stamp)
-        return header_lines([*headers, ('Authorization', value)])
+    async def request(self, method, container, name='', query=(), body=None,
+                      sink=None, headers=(), absent=False):
+        """
+        Send a request for a bucket or an object of it.
+
+        :param method: a text
+        :param query: (name, value) texts
+        :param headers: (name in lower case, value) pairs
+        :param absent: whether 404 is a success, too
+        :returns: the ``Response``, a success; the rest as of ``Client``
+        """
+        response = await self._request(method, container, name, query, body,
+                                       sink, headers)
+        if not absent or response.status != 404:
+            _check(response, method, container, name)
+        return response
 
     async def create_container(self, name, headers=()):
         body = None
-        if self._scope.region != HOME:
-            body = Payload((_CONSTRAINT % self._scope.region).encode())
+        if self._region != HOME:
+            body = Payload(s3_bodies.constraint(self._region))
         response = await self._request('PUT', name, body=body,
                                        headers=headers)
         if response.status != 409 or not any(
@@ -155,36 +140,107 @@ class S3Storage(Storage):
         return Transfer(response.first_byte, 0)
 
     async def delete_container(self, name):
-        return await self._delete(name, '')
-
-    async def delete(self, container, name):
-        return await self._delete(container, name)
-
-    async def _delete(self, container, name):
-        response = await self._request('DELETE', container, name)
-        if response.status != 404:
-            _check(response, 'DELETE', container, name)
+        response = await self.request('DELETE', name, absent=True)
         return Transfer(response.first_byte, 0)
 
-    async def put(self, container, name, body):
+    async def delete(self, container, name, want=WHOLE):
+        response = await self.request(
+            'DELETE', container, name, _query(want), headers=want.headers,
+            absent=True)
+        return Transfer(response.first_byte, 0)
+
+    async def put(self, container, name, body, want=WHOLE):
         response = await self._request(
-            'PUT', container, name,
-            body=_Known(body) if body.chunked else body)
+            'PUT', container, name, (),
+            _Known(body) if body.chunked else body, None, want.headers)
         _check(response, 'PUT', container, name)
         return Transfer(response.first_byte, body.size)
 
-    async def get(self, container, name, sink=None):
-        response = await self._request('GET', container, name, sink=sink)
+    async def get(self, container, name, sink=None, want=WHOLE):
+        if want is WHOLE:
+            response = await self._request('GET', container, name, (), None,
+                                           sink)
+        else:
+            response = await self._request(
+                'GET', container, name, _query(want), None, sink,
+                _headers(want))
         _check(response, 'GET', container, name)
+        if (want.span or want.part) and response.status != 206:
+            raise OperationError('partial', '%s/%s: all of it was sent'
+                                 % (container, name))
         return Transfer(response.first_byte, response.size)
+
+    async def head(self, container, name, want=WHOLE):
+        response = await self.request('HEAD', container, name, _query(want),
+                                      headers=_headers(want))
+        return Transfer(response.first_byte, 0)
+
+    async def post(self, container, name, want):
+        """Copy the object to itself: S3 has no other way."""
+        answer = Answer()
+        response = await self.request(
+            'PUT', container, name, sink=answer, headers=[
+                *want.headers, ('x-amz-copy-source', '/%s/%s' % (
+                    container, quote(name, safe='/-_.~'))),
+                ('x-amz-metadata-directive', 'REPLACE')])
+        s3_bodies.check_no_error(answer.data)
+        return Transfer(response.first_byte, 0)
+
+    async def length(self, container, name):
+        response = await self.request('HEAD', container, name, absent=True)
+        if response.status == 404:
+            return None
+        return int(response.headers.get(b'content-length', b'0'))
+
+    async def versions(self, container, name):
+        answer = Answer()
+        await self.request('GET', container, query=[
+            ('versions', ''), ('prefix', name)], sink=answer)
+        return s3_bodies.versions_of(answer.data, name)
+
+    async def list_versions(self, container, name=None):
+        query = [('versions', '')]
+        if name:
+            query.append(('prefix', name))
+        response = await self.request('GET', container, query=query)
+        return Transfer(response.first_byte, response.size)
+
+    async def bulk_delete(self, container, names):
+        answer, data = Answer(), s3_bodies.names_to_delete(names)
+        response = await self.request(
+            'POST', container, '', [('delete', '')], Payload(data), answer,
+            [('content-md5', s3_bodies.digest(data))])
+        s3_bodies.check_no_error(answer.data)
+        return Transfer(response.first_byte, 0)
+
+    async def upload(self, container, name, bodies, parts, note, want=WHOLE):
+        return await s3_multipart.upload(self, container, name, bodies,
+                                         parts, note, want.headers)
+
+    async def delete_with_parts(self, container, name):
+        # The storage has them, and gives them up with the object.
+        return await self.delete(container, name)
 
     async def list(self, container=None, name=None):
         query = [('list-type', '2')] if container else []
         if name:
             query.append(('prefix', name))
-        response = await self._request('GET', container, query=query)
-        _check(response, 'GET', container, '')
+        response = await self.request('GET', container, query=query)
         return Transfer(response.first_byte, response.size)
+
+
+def _query(want):
+    """Return what of a ``Want`` stands in the query."""
+    if want.version is not None:
+        return [('versionId', want.version)]
+    return [] if want.part is None else [('partNumber', str(want.part))]
+
+
+def _headers(want):
+    """Return what of a ``Want`` stands in headers, in a request to read."""
+    if want.span is None:
+        return want.headers
+    return (*want.headers, ('range', 'bytes=%d-%d' % want.span))
 
 
 def _check(response, method, *names):

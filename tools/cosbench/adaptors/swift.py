@@ -11,13 +11,18 @@
   already, or not there any more, is a success.
 """
 
+import re
 from functools import lru_cache
 from typing import Any
 from urllib.parse import quote
 
-from cosbench.adaptors.base import OperationError, Storage, Transfer
+from cosbench.adaptors import swift_large
+from cosbench.adaptors.base import WHOLE, OperationError, Storage, Transfer
+from cosbench.adaptors.core import swift_bodies
 from cosbench.adaptors.http1 import header_lines, parse_url
+from cosbench.adaptors.http_auth import Payload
 from cosbench.adaptors.login import Login
+from cosbench.adaptors.parts import Answer
 from cosbench.adaptors.settings import Connector, one_line
 from cosbench.errors import ConfigError
 
@@ -25,6 +30,10 @@ from cosbench.errors import ConfigError
 TIMEOUT = 30000
 _NOT_FOUND = 404
 _OCTETS = header_lines([('Content-Type', 'application/octet-stream')])
+_BULK = header_lines([('Content-Type', 'text/plain'),
+                      ('Accept', 'application/json')])
+_TYPE = 'content-type'
+_PLAIN = re.compile(r'[A-Za-z0-9_.~/-]*', re.ASCII).fullmatch
 
 
 @lru_cache(maxsize=4096)
@@ -33,7 +42,30 @@ def _container(name):
 
 
 def _path(container, name):
-    return _container(container) + b'/' + quote(name).encode('ascii')
+    # Most names are as they are when they are quoted.
+    return _container(container) + b'/' + (
+        name if _PLAIN(name) else quote(name)).encode('ascii')
+
+
+@lru_cache(maxsize=64)
+def _object_lines(headers):
+    return header_lines(headers) + (
+        b'' if _TYPE in dict(headers) else _OCTETS)
+
+
+def _query(want):
+    """Return what of a ``Want`` stands in the query."""
+    if want.version is not None:
+        return '?version-id=' + quote(want.version, safe='')
+    return '' if want.part is None else '?part-number=%d' % want.part
+
+
+def _lines(want):
+    """Return what of a ``Want`` stands in headers, in a request to read."""
+    headers = list(want.headers)
+    if want.span:
+        headers.append(('range', 'bytes=%d-%d' % want.span))
+    return header_lines(headers)
 
 
 class _Account:
@@ -55,8 +87,9 @@ class SwiftStorage(Storage):
     """
     Moves objects by the Object Storage API.
 
-    :param config: timeout, milliseconds; token; storage_url; policy of
-        containers that are created; what ``Connector`` takes
+    :param config: timeout, milliseconds; token; storage_url; endpoint, which
+        is asked instead of the storage URL's server; policy of containers
+        that are created; what ``Connector`` takes
     :param auth: an ``Auth``
     """
 
@@ -64,6 +97,7 @@ class SwiftStorage(Storage):
         self._connector = Connector(config, TIMEOUT)
         self._token = one_line(config, 'token', '')
         self._url = config.parsed('storage_url', parse_url, None)
+        self._endpoint = config.parsed('endpoint', parse_url, None)
         policy = one_line(config, 'policy', '')
         self._policy = {'x-storage-policy': policy} if policy else {}
         self._login = Login(auth)
@@ -97,7 +131,7 @@ class SwiftStorage(Storage):
                                   'storage has a storage_url')
         except ConfigError as err:
             raise OperationError('auth', str(err)) from None
-        server = url._replace(path='')
+        server = (self._endpoint or url)._replace(path='')
         if server not in self._clients:
             self._clients[server] = self._connector.client(server)
         self._account = _Account(
@@ -142,6 +176,21 @@ class SwiftStorage(Storage):
             response.said(),
             response.headers.get(b'x-trans-id', b'-').decode('latin1')))
 
+    async def request(self, method, container, name=None, query='',
+                      headers=b'', body=None, sink=None, absent=False):
+        """
+        Send a request for a container or an object of it.
+
+        :param name: of the object; None: for the container
+        :param query: quoted, with its question mark
+        :param headers: of ``header_lines``
+        :returns: the ``Response``, a success; the rest as of ``Client``
+        """
+        path = _container(container) if name is None else _path(
+            container, name)
+        return await self._request(method, path + query.encode('ascii'),
+                                   headers, body, sink, absent)
+
     async def create_container(self, name, headers=()):
         response = await self._request(
             b'PUT', _container(name),
@@ -153,20 +202,75 @@ class SwiftStorage(Storage):
             b'DELETE', _container(name), absent=True)
         return Transfer(response.first_byte, 0)
 
-    async def put(self, container, name, body):
+    async def put(self, container, name, body, want=WHOLE):
         response = await self._request(
-            b'PUT', _path(container, name), _OCTETS, body)
+            b'PUT', _path(container, name), _object_lines(want.headers)
+            if want.headers else _OCTETS, body)
         return Transfer(response.first_byte, body.size)
 
-    async def get(self, container, name, sink=None):
-        response = await self._request(
-            b'GET', _path(container, name), sink=sink)
+    async def get(self, container, name, sink=None, want=WHOLE):
+        if want is WHOLE:
+            response = await self._request(
+                b'GET', _path(container, name), sink=sink)
+        else:
+            response = await self.request(
+                b'GET', container, name, _query(want), _lines(want),
+                sink=sink)
+            if (want.span or want.part) and response.status != 206:
+                raise OperationError('partial', '%s/%s: all of it was sent'
+                                     % (container, name))
         return Transfer(response.first_byte, response.size)
 
-    async def delete(self, container, name):
-        response = await self._request(
-            b'DELETE', _path(container, name), absent=True)
+    async def head(self, container, name, want=WHOLE):
+        response = await self.request(
+            b'HEAD', container, name, _query(want), _lines(want))
         return Transfer(response.first_byte, 0)
+
+    async def post(self, container, name, want):
+        response = await self.request(
+            b'POST', container, name, headers=header_lines(want.headers))
+        return Transfer(response.first_byte, 0)
+
+    async def delete(self, container, name, want=WHOLE):
+        response = await self.request(
+            b'DELETE', container, name, _query(want),
+            header_lines(want.headers), absent=True)
+        return Transfer(response.first_byte, 0)
+
+    async def length(self, container, name):
+        response = await self.request(b'HEAD', container, name, absent=True)
+        if response.status == _NOT_FOUND:
+            return None
+        # The head of a response has had its length checked.
+        return int(response.headers.get(b'content-length', b'0'))
+
+    async def versions(self, container, name):
+        answer = Answer()
+        await self.request(
+            b'GET', container, None, '?versions&format=json&limit=1000&'
+            'prefix=' + quote(name, safe=''), sink=answer)
+        return swift_bodies.versions_of(answer.data or b'[]', name)
+
+    async def list_versions(self, container, name=None):
+        response = await self.request(
+            b'GET', container, None, '?versions' + (
+                '&prefix=' + quote(name, safe='') if name else ''))
+        return Transfer(response.first_byte, response.size)
+
+    async def bulk_delete(self, container, names):
+        answer = Answer()
+        response = await self._request(
+            b'POST', b'?bulk-delete', _BULK, Payload(
+                swift_bodies.names_to_delete(container, names)), answer)
+        swift_bodies.check_deleted(answer.data, len(names))
+        return Transfer(response.first_byte, 0)
+
+    async def upload(self, container, name, bodies, parts, note, want=WHOLE):
+        return await swift_large.upload(self, container, name, bodies, parts,
+                                        note, want.headers)
+
+    async def delete_with_parts(self, container, name):
+        return await swift_large.delete_with_parts(self, container, name)
 
     async def list(self, container=None, name=None):
         if name:

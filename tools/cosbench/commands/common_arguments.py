@@ -93,6 +93,9 @@ def triggers(command):
     command.add_argument('--triggers', metavar='DIRECTORY', help='has the '
                          'scripts that workloads may have run here, with '
                          'any arguments; default: none are run')
+    command.add_argument('--request-log', metavar='DIRECTORY', help='gets '
+                         'a line for each request of works with log=SHARE '
+                         'in their config; default: such works are refused')
 
 
 def watch(command):

@@ -47,8 +47,8 @@ def main(args):
         return run(_pool(args))
     run(serve(Options(
         args.host, args.port, args.secret_file, args.tls_cert, args.tls_key,
-        args.clock_window, args.files, args.triggers, args.metrics,
-        args.until_eof)))
+        args.clock_window, args.files, args.triggers, args.request_log,
+        args.metrics, args.until_eof)))
     return 0
 
 
@@ -60,7 +60,8 @@ def _child_arguments(args, port):
                           ('--tls-cert', args.tls_cert),
                           ('--tls-key', args.tls_key),
                           ('--files', args.files),
-                          ('--triggers', args.triggers)):
+                          ('--triggers', args.triggers),
+                          ('--request-log', args.request_log)):
         if value:
             found += [option, value]
     return found + ['--insecure'] * args.insecure + \

@@ -124,7 +124,8 @@ async def run_fully(data, args, skip=None, begun=lambda run_id: None):
         progress = Progress(entry, sys.stderr, args.quiet)
         try:
             async with local.drivers(args.drivers, args.driver_timeout,
-                                     args.triggers) as found:
+                                     args.triggers,
+                                     args.request_log) as found:
                 controller.drivers += found
                 await _watched(controller, progress, skip, args.end_run
                                and Steady(args.end_run))

@@ -2,6 +2,7 @@
 """Drivers of this host that live as long as a run."""
 
 import asyncio
+import os
 import secrets
 from contextlib import asynccontextmanager
 from typing import Tuple
@@ -35,12 +36,14 @@ def session(tls=None):
 
 
 @asynccontextmanager
-async def drivers(number, timeout=TIMEOUT, triggers=None):
+async def drivers(number, timeout=TIMEOUT, triggers=None,
+                  request_log=None):
     """
     Start driver processes, and end them after the block.
 
     :param number: of processes
     :param triggers: the directory of their scripts, or None
+    :param request_log: the directory of their logs of requests, or None
     :raises ConfigError: if there is no such directory
     :returns: a context of ``Driver`` objects
     :raises OSError: if they do not start
@@ -52,6 +55,8 @@ async def drivers(number, timeout=TIMEOUT, triggers=None):
         # What scripts say is shown.
         arguments = arguments[:-1] + (
             'info', '--triggers', directory(triggers))
+    if request_log is not None:
+        arguments += ('--request-log', os.path.abspath(request_log))
     pool = Pool([Child(arguments, secret) for _ in range(number)])
     await pool.start()
     watches = []

@@ -63,8 +63,10 @@ class Measured:
         return sum(tally.failed for tally in self._each())
 
     def _each(self):
+        # Rows with a slash count what their operation does, too.
         return (tally for tallies in self._tallies.values()
-                for tally in tallies.values())
+                for operation, tally in tallies.items()
+                if '/' not in operation)
 
     def by_operation(self):
         """Return operation id -> its tallies; none is made anew."""

@@ -5,7 +5,7 @@ import json
 
 from cosbench.controller.json_parts import array, extended
 from cosbench.controller.workload_run import rate_of
-from cosbench.engine.core.mission import operations, steps
+from cosbench.engine.core.mission import rows, steps
 from cosbench.measure.result import VERSION
 from cosbench.workload.config import FLAGS
 
@@ -161,4 +161,4 @@ def operations_of(work):
     """Return what is said of each operation but what was measured."""
     return [{'id': each.id, 'name': each.name, 'type': each.type.value,
              'ratio': each.ratio, 'config': str(each.config)}
-            for step in steps(work) for each in operations(work, step)]
+            for step in steps(work) for each in rows(work, step)]

@@ -16,9 +16,11 @@ from cosbench.engine import upload_files
 from cosbench.engine.core.mission import Mission, find, operations
 from cosbench.engine.core.mission_states import MissionState
 from cosbench.engine.mission_run import MissionRun
+from cosbench.engine.request_log import RequestLog
 from cosbench.errors import ConfigError
 from cosbench.watch.core.openmetrics import Family
 from cosbench.workload.model import OperationType
+from cosbench.workload.pacing import log_share
 
 #: How long a request for news may wait, seconds.
 MAX_WAIT = 30.0
@@ -47,9 +49,12 @@ class Service:
     :param gate: a ``Gate``
     :param files_root: where filewrite may read files, or None
     :param triggers_root: where scripts are that may be run, or None
+    :param log_root: where logs of requests may be written, or None
     """
 
-    def __init__(self, gate, files_root=None, triggers_root=None):
+    def __init__(self, gate, files_root=None, triggers_root=None,
+                 log_root=None):
+        self._log_root = log_root
         self._gate = gate
         self._files_root = files_root
         self._triggers = TriggerRequests(triggers_root, self._head)
@@ -150,7 +155,10 @@ class Service:
             for each in operations(work, mission.step)
             if each.type is OperationType.FILEWRITE}
         storage = adaptors.storage_of(work.auth, work.storage)
-        return MissionRun(mission, work, storage, paths)
+        share = log_share(work.config)
+        log = RequestLog(self._log_root, share, mission,
+                         self.instance) if share else None
+        return MissionRun(mission, work, storage, paths, request_log=log)
 
     async def _start(self, request, body):
         held = self._mission(request)

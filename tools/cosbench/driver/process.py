@@ -38,6 +38,8 @@ class Options:
     files: Optional[str] = None
     #: Where scripts are that triggers may run; None: nowhere.
     triggers: Optional[str] = None
+    #: Where logs of requests may be written; None: nowhere.
+    request_log: Optional[str] = None
     #: Whether anyone may read /metrics, which has no secrets.
     metrics: bool = False
     #: End when standard input does: its writer is gone.
@@ -56,7 +58,8 @@ async def serve(options, out=sys.stdout):
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    service = Service(gate, options.files, options.triggers)
+    service = Service(gate, options.files, options.triggers,
+                      options.request_log)
     app = service.application()
     if options.metrics:
         app.router.add_get('/metrics', answering(service.metrics))

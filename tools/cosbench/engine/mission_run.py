@@ -17,15 +17,13 @@ import time
 from typing import Any, Sequence
 
 from cosbench.adaptors.base import OperationError
-from cosbench.engine.core.mission import operations
+from cosbench.engine.core.mission import operations, rows
 from cosbench.engine.core.mission_states import FOLLOWERS, MissionState
 from cosbench.engine.core.window import Window
 from cosbench.engine.driver_load import Health
+from cosbench.engine.recording import Recording
 from cosbench.engine.workers import workers
 from cosbench.errors import ConfigError
-from cosbench.measure.stragglers import Stragglers
-from cosbench.measure.tally import Tally
-from cosbench.measure.timeline import Timeline
 
 #: Seconds.
 GRACE = 30.0
@@ -41,17 +39,20 @@ class MissionRun:
     :param storage: a ``Storage``, not yet open
     :param files: paths by operation id, for filewrite
     :param grace: seconds that operations have at the end
+    :param request_log: a ``RequestLog``, or None
     """
 
-    def __init__(self, mission, work, storage, files=None, grace=GRACE):
+    def __init__(self, mission, work, storage, files=None, grace=GRACE,
+                 request_log=None):
         self.mission = mission
         self.work = work
         self.state = MissionState.AUTHING
         self.reason = ''
         #: Read by the workers.
         self.stopping = False
-        #: From the begin of the run on, as ``_timeline``.
+        #: From the begin of the run on.
         self.window: Any = None
+        self.recording: Any = None
         self._storage = storage
         self._files = files or {}
         self._grace = grace
@@ -60,18 +61,11 @@ class MissionRun:
         self._task: Any = None
         self._tasks: Sequence[asyncio.Task] = ()
         self._workers = []
-        self._operations = operations(work, mission.step)
-        self._tallies = {}
-        self._used = [0, 0]
+        self._log = request_log
         self._aborted = 0
-        self._stragglers = Stragglers()
         self._warned = set()
-        self._timeline: Any = None
         self._health = Health()
         self._ended = None
-        #: Numbers of reports: made, and (number, timeline) unconfirmed.
-        self.sequence = 0
-        self._deltas = []
         self._changed = asyncio.Event()
 
     # What the controller asks for
@@ -113,10 +107,12 @@ class MissionRun:
             if opening:
                 opening.cancel()
                 await asyncio.gather(opening, return_exceptions=True)
-            await self._storage.close()
+            await self._close()
         elif self.state is MissionState.LAUNCHING:
             await self._withdraw()
-        self._interrupt()
+        for worker, task in zip(self._workers, self._tasks):
+            if worker.idle:
+                task.cancel()
 
     async def _withdraw(self):
         self._task.cancel()
@@ -124,7 +120,7 @@ class MissionRun:
         if not self.state.final:
             # It had not come to its first line.
             self._enter(MissionState.CANCELLED)
-            await self._storage.close()
+            await self._close()
 
     async def wait(self):
         """Until the mission has ended."""
@@ -139,7 +135,8 @@ class MissionRun:
         :param known: the value of the last state that it has
         :param seconds: to wait at most
         """
-        self._deltas = [each for each in self._deltas if each[0] > after]
+        if self.recording is not None:
+            self.recording.confirm(after)
         end = time.monotonic() + seconds
         while self.sequence <= after and self.state.value == known:
             left = end - time.monotonic()
@@ -154,35 +151,21 @@ class MissionRun:
         """
         if self.sequence <= after:
             return None
-        timeline = self._new_timeline()
-        for _, delta in self._deltas:
-            timeline.merge(delta)
         return {
-            'sequence': self.sequence,
+            **self.recording.report(),
             'elapsed': self._elapsed(),
             'counted': self._counted(),
-            'operations': {key: tally.to_json()
-                           for key, tally in self._tallies.items()},
-            'timeline': timeline.to_json(),
-            'used': {'operations': self._used[0], 'volume': self._used[1]},
             'aborted': self._aborted,
-            'late': self._stragglers.to_json(),
             'resent': self._storage.resent,
             'health': self._health.to_json(),
         }
 
-    # What the workers call
+    @property
+    def sequence(self):
+        """The number of the last report; 0: there is none yet."""
+        return self.recording.sequence if self.recording else 0
 
-    def record(self, sample):
-        self._used[0] += 1
-        self._used[1] += sample.size
-        self._timeline.add(sample)
-        if self.window.counts(sample.started, sample.ended):
-            self._tallies[sample.operation].add(sample)
-        overrun = self.window.overrun(sample.started, sample.ended)
-        if overrun:
-            self._stragglers += Stragglers(
-                1, int(sample.error is not None), overrun)
+    # What the workers call
 
     def unexpected(self, operation, err):
         """Log a bug, once of each kind."""
@@ -212,15 +195,15 @@ class MissionRun:
         finally:
             if watch is not None:
                 watch.cancel()
-            await self._storage.close()
+            await self._close()
 
     def _begin(self, now):
         self.window = Window.of(self.work, now - self.mission.elapsed)
-        self._tallies = {each.id: Tally(self.window.origin)
-                         for each in self._operations}
-        self._timeline = self._new_timeline()
-        self._workers = workers(self, self._operations, self._storage,
-                                self._files)
+        step = self.mission.step
+        self.recording = Recording(self.window, self.work.interval,
+                                   rows(self.work, step), self._log)
+        self._workers = workers(self, operations(self.work, step),
+                                self._storage, self._files)
         self._enter(MissionState.RUNNING)
 
     async def _finish(self, tasks):
@@ -264,11 +247,6 @@ class MissionRun:
         finally:
             health.cancel()
 
-    def _interrupt(self):
-        for worker, task in zip(self._workers, self._tasks):
-            if worker.idle:
-                task.cancel()
-
     def _end(self, state):
         self._ended = time.monotonic()
         self._note()
@@ -279,23 +257,23 @@ class MissionRun:
             return
         self.reason = reason
         self.stopping = True
-        if self._timeline is not None:
+        if self.recording is not None:
             self._ended = time.monotonic()
             self._note()
         self._enter(MissionState.FAILED)
         if self._task is None:
-            await self._storage.close()
+            await self._close()
+
+    async def _close(self):
+        if self._log is not None:
+            self._log.close()
+        await self._storage.close()
 
     # Reports
 
     def _note(self):
-        self.sequence += 1
-        self._deltas.append((self.sequence, self._timeline))
-        self._timeline = self._new_timeline()
+        self.recording.note()
         self._changed.set()
-
-    def _new_timeline(self):
-        return Timeline(self.work.interval, self.window.origin)
 
     def _elapsed(self):
         return (self._ended or time.monotonic()) - self.window.origin

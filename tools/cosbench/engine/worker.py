@@ -18,11 +18,12 @@ class Worker:
     Does one action after the other, and records each.
 
     :param actions: an iterator of (operation id, coroutine function that
-        returns a ``Transfer``); it ends where the work of the worker does
+        returns a ``Transfer``, further rows of the results that count it);
+        it ends where the work of the worker does
     :param quota: a ``Quota``
     :param due: None, or an iterator of times at which operations are meant
         to begin
-    :param run: what it belongs to: ``window``, ``stopping``, ``record``,
+    :param run: what it belongs to: ``window``, ``stopping``, ``recording``,
         ``unexpected``
     """
 
@@ -37,7 +38,7 @@ class Worker:
 
     async def work(self):
         """Until the first limit; errors of operations are samples."""
-        number = 0
+        number, record = 0, self._run.recording.record
         while self._operations > 0 and self._volume > 0:
             number += 1
             if number % TURN == 0:
@@ -54,7 +55,7 @@ class Worker:
             self.idle = False
             sample = await self._timed(due, *action)
             self.idle = True
-            self._run.record(sample)
+            record(sample)
             self._operations -= 1
             self._volume -= sample.size
 
@@ -63,12 +64,13 @@ class Worker:
         if pause > 0:
             await asyncio.sleep(pause)
 
-    async def _timed(self, due, operation, act):
+    async def _timed(self, due, operation, act, rows):
         error, size, first_byte = None, 0, None
         started = time.monotonic()
         try:
-            transfer = await act()
-            size, first_byte = transfer.size, transfer.first_byte
+            first_byte, size, later = await act()
+            if later is not None:
+                started = later
         except OperationError as err:
             error = err.kind
         except Exception as err:
@@ -79,7 +81,7 @@ class Worker:
         intended = started if due is None else min(due, started)
         return Sample(operation, intended, started,
                       _within(first_byte, started, ended), ended, size,
-                      error)
+                      error, rows)
 
 
 def _limit(value):

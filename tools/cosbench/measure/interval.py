@@ -2,7 +2,8 @@
 """The sums of one operation in one interval of a work.
 
 Response times are kept in slots that are at most 1/64 wide, so that
-percentiles of intervals merge too; they are within 1%.
+percentiles of intervals merge too; they are within 1%. Of an open loop, times
+from when operations were due are kept beside them in the same way.
 """
 
 from array import array
@@ -51,6 +52,9 @@ class Point:
     mean: Optional[float]
     mean_processing: Optional[float]
     p99: Optional[float]
+    #: From when each was due; in a closed loop the same as above.
+    mean_intended: Optional[float] = None
+    p99_intended: Optional[float] = None
 
     @property
     def throughput(self) -> float:
@@ -66,7 +70,8 @@ class Point:
 class Interval:
     """The sums of one operation in one interval. Mutable."""
 
-    __slots__ = ('count', 'bytes', 'failed', 'total', 'processing', '_slots')
+    __slots__ = ('count', 'bytes', 'failed', 'total', 'processing', '_slots',
+                 '_due')
     #: Those that add up.
     SUMS = ('count', 'bytes', 'failed', 'total', 'processing')
 
@@ -76,6 +81,25 @@ class Interval:
         self.total = self.processing = 0
         #: slot -> how many response times; or packed.
         self._slots: Union[Dict[int, int], 'array[int]'] = {}
+        #: The same samples from when they were due; None: as they started.
+        self._due: Optional['Interval'] = None
+
+    @property
+    def due(self) -> 'Interval':
+        """The same samples, their times from when they were due."""
+        return self._due or self
+
+    @property
+    def is_late(self) -> bool:
+        """Whether a sample started later than it was due."""
+        return self._due is not None
+
+    def _own_due(self) -> 'Interval':
+        if self._due is None:
+            found = Interval()
+            found.merge(self)
+            self._due = found
+        return self._due
 
     @property
     def slots(self) -> Dict[int, int]:
@@ -86,6 +110,8 @@ class Interval:
 
     def pack(self) -> None:
         """Take a tenth of the memory until something is added."""
+        if self._due is not None:
+            self._due.pack()
         flat = self._flat()
         if max(flat, default=0) < 2 ** 32:
             self._slots = array('I', flat)
@@ -95,6 +121,8 @@ class Interval:
 
     def add(self, sample: Sample) -> None:
         """Count a sample."""
+        if self._due is not None or sample.intended != sample.started:
+            self._own_due().add(sample._replace(started=sample.intended))
         if sample.error is not None:
             self.failed += 1
             return
@@ -113,6 +141,8 @@ class Interval:
 
     def merge(self, other: 'Interval') -> None:
         """Count all samples of another, which stays as it is."""
+        if self.is_late or other.is_late:
+            self._own_due().merge(other.due)
         for name in self.SUMS:
             setattr(self, name, getattr(self, name) + getattr(other, name))
         for slot, count in other.slots.items():
@@ -142,16 +172,36 @@ class Interval:
         :param seconds: how long it is
         :returns: a point
         """
-        count, p99 = self.count, self.percentile(99)
+        count, due = self.count, self.due
+        p99, p99_due = self.percentile(99), due.percentile(99)
         return Point(
             start, seconds, count, self.bytes, self.failed,
             self.total / count / 1000 if count else None,
             self.processing / count / 1000 if count else None,
-            None if p99 is None else p99 / 1000)
+            None if p99 is None else p99 / 1000,
+            due.total / count / 1000 if count else None,
+            None if p99_due is None else p99_due / 1000)
 
     def to_json(self) -> List[Any]:
         """Return the row of the interval without its number."""
         return [getattr(self, name) for name in self.SUMS] + [self._flat()]
+
+    def due_to_json(self) -> List[Any]:
+        """Return the row of its times from when due without its number."""
+        return [self.due.total, self.due._flat()]
+
+    def set_due(self, total: int, flat: Sequence[int]) -> None:
+        """
+        Take the times from when samples were due.
+
+        :param total: microseconds
+        :param flat: as of ``of``
+        :raises RecordError: if they cannot be of these samples
+        """
+        if total < self.total:
+            raise refusal(total, 'at least what the response times sum to')
+        self._due = Interval.of((self.count, self.bytes, self.failed, total,
+                                 self.processing), flat)
 
     @classmethod
     def of(cls, sums: Sequence[int], flat: Sequence[int]) -> 'Interval':

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """One operation of one worker, as it happened."""
 
-from typing import NamedTuple, Optional
+from typing import NamedTuple, Optional, Tuple
 
 
 class Sample(NamedTuple):
@@ -24,3 +24,5 @@ class Sample(NamedTuple):
     size: int
     #: None: success; else a short class, as 'http 503' or 'timeout'.
     error: Optional[str] = None
+    #: Further rows of the results that it counts in, such as its endpoint's.
+    rows: Tuple[str, ...] = ()

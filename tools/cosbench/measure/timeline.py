@@ -47,6 +47,10 @@ _Row = Tuple[Annotated[int, Between(0, MAX_INTERVAL)],
              Count, Count, Count, Count, Count, _Slots]
 
 
+#: Its number, the sum and the slots of its times from when due.
+_DueRow = Tuple[Annotated[int, Between(0, MAX_INTERVAL)], Count, _Slots]
+
+
 @dataclass(frozen=True)
 class _Document(Record):
     """The JSON of a timeline; see RESULT.md."""
@@ -54,6 +58,9 @@ class _Document(Record):
     interval: Annotated[float, Between(MIN_SECONDS, MAX_SECONDS)]
     operations: Annotated[Dict[Name, Annotated[
         Tuple[_Row, ...], Length(MAX_INTERVAL + 1)]], Length(MAX_OPERATIONS)]
+    intended: Optional[Annotated[Dict[Name, Annotated[
+        Tuple[_DueRow, ...], Length(MAX_INTERVAL + 1)]],
+        Length(MAX_OPERATIONS)]] = None
 
 
 class Timeline:
@@ -81,18 +88,19 @@ class Timeline:
         """The ids of the operations that have samples, sorted."""
         return sorted(self._operations)
 
-    def add(self, sample: Sample) -> None:
+    def add(self, sample: Sample, row: Optional[str] = None) -> None:
         """
         Count a sample in the interval that it ended in.
 
         :param sample: on the clock of the origin
+        :param row: what it counts for; None: its operation
         :raises ValueError: if it ended before the origin
         """
         number = int((sample.ended - self.origin) // self.seconds)
         if number < 0:
             raise ValueError('sample.ended=%r: must not be before the '
                              'origin %r' % (sample.ended, self.origin))
-        self._interval(sample.operation, number).add(sample)
+        self._interval(row or sample.operation, number).add(sample)
 
     def _interval(self, operation: str, number: int) -> Interval:
         intervals = self._operations.get(operation)
@@ -175,10 +183,18 @@ class Timeline:
 
     def to_json(self) -> Dict[str, Any]:
         """Return a document; equal timelines have equal ones."""
-        return {'interval': self.seconds, 'operations': {
+        found: Dict[str, Any] = {'interval': self.seconds, 'operations': {
             operation: [[number] + interval.to_json()
                         for number, interval in sorted(intervals.items())]
             for operation, intervals in sorted(self._operations.items())}}
+        late = {operation: rows for operation, rows in (
+            (operation, [[number] + interval.due_to_json()
+                         for number, interval in sorted(intervals.items())
+                         if interval.is_late])
+            for operation, intervals in sorted(self._operations.items()))
+            if rows}
+        # A closed loop has none, and takes no room for it.
+        return {**found, 'intended': late} if late else found
 
     @classmethod
     def from_json(cls, value: Any) -> 'Timeline':
@@ -194,6 +210,9 @@ class Timeline:
         for operation, rows in found.operations.items():
             place = '.operations[%r]' % operation
             made._operations[operation] = inside(place, _intervals, rows)
+        for operation, due in (found.intended or {}).items():
+            inside('.intended[%r]' % operation, functools.partial(
+                _set_due, made._operations.get(operation, {})), due)
         return made
 
     @classmethod
@@ -211,3 +230,14 @@ def _intervals(rows: Sequence[_Row]) -> Dict[int, Interval]:
         made[number] = inside('[%d][%d]' % (place, len(sums) + 1),
                               functools.partial(Interval.of, sums), flat)
     return made
+
+
+def _set_due(intervals: Dict[int, Interval],
+             rows: Sequence[_DueRow]) -> None:
+    for place, (number, total, flat) in enumerate(rows):
+        interval = intervals.get(number)
+        if interval is None or interval.is_late:
+            raise RecordError('%d must be an interval of the operation, once'
+                              % number, '[%d][0]' % place)
+        inside('[%d]' % place, functools.partial(interval.set_due, total),
+               flat)

@@ -21,10 +21,10 @@ from cosbench.reports.ramp_views import section
 from cosbench.reports.tables import label, measured
 from cosbench.workload.model import WorkType
 
-_OPERATIONS = ('Stage', 'Operation', 'Workers', 'Successes', 'Failures',
-            'Success', 'Operations/s', 'Bytes/s', 'Bytes', 'Mean ms',
-            'First byte ms', 'p50 ms', 'p90 ms', 'p95 ms', 'p99 ms',
-            'p99.9 ms', 'max ms')
+_OPERATIONS = (
+    'Stage', 'Operation', 'Workers', 'Successes', 'Failures', 'Success',
+    'Operations/s', 'Bytes/s', 'Bytes', 'Mean ms', 'First byte ms', 'p50 ms',
+    'p90 ms', 'p95 ms', 'p99 ms', 'p99.9 ms', 'max ms')
 _INTENDED = ('Stage', 'Operation', 'Wanted/s', 'Mean ms', 'p50 ms', 'p95 ms',
              'p99 ms', 'p99.9 ms', 'max ms')
 _DRIVERS = ('Driver', 'State', 'CPU % (p95)', 'Loop lag ms (p99)',

@@ -4,6 +4,7 @@
 from itertools import accumulate
 from typing import Dict
 
+from cosbench.measure.heat import heat_map
 from cosbench.measure.histogram import Histogram
 from cosbench.reports.numbers import ratio, short
 from cosbench.reports.page import figure, table
@@ -11,9 +12,12 @@ from cosbench.reports.tables import EVEN, bins, label
 from cosbench.workload.model import WorkType
 from swift_lightsync.common.scale import Scale
 from swift_lightsync.common.svg import Axis, Series, bar_plot, line_plot
+from swift_lightsync.common.svg_heat import heat_plot
 
 #: Points of a line, and rows of a table, at most.
 MOST_POINTS, MOST_ROWS = 600, 200
+#: Of a heat map: columns, and rows of its table.
+MOST_COLUMNS, MOST_CELLS = 100, 500
 #: What the end of a work may be off, in seconds: times are whole microseconds.
 _CLOCK = 1e-6
 _SECONDS = 'Seconds since the begin of the work'
@@ -27,6 +31,8 @@ def of_work(stage, work):
     found = []
     if work.timeline is not None:
         found += [_throughput(title, work), _times(title, work)]
+        found += [_heat(title, work, operation)
+                  for operation in work.operations]
     if work.histogram:
         found += [_histogram(title, operation)
                   for operation in work.operations]
@@ -85,28 +91,59 @@ def _throughput(title, work):
 def _times(title, work):
     series, named = [], _points(work)
     for name, points in named:
-        series += [
-            Series(name + ' mean', tuple((_middle(point), point.mean)
-                                         for point in points)),
-            Series(name + ' p99', tuple((_middle(point), point.p99)
-                                        for point in points))]
+        for words, key in _over(work):
+            series.append(Series('%s %s' % (name, words), tuple(
+                (_middle(point), getattr(point, key)) for point in points)))
     return figure(
         title + ': response time',
         line_plot(title + ': response time', 'Mean and 99th percentile of '
-                  'the response time over the time of the work.',
+                  'the response time over the time of the work; of a rate, '
+                  'from when each operation was due, too.',
                   _seconds(named), _MILLISECONDS, series, _ramps(work)),
         _over_time(title, work))
 
 
+def _over(work):
+    """Return (name, field of a ``Point``) of the times that are shown."""
+    found = [('mean', 'mean'), ('p99', 'p99')]
+    if work.rate is not None:
+        found += [('mean from due', 'mean_intended'),
+                  ('p99 from due', 'p99_intended')]
+    return found
+
+
 def _over_time(title, work):
     rows = [(short(point.start), name, point.count, point.failed,
-             short(_throughput_in(work, point)), short(point.mean),
-             short(point.p99))
+             short(_throughput_in(work, point)),
+             *(short(getattr(point, key)) for _, key in _over(work)))
             for name, points in _points(work, MOST_ROWS)
             for point in points]
-    return table(title, ('From second', 'Operation', 'Successes',
-                         'Failures', 'Operations/s', 'Mean ms', 'p99 ms'),
-                 rows)
+    return table(title, (
+        'From second', 'Operation', 'Successes', 'Failures', 'Operations/s',
+        *(words + ' ms' for words, _ in _over(work))), rows)
+
+
+def _heat(title, work, operation):
+    """Return the heat map of an operation; of a rate, from when due."""
+    found = heat_map(work.timeline, operation.id, MOST_COLUMNS,
+                     work.rate is not None)
+    if found is None or len(found.counts) < 2:
+        return ''
+    title = '%s, %s: how long it took, over time' % (title, label(operation))
+    edges = [found.start + found.seconds * place
+             for place in range(len(found.counts) + 1)]
+    return figure(
+        title,
+        heat_plot(title, 'How many operations took how long in each time: '
+                  'the darker, the more.', Axis(_SECONDS), Axis(
+                      'From when due, ms' if work.rate is not None
+                      else _MILLISECONDS.label, log=True),
+                  (edges, found.edges), found.counts),
+        table(title, ('From second', 'From ms', 'To ms', 'Operations'), [
+            (short(begin), short(low), short(high), count)
+            for begin, column in zip(edges, found.counts)
+            for low, high, count in zip(found.edges, found.edges[1:], column)
+            if count][:MOST_CELLS]))
 
 
 def _histogram(title, operation):
@@ -124,8 +161,12 @@ def _histogram(title, operation):
 
 
 def _cumulated(title, work):
-    return _shares(title, [(label(operation), operation.tally.response)
-                           for operation in work.operations])
+    named = [(label(operation), operation.tally.response)
+             for operation in work.operations]
+    if work.rate is not None:
+        named += [(label(operation) + ' from due', operation.tally.intended)
+                  for operation in work.operations]
+    return _shares(title, named)
 
 
 def _shares(title, named):

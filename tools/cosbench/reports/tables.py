@@ -17,8 +17,12 @@ _METRICS = ('Avg-ResTime', 'Avg-ProcTime', '60%-ResTime', '80%-ResTime',
             'Throughput', 'Bandwidth', 'Succ-Ratio')
 RUN_HISTORY = ('Id', 'Name', 'Submitted-At', 'Started-At', 'Stopped-At',
                'Op-Info', 'State', 'Detailed State')
+#: From when each operation was due; behind what COSBench has.
+DUE = ('Avg-DueTime', '50%-DueTime', '95%-DueTime', '99%-DueTime',
+       '100%-DueTime')
+INTERVAL_DUE = ('Avg-DueTime', '99%-DueTime')
 MATRIX = ('Id', 'Op-Name', 'Op-Count', 'Byte-Count', 'Worker-Count',
-          *_METRICS, 'Config-Info')
+          *_METRICS, 'Config-Info', *DUE)
 WORKLOAD = ('Stage', 'Op-Name', 'Op-Type', 'Op-Count', 'Byte-Count',
             *_METRICS, 'Status', 'Detailed Status')
 INTERVAL = ('Op-Count', 'Byte-Count', 'Avg-ResTime', 'Avg-ProcTime',
@@ -67,6 +71,17 @@ def _figures(metrics):
         ratio(metrics.success_ratio)]
 
 
+def _due(metrics):
+    due = metrics.intended
+    return [number(due and value, _TIME_DIGITS) for value in (
+        [due.average, due.p50, due.p95, due.p99, due.p100]
+        if due else [None] * len(DUE))]
+
+
+def _has_rate(works):
+    return any(work.rate is not None for work in works)
+
+
 def _states(thing, zone):
     """What happened to a stage or a workload, a cell each."""
     history = thing.history or [
@@ -90,7 +105,7 @@ def matrix(result):
     """Return the rows of workloads.csv."""
     return [['%s-%s-%d' % (result.id, stage.id, index), label(operation),
              metrics.op_count, metrics.byte_count, metrics.workers,
-             *_figures(metrics), _config_info(operation)]
+             *_figures(metrics), _config_info(operation), *_due(metrics)]
             for stage in result.stages
             for index, (operation, metrics) in enumerate(
                 ((operation, work.metrics(operation))
@@ -104,20 +119,30 @@ def _config_info(operation):
 
 
 def workload(result, zone=None):
-    """Return the rows of wN-name.csv."""
-    rows = [list(WORKLOAD)]
+    """
+    Return the rows of wN-name.csv.
+
+    Those of a workload with a rate have further columns at the end.
+    """
+    rows, due = [list(WORKLOAD)], []
     for stage in result.stages:
         status = [stage.state.lower(), *_states(stage, zone)]
         found = measured(stage)
         if not found:
             rows.append([stage.id] + [NOTHING] * (len(WORKLOAD) - 3)
                         + status)
+            due.append([NOTHING] * len(DUE))
         for work, operation in found:
             metrics = work.metrics(operation)
             rows.append([stage.id, label(operation), operation.type,
                          metrics.op_count, metrics.byte_count,
                          *_figures(metrics), *status])
-    return rows
+            due.append(_due(metrics))
+    if not _has_rate(work for stage in result.stages for work in stage.works):
+        return rows
+    width = max(map(len, rows))
+    return [row + [''] * (width - len(row)) + list(more)
+            for row, more in zip(rows, [DUE, *due])]
 
 
 def stage_series(stage, zone=None):
@@ -132,8 +157,12 @@ def stage_series(stage, zone=None):
     for column in INTERVAL:
         heading += [column] + [''] * (len(names) - 1) if names else [column]
         below += names or ['']
-    yield heading + ['Version-Info', '', '']
-    yield below + ['Min-Version', 'Version', 'Max-Version']
+    late = INTERVAL_DUE if _has_rate(stage.works) else ()
+    yield heading + ['Version-Info', '', ''] + [
+        cell for column in late for cell in (
+            column, *[''] * (len(names) - 1))]
+    yield below + ['Min-Version', 'Version', 'Max-Version'] + \
+        names * len(late)
     # The stage has begun before, to log in and to make ready.
     begin = min((work.started for work, _ in found
                  if work.started is not None), default=stage.started or 0)
@@ -147,7 +176,9 @@ def stage_series(stage, zone=None):
                  for column, (work, _) in enumerate(found)]
         yield [moment(begin + end, zone, '%H:%M:%S'),
                *(cell for column in zip(*cells) for cell in column),
-               version, version, version]
+               version, version, version,
+               *(_due_cell(points.get(column), name) for name in late
+                 for column in range(len(found)))]
 
 
 def _ends(column, timeline, operation):
@@ -166,6 +197,13 @@ def _cells(timeline, point, end):
             number(point.mean_processing, _TIME_DIGITS),
             number(point.throughput), number(point.bandwidth),
             ratio(point.count / attempts if attempts else None)]
+
+
+def _due_cell(point, name):
+    """Return the cell of a column of ``INTERVAL_DUE``."""
+    value = point and (point.mean_intended if name == INTERVAL_DUE[0]
+                       else point.p99_intended)
+    return number(value, _TIME_DIGITS)
 
 
 def bins(histograms, steps=ROUND):

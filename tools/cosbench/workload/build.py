@@ -43,7 +43,7 @@ from cosbench.workload.model import (
     WorkType,
 )
 from cosbench.workload.operations import NAMED, SPECIAL, fields
-from cosbench.workload.pacing import pace
+from cosbench.workload.pacing import log_share, pace
 
 #: Of any number: what results can have.
 MAX_INT = 10 ** 9
@@ -149,8 +149,7 @@ class _Builder:
         special = kind in SPECIAL
         work = Work(
             name=self._label(element, kind.value if special else None),
-            type=kind,
-            workers=self._workers(element, kind),
+            type=kind, workers=self._workers(element, kind),
             interval=self._value(element, 'interval', _bounded(1), 5),
             **self._limits(element),
             afr=self._value(element, 'afr', _bounded(0, MILLION),
@@ -158,6 +157,8 @@ class _Builder:
             driver=self._value(element, 'driver', _unless_blank(names.label)),
             config=inherited.config, auth=inherited.auth,
             storage=inherited.storage, operations=())
+        with self.findings.of(element):
+            log_share(work.config)
         if special:
             return self._special(element, children['operation'], work)
         return self._normal(element, children['operation'], work)

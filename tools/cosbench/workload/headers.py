@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The headers that a workload has containers created with.
+"""The headers that a workload has sent with its requests.
 
-``cheader.NAME=VALUE`` in a config; as with any key, that of the nearest
-element wins.
+``cheader.NAME=VALUE`` in a config: with the creation of a container;
+``header.NAME=VALUE``: with requests for objects. As with any key, that of the
+nearest element wins.
 """
 
 import re
@@ -12,18 +13,22 @@ from cosbench.errors import ConfigError
 from cosbench.workload.config import Config
 from cosbench.workload.names import printable
 
-#: As ``cprefix`` and ``csuffix``: of containers.
-PREFIX = 'cheader.'
+#: Of containers, as ``cprefix`` and ``csuffix``; of objects.
+CONTAINER, OBJECT = 'cheader.', 'header.'
 #: What the adaptors write: framing, and who asks.
 OWN = frozenset((
     'authorization', 'connection', 'content-length', 'expect', 'host',
-    'keep-alive', 'te', 'trailer', 'transfer-encoding', 'upgrade',
+    'keep-alive', 'range', 'te', 'trailer', 'transfer-encoding', 'upgrade',
     'x-amz-content-sha256', 'x-amz-date', 'x-amz-security-token',
     'x-auth-token'))
 _NAME = re.compile(r"[a-z0-9!#$%&'*+.^_`|~-]+")
 
 
-def of_containers(config: Config) -> Tuple[Tuple[str, str], ...]:
+#: (name in lower case, value) pairs, sorted.
+Headers = Tuple[Tuple[str, str], ...]
+
+
+def of_containers(config: Config) -> Headers:
     """
     Return the headers to create containers with.
 
@@ -32,20 +37,27 @@ def of_containers(config: Config) -> Tuple[Tuple[str, str], ...]:
     :raises ConfigError: for a name or a value that no header can have, or
         for a header that a workload may not set
     """
-    found = []
-    for key, value in sorted(config.items()):
-        if key.startswith(PREFIX):
-            found.append((_name(key, value), printable(key, value)))
-    return tuple(found)
+    return _of(config, CONTAINER)
 
 
-def _name(key: str, value: str) -> str:
-    name = key[len(PREFIX):]
+def of_objects(config: Config) -> Headers:
+    """Return the headers of requests for objects, as ``of_containers``."""
+    return _of(config, OBJECT)
+
+
+def _of(config: Config, prefix: str) -> Headers:
+    return tuple(
+        (_name(key, value, prefix), printable(key, value))
+        for key, value in sorted(config.items()) if key.startswith(prefix))
+
+
+def _name(key: str, value: str, prefix: str) -> str:
+    name = key[len(prefix):]
     if not _NAME.fullmatch(name):
         # Its name may have line breaks, too.
         raise ConfigError.of(
             repr(key)[1:-1], value, 'named by letters, digits and '
-            "!#$%&'*+-.^_`|~ after " + PREFIX)
+            "!#$%&'*+-.^_`|~ after " + prefix)
     if name in OWN:
         raise ConfigError.of(key, value, 'another header: the adaptor '
                              'sets this one')

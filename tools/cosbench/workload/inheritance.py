@@ -6,7 +6,7 @@ are laid over each other, workload first, operation last.
 """
 
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import (
     Callable,
     List,
@@ -21,6 +21,7 @@ from typing import (
 from cosbench.errors import ConfigError
 from cosbench.workload.config import Config
 from cosbench.workload.elements import Children, Element, Findings
+from cosbench.workload.endpoints import endpoints
 from cosbench.workload.model import Auth, Storage, Work
 
 #: Of one config.
@@ -40,7 +41,8 @@ class Adaptors:
     storage: Tuple[str, ...] = ('none', 'mock', 'swift', 's3')
     #: Makes those of a work, so that their configs are asked for all keys
     #: that they may have; raises ``ConfigError``. None: they are not made.
-    make: Optional[Callable[[Auth, Storage], object]] = None
+    make: Optional[Callable[[Auth, Storage], object]] = field(
+        default=None, compare=False)
 
 
 @dataclass(frozen=True)
@@ -95,6 +97,9 @@ class Inheritance:
                         tag + ' type', kind, 'one of %s; no adaptor for '
                         'another is installed' % ', '.join(allowed))
             above = make(kind.lower(), self.config(element))
+            if tag == 'storage':
+                with self._findings.of(element):
+                    endpoints(above.config)
         return above
 
     def config(self, element: Element) -> Config:

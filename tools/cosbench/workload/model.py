@@ -12,8 +12,11 @@ from typing import Optional, Tuple
 
 from cosbench.workload.config import Config
 from cosbench.workload.division import quota
+from cosbench.workload.requests import Parts, Piece, Version
 from cosbench.workload.selectors import Selector, Sizes
 
+#: (name in lower case, value) pairs.
+Headers = Tuple[Tuple[str, str], ...]
 #: Bytes that hashCheck puts at the end of an object: !!!! md5 in hex !!!!.
 HASH_TRAILER = 40
 
@@ -37,6 +40,13 @@ class OperationType(Enum):
     FILEWRITE = 'filewrite'
     DELETE = 'delete'
     LIST = 'list'
+    HEAD = 'head'
+    #: Replace the metadata of an object.
+    POST = 'post'
+    #: Overwrite an object with all that it was and more.
+    APPEND = 'append'
+    #: Delete many objects with one request.
+    BULK_DELETE = 'bulkdelete'
     #: Create each container.
     INIT = 'init'
     #: Write each object of each container.
@@ -132,6 +142,9 @@ class Operation:
     objects: Optional[Names] = None
     sizes: Optional[Sizes] = None
     content: Content = Content.RANDOM
+    #: Percent of random content that repeats, and that is zeros.
+    dedup: int = 0
+    compress: int = 0
     chunked: bool = False
     #: Write, or check, ``HASH_TRAILER``.
     hash_check: bool = False
@@ -140,8 +153,21 @@ class Operation:
     file_selection: Optional[FileSelection] = None
     #: prepare: create the containers before; cleanup: delete them after.
     with_containers: bool = False
-    #: (name in lower case, value) of the containers that it creates.
-    headers: Tuple[Tuple[str, str], ...] = ()
+    #: (name in lower case, value) of the containers that it creates, and
+    #: of its requests for objects.
+    headers: Headers = ()
+    object_headers: Headers = ()
+    #: None: in one request, the object as it is, all of it.
+    parts: Optional[Parts] = None
+    version: Optional[Version] = None
+    piece: Optional[Piece] = None
+    #: delete, cleanup: the parts of the object too. list: its versions.
+    with_parts: bool = False
+    versions: bool = False
+    #: Objects that a bulkdelete deletes at once.
+    batch: int = 1
+    #: Bytes from which on an append begins anew; None: never.
+    limit: Optional[int] = None
 
 
 @dataclass(frozen=True)

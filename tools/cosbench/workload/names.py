@@ -13,7 +13,7 @@ from typing import Callable
 from cosbench.errors import ConfigError
 from cosbench.workload.config import Config
 from cosbench.workload.model import Names, Trigger
-from cosbench.workload.selectors import parse
+from cosbench.workload.selector_text import parse
 
 MAX_NAME = 128
 #: Bytes that Swift allows in a container's name, and S3 fewer.
@@ -94,6 +94,20 @@ def _names(config: Config, key: str, prefix: str, most: int,
         raise ConfigError.of(key, sample, 'at most %d bytes long with its '
                              'prefix and suffix' % most)
     return names
+
+
+def with_room(names: Names, more: int) -> None:
+    """
+    Check that names of objects can have something behind them.
+
+    :param names: from ``objects``
+    :param more: bytes that are put behind them
+    :raises ConfigError: if that were too long
+    """
+    sample = names.name(names.selector.most)
+    if len(sample.encode('utf8')) + more > MAX_OBJECT:
+        raise ConfigError.of('objects', sample, 'at most %d bytes long with '
+                             'partSize' % (MAX_OBJECT - more))
 
 
 def _no_slash(key: str, text: str) -> None:

@@ -4,7 +4,7 @@
 from typing import Any, Callable, Dict
 
 from cosbench.errors import ConfigError
-from cosbench.workload import headers, names
+from cosbench.workload import headers, names, requests
 from cosbench.workload.config import Config
 from cosbench.workload.model import (
     HASH_TRAILER,
@@ -14,11 +14,13 @@ from cosbench.workload.model import (
     OperationType,
     WorkType,
 )
-from cosbench.workload.selectors import OPEN_END, parse_sizes
+from cosbench.workload.selector_text import parse_sizes
+from cosbench.workload.selectors import OPEN_END
 
 _T = OperationType
 #: The operations that a work may name; the others make special works.
-NAMED = (_T.READ, _T.WRITE, _T.FILEWRITE, _T.DELETE, _T.LIST)
+NAMED = (_T.READ, _T.WRITE, _T.FILEWRITE, _T.DELETE, _T.LIST, _T.HEAD,
+         _T.POST, _T.APPEND, _T.BULK_DELETE)
 #: How a special work divides what there is.
 SPECIAL = {
     WorkType.INIT: (_T.INIT, Division.CONTAINER),
@@ -33,7 +35,8 @@ Fields = Dict[str, Any]
 
 def _target(config: Config) -> Fields:
     return {'containers': names.containers(config),
-            'objects': names.objects(config)}
+            'objects': names.objects(config),
+            'object_headers': headers.of_objects(config)}
 
 
 def _verified(config: Config) -> Fields:
@@ -41,13 +44,45 @@ def _verified(config: Config) -> Fields:
 
 
 def _read(config: Config) -> Fields:
-    return {**_target(config), **_verified(config)}
+    return {**_head(config), **_verified(config),
+            'piece': requests.piece(config)}
 
 
-def _write(config: Config) -> Fields:
-    fields = {**_read(config),
+def _head(config: Config) -> Fields:
+    return {**_target(config), 'version': requests.version(config)}
+
+
+def _post(config: Config) -> Fields:
+    found = _target(config)
+    if not found['object_headers']:
+        raise ConfigError('header.NAME=VALUE is missing from the config: a '
+                          'post without it has nothing to write')
+    return found
+
+
+def _delete(config: Config) -> Fields:
+    return {**_head(config), 'with_parts': config.flag('withParts', False)}
+
+
+def _bulk_delete(config: Config) -> Fields:
+    return {'containers': names.containers(config),
+            'objects': names.objects(config),
+            'batch': requests.batch(config)}
+
+
+def _content(config: Config) -> Fields:
+    found = {'content': config.choice('content', Content, Content.RANDOM)}
+    for key in ('dedup', 'compress'):
+        found[key] = config.integer(key, 0, most=100)
+        if found[key] and found['content'] is not Content.RANDOM:
+            raise ConfigError.of(key, config[key], '0, or together with '
+                                 'content=random')
+    return found
+
+
+def _sized(config: Config) -> Fields:
+    fields = {**_target(config), **_verified(config), **_content(config),
               'sizes': config.parsed('sizes', parse_sizes),
-              'content': config.choice('content', Content, Content.RANDOM),
               'chunked': config.flag('chunked', False)}
     if fields['hash_check'] and fields['sizes'].least < HASH_TRAILER:
         raise ConfigError.of('sizes', config['sizes'], 'at least %d bytes '
@@ -55,8 +90,21 @@ def _write(config: Config) -> Fields:
     return fields
 
 
+def _write(config: Config) -> Fields:
+    fields = _sized(config)
+    parts = requests.parts(config, fields['sizes'])
+    if parts:
+        names.with_room(fields['objects'], requests.PART_SUFFIX)
+    return {**fields, 'parts': parts}
+
+
+def _append(config: Config) -> Fields:
+    return {**_sized(config), 'limit': requests.limit(config)}
+
+
 def _file_write(config: Config) -> Fields:
     return {'containers': names.containers(config),
+            'object_headers': headers.of_objects(config),
             'files': config.parsed('files', names.directory),
             'file_selection': config.parsed(
                 'fileselection', _file_selection),
@@ -74,9 +122,11 @@ def _file_selection(key: str, text: str) -> FileSelection:
 def _list(config: Config) -> Fields:
     if 'containers' not in config and 'objects' not in config:
         return {}
-    if 'objects' not in config:
-        return {'containers': names.containers(config)}
-    return _target(config)
+    found = {'containers': names.containers(config),
+             'versions': config.flag('versions', False)}
+    if 'objects' in config:
+        found['objects'] = names.objects(config)
+    return found
 
 
 def _finite(fields: Fields) -> Fields:
@@ -103,12 +153,14 @@ def _prepare(config: Config) -> Fields:
 
 def _cleanup(config: Config) -> Fields:
     return {**_finite(_target(config)),
-            'with_containers': config.flag('deleteContainer', False)}
+            'with_containers': config.flag('deleteContainer', False),
+            'with_parts': config.flag('withParts', False)}
 
 
 _FIELDS: Dict[OperationType, Callable[[Config], Fields]] = {
     _T.READ: _read, _T.WRITE: _write, _T.FILEWRITE: _file_write,
-    _T.DELETE: _target, _T.LIST: _list,
+    _T.DELETE: _delete, _T.LIST: _list, _T.HEAD: _head, _T.POST: _post,
+    _T.APPEND: _append, _T.BULK_DELETE: _bulk_delete,
     _T.INIT: _init, _T.PREPARE: _prepare, _T.CLEANUP: _cleanup,
     _T.DISPOSE: _dispose, _T.DELAY: lambda config: {},
 }

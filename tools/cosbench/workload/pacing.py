@@ -86,6 +86,17 @@ def pace(config: Config) -> Optional[Pace]:
     return Pace(config.parsed('rate', _rate), arrival)
 
 
+def log_share(config: Config) -> float:
+    """
+    Return of which share of its requests a work keeps a log.
+
+    :param config: of a work
+    :returns: 0: of none, to 1: of all
+    :raises ConfigError: if it is no such number
+    """
+    return float(config.fraction('log', 0.0))
+
+
 def _rate(key: str, text: str) -> float:
     try:
         value = float(text)

@@ -12,3 +12,6 @@ class RandomSource(Protocol):
 
     def expovariate(self, lambd: float) -> float:
         """Return a number of the exponential distribution."""
+
+    def random(self) -> float:
+        """Return a number from 0 to below 1."""

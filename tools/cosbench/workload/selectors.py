@@ -10,6 +10,8 @@
                   mission on a driver
     h(lo|hi|w,...)  a bucket by its weight, then uniform in it; ``lo||w`` is
                   open to 2**31 - 1
+    zipf(a,b,e)   skewed: a + k - 1 as often as 1 / k ** e; without e 0.99
+    hot(a,b,p,q)  the first p percent get q percent of the picks
 
 Integers without blanks, a and lo at least 1. A size is a selector and a
 unit: B, KB, MB, GB decimal, KiB, MiB, GiB binary.
@@ -19,29 +21,18 @@ random generator, the mission's counter and the worker's share. The same
 seed and the same order of calls give the same numbers.
 """
 
-import re
 from bisect import bisect_right
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import accumulate, count
 from typing import Callable, Iterator, Optional, Tuple
 
-from cosbench.errors import ConfigError
 from cosbench.workload.division import Share
 from cosbench.workload.random_source import RandomSource
+from cosbench.workload.zipf import zipf
 
-MAX_BUCKETS = 1000
 #: The upper end of a range that names none.
 OPEN_END = 2 ** 31 - 1
-FORMS = 'c(n), u(a,b), u(a), r(a,b), s(a,b), h(lo|hi|weight,...) or ' \
-    'a-b, with integers 1 <= a <= b < 10**15, at most 1000 buckets, and ' \
-    'without blanks'
-UNITS = {'B': 1, 'KB': 10 ** 3, 'MB': 10 ** 6, 'GB': 10 ** 9,
-         'KiB': 2 ** 10, 'MiB': 2 ** 20, 'GiB': 2 ** 30}
-_FORM = re.compile(r'([curs])\((\d{1,15})(?:,(\d{1,15}))?\)', re.ASCII)
-_DASHED = re.compile(r'(\d{1,15})-(\d{1,15})', re.ASCII)
-_BUCKET = re.compile(r'(\d{1,15})\|(\d{0,15})\|(\d{1,9})', re.ASCII)
-_SIZE = re.compile(r'(.*?[\d)])\s*([A-Za-z]+)', re.ASCII)
 
 #: Returns the next number of one worker.
 Picker = Callable[[], int]
@@ -174,6 +165,41 @@ class Histogram(Selector):
 
 
 @dataclass(frozen=True)
+class Zipf(_Ranged):
+    """``zipf(a,b,e)``"""
+
+    exponent: float
+
+    def picker(self, rng: RandomSource, shared: Iterator[int],
+               share: Optional[Share] = None) -> Picker:
+        span = _part_of(self._span, share)
+        rank, before = zipf(len(span), self.exponent, rng), span.start - 1
+        return lambda: before + rank()
+
+
+@dataclass(frozen=True)
+class Hotspot(_Ranged):
+    """``hot(a,b,p,q)``"""
+
+    #: Percent of the integers, from the first on; of the picks.
+    hot: int
+    picks: int
+
+    def picker(self, rng: RandomSource, shared: Iterator[int],
+               share: Optional[Share] = None) -> Picker:
+        span, picks = _part_of(self._span, share), self.picks
+        # At least one is hot, and where there are several, one is not.
+        cold = span.start + max(1, min(
+            len(span) - 1, round(len(span) * self.hot / 100)))
+
+        def pick() -> int:
+            if rng.randrange(100) < picks or cold >= span.stop:
+                return rng.randrange(span.start, cold)
+            return rng.randrange(cold, span.stop)
+        return pick
+
+
+@dataclass(frozen=True)
 class Sizes:
     """A selector times a unit."""
 
@@ -204,76 +230,3 @@ def _part_of(span: range, share: Optional[Share]) -> range:
 def _cycle(span: range, counter: Iterator[int]) -> Picker:
     start, size = span.start, len(span)
     return lambda: start + next(counter) % size
-
-
-def _histogram(inside: str) -> Optional[Selector]:
-    # Counted first: each operation may inherit a text of a megabyte.
-    if inside.count(',') >= MAX_BUCKETS:
-        return None
-    buckets = []
-    for text in inside.split(','):
-        match = _BUCKET.fullmatch(text)
-        if match is None:
-            return None
-        lower, upper, weight = match.groups()
-        buckets.append(Bucket(int(lower), int(upper or OPEN_END),
-                              int(weight)))
-    if not all(1 <= each.lower <= each.upper
-               for each in buckets) or not any(
-                   each.weight for each in buckets):
-        return None
-    return Histogram(tuple(buckets))
-
-
-def _ranged(kind: str, lower: str,
-            upper: Optional[str]) -> Optional[Selector]:
-    if kind == 'c':
-        return Constant(int(lower)) if upper is None else None
-    if upper is None and kind != 'u':
-        return None
-    end = OPEN_END if upper is None else int(upper)
-    if not 1 <= int(lower) <= end:
-        return None
-    return {'u': Uniform, 'r': Cyclic, 's': Sequential}[kind](
-        int(lower), end)
-
-
-@lru_cache(maxsize=1000)
-def parse(key: str, text: str) -> Selector:
-    """
-    Return the selector that a text means.
-
-    :param key: the setting, for the error
-    :param text: a selector
-    :returns: the selector
-    :raises ConfigError: if the text is none
-    """
-    stripped = text.strip()
-    found = None
-    match, dashed = _FORM.fullmatch(stripped), _DASHED.fullmatch(stripped)
-    if match:
-        found = _ranged(*match.groups())
-    elif dashed:
-        found = _ranged('r', *dashed.groups())
-    elif stripped.startswith('h(') and stripped.endswith(')'):
-        found = _histogram(stripped[2:-1])
-    if found is None:
-        raise ConfigError.of(key, text, FORMS)
-    return found
-
-
-@lru_cache(maxsize=1000)
-def parse_sizes(key: str, text: str) -> Sizes:
-    """
-    Return the sizes that a text means.
-
-    :param key: the setting, for the error
-    :param text: a selector with a unit
-    :returns: the sizes
-    :raises ConfigError: if the text is no selector with a unit
-    """
-    match = _SIZE.fullmatch(text.strip())
-    if match is None or match.group(2) not in UNITS:
-        raise ConfigError.of(key, text, 'a selector and a unit of %s, such '
-                             'as c(64)KB' % ', '.join(UNITS))
-    return Sizes(parse(key, match.group(1)), UNITS[match.group(2)])

@@ -3,19 +3,28 @@
 
 import hashlib
 import os
+import random
 import unittest
 import zlib
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cosbench.adaptors.content import BLOCK, POOL, Body, Checker, FileBody
+from cosbench.adaptors.content import (
+    BLOCK,
+    PAGE,
+    REPEATED,
+    UNIT,
+    Body,
+    Checker,
+    FileBody,
+)
 from cosbench.workload.model import HASH_TRAILER, Content
 from tests.unit.cosbench.directory_case import new_directory
 
 #: SHA-256 of 10 ** 6 bytes with the seed 7.
 PINNED = (
-    'b6a4c8a966bf400d16e5cf025dfd90757de0a5cbaf3da177b860119eeba5f034')
+    '6b1dd865b5408110ff2f926e378cf59be0d8c72e2f9123e5ded3b0ea0e70bd95')
 
 
 def content_of(*args, **kwargs):
@@ -33,21 +42,24 @@ def check(data, cuts=()):
 class TestBody(unittest.TestCase):
 
     def test_it_has_its_size_in_blocks_that_are_not_too_large(self):
-        for size in (0, 1, BLOCK, BLOCK + 1, 3 * POOL + 5):
+        for size in (0, 1, BLOCK, BLOCK + 1, 3 * BLOCK + 5):
             sizes = [len(block) for block in Body(size, seed=size)]
             self.assertEqual(size, sum(sizes))
             self.assertLessEqual(max(sizes, default=0), BLOCK)
             self.assertNotIn(0, sizes)
 
     @given(st.integers(0, 10 ** 6), st.integers(-2 ** 70, 2 ** 70),
-           st.booleans())
+           st.booleans(),
+           st.integers(0, 100), st.integers(0, 100))
     def test_the_same_seed_gives_the_same_bytes_as_often_as_wanted(
-            self, size, seed, hashed):
+            self, size, seed, hashed, dedup, compress):
         size += HASH_TRAILER
-        body = Body(size, seed=seed, hash_check=hashed)
+        knobs = {'seed': seed, 'hash_check': hashed, 'dedup': dedup,
+                 'compress': compress}
+        body = Body(size, **knobs)
         self.assertEqual(b''.join(body), b''.join(body))
-        self.assertEqual(b''.join(body), content_of(
-            size, seed=seed, hash_check=hashed))
+        self.assertEqual(b''.join(body), content_of(size, **knobs))
+        self.assertEqual(size, len(content_of(size, **knobs)))
 
     def test_content_is_the_same_on_every_machine(self):
         self.assertEqual(1000, len({content_of(16, seed=seed)
@@ -57,10 +69,48 @@ class TestBody(unittest.TestCase):
         self.assertEqual(
             PINNED, hashlib.sha256(content_of(10 ** 6, seed=7)).hexdigest())
 
-    def test_content_goes_on_where_the_pool_ends(self):
-        content = content_of(2 * POOL, seed=12345)
-        self.assertEqual(content[:POOL], content[POOL:])
-        self.assertNotIn(content[:64], content[1:POOL])
+    def test_random_content_never_repeats(self):
+        pieces = [content_of(2 ** 25, seed=seed) for seed in (1, 2)]
+        blocks = [piece[place:place + 64] for piece in pieces
+                  for place in range(0, len(piece), 64)]
+        self.assertEqual(2 * 2 ** 25 // 64, len(set(blocks)))
+
+    def test_as_many_units_repeat_as_asked_for(self):
+        repeated = self.repeated(UNIT)
+        for dedup in (1, 25, 75, 100):
+            units = [content[place:place + UNIT] for content in (
+                content_of(100 * UNIT, seed=seed, dedup=dedup)
+                for seed in (5, 2 ** 63 + 77))
+                for place in range(0, 100 * UNIT, UNIT)]
+            # Each of those that repeat is there once.
+            once = 2 * (100 - dedup)
+            self.assertLessEqual(once, len(set(units)))
+            self.assertGreaterEqual(once + REPEATED, len(set(units)))
+            self.assertEqual(2 * dedup, sum(
+                unit in repeated for unit in units))
+
+    def repeated(self, size):
+        content = content_of(REPEATED * UNIT, seed=-1)
+        return {content[place:place + size]
+                for place in range(0, len(content), UNIT)}
+
+    def test_an_object_of_one_unit_repeats_as_often_as_asked_for(self):
+        rng, repeated = random.Random(3), self.repeated(1000)
+        found = sum(content_of(1000, seed=rng.getrandbits(64), dedup=30)
+                    in repeated for _ in range(2000))
+        self.assertAlmostEqual(600, found, delta=4 * 21)
+
+    def test_as_much_compresses_as_asked_for(self):
+        for percent in (10, 50, 99):
+            content = content_of(64 * PAGE, seed=9, compress=percent)
+            self.assertAlmostEqual(
+                1 - percent / 100, len(zlib.compress(content)) / len(content),
+                delta=0.02)
+            # In each page.
+            kept = PAGE * (100 - percent) // 100
+            self.assertEqual(bytes(PAGE - kept), content[kept:PAGE])
+        self.assertEqual(bytes(77), content_of(77, compress=100))
+        self.assertEqual(bytes(50), content_of(100, compress=50)[50:])
 
     def test_random_content_does_not_compress(self):
         self.assertGreater(len(zlib.compress(content_of(10 ** 6))), 10 ** 6)
@@ -79,11 +129,6 @@ class TestBody(unittest.TestCase):
             Body(39, hash_check=True)
         with self.assertRaisesRegex(ValueError, 'size=-1.*at least 0'):
             Body(-1)
-
-    def test_blocks_are_slices_not_copies(self):
-        block, = Body(1000, seed=1)
-        again, = Body(1000, seed=1)
-        self.assertIs(block.obj, again.obj)
 
 
 class TestFileBody(unittest.TestCase):

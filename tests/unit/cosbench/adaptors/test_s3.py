@@ -214,7 +214,7 @@ class TestPlaces(LoopsCase):
                 ('http://s3.amazonaws.com', 'us-east-1'),
                 ('http://s3.example', 'us-east-1')):
             found = storage(KEYS + 'endpoint=' + endpoint)
-            self.assertEqual(region, found._scope.region)
+            self.assertEqual(region, found._region)
 
     def test_a_wrong_config_names_the_key(self):
         for text, words in (

@@ -18,7 +18,7 @@ from cosbench.adaptors.core.sigv4 import (
     EMPTY,
     UNSIGNED,
     Scope,
-    authorization,
+    Signer,
     query_string,
 )
 
@@ -33,6 +33,11 @@ S3 = Scope('AKIAIOSFODNN7EXAMPLE', 'wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY',
            'us-east-1')
 STAMP = '20130524T000000Z'
 HOST = ('host', 'examplebucket.s3.amazonaws.com')
+
+
+def authorization(scope, method, path, query, headers, payload, stamp):
+    return Signer(scope, headers, payload, stamp).authorization(
+        method, path, query)
 
 
 def signature(value):

@@ -90,17 +90,18 @@ def mission(document, **fields):
 
 
 def ran(document, storage, files=None, grace=30.0, during=None, clock=None,
-        **fields):
+        request_log=None, **fields):
     """
     Run a mission to its end, in a time that only waits make go on.
 
     :param during: a coroutine function of the ``MissionRun``, or None
     :param clock: a ``VirtualTime``, or None
+    :param request_log: a ``RequestLog``, or None
     :returns: the ``MissionRun``
     """
     async def run():
         found = MissionRun(*mission(document, **fields), storage, files,
-                           grace)
+                           grace, request_log)
         await found.prepare()
         if not found.state.final:
             found.start(0)

@@ -92,6 +92,12 @@ class TestTimeline(unittest.TestCase):
                     right = oracle.percentile(times, 99) / 1000
                     self.assertAlmostEqual(right, point.p99,
                                            delta=right / 100)
+                    times = known['intended']
+                    self.assertAlmostEqual(
+                        sum(times) / len(times) / 1000, point.mean_intended)
+                    right = oracle.percentile(times, 99) / 1000
+                    self.assertAlmostEqual(right, point.p99_intended,
+                                           delta=right / 100)
             self.assertEqual(len(mine), sum(
                 point.count + point.failed
                 for point in made.points(operation, most=10)))
@@ -125,6 +131,29 @@ class TestTimeline(unittest.TestCase):
         # Rates are by the second.
         point, = of([sample(1, size=300), sample(2, size=200)]).points('op1')
         self.assertEqual((0.4, 100.0), (point.throughput, point.bandwidth))
+
+    def test_a_closed_loop_takes_no_room_for_times_from_when_due(self):
+        made = of([sample(1), sample(2)])
+        self.assertNotIn('intended', made.to_json())
+        point, = made.points('op1')
+        self.assertEqual((point.mean, point.p99),
+                         (point.mean_intended, point.p99_intended))
+
+    def test_times_from_when_due_that_cannot_be_are_refused(self):
+        late = of([sample(1)._replace(intended=0)]).to_json()
+        row, = late['intended']['op1']
+        self.assertEqual([0, 1000000], row[:2])
+        for rows, words in (
+                ([row, row], r"intended\['op1'\]\[1\]\[0\]: 0 must be"),
+                ([[1, *row[1:]]], '1 must be an interval'),
+                ([[0, 5, row[2]]], 'at least what the response times'),
+                ([[0, 1000000, [1, 2]]], 'as many in all'),
+                ([[0, 1000000, [1]]], 'as many in all'),
+                ([[0, 1000000]], 'intended')):
+            with self.assertRaisesRegex(RecordError, words):
+                Timeline.from_json({**late, 'intended': {'op1': rows}})
+        with self.assertRaisesRegex(RecordError, 'must be an interval'):
+            Timeline.from_json({**late, 'intended': {'op2': [row]}})
 
     def test_a_stall_is_seen_as_intervals_of_nothing(self):
         points = list(of([sample(1), sample(16)]).points('op1'))

@@ -77,7 +77,7 @@ class TestRunPage(unittest.TestCase):
 
     def test_each_plot_has_words_and_a_table(self):
         plots = list(self.page.iter('svg'))
-        self.assertEqual(5, len(plots))
+        self.assertEqual(6, len(plots))
         for plot in plots:
             self.assertEqual(['title', 'desc'],
                              [each.tag for each in plot][:2])

@@ -48,11 +48,14 @@ ResTime,s2-main-w1-main-read,(%),s2-main-w1-main-write,(%)
 10~12,0,100%,1,100%
 '''
 MATRIX = 'Id,Op-Name,Op-Count,Byte-Count,Worker-Count,' + METRICS + \
-    ''',Config-Info
-w12-s1-init-1,init-write,1,0,1,20,8,20,20,20,20,20,20,50,0,100%,
+    ''',Config-Info,Avg-DueTime,50%-DueTime,95%-DueTime,99%-DueTime,\
+100%-DueTime
+w12-s1-init-1,init-write,1,0,1,20,8,20,20,20,20,20,20,50,0,100%,,\
+20,20,20,20,20
 w12-s2-main-1,read,4,4000,2,5,2.5,6.003,8,8,8,8,8,0.4,400,100%,\
-80% containers=c(1) objects=u(1-8)
-w12-s2-main-2,write,1,500,2,10,9,10,10,10,10,10,10,0.1,50,50%,20%
+80% containers=c(1) objects=u(1-8),5,4.001,8,8,8
+w12-s2-main-2,write,1,500,2,10,9,10,10,10,10,10,10,0.1,50,50%,20%,\
+10,10,10,10,10
 '''
 HISTORY = '''\
 Id,Name,Submitted-At,Started-At,Stopped-At,Op-Info,State,Detailed State
@@ -85,6 +88,30 @@ class TestTables(unittest.TestCase):
                 (HISTORY, [tables.RUN_HISTORY, tables.run_history(
                     self.result, timezone.utc)])):
             self.assertEqual(expected, written(rows))
+
+    def test_of_a_rate_times_from_when_due_are_behind_the_columns(self):
+        samples = [Sample('op1', end - 1, end - .01, end, end, 10)
+                   for end in (1, 2, 6)]
+        found = Result.from_json(results.document([results.stage([{
+            **results.work(samples, [results.operation(
+                samples, 'read', 'read')]), 'rate': 9}], 's1-main'),
+            *results.tiny()['stages'][1:]]))
+        rows = tables.workload(found, timezone.utc)
+        self.assertEqual(1, len({len(row) for row in rows}))
+        self.assertEqual(list(tables.DUE), rows[0][-5:])
+        self.assertEqual(list(tables.WORKLOAD),
+                         rows[0][:len(tables.WORKLOAD)])
+        self.assertEqual(['1000'] * 2, rows[1][-5:-3])
+        self.assertEqual(['N/A'] * 5, rows[-1][-5:])
+        heading, below, *rows = tables.stage_series(found.stages[0],
+                                                    timezone.utc)
+        self.assertEqual(['Version-Info', '', '', *tables.INTERVAL_DUE],
+                         heading[-5:])
+        self.assertEqual(['read'] * 2, below[-2:])
+        self.assertEqual([['1', '1', '1'], ['2', '2', '2']], [
+            [str(cell) for cell in row[-5:-2]] for row in rows])
+        self.assertEqual(['1000'] * 2, [row[-2] for row in rows])
+        self.assertAlmostEqual(1000, float(rows[0][-1]), delta=10)
 
     def test_the_file_of_a_stage_without_operations_has_its_columns(self):
         rows = list(tables.stage_series(self.result.stages[2]))

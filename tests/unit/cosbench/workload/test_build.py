@@ -164,6 +164,12 @@ class TestOperations(unittest.TestCase):
             found.containers.name(3), found.objects.name(4)))
         self.assertEqual('10', found.config['Object-Expiration'])
 
+    def test_content_repeats_and_compresses_as_asked_for(self):
+        found = one(TARGET + 'sizes=c(1)B;dedup=30;compress=100')
+        self.assertEqual((30, 100), (found.dedup, found.compress))
+        found = one(TARGET + 'sizes=c(1)B;content=zero;dedup=0')
+        self.assertEqual((0, 0), (found.dedup, found.compress))
+
     def test_a_file_write_has_its_fields(self):
         found = one('containers=c(1);files=/srv/files;fileselection=random',
                     'filewrite')
@@ -186,6 +192,9 @@ class TestOperations(unittest.TestCase):
                 ('write', TARGET + 'sizes=c(1)', "sizes='c(1)': must be"),
                 ('write', TARGET + 'sizes=c(1)B;content=ones',
                  "content='ones': must be one of random, zero"),
+                ('write', TARGET + 'sizes=c(1)B;dedup=101', "dedup='101': "),
+                ('write', TARGET + 'sizes=c(1)B;content=zero;compress=9',
+                 "compress='9': must be 0, or together with content=random"),
                 ('write', TARGET + 'sizes=c(1)B;chunked=maybe', 'chunked='),
                 ('write', TARGET + 'sizes=u(39,99)B;hashCheck=true',
                  "must be at least 40 bytes with hashCheck"),
@@ -222,7 +231,8 @@ class TestRefusals(unittest.TestCase):
                  'all of it'),
                 (wrapped(work(operation(TARGET, 'init'))),
                  "4: type='init': must be one of read, write, filewrite, "
-                 'delete, list; to init, make a work')):
+                 'delete, list, head, post, append, bulkdelete; to '
+                 'init, make a work')):
             found, = refusals_of(text)
             self.assertIn(refusal, found)
 

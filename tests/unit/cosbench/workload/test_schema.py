@@ -47,7 +47,7 @@ REFUSED = tuple(wrapped(*works, **around) for works, around in (
        for attributes in (' ratio="101"', ' ratio="-1"', ' division=""',
                           ' id=""')]
     + [((NORMAL.replace('type="read"', kind),), {})
-       for kind in ('', 'type=""', 'type="append"')]
+       for kind in ('', 'type=""', 'type="attach"')]
     + [((), {}), ((NORMAL,), {'stage': ''}), ((NORMAL,), {'workload': ''}),
        ((NORMAL,), {'stage': 'name="a;b"'}),
        ((NORMAL,), {'stage': 'name="s" closuredelay="-1"'}),

@@ -12,16 +12,17 @@ from hypothesis import strategies as st
 
 from cosbench.errors import ConfigError
 from cosbench.workload.division import Share
+from cosbench.workload.selector_text import parse, parse_sizes
 from cosbench.workload.selectors import (
     OPEN_END,
     Bucket,
     Constant,
     Cyclic,
     Histogram,
+    Hotspot,
     Sequential,
     Uniform,
-    parse,
-    parse_sizes,
+    Zipf,
 )
 from cosbench.workload.walking import disjoint, walk
 
@@ -62,6 +63,9 @@ class TestForms(unittest.TestCase):
                 ('r(1,32)', Cyclic(1, 32)), ('7-9', Cyclic(7, 9)),
                 ('s(3,3)', Sequential(3, 3)),
                 (' u(1,2) ', Uniform(1, 2)),
+                ('zipf(3,9)', Zipf(3, 9, 0.99)),
+                ('zipf(1,2,1.5)', Zipf(1, 2, 1.5)),
+                ('hot(1,100,20,80)', Hotspot(1, 100, 20, 80)),
                 ('h(1|64|10,512||1)', Histogram((
                     Bucket(1, 64, 10), Bucket(512, OPEN_END, 1))))):
             self.assertEqual(expected, selector(text), text)
@@ -73,13 +77,16 @@ class TestForms(unittest.TestCase):
                      'h()', 'h(1|2)', 'h(1|2|0)', 'h(3|2|1)', 'h(0|2|1)',
                      'h(1|2|1,)', 'h(1|2|3',
                      'h(%s)' % ','.join(['1|2|1'] * 1001), 'u(1,2)KB',
-                     'u(\u0661,9)',
+                     'u(\u0661,9)', 'zipf(1)', 'zipf(2,1)', 'zipf(0,9)',
+                     'zipf(1,9,0)', 'zipf(1,9,10.1)', 'zipf(1,9,-1)',
+                     'zipf(1,9,)', 'hot(1,9)', 'hot(1,9,0,80)',
+                     'hot(1,9,20,0)', 'hot(1,9,20,101)', 'hot(9,1,20,80)',
                      'u(1,%s)' % ('9' * 16), 'c(%s)' % ('9' * 5000)):
             with self.assertRaisesRegex(ConfigError,
                                         r"^objects='.*must be c\(n\)"):
                 selector(text)
 
-    @given(st.text(st.sampled_from('cursh()|,-0123456789 KB')))
+    @given(st.text(st.sampled_from('cursh()|,-0123456789 KB.zipfot')))
     def test_any_text_is_a_selector_or_refused(self, text):
         try:
             found = parse_sizes('sizes', text)
@@ -148,12 +155,46 @@ class TestDistributions(unittest.TestCase):
         found = drawn('h(1|10|1,11|30|3)', DRAWS, 2, Share(1, 10))
         self.assertFits(found, {2: .25, 13: .375, 14: .375})
 
+    def test_zipf_draws_each_rank_by_its_weight(self):
+        for seed, exponent in enumerate((0.5, 0.99, 1, 1.2, 3)):
+            weights = {rank: rank ** -exponent for rank in range(1, 41)}
+            self.assertFits(
+                drawn('zipf(11,50,%g)' % exponent, DRAWS, seed),
+                {rank + 10: weight / sum(weights.values())
+                 for rank, weight in weights.items()})
+        self.assertEqual({5}, set(drawn('zipf(5,5)', 100)))
+
+    def test_zipf_over_very_many_costs_and_stays_within_its_bounds(self):
+        most = 10 ** 15 - 1
+        found = drawn('zipf(1,%d,1.1)' % most, DRAWS)
+        self.assertTrue(1 <= min(found) <= max(found) <= most)
+        # zeta(1.1) is 10.58, of which 10 ** 15 ranks lack little.
+        self.assertAlmostEqual(DRAWS / 10.27, found.count(1),
+                               delta=4 * sqrt(DRAWS / 10))
+
+    def test_zipf_and_hot_under_division_draw_from_the_part(self):
+        self.assertFits(drawn('zipf(1,6,1)', DRAWS, 1, Share(1, 2)),
+                        {4: 6 / 11, 5: 3 / 11, 6: 2 / 11})
+        self.assertFits(drawn('hot(1,8,50,90)', DRAWS, 1, Share(1, 2)),
+                        {5: .45, 6: .45, 7: .05, 8: .05})
+
+    def test_hot_gives_the_first_ones_their_share_of_the_picks(self):
+        self.assertFits(drawn('hot(1,10,20,80)', DRAWS), {
+            number: .4 if number < 3 else .025 for number in range(1, 11)})
+        # One is hot at least, and one is not.
+        self.assertFits(drawn('hot(1,3,1,90)', DRAWS),
+                        {1: .9, 2: .05, 3: .05})
+        self.assertFits(drawn('hot(1,2,99,90)', DRAWS), {1: .9, 2: .1})
+        self.assertEqual({4}, set(drawn('hot(4,4,20,80)', 100)))
+
     def test_an_open_end_is_reached(self):
         found = drawn('u(1)', DRAWS)
         self.assertGreater(max(found), OPEN_END * .99)
         self.assertLessEqual(max(found), OPEN_END)
 
-    @given(st.sampled_from(['u(1,9)', 'r(1,9)', 'h(1|5|1,7||2)', 's(2,4)']),
+    @given(st.sampled_from([
+        'u(1,9)', 'r(1,9)', 'h(1|5|1,7||2)', 's(2,4)', 'zipf(1,9)',
+        'hot(1,9,20,80)']),
            st.integers())
     def test_a_seed_repeats_the_numbers(self, text, seed):
         self.assertEqual(drawn(text, 20, seed), drawn(text, 20, seed))

@@ -6,9 +6,17 @@ in two ways: bare line feeds, folded lines, two lengths, a length beside
 chunks, transfer codings other than chunked.
 """
 
-import re
-from typing import Callable, Dict, Iterable, Optional, Tuple, Union
+from typing import Callable, Dict, List, Optional, Tuple, Union
 
+from cosbench.adaptors.core.http_grammar import (
+    CHUNK,
+    FRAMING,
+    HEAD,
+    LENGTH_NAME,
+    LENGTH_VALUE,
+    STATUS_LINE,
+    TRAILERS,
+)
 from cosbench.adaptors.core.operation_errors import OperationError
 
 #: Bytes of a head, and of all trailers together.
@@ -21,36 +29,9 @@ MAX_INTERIM = 8
 MAX_EXCERPT = 2 ** 11
 #: How a body ends.
 _NONE, _LENGTH, _CHUNKED, _UNTIL_EOF = range(4)
-_STATUS = rb'HTTP/1\.([01]) ([1-9]\d\d)(?: [^\r\n\0]*)?'
-_FIELD = rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+:[^\r\n\0]*"
-_HEAD = re.compile(_STATUS + rb'(?:\r\n' + _FIELD + rb')*')
-_STATUS_LINE = re.compile(_STATUS)
-#: Those that say where a body ends.
-_FRAMING = re.compile(
-    rb'\r\n(content-length|transfer-encoding|connection):([^\r\n]*)',
-    re.IGNORECASE)
-_TRAILERS = re.compile(rb'(?:' + _FIELD + rb'\r\n)*')
-_LENGTH_VALUE = re.compile(rb'\d{1,18}')
-_CHUNK = re.compile(rb'([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\r\n]*)?')
-_VALUE = re.compile(r'[^\r\n\0]*')
-
 
 #: What an event loop or a parser hands on without copying it.
 Data = Union[bytes, memoryview]
-
-
-def header_lines(pairs: Iterable[Tuple[str, str]]) -> bytes:
-    """
-    Write headers.
-
-    :param pairs: (name, value) texts
-    :returns: the lines of a head
-    :raises ValueError: if a value could be more than one line
-    """
-    for name, value in pairs:
-        if not _VALUE.fullmatch(value):
-            raise ValueError('header %s must be one line' % name)
-    return ''.join('%s: %s\r\n' % pair for pair in pairs).encode('utf8')
 
 
 def _wrong(what: str, data: Data = b'') -> OperationError:
@@ -72,7 +53,7 @@ class Response:
     __slots__ = ('status', 'size', 'complete', 'reusable',
                  'first_byte', 'excerpt', 'started', '_bodiless', '_sink',
                  '_head', '_buffer', '_left', '_mode', '_interim',
-                 '_trailers')
+                 '_trailers', '_unread')
 
     def __init__(self, bodiless: bool = False,
                  sink: Optional[Callable[[Data], object]] = None) -> None:
@@ -87,13 +68,13 @@ class Response:
         self.excerpt = b''
         #: Whether a byte has come.
         self.started = False
-        self._bodiless = bodiless
-        self._sink = sink
+        self._bodiless, self._sink = bodiless, sink
         self._head = b''
         self._buffer = b''
         self._mode = _NONE
         self._left = self._interim = 0
-        self._trailers = False
+        #: The second: whether the body, of a known length, is counted only.
+        self._trailers = self._unread = False
 
     def feed(self, data: bytes) -> None:
         """
@@ -103,15 +84,24 @@ class Response:
         :raises OperationError: if they cannot be a response
         """
         self.started = True
+        place = 0
         if not self.status:
-            data = self._feed_head(data)
+            if self._buffer:
+                data, self._buffer = self._buffer + data, b''
+            place = self._heads(data)
             if not self.status:
                 return
+        size = len(data) - place
         if self.complete:
             # Nobody asked for more: whatever it is, it is no response.
-            self.reusable = self.reusable and not data
-        elif data:
-            self._body(data)
+            self.reusable = self.reusable and not size
+        elif self._unread and size <= self._left:
+            # Most responses come so; what nobody wants is not copied.
+            self.size += size
+            self._left -= size
+            self.complete = not self._left
+        elif size:
+            self._body(data[place:] if place else data)
 
     def eof(self) -> None:
         """
@@ -136,21 +126,19 @@ class Response:
             return 'after %d bytes of the body' % self.size
         return 'in the head' if self.started else 'before the response'
 
-    def _feed_head(self, data: bytes) -> bytes:
-        """Return the bytes after the final head, if that is there."""
+    def _heads(self, data: bytes) -> int:
+        """Take heads up to the final one; return the place behind it."""
+        place = 0
         while not self.status:
-            if self._buffer:
-                data = self._buffer + data
-            end = data.find(b'\r\n\r\n', 0, MAX_HEAD)
+            end = data.find(b'\r\n\r\n', place, place + MAX_HEAD)
             if end < 0:
-                if len(data) >= MAX_HEAD:
+                if len(data) - place >= MAX_HEAD:
                     raise _wrong('a head of more than %d bytes' % MAX_HEAD)
-                self._buffer = data
-                return b''
-            self._buffer = b''
-            self._parse(data[:end])
-            data = data[end + 4:]
-        return data
+                self._buffer = data[place:]
+                break
+            self._parse(data[place:end])
+            place = end + 4
+        return place
 
     @property
     def headers(self) -> Dict[bytes, bytes]:
@@ -165,10 +153,10 @@ class Response:
         return found
 
     def _parse(self, head: bytes) -> None:
-        match = _HEAD.fullmatch(head)
+        match = HEAD.fullmatch(head)
         if match is None:
             line, _, rest = head.partition(b'\r\n')
-            if _STATUS_LINE.fullmatch(line) is None:
+            if STATUS_LINE.fullmatch(line) is None:
                 raise _wrong('no status line', line)
             raise _wrong('a malformed header', rest)
         version, code = match.groups()
@@ -184,8 +172,22 @@ class Response:
 
     def _frame(self, status: int, persistent: bool) -> None:
         """Find how the body ends, and whether the connection can go on."""
+        found = FRAMING.findall(self._head)
+        if len(found) == 1 and len(found[0][0]) == LENGTH_NAME and \
+                persistent and not self._bodiless and 204 != status < 300:
+            # The same as below, for nearly all responses.
+            length = found[0][1].strip(b' \t')
+            if length.isdigit() and len(length) <= 18:
+                self._mode, self._left = _LENGTH, int(length)
+                self.complete = not self._left
+                self.reusable, self._unread = True, self._sink is None
+                return
+        self._frame_of(found, status, persistent)
+
+    def _frame_of(self, found: List[Tuple[bytes, bytes]], status: int,
+                  persistent: bool) -> None:
         framing = {b'connection': b''}
-        for name, value in _FRAMING.findall(self._head):
+        for name, value in found:
             name, value = name.lower(), value.strip(b' \t').lower()
             if name == b'connection':
                 framing[name] += b',' + value
@@ -196,7 +198,7 @@ class Response:
             persistent or b'keep-alive' in options)
         coding, length = get(b'transfer-encoding'), get(b'content-length')
         if length is not None and (
-                coding is not None or not _LENGTH_VALUE.fullmatch(length)):
+                coding is not None or not LENGTH_VALUE.fullmatch(length)):
             raise _wrong('Content-Length', length)
         if coding is not None and (coding != b'chunked' or not persistent):
             raise _wrong('Transfer-Encoding', coding)
@@ -275,7 +277,7 @@ class Response:
                 raise _wrong('a size of a chunk of more than %d bytes'
                              % MAX_LINE)
             return -1
-        match = _CHUNK.fullmatch(data, place, end)
+        match = CHUNK.fullmatch(data, place, end)
         if match is None:
             raise _wrong('no size of a chunk', data[place:end])
         size = int(match[1], 16)
@@ -292,7 +294,7 @@ class Response:
             if len(data) - place >= MAX_HEAD:
                 raise _wrong('trailers of more than %d bytes' % MAX_HEAD)
             return -1
-        if _TRAILERS.fullmatch(data, place, end + 2) is None:
+        if TRAILERS.fullmatch(data, place, end + 2) is None:
             raise _wrong('a malformed trailer', data[place:end])
         self.complete = True
         return end + 4

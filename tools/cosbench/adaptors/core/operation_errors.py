@@ -9,6 +9,9 @@ KINDS = {
     'closed': 'the server closed the connection before the response ended',
     'protocol': 'what the server sent is no response in HTTP/1.1',
     'auth': 'no token: the login failed',
+    'partial': 'another part of the object than was asked for, or only some '
+               'of what was to be deleted',
+    'unsupported': 'the adaptor has no such operation',
     'mock': 'what the mock adaptor was asked to fail with',
 }
 

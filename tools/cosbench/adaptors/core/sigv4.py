@@ -49,30 +49,40 @@ def _key(scope: Scope, day: str) -> bytes:
     return key
 
 
-def authorization(scope: Scope, method: str, path: str, query: str,
-                  headers: Sequence[Tuple[str, str]], payload: str,
-                  stamp: str) -> str:
+class Signer:
     """
-    Sign a request.
+    Signs requests that have the same headers, within a second.
 
     :param scope: who signs, and for what
-    :param method: such as ``GET``
-    :param path: quoted, as in the request
-    :param query: of ``query_string``
     :param headers: those that are signed: (name in lower case, value),
         sorted; host must be one
     :param payload: the SHA-256 of the body in hex, or ``UNSIGNED``
     :param stamp: the time, ``YYYYMMDDTHHMMSSZ``
-    :returns: the value of the header Authorization
     """
-    names = ';'.join(name for name, _ in headers)
-    lines = ''.join('%s:%s\n' % (name, ' '.join(value.split()))
-                    for name, value in headers)
-    canonical = '\n'.join((method, path, query, lines, names, payload))
-    place = '%s/%s/%s/aws4_request' % (
-        stamp[:8], scope.region, scope.service)
-    signature = _hmac(_key(scope, stamp[:8]), '\n'.join((
-        ALGORITHM, stamp, place,
-        sha256(canonical.encode('utf8')).hexdigest()))).hex()
-    return '%s Credential=%s/%s, SignedHeaders=%s, Signature=%s' % (
-        ALGORITHM, scope.access_key, place, names, signature)
+
+    def __init__(self, scope: Scope, headers: Sequence[Tuple[str, str]],
+                 payload: str, stamp: str) -> None:
+        names = ';'.join(name for name, _ in headers)
+        lines = ''.join('%s:%s\n' % (name, ' '.join(value.split()))
+                        for name, value in headers)
+        place = '%s/%s/%s/aws4_request' % (
+            stamp[:8], scope.region, scope.service)
+        self._key = _key(scope, stamp[:8])
+        self._rest = '\n'.join((lines, names, payload))
+        self._begin = '\n'.join((ALGORITHM, stamp, place, ''))
+        self._value = '%s Credential=%s/%s, SignedHeaders=%s, Signature=' % (
+            ALGORITHM, scope.access_key, place, names)
+
+    def authorization(self, method: str, path: str, query: str) -> str:
+        """
+        Sign a request.
+
+        :param method: such as ``GET``
+        :param path: quoted, as in the request
+        :param query: of ``query_string``
+        :returns: the value of the header Authorization
+        """
+        canonical = '%s\n%s\n%s\n%s' % (method, path, query, self._rest)
+        signature = _hmac(self._key, self._begin + sha256(
+            canonical.encode('utf8')).hexdigest()).hex()
+        return self._value + signature

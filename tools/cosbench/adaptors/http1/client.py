@@ -16,7 +16,8 @@ import re
 import ssl
 from typing import Any
 
-from cosbench.adaptors.core.http_response import Response, header_lines
+from cosbench.adaptors.core.header_lines import header_lines
+from cosbench.adaptors.core.http_response import Response
 from cosbench.adaptors.core.operation_errors import OperationError
 from cosbench.adaptors.http1.clock import clock
 from cosbench.adaptors.http1.connection import Connection

@@ -23,9 +23,12 @@ from typing import (
 from cosbench.workload.division import Share
 from cosbench.workload.model import Division, Names, Operation, OperationType
 from cosbench.workload.random_source import RandomSource
-from cosbench.workload.selectors import Picker, Selector
+from cosbench.workload.requests import Piece
+from cosbench.workload.selectors import Picker, Selector, Sizes
 from cosbench.workload.walking import walk
 
+#: First and last byte of a range, or None; the number of a part, or None.
+PieceOf = Tuple[Optional[Tuple[int, int]], Optional[int]]
 #: The special works whose operations go through containers only.
 WALKS_CONTAINERS = (OperationType.INIT, OperationType.DISPOSE)
 
@@ -79,8 +82,9 @@ class Choices:
     """
     What one worker chooses for one of its operations.
 
-    ``container()`` and ``object()`` return names, ``size()`` returns bytes;
-    each is None where the operation has no such thing.
+    ``container()`` and ``object()`` return names, ``size()`` returns bytes,
+    ``piece()`` a ``PieceOf``; each is None where the operation has no such
+    thing.
 
     :param operation: an operation of the worker's work
     :param rng: the worker's random generator
@@ -100,6 +104,7 @@ class Choices:
                                   Division.OBJECT)
         self.size = operation.sizes and operation.sizes.picker(
             rng, counters.get(operation, 'sizes'))
+        self.piece = operation.piece and self._pieces(operation.piece)
         #: Returns the path of a file, for filewrite; set by who knows them.
         self.path: Optional[Callable[[], str]] = None
 
@@ -112,6 +117,22 @@ class Choices:
             self._rng, self._counters.get(self._operation, key),
             self._share if self._operation.division is division else None)
         return lambda: name(pick())
+
+    def _pieces(self, piece: Piece) -> Callable[[], PieceOf]:
+        def picker(of: Union[Selector, Sizes], key: str) -> Picker:
+            return of.picker(self._rng, self._counters.get(
+                self._operation, key))
+        if piece.part is not None:
+            number = picker(piece.part, 'part')
+            return lambda: (None, number())
+        assert piece.length is not None
+        length = picker(piece.length, 'length')
+        offset = picker(piece.offset, 'offset') if piece.offset else None
+
+        def span() -> PieceOf:
+            first = offset() if offset else 0
+            return (first, first + length() - 1), None
+        return span
 
 
 def targets(operation: Operation,

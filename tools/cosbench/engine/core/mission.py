@@ -9,10 +9,11 @@ refuses. Its JSON is described in ``PROTOCOL.md``.
 import re
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Annotated, Any, Optional, Tuple
+from typing import Annotated, Any, List, Optional, Tuple
 
 from cosbench.errors import ConfigError
 from cosbench.workload.division import part, quota
+from cosbench.workload.endpoints import endpoints, place_of
 from cosbench.workload.model import (
     Operation,
     OperationType,
@@ -22,6 +23,9 @@ from cosbench.workload.model import (
 )
 from swift_lightsync.common.records import Between, Matches, Record, Utf8
 
+#: Behind the id of an operation: the row of the parts of its uploads. An
+#: operation's own id has no slash.
+PART_ROW = '/part'
 MAX_WORKERS = 2 ** 31 - 1
 #: Workers that one driver can make and still answer.
 MOST_HERE = 20000
@@ -81,6 +85,43 @@ def operations(work: Work, step: Step) -> Tuple[Operation, ...]:
     if step is Step.MAIN:
         return work.operations
     return (_on_containers(work.operations[0]),)
+
+
+def rows(work: Work, step: Step) -> Tuple[Operation, ...]:
+    """
+    Return what results have figures of.
+
+    :param work: of any type
+    :param step: one of its steps
+    :returns: the operations of the step; behind each, with a slash in its
+        id, the parts of its uploads and its requests to each endpoint,
+        which are counted in the operation, too
+    """
+    found: List[Operation] = []
+    places = [place_of(each) for each in endpoints(work.storage.config)]
+    for each in operations(work, step):
+        found.append(each)
+        if each.parts is not None:
+            found.append(replace(each, id=each.id + PART_ROW,
+                                 name=each.name + ' part'))
+        found += [replace(each, id=row, name='%s at %s' % (each.name, place))
+                  for place, ids in zip(places, endpoint_rows(
+                      each.id, len(places))) for row in ids]
+    return tuple(found)
+
+
+def endpoint_rows(operation: str, count: int) -> List[Tuple[str, ...]]:
+    """
+    Return the rows that count the requests to each endpoint.
+
+    :param operation: its id
+    :param count: of endpoints
+    :returns: a tuple for each, empty where there is one only
+    """
+    if count < 2:
+        return [()] * count
+    return [('%s/%d' % (operation, number),)
+            for number in range(1, count + 1)]
 
 
 def _on_containers(operation: Operation) -> Operation:

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The body of a request that is read as a whole."""
+
+from typing import Optional
+
+from swift.common.exceptions import ChunkReadTimeout
+from swift.common.swob import (
+    HTTPBadRequest,
+    HTTPLengthRequired,
+    HTTPRequestEntityTooLarge,
+    HTTPRequestTimeout,
+    Request,
+)
+
+
+def length_of(request: Request, most: int) -> int:
+    """
+    Return how long the body of a request is.
+
+    :param request: a request
+    :param most: bytes that it may have
+    :returns: bytes
+    :raises HTTPException: 400, 411 or 413 if it does not say, or too many
+    """
+    try:
+        length: Optional[int] = request.message_length()
+    except (ValueError, AttributeError) as err:
+        raise HTTPBadRequest(request=request, body=str(err))
+    if length is None:
+        raise HTTPLengthRequired(request=request)
+    if length < 0:
+        raise HTTPBadRequest(request=request,
+                             body='Invalid Content-Length: %d' % length)
+    if length > most:
+        raise HTTPRequestEntityTooLarge(
+            request=request, body='%d bytes, at most %d' % (length, most))
+    return length
+
+
+def read_body(request: Request, length: int, timeout: float) -> bytes:
+    """
+    Read the body of a request.
+
+    :param length: what :func:`length_of` has returned
+    :param timeout: seconds in which it has to come
+    :raises HTTPException: 408 if it does not
+    """
+    try:
+        with ChunkReadTimeout(timeout):
+            body: bytes = request.environ['wsgi.input'].read(length)
+            return body
+    except ChunkReadTimeout:
+        raise HTTPRequestTimeout(request=request)

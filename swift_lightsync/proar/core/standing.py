@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Whether a primary role may answer alone. PROTOCOL.md, "Vouching".
+"""
+
+import json
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Collection, Dict, Iterable, Mapping, Tuple
+
+from swift_lightsync.common.records import Between, Length, Record
+
+Place = Tuple[int, int]
+#: nanoseconds of a clock that only counts up
+Time = Annotated[int, Between(0, (1 << 63) - 1)]
+NS = 10 ** 9
+
+
+@dataclass(frozen=True)
+class Told(Record):
+    """
+    What one peer has answered.
+
+    :param asked: when the question was sent, nanoseconds
+    :param ring: the version of its ring
+    :param can_tell: whether it knows what it holds
+    :param held: the places of which it holds what the asker lacks
+    """
+    asked: Time
+    ring: int
+    can_tell: bool
+    held: Tuple[Place, ...] = ()
+
+
+@dataclass(frozen=True)
+class Standing(Record):
+    """
+    How a device stands with its peers, in one policy.
+
+    :param boot: id of the boot of the machine that the times belong to
+    :param device: id of the device
+    :param ring: the version of its object ring
+    :param seconds: how long an answer counts
+    :param round: when the last round of questions began, nanoseconds
+    :param told: id of a peer -> what it has answered last
+    """
+    boot: Annotated[str, Length(64)]
+    device: int
+    ring: int
+    seconds: float
+    round: Time = 0
+    told: Dict[int, Told] = field(default_factory=dict)
+
+    def encode(self) -> bytes:
+        """Return the bytes of a file that has it."""
+        return json.dumps(self.to_json()).encode('ascii')
+
+    def after(self, began: int, answers: Mapping[int, Told]) -> 'Standing':
+        """
+        Return the standing after a round of questions.
+
+        An older answer of a peer that was silent counts on.
+
+        :param began: when the round began, nanoseconds
+        :param answers: id of a peer -> what it has answered
+        """
+        told: Dict[int, Told] = {
+            peer: each for peer, each in self.told.items()
+            if self._counts(each.asked, began)}
+        told.update(answers)
+        return replace(self, round=began, told=told)
+
+    def _counts(self, asked: int, now: int) -> bool:
+        return asked <= now < asked + int(self.seconds * NS)
+
+    def others(self, now: int) -> Dict[int, int]:
+        """Return the peers that have another ring, and its version."""
+        return {peer: each.ring for peer, each in self.told.items()
+                if each.ring != self.ring and self._counts(each.asked, now)}
+
+    def silent(self, now: int, peers: Iterable[int],
+               missed: int = 0) -> Tuple[int, ...]:
+        """
+        Return those of some peers whose word does not count.
+
+        :param now: nanoseconds
+        :param peers: ids of devices
+        :param missed: when the place in question was last missed
+        """
+        found = []
+        for peer in peers:
+            told = self.told.get(peer)
+            if not (told and told.can_tell and told.ring == self.ring
+                    and told.asked > missed
+                    and self._counts(told.asked, now)):
+                found.append(peer)
+        return tuple(found)
+
+    def obstacle(self, now: int, place: Place, peers: Collection[int],
+                 missed: int = 0) -> str:
+        """
+        Return why a read of a place cannot be answered alone, or ''.
+
+        :param now: nanoseconds
+        :param place: partition and slot
+        :param peers: ids of the other roles of the partition
+        :param missed: when the place was last missed, by any device
+        """
+        if not self._counts(self.round, now) or self.round <= missed:
+            return 'nobody was asked for %g s or since a write was missed' % (
+                self.seconds)
+        silent = self.silent(now, peers, missed)
+        if silent:
+            return 'device %d does not vouch' % silent[0]
+        for peer, each in self.told.items():
+            if place in each.held:
+                return 'device %d holds what is missing' % peer
+        others = self.others(now)
+        for peer, ring in others.items():
+            return 'device %d has ring %d, this one %d' % (
+                peer, ring, self.ring)
+        return ''

@@ -1,0 +1,258 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+The object-server's side of primary-role writes. PROTOCOL.md, "Writes".
+
+PUT, POST and DELETE stay stock Swift's. A request that has a slot is run by a
+copy of the controller, made for that request, which knows what to log: its
+diskfiles log what is done to them, and its container updates are awaited by
+their majority.
+"""
+
+import copy
+import os
+import time
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Optional
+
+from swift.common.concurrency import tpool
+from swift.common.request_helpers import get_name_and_placement
+from swift.common.storage_policy import REPL_POLICY
+from swift.common.swob import (
+    HTTPBadRequest,
+    HTTPInsufficientStorage,
+    HTTPServiceUnavailable,
+)
+from swift.common.utils import Timestamp, config_true_value, hash_path, public
+
+from swift_lightsync.common.options import Options, integer, option, seconds
+from swift_lightsync.common.quiet_logger import QuietLogger
+from swift_lightsync.proar.core.oplog import NO_SLOT, Entry, Op
+from swift_lightsync.proar.log.device_log import DeviceLog
+from swift_lightsync.proar.log.logged_diskfile import (
+    LogContext,
+    LoggedDiskFile,
+)
+from swift_lightsync.proar.names import (
+    ALONE,
+    FAILOVER_HEADER,
+    LAG,
+    LOG,
+    REFUSED_HEADER,
+    SLOT_HEADER,
+)
+from swift_lightsync.proar.server.expiry_updates import ExpiryUpdates
+from swift_lightsync.proar.server.row_updates import (
+    LOGGED,
+    Logged,
+    RowUpdates,
+)
+from swift_lightsync.proar.server.vouching_verbs import VouchingVerbs, number
+from swift_lightsync.proar.vouching.fence import Fence
+
+MAX_PARTITION = (1 << 32) - 1
+OPS = {'PUT': Op.MODIFY, 'POST': Op.MODIFY, 'DELETE': Op.DELETE}
+
+
+@dataclass(frozen=True)
+class LagOptions(Options):
+    """
+    How much a primary role may hold alone before it refuses writes.
+
+    :param max_lag_entries: operations; 0: any number
+    :param max_lag_seconds: age of the oldest of them; 0: any
+    """
+    max_lag_entries: int = option(10000, integer(0))
+    max_lag_seconds: float = option(300.0, seconds)
+
+    def exceeded(self, exposure, now):
+        """
+        Return which bound an Exposure exceeds, '' if none.
+
+        :param now: Unix time in seconds
+        """
+        if 0 < self.max_lag_entries <= exposure.entries:
+            return '%d operations, max_lag_entries is %d' % (
+                exposure.entries, self.max_lag_entries)
+        if exposure.since is not None and \
+                0 < self.max_lag_seconds < now - exposure.since:
+            return 'an operation of %d s ago, max_lag_seconds is %g' % (
+                now - exposure.since, self.max_lag_seconds)
+        return ''
+
+
+@dataclass(frozen=True)
+class RoleWrite:
+    """
+    A write that is to be logged.
+
+    :param request: the Request
+    :param device: the name of the device
+    :param is_bounded: whether it is refused if the device holds too much
+        alone
+    :param log: the DeviceLog
+    :param entry: its Entry
+    :param fence: what a fail-over write has to pass, or None
+    """
+    request: Any
+    device: str
+    is_bounded: bool
+    log: DeviceLog
+    entry: Entry
+    fence: Optional[Fence] = None
+
+
+class PrimaryRoleVerbs(RowUpdates, VouchingVerbs):
+    """Makes an object-server's controller log the writes of primary roles."""
+
+    #: what this copy of the controller serves; None: any request of Swift's
+    _role_write: Optional[RoleWrite] = None
+    #: the notes of expiry that this copy makes
+    _expiry_updates: Optional[ExpiryUpdates] = None
+
+    def setup(self, conf):
+        """Set up the stock controller, and what the logs need."""
+        super().setup(conf)
+        self._limits = LagOptions.from_conf(conf)
+        self._quiet = QuietLogger(self.logger)
+        self._log = lru_cache(None)(self._make_log)
+
+    @public
+    def PUT(self, request):
+        """Handle a PUT as stock Swift, and log it if it has a slot."""
+        return super(PrimaryRoleVerbs, self._serving(request)).PUT(request)
+
+    @public
+    def POST(self, request):
+        """Handle a POST as stock Swift, and log it if it has a slot."""
+        return super(PrimaryRoleVerbs, self._serving(request)).POST(request)
+
+    @public
+    def DELETE(self, request):
+        """Handle a DELETE as stock Swift, and log it if it has a slot."""
+        return super(PrimaryRoleVerbs, self._serving(request)).DELETE(request)
+
+    def _serving(self, request):
+        """
+        Return the controller that serves a request.
+
+        :raises HTTPException: 400 for a slot or a partition that cannot be
+            one
+        """
+        if SLOT_HEADER not in request.headers or config_true_value(
+                request.headers.get('X-Backend-Replication')):
+            return self
+        device, partition, account, container, obj, policy = \
+            get_name_and_placement(request, 5, 5, True)
+        if policy.policy_type != REPL_POLICY:
+            raise HTTPBadRequest(
+                request=request, body='%s: policy %s is of type %s, must be '
+                '%s' % (SLOT_HEADER, policy.name, policy.policy_type,
+                        REPL_POLICY))
+        # A process that was forked writes a segment of its own.
+        path = self._diskfile_router[policy].construct_dev_path(device)
+        log = self._log(os.getpid(), path)
+        entry = _entry(request, policy, number(
+            request, 'partition', partition, self._last_partition(policy)),
+            hash_path(account, container, obj, raw_digest=True))
+        kind = request.headers.get(FAILOVER_HEADER)
+        fence = Fence(path, policy, self._ring(policy), entry.partition,
+                      entry.path_hash, self.logger) if kind else None
+        serving = copy.copy(self)
+        serving._role_write = RoleWrite(
+            request, device, kind in (None, ALONE), log, entry, fence)
+        return serving
+
+    def _last_partition(self, policy):
+        """Return the greatest partition that a request may be of."""
+        ring = self._ring(policy)
+        return MAX_PARTITION if ring is None else \
+            (1 << (ring.next_part_power or ring.part_power)) - 1
+
+    def _make_log(self, _, device_path):
+        return DeviceLog(device_path, self._quiet)
+
+    def get_diskfile(self, *args, **kwargs):
+        """
+        Return the stock diskfile, or one that logs a primary role's write.
+
+        :raises HTTPException: 503 if the write is refused for the lag, 507 if
+            it cannot be logged; no byte of its body has been asked for
+        """
+        disk_file = super().get_diskfile(*args, **kwargs)
+        write = self._role_write
+        if write is None:
+            return disk_file
+        intent = self._begin(write)
+        write.request.environ[LOGGED] = Logged(write.log, write.entry)
+        return LoggedDiskFile(disk_file, LogContext(
+            intent, self._quiet, write.fence))
+
+    def _begin(self, write):
+        """
+        Return the Intent of a write, unless too much is held alone.
+
+        :raises HTTPException: 503 for that, 507 if nothing can be logged
+        """
+        try:
+            reason = self._lag(write.log) if write.is_bounded else ''
+            if not reason:
+                return write.log.begin(write.entry) if write.log.is_ready() \
+                    else tpool.execute(write.log.begin, write.entry)
+        except OSError as err:
+            self.logger.increment('proar.refused.log.%s' % write.device)
+            self._quiet.error_of(
+                (write.device, err.errno), 'Writes of primary roles to %s '
+                'are refused (507), for they cannot be logged: %s',
+                write.device, err)
+            raise HTTPInsufficientStorage(
+                drive=write.device, request=write.request,
+                headers={REFUSED_HEADER: LOG})
+        self.logger.increment('proar.refused.lag.%s' % write.device)
+        raise HTTPServiceUnavailable(
+            request=write.request, headers={REFUSED_HEADER: LAG},
+            body='No other device holds %s' % reason)
+
+    def _lag(self, log):
+        """
+        Return what a device holds alone, if that is too much, or ''.
+
+        :raises OSError: if its log cannot be read
+        """
+        exposure = log.estimate()
+        if exposure is None or self._limits.exceeded(exposure, time.time()):
+            exposure = tpool.execute(log.exposure)
+        return self._limits.exceeded(exposure, time.time())
+
+    # Container updates
+
+    def delete_at_update(self, *args, **kwargs):
+        """Have expiry noted as stock Swift, but wait for a majority only."""
+        if self._role_write is None:
+            return super().delete_at_update(*args, **kwargs)
+        updating = copy.copy(self)
+        updating._expiry_updates = ExpiryUpdates(self.logger)
+        super(PrimaryRoleVerbs, updating).delete_at_update(*args, **kwargs)
+        updating._expiry_updates.wait()
+
+    def async_update(self, *args, **kwargs):
+        """Make one update, now or, of expiry, besides."""
+        update = super().async_update
+        if self._expiry_updates is None:
+            return update(*args, **kwargs)
+        self._expiry_updates.begin(update, *args, **kwargs)
+
+
+def _entry(request, policy, partition, path_hash):
+    """
+    Return the Entry of a write.
+
+    :raises HTTPException: 400 for a slot that cannot be one
+    """
+    timestamp = Timestamp(request.headers['X-Timestamp'])
+    return Entry(
+        OPS[request.method],
+        number(request, SLOT_HEADER, request.headers[SLOT_HEADER],
+               NO_SLOT - 1),
+        int(policy), partition, path_hash, timestamp.raw, timestamp.offset,
+        int(time.time() * 1e6))

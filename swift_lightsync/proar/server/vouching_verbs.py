@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+The object-server's part in vouching: the verb PROAR, and reads that a primary
+role refuses. PROTOCOL.md, "Vouching".
+"""
+
+from functools import lru_cache
+
+from swift.common.concurrency import tpool
+from swift.common.request_helpers import get_name_and_placement
+from swift.common.storage_policy import POLICIES, REPL_POLICY
+from swift.common.swob import (
+    HTTPBadRequest,
+    HTTPInsufficientStorage,
+    HTTPNoContent,
+    HTTPServiceUnavailable,
+    Response,
+)
+from swift.common.utils import public
+from swift.obj.server import ObjectController
+
+from swift_lightsync.common.records import RecordError
+from swift_lightsync.common.request_body import length_of, read_body
+from swift_lightsync.proar.core.oplog import NO_SLOT
+from swift_lightsync.proar.names import (
+    ASK_PATH,
+    BEHIND,
+    MISSED_PATH,
+    REFUSED_HEADER,
+    RING_HEADER,
+    SLOT_HEADER,
+)
+from swift_lightsync.proar.vouching import answers
+from swift_lightsync.proar.vouching.places import Rows, ring_of, version_of
+from swift_lightsync.proar.vouching.standings import Standings
+from swift_lightsync.proar.wire.messages import MAX_BYTES, Ask, Missed
+
+#: The paths of PROAR that are answered here.
+QUESTIONS = '/' + ASK_PATH, '/' + MISSED_PATH
+#: Devices whose standing is kept in memory.
+REMEMBERED = 1024
+
+
+class VouchingVerbs(ObjectController):
+    """Makes an object-server's controller vouch, and heed who vouches."""
+
+    def setup(self, conf):
+        """Set up the stock controller, and what vouching needs."""
+        super().setup(conf)
+        self._swift_dir = conf.get('swift_dir', '/etc/swift')
+        self._standings = lru_cache(REMEMBERED)(Standings)
+
+    def _ring(self, policy):
+        return ring_of(policy, self._swift_dir)
+
+    def answer_question(self, request):
+        """
+        Answer what a peer asks, or note that a device misses a write.
+
+        :param request: PROAR of one of QUESTIONS
+        :returns: 200 with an answer, or 204; 400 for what is no message, 408
+            for a body that does not come in time, 411 and 413 for a length
+            that is missing or too large, 507 if the device is not mounted
+        """
+        take = self._take_news if request.path == '/' + MISSED_PATH else \
+            self._take_question
+        try:
+            return take(request, read_body(
+                request, length_of(request, MAX_BYTES), self.client_timeout))
+        except RecordError as err:
+            return HTTPBadRequest(request=request, body=str(err))
+
+    def _take_question(self, request, body):
+        ask = Ask.parse(body, MAX_BYTES)
+        policy = self._policy(request, ask.policy)
+        ring = self._ring(policy)
+        if ring is None:
+            return HTTPServiceUnavailable(
+                request=request, body='There is no ring of policy %s' %
+                policy.name)
+        found = tpool.execute(answers.answer, ask, policy, ring,
+                              self._diskfile_router[policy], self.logger)
+        return Response(request=request, body=found.encode(),
+                        content_type='application/json')
+
+    def _take_news(self, request, body):
+        news = Missed.parse(body, MAX_BYTES)
+        policy = self._policy(request, news.policy)
+        path = self._diskfile_router[policy].get_dev_path(news.device)
+        if not path:
+            return HTTPInsufficientStorage(drive=news.device,
+                                           request=request)
+        tpool.execute(self._standings(path, policy).miss,
+                      (news.partition, news.slot))
+        return HTTPNoContent(request=request)
+
+    def _policy(self, request, index):
+        policy = POLICIES.get_by_index(index)
+        if policy is None or policy.policy_type != REPL_POLICY:
+            raise HTTPBadRequest(
+                request=request, body='policy: %d, must be the index of a '
+                'replicated policy' % index)
+        return policy
+
+    # Reads
+
+    @public
+    def GET(self, request):
+        """Handle a GET as stock Swift, unless a primary role is behind."""
+        self._refuse_behind(request)
+        return super().GET(request)
+
+    @public
+    def HEAD(self, request):
+        """Handle a HEAD as stock Swift, unless a primary role is behind."""
+        self._refuse_behind(request)
+        return super().HEAD(request)
+
+    def _refuse_behind(self, request):
+        """
+        Refuse a read that is asked of a primary role alone, if it may miss it.
+
+        :raises HTTPException: 503
+        """
+        if SLOT_HEADER not in request.headers or \
+                RING_HEADER not in request.headers:
+            return
+        device, partition, _, _, _, policy = get_name_and_placement(
+            request, 5, 5, True)
+        path = self._diskfile_router[policy].get_dev_path(device)
+        if not path:
+            return  # 507, by stock Swift
+        place = (number(request, 'partition', partition, (1 << 32) - 1),
+                 number(request, SLOT_HEADER, request.headers[SLOT_HEADER],
+                        NO_SLOT - 1))
+        obstacle = self._obstacle(policy, path, place)
+        if obstacle:
+            self.logger.increment('proar.refused.behind.%s' % device)
+            raise HTTPServiceUnavailable(
+                request=request, headers={REFUSED_HEADER: BEHIND},
+                body='Others have to be asked: %s' % obstacle)
+
+    def _obstacle(self, policy, path, place):
+        ring = self._ring(policy)
+        if ring is None:
+            return 'there is no ring'
+        standings = self._standings(path, policy)
+        standing = standings.read()
+        if standing is None:
+            return 'nobody has been asked'
+        rows = Rows.of(ring, place[0])
+        if rows.ids[place[1]:place[1] + 1] != (standing.device,):
+            return 'it is not the primary role'
+        return standings.obstacle(version_of(ring), place,
+                                  rows.others(standing.device))
+
+
+def number(request, name, text, most):
+    """
+    Return a request's number of 0 to most.
+
+    :raises HTTPException: 400 if the text is no such number
+    """
+    if not (text.isascii() and text.isdigit() and len(text) <= 10
+            and int(text) <= most):
+        raise HTTPBadRequest(
+            request=request, body='%s: %.80s, must be a whole number, 0 to %d'
+            % (name, text, most))
+    return int(text)

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+What a device does before a fail-over write becomes visible on it.
+
+PROTOCOL.md, "Vouching", "Fencing".
+"""
+
+from dataclasses import dataclass
+from typing import Any, Optional
+
+from swift.common.bufferedhttp import http_connect_raw
+from swift.common.concurrency import Timeout, sleep
+from swift.common.http import is_success
+
+from swift_lightsync.proar.names import MISSED_PATH, PROMISES, roles_path
+from swift_lightsync.proar.vouching.clock import now_ns
+from swift_lightsync.proar.vouching.places import Rows, version_of
+from swift_lightsync.proar.vouching.promises import NS, Promises
+from swift_lightsync.proar.wire.messages import Missed
+
+#: seconds that a primary role may take to note that it misses a write
+PATIENCE = 1.0
+
+
+@dataclass(frozen=True)
+class Fence:
+    """
+    Keeps the primary role of an object from answering for it alone.
+
+    :param device_path: of the device that takes the write
+    :param policy: the storage policy
+    :param ring: its Ring; None if this server has none
+    :param partition: of the object
+    :param path_hash: of the object, 16 bytes
+    :param logger: Swift's
+    """
+    device_path: str
+    policy: Any
+    ring: Any
+    partition: int
+    path_hash: bytes
+    logger: Any
+
+    def pass_through(self):
+        """
+        Return when no promise stands that the write would break.
+
+        :raises OSError: if that cannot be told
+        """
+        slot, primary = self._primary()
+        told, waited = Promises(roles_path(
+            self.device_path, self.policy, PROMISES)).stand_until(
+                primary, version_of(self.ring) if self.ring else 0)
+        if told > now_ns() and not self._tell(primary, slot):
+            waited = max(told, waited)
+        while now_ns() < waited:
+            self.logger.increment('proar.fence.waits')
+            sleep((waited - now_ns()) / NS)
+
+    def _primary(self):
+        """Return the slot of the object, and the id of its primary role."""
+        ids = Rows.of(self.ring, self.partition).ids if self.ring else ()
+        if not ids:
+            return 0, None
+        slot = Rows(self.partition, ids).slot(self.path_hash)
+        return slot, ids[slot]
+
+    def _tell(self, primary, slot):
+        """Tell a primary role that it misses a write, and return if it is."""
+        node: Optional[dict] = self.ring.devs[primary]
+        if not node:
+            return False
+        body = Missed(int(self.policy), node['device'], self.partition,
+                      slot).encode()
+        try:
+            with Timeout(PATIENCE):
+                connection = http_connect_raw(
+                    node['replication_ip'], node['replication_port'], 'PROAR',
+                    '/' + MISSED_PATH, {'Content-Length': str(len(body))})
+                connection.send(body)
+                response = connection.getresponse()
+                response.read()
+                connection.close()
+        except (Exception, Timeout) as err:
+            self.logger.debug('Unable to tell %s of a write: %s',
+                              node['device'], err)
+            return False
+        return is_success(response.status)

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+How a device stands with its peers: written by its converger, read by its
+object-servers for each read. PROTOCOL.md, "Vouching".
+"""
+
+import os
+import struct
+import zlib
+
+from swift_lightsync.common.records import RecordError
+from swift_lightsync.proar.core.standing import Standing
+from swift_lightsync.proar.names import MISSED, STANDING, roles_path
+from swift_lightsync.proar.vouching.clock import boot_id, now_ns
+from swift_lightsync.proar.vouching.stamps import OtherBoot, Stamps
+from swift_lightsync.proar.wire.messages import MAX_BYTES
+
+#: length and CRC-32 of what follows
+_HEAD = struct.Struct('<LL')
+#: All places share so many times: one that is missed has others wait, too.
+PLACES = 1021
+
+
+class Standings:
+    """
+    What the processes of one device know of its standing, in one policy.
+
+    :param device_path: of the device
+    :param policy: the storage policy
+    """
+
+    def __init__(self, device_path, policy):
+        self._path = roles_path(device_path, policy, STANDING)
+        self._missed = Stamps(roles_path(device_path, policy, MISSED))
+        self._head = b''
+        self._known = None
+
+    def write(self, standing):
+        """
+        Replace the standing, without syncing it.
+
+        It is written in place: to replace the file each second would have
+        some file systems flush it each second. One process writes it.
+
+        :raises OSError: if it cannot be written
+        """
+        content = standing.encode()
+        os.makedirs(os.path.dirname(self._path), exist_ok=True)
+        file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC,
+                       0o600)
+        try:
+            os.pwrite(file, _HEAD.pack(len(content), zlib.crc32(content))
+                      + content, 0)
+        finally:
+            os.close(file)
+
+    def read(self):
+        """
+        Return the Standing; None if there is none of this boot.
+
+        An older one may be returned: what counts in it still counts.
+        """
+        try:
+            with open(self._path, 'rb', buffering=0) as file:
+                head = file.read(_HEAD.size)
+                if head == self._head:
+                    return self._known
+                length, crc = _HEAD.unpack(head)
+                content = file.read(min(length, MAX_BYTES))
+        except (OSError, struct.error):
+            return None
+        if len(content) != length or zlib.crc32(content) != crc:
+            return None  # is being written
+        try:
+            standing = Standing.parse(content, MAX_BYTES)
+        except RecordError:
+            return None
+        self._head = head
+        self._known = standing if standing.boot == boot_id() else None
+        return self._known
+
+    def miss(self, place):
+        """
+        Note that the device misses a write.
+
+        :param place: its partition and slot
+        :raises OSError: if that cannot be noted
+        """
+        with self._missed.locked() as stamps:
+            stamps.write(_index(place), now_ns())
+
+    def obstacle(self, ring, place, peers):
+        """
+        Return why the device cannot answer a read alone, or ''.
+
+        :param ring: version of the object ring
+        :param place: partition and slot
+        :param peers: ids of the other roles
+        """
+        standing = self.read()
+        if standing is None:
+            return 'nobody has been asked'
+        if standing.ring != ring:
+            return 'its converger has ring %d' % standing.ring
+        try:
+            missed, = self._missed.read(_index(place))
+        except OtherBoot:
+            missed = 0
+        except OSError as err:
+            return str(err)
+        return standing.obstacle(now_ns(), place, peers, missed)
+
+
+def _index(place):
+    partition, slot = place
+    return (partition * 256 + slot) % PLACES

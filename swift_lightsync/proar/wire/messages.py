@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The messages of devices that vouch for each other. PROTOCOL.md."""
+
+import json
+from dataclasses import dataclass
+from typing import Annotated, Dict, Literal, Tuple
+
+from swift_lightsync.common.records import Between, Length, Record
+
+#: Bytes that a message may have.
+MAX_BYTES = 8 << 20
+#: Seconds for which a device may be asked to keep its promise.
+LONGEST = 60.0
+#: Places that a device lists for one asker; with more it does not vouch.
+MOST_HELD = 10000
+MOST_DEVICES = 65536
+
+Number = Annotated[int, Between(0, (1 << 32) - 1)]
+Slot = Annotated[int, Between(0, 255)]
+DeviceId = Annotated[int, Between(0, MOST_DEVICES - 1)]
+Name = Annotated[str, Length(255)]
+Place = Tuple[Number, Slot]
+
+
+class Message(Record):
+    """A record that is sent as JSON."""
+
+    def encode(self) -> bytes:
+        """Return the bytes of the message."""
+        return json.dumps(self.to_json()).encode('ascii')
+
+
+@dataclass(frozen=True)
+class Ask(Message):
+    """
+    The question whether devices hold what primary roles lack.
+
+    :param policy: index of the storage policy
+    :param ring: version of the asker's object ring
+    :param seconds: how long the asker counts on the answer
+    :param askers: ids of the devices that are primary roles
+    :param peers: id -> name of the devices that are asked
+    :param version: of the format
+    """
+    policy: Number
+    ring: Number
+    seconds: Annotated[float, Between(0.001, LONGEST)]
+    askers: Annotated[Tuple[DeviceId, ...], Length(MOST_DEVICES)]
+    peers: Dict[int, Name]
+    version: Literal[1] = 1
+
+
+@dataclass(frozen=True)
+class Answer(Message):
+    """
+    What devices hold.
+
+    :param ring: version of the answerer's object ring
+    :param peers: id of each device that can tell -> id of an asker -> the
+        places of which that asker lacks something
+    :param version: of the format
+    """
+    ring: Number
+    peers: Dict[int, Dict[int, Tuple[Place, ...]]]
+    version: Literal[1] = 1
+
+
+@dataclass(frozen=True)
+class Missed(Message):
+    """
+    The news that a primary role misses a write.
+
+    :param policy: index of the storage policy
+    :param device: name of the primary role's device
+    :param partition: of the object
+    :param slot: of the object
+    :param version: of the format
+    """
+    policy: Number
+    device: Name
+    partition: Number
+    slot: Slot
+    version: Literal[1] = 1

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Whose turn it is for a full exchange, and with which replicas.
+
+PROTOCOL.md, "A sync round".
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Optional
+
+from swift.common.concurrency import Timeout, tpool
+
+from swift_lightsync.common.address import DeviceTuple
+from swift_lightsync.sync.core.replica_ring import RingDevice
+from swift_lightsync.sync.core.sync_round import full_exchange_due
+from swift_lightsync.sync.keys import Job, JobKey, device_key, job_key
+
+if TYPE_CHECKING:
+    from swift_lightsync.sync.replicator import LightSyncReplicator
+
+
+@dataclass(frozen=True)
+class Turn:
+    """
+    A full exchange whose turn has come.
+
+    :param nodes: the devices to exchange with
+    :param when: when all the others were exchanged with, seconds
+    """
+    __slots__ = ('nodes', 'when')
+    nodes: tuple[RingDevice, ...]
+    when: float
+
+
+@dataclass(frozen=True)
+class _Incomplete:
+    """
+    A full exchange that skipped replicas, or did not go well with some.
+
+    :param when: when it was, seconds
+    :param skipped: the ``device_key`` of each that had failed before
+    """
+    __slots__ = ('when', 'skipped')
+    when: float
+    skipped: frozenset[DeviceTuple]
+
+
+class FullExchanges:
+    """
+    The full exchanges of a replicator.
+
+    One that skipped a replica, or did not go well with one, is not noted as
+    done. It is repeated in the next interval, and with those that were skipped
+    as soon as all of them are back.
+
+    :param daemon: the replicator
+    """
+
+    def __init__(self, daemon: 'LightSyncReplicator') -> None:
+        self.daemon = daemon
+        self._incomplete: dict[JobKey, _Incomplete] = {}
+
+    def turn(self, job: Job, exchanged: float, now: float) -> Optional[Turn]:
+        """
+        Return the full exchange that a partition wants now.
+
+        :param job: the job of the partition
+        :param exchanged: when it last had one, seconds
+        :param now: the time, seconds
+        :returns: the exchange, or None if its turn has not come
+        """
+        partition = int(job['partition'])
+        interval = self.daemon.full_exchange_interval
+        if not full_exchange_due(partition, exchanged, now, interval):
+            return None
+        before = self._incomplete.get(job_key(job))
+        if before is None or full_exchange_due(partition, before.when, now,
+                                               interval):
+            return Turn(tuple(job['nodes']), now)
+        back = tuple(node for node in job['nodes']
+                     if device_key(node) in before.skipped)
+        if not back or any(map(self.daemon.neighbours.has_failed, back)):
+            return None
+        return Turn(back, before.when)
+
+    def played(self, job: Job, turn: Turn, skipped: Collection[DeviceTuple],
+               went_well: bool) -> None:
+        """
+        Note how a full exchange went.
+
+        :param job: the job of the partition
+        :param turn: the exchange
+        :param skipped: the ``device_key`` of each device that had failed
+        :param went_well: whether it went well with all others
+        """
+        key = job_key(job)
+        if skipped or not went_well:
+            self._incomplete[key] = _Incomplete(turn.when, frozenset(skipped))
+            return
+        self._incomplete.pop(key, None)
+        self.daemon.recon.note_full_exchange(job)
+        try:
+            tpool.execute(
+                self.daemon.fingerprints(job['policy']).note_exchange,
+                job['device'], job['partition'], turn.when)
+        except (Exception, Timeout):
+            self.daemon.logger.exception(
+                'Unable to note that partition %s on %s was compared with '
+                'all replicas; it will be again', job['partition'],
+                job['device'])

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Looks at many partitions for a peer, for as long as the peer may wait.
+
+What there was no time for is read on, so that it is known when the peer asks
+again. PROTOCOL.md, "Busy neighbours".
+"""
+
+import math
+import time
+from collections.abc import Callable, Iterable, Sequence
+from logging import Logger
+from typing import Any, TypeVar
+
+from swift.common.concurrency import Timeout, spawn, tpool
+from swift.common.exceptions import DiskFileDeviceUnavailable
+
+from swift_lightsync.sync.fingerprints import in_portions
+
+#: Seconds after which no further partition is looked at: many may have to be
+#: hashed first, and the peer waits. It is then asked to come back later.
+PATIENCE = 10
+#: Most seconds that a peer is asked to wait before it comes back.
+MAX_WAIT = 3600
+
+_Partition = TypeVar('_Partition')
+_Result = TypeVar('_Result')
+
+
+class PatientReads:
+    """
+    Reads that a peer waits for.
+
+    :param logger: where devices that cannot be read on are logged
+    """
+
+    def __init__(self, logger: Logger) -> None:
+        self.logger = logger
+        #: Devices that are read on for a peer that will be back.
+        self._reading_on: set[str] = set()
+
+    def in_time(self, method: Callable[..., dict[_Partition, _Result]],
+                device: str, partitions: Iterable[_Partition]
+                ) -> tuple[dict[_Partition, _Result], list[_Partition]]:
+        """
+        Call a method with portions of partitions, off the hub, for PATIENCE.
+
+        :param method: a method of ``Fingerprints``
+        :param device: name of the local device
+        :param partitions: the partitions
+        :returns: the results of all portions, and the partitions that there
+            was no time for
+        """
+        found: dict[_Partition, _Result] = {}
+        partitions = list(partitions)
+        deadline = time.monotonic() + PATIENCE
+        for portion in in_portions(partitions):
+            found.update(tpool.execute(method, device, portion, deadline))
+            if time.monotonic() >= deadline:
+                return found, [each for each in partitions
+                               if each not in found]
+        return found, []
+
+    def read_on(self, method: Callable[..., Any], device: str,
+                partitions: Sequence[int], read: int) -> int:
+        """
+        Call a method with partitions that there was no time for.
+
+        Of each device that is done for one peer at a time.
+
+        :param method: a method of ``Fingerprints``
+        :param device: name of the local device
+        :param partitions: the partitions
+        :param read: how many others were read in PATIENCE
+        :returns: seconds after which it will be done, at that pace
+        """
+        if device not in self._reading_on:
+            self._reading_on.add(device)
+            spawn(self._read_all, method, device, partitions)
+        wait = PATIENCE * len(partitions) / max(1, read)
+        return min(MAX_WAIT, max(1, math.ceil(wait)))
+
+    def _read_all(self, method: Callable[..., Any], device: str,
+                  partitions: Sequence[int]) -> None:
+        try:
+            for portion in in_portions(partitions):
+                tpool.execute(method, device, portion)
+        except DiskFileDeviceUnavailable:
+            # Who asks is told so.
+            pass
+        except (Exception, Timeout):
+            self.logger.exception('Unable to read the partitions of %s for '
+                                  'a peer that will ask again', device)
+        finally:
+            self._reading_on.discard(device)

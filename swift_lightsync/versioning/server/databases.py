@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+How requests get at containers' databases: the lock, in the order of asking,
+and connections that are kept, since to open one costs as much as to read it.
+
+1. A connection belongs to one request at a time.
+2. Before it is used again, the file that it has open must still be the one
+   that has its path: databases are replaced by replicas of other servers,
+   quarantined and removed. SQLite itself finds out what others have changed
+   in a file.
+3. Those that nobody uses are closed soon, so that a disk can be unmounted.
+"""
+
+import os
+import time
+from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from sqlite3 import Connection, DatabaseError
+from typing import Any, Callable, List, Optional, Tuple
+from weakref import WeakValueDictionary
+
+from swift.common.concurrency import Semaphore, sleep, spawn_n
+from swift.common.db import get_db_connection
+from swift.common.exceptions import LockTimeout
+from swift.common.utils import lock_parent_directory
+
+#: Connections that one process keeps.
+MOST = 32
+#: Seconds for which one is kept that nobody uses.
+SECONDS = 5
+
+#: What tells files apart: their device and inode.
+_Identity = Tuple[int, int]
+
+
+_semaphores: 'WeakValueDictionary[str, Semaphore]' = WeakValueDictionary()
+
+
+@contextmanager
+def locked(path: str, seconds: float) -> Iterator[None]:
+    """
+    Hold Swift's lock of the directory of a file. Swift's is polled, ten times
+    a second once it has waited for a while: of many writers of one container
+    some would wait for seconds. Those of one process therefore wait for each
+    other, and only one of them polls.
+
+    :param path: of the file
+    :param seconds: how long to wait, for this process and then for others
+    :raises LockTimeout: if that was not enough
+    """
+    semaphore = _semaphores.setdefault(path, Semaphore(1))
+    with LockTimeout(seconds, path):
+        semaphore.acquire()
+    try:
+        with lock_parent_directory(path, seconds):
+            yield
+    finally:
+        semaphore.release()
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """
+    A connection that nobody uses.
+
+    :param file: what it has open
+    :param since: when it was used last, on the clock of ``now``
+    """
+    path: str
+    connection: Connection
+    file: _Identity
+    since: float
+
+
+def _identity(path: str) -> Optional[_Identity]:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+class KeptDatabases:
+    """
+    The connections that one process keeps.
+
+    :param now: returns seconds that only grow
+    """
+
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+        self._now = now
+        #: From the one that was used longest ago on.
+        self._kept: 'OrderedDict[int, _Kept]' = OrderedDict()
+        self._is_closing = False
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    @contextmanager
+    def lent(self, broker: Any) -> Iterator[None]:
+        """
+        Lend a broker a connection to its database, if there is one.
+
+        :param broker: a ``ContainerBroker`` without a connection
+        """
+        path = broker.db_file
+        file = _identity(path)
+        broker.conn = self._found(path, file) or self._opened(broker, file)
+        lent = broker.conn
+        try:
+            yield
+        finally:
+            connection, broker.conn = broker.conn, None
+            if connection is not None and connection is lent and file:
+                self._keep(_Kept(path, connection, file, self._now()))
+            elif connection is not None:
+                connection.close()
+
+    def _found(self, path: str, file: Optional[_Identity]
+               ) -> Optional[Connection]:
+        """Return a kept connection to the file that has a path now."""
+        for each in [kept for kept in self._kept.values()
+                     if kept.path == path][::-1]:
+            del self._kept[id(each.connection)]
+            if each.file == file:
+                return each.connection
+            each.connection.close()
+        return None
+
+    @staticmethod
+    def _opened(broker: Any, file: Optional[_Identity]
+                ) -> Optional[Connection]:
+        """Open a database, unless it is replaced meanwhile."""
+        if file is None:
+            return None
+        try:
+            connection: Connection = get_db_connection(
+                broker.db_file, broker.timeout, broker.logger)
+        except DatabaseError:
+            # The broker finds out what is wrong, and quarantines it.
+            return None
+        if _identity(broker.db_file) == file:
+            return connection
+        connection.close()
+        return None
+
+    def _keep(self, kept: _Kept) -> None:
+        self._kept[id(kept.connection)] = kept
+        if len(self._kept) > MOST:
+            self._kept.popitem(last=False)[1].connection.close()
+        if not self._is_closing:
+            self._is_closing = True
+            spawn_n(self._close_unused)
+
+    def _close_unused(self) -> None:
+        try:
+            while self._kept:
+                sleep(SECONDS)
+                self.close_unused()
+        finally:
+            self._is_closing = False
+
+    def close_unused(self) -> None:
+        """Close the connections that nobody has used for ``SECONDS``."""
+        before = self._now() - SECONDS
+        unused: List[_Kept] = [each for each in self._kept.values()
+                               if each.since <= before]
+        for each in unused:
+            del self._kept[id(each.connection)]
+            each.connection.close()

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Stores one version of another site, data first, or does its purge, and says
+what the site is told of the errors that this meets.
+"""
+
+from swift.common.exceptions import ChunkReadError
+from swift.common.swob import HTTPException
+
+from swift_lightsync.versioning.core.clock import ClockAhead
+from swift_lightsync.versioning.core.keys import purge_name, version_name
+from swift_lightsync.versioning.core.row_data import Kind, entry_of
+from swift_lightsync.versioning.core.shipping import MAX_ERROR, Result
+from swift_lightsync.versioning.core.verb import MAX_ROWS, Request
+from swift_lightsync.versioning.rows.rows import ClockRefused, RowsUnavailable
+from swift_lightsync.versioning.sites.life import LifeRefused
+from swift_lightsync.versioning.sites.received_body import Disconnected
+
+#: What object servers say to data that they have already.
+_STORED_ALREADY = (202, 409)
+
+
+class Refusal(Exception):
+    """
+    A request, or a shipment, is refused.
+
+    :param status: of the answer
+    """
+
+    def __init__(self, status, reason):
+        super().__init__(reason)
+        self.status = status
+
+
+def result_of(err):
+    """
+    Return the ``Result`` that an error is told as.
+
+    :returns: None if it is none of those that are expected
+    """
+    status, text = None, str(err)
+    if isinstance(err, ClockAhead):
+        status = 409
+    elif isinstance(err, (Refusal, LifeRefused)):
+        status = err.status
+    elif isinstance(err, ValueError):
+        status = 400
+    elif isinstance(err, (RowsUnavailable, ClockRefused)):
+        status, text = 503, 'rows: ' + text
+    elif isinstance(err, (Disconnected, ChunkReadError, OSError)):
+        status = 499
+    elif isinstance(err, HTTPException):
+        status, text = err.status_int, '%s %s' % (
+            err.status, err.body.decode('utf8', 'replace'))
+    return status and Result(status, text.encode(
+        'utf8', 'replace')[:MAX_ERROR].decode('utf8', 'ignore'))
+
+
+def known(strategy, versions):
+    """
+    Read what a site has of some versions of a container.
+
+    :param versions: pairs of an object and a ``Stamp``
+    :returns: a dict, from such pairs to the ``Entry`` (see ``purged``) of
+        those that are known
+    """
+    versions, found = sorted(set(versions)), {}
+    half = MAX_ROWS // 2
+    for start in range(0, len(versions), half):
+        some = versions[start:start + half]
+        rows = strategy.rows.read(Request(names=tuple(
+            name(*each) for each in some
+            for name in (version_name, purge_name)))).rows
+        for each in some:
+            record = rows.get(purge_name(*each))
+            row = rows.get(version_name(*each)) \
+                if record is None or record.deleted else record
+            if row is not None:
+                found[each] = entry_of(row)
+    return found
+
+
+def identity(entry):
+    return entry.object, entry.version.id
+
+
+def _newest(*entries):
+    """Return the newest stamp that data of some versions may have."""
+    return max(stamp for each in entries for stamp in (
+        each.version.id, each.changed, each.purged) if stamp)
+
+
+def is_older(entry, changed):
+    """Check whether the metadata here are older than another site's."""
+    return changed is not None and (
+        entry.changed or entry.version.id) < changed
+
+
+def apply_version(container, mine, shipment, body):
+    """
+    Store a version, change its metadata or purge it.
+
+    :param container: a ``SiteContainer``
+    :param mine: the ``Entry`` of what is known of it here, or None
+    :param shipment: a ``Shipment`` with an entry
+    :param body: file-like, of its data
+    """
+    entry = shipment.entry
+    if entry.purged:
+        # Without a row there may be data nevertheless: its row follows
+        # it, perhaps now. And first: a sender asks no more when the purge
+        # is there.
+        if mine is None or mine.kind is Kind.DATA:
+            container.delete_data((mine or entry).data_name,
+                                  _newest(entry, mine or entry))
+        container.strategy.apply(entry)
+    elif mine is None:
+        if entry.kind is Kind.DATA:
+            _put(container, shipment, body)
+        _drop(container, container.strategy.apply(entry), entry)
+    elif not mine.purged and is_older(mine, entry.changed):
+        _post(container, shipment, mine.data_name)
+        container.strategy.amend(mine, entry.content_type, entry.changed)
+
+
+def _put(container, shipment, body):
+    entry = shipment.entry
+    _check(container.put_data(entry, body, {
+        **dict(shipment.headers), 'content-length': str(shipment.length)}))
+    if entry.changed:
+        _post(container, shipment, entry.data_name)
+
+
+def _post(container, shipment, name):
+    _check(container.post_data(name, shipment.entry.changed,
+                               dict(shipment.headers)))
+
+
+def _drop(container, gone, entry):
+    """Delete the data of overwritten null versions, or its own."""
+    for old in gone:
+        own = identity(old) == identity(entry)
+        if own or old.kind is Kind.DATA:
+            container.delete_data((entry if own else old).data_name,
+                                  _newest(entry, old))
+
+
+def _check(response):
+    """Raise Refusal unless the data is stored or changed as asked."""
+    status = response.status_int
+    if not 200 <= status < 300 and status not in _STORED_ALREADY:
+        raise Refusal(status if status >= 500 else 409,
+                      'the data was not stored: %s' % response.status)

@@ -1,0 +1,269 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+One database that propagation follows: what its rows mean, and how far the
+tasks have come with them.
+"""
+
+import math
+import os
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+from sqlite3 import DatabaseError
+from typing import NamedTuple, Optional
+
+from swift.common.exceptions import LockTimeout
+from swift.common.utils import decode_timestamps, get_db_files
+from swift.container.backend import UNSHARDED
+
+from swift_lightsync.versioning.core.keys import (
+    LIFE,
+    PURGES,
+    RESERVED,
+    VERSIONS,
+    user_container,
+)
+from swift_lightsync.versioning.core.life import Life, life_of
+from swift_lightsync.versioning.core.row_data import (
+    Entry,
+    Row,
+    entry_of,
+    parameters_of,
+)
+from swift_lightsync.versioning.core.stamp import Stamp
+from swift_lightsync.versioning.core.sync_point import PAGE
+from swift_lightsync.versioning.core.version import Version
+from swift_lightsync.versioning.server.row_table import RowTable
+
+#: What a broker raises when a database is gone, locked or damaged.
+BROKER_ERRORS = (DatabaseError, LockTimeout, OSError)
+_SYNC = 'site-versions/%s/%s'
+#: Records of which is remembered what they mean: each task reads them.
+_REMEMBERED = 4096
+#: Rows of a page that is kept for all tasks.
+KEPT = 64
+
+
+@dataclass(frozen=True)
+class Item:
+    """
+    A row of a database that a task may have to do with.
+
+    :param rowid: in its database
+    :param row: a ``Row``
+    :param entry: the version that the row or purge record is about; in a
+        user's container, the null version that its object is to be; None of
+        a life record
+    :param life: the life record that the row is, or None
+    """
+    rowid: int
+    row: Row
+    entry: Optional[Entry] = None
+    life: Optional[Life] = None
+
+
+class Meaning(NamedTuple):
+    """
+    What a record means, see ``Item``.
+
+    :param made: when it was made, Unix time
+    """
+    made: float
+    row: Row
+    entry: Optional[Entry] = None
+    life: Optional[Life] = None
+
+
+@lru_cache(_REMEMBERED)
+def meaning_of(site, hidden, name, created_at, size, content_type, etag,
+               deleted):
+    """
+    Return the ``Meaning`` of a record of a database.
+
+    :param site: the name of this site
+    :param hidden: whether the record is one of a hidden container
+    :raises ValueError: if it should be a version but cannot be read
+    """
+    stamp = Stamp.parse(decode_timestamps(created_at)[0].internal)
+    row = Row(name, stamp, size, content_type, etag, bool(deleted))
+    if row.deleted:
+        return Meaning(stamp.seconds, row)
+    if not hidden:
+        return Meaning(stamp.seconds, row, _legacy(row, site))
+    if name.startswith((VERSIONS, PURGES)):
+        return Meaning(stamp.seconds, row, entry_of(row))
+    life = life_of(row) if name == LIFE else None
+    return Meaning(stamp.seconds, row, None, life)
+
+
+def made_at(record):
+    """Return when a record of a database was made, in Unix time."""
+    return float(decode_timestamps(record['created_at'])[0])
+
+
+def _legacy(row, site):
+    """Return the null version that an object becomes when it is adopted."""
+    etag, _ = parameters_of(row.etag)
+    return Entry(row.name, Version.after((), row.stamp, site), row.size, etag,
+                 row.content_type, null=True)
+
+
+@contextmanager
+def closed_after(broker):
+    """
+    Give a broker, and close what it has opened at the end: there may be
+    thousands, of which few are written to.
+    """
+    try:
+        yield broker
+    finally:
+        connection, broker.conn = broker.conn, None
+        if connection is not None:
+            connection.close()
+
+
+class Database:
+    """
+    One replica of a container, or of a shard of it.
+
+    :param broker: a ``ContainerBroker``
+    :param device: the name of the device it is on
+    :param site: the name of this site
+    :param mode: of the user's container, a text; empty: there is no container,
+        or it never had versions; None: nobody can tell
+    """
+
+    def __init__(self, broker, device, site, mode=''):
+        self.broker = broker
+        self.device = device
+        self.site = site
+        with closed_after(broker):
+            root = broker.root_container
+            self.account = broker.root_account
+            #: whether it is none of a shard
+            self.is_root = broker.is_root_container()
+            self.id = broker.get_info()['id']
+            prefix = _SYNC % (self.id, '')
+            self._points = {
+                each['remote_id'][len(prefix):]: each['sync_point']
+                for each in broker.get_syncs(incoming=False)
+                if each['remote_id'].startswith(prefix)}
+        self.hidden = root.startswith(RESERVED)
+        self.container = user_container(root) if self.hidden else root
+        self.hidden_container = root if self.hidden else None
+        self.mode = mode
+        #: at which place of the ring it is, None: at none; and of how many
+        self.place = (None, 1)
+        #: the state of its directory in which it has nothing but points that
+        #: its last reader has not seen
+        self.quiet = None
+        self._unsaved = {}
+        self._unsaved_since = 0.0
+        # A whole page that all tasks read: (after, rows).
+        self._page = None
+        # The last ROWID that had ever been given before that was read.
+        self._last_row = None
+
+    def __str__(self):
+        return '%s/%s on %s' % (self.account, self.broker.container,
+                                self.device)
+
+    def forget(self):
+        """Take note that rows may have been written."""
+        self._page = None
+
+    def items(self, after, limit=PAGE):
+        """
+        Read the next rows.
+
+        :param after: a ROWID
+        :returns: for each row that follows it: (ROWID, when it was made in
+            Unix time, ``Item`` or None if it is no version)
+        """
+        if self._page and self._page[0] <= after:
+            return [row for row in self._page[1] if row[0] > after]
+        with closed_after(self.broker) as broker:
+            last_row = broker.get_max_row()
+            records = broker.get_items_since(after, limit)
+        rows = [self._item(record) for record in records]
+        if len(rows) < min(limit, KEPT):
+            self._page, self._last_row = (after, rows), last_row
+        return rows
+
+    def _item(self, record):
+        rowid = record['ROWID']
+        try:
+            found = meaning_of(
+                self.site, self.hidden, record['name'], record['created_at'],
+                record['size'], record['content_type'], record['etag'],
+                record['deleted'])
+        except ValueError as err:
+            self.broker.logger.warning('%s: row %d: %s', self, rowid, err)
+            return rowid, made_at(record), None
+        return rowid, found.made, (found.entry or found.life) and Item(
+            rowid, found.row, found.entry, found.life)
+
+    @property
+    def is_whole(self):
+        """
+        Whether it has the rows of all names, rather than those of a shard.
+        """
+        # What the broker knows of files it may know from before.
+        return len(get_db_files(self.broker.db_file)) == 1 and \
+            self.is_root and self.broker.get_db_state() == UNSHARDED
+
+    @contextmanager
+    def table(self):
+        """Give the rows that it has, as a ``RowTable``."""
+        with closed_after(self.broker) as broker:
+            policy = broker.storage_policy_index
+            with broker.get() as connection:
+                yield RowTable(connection, policy)
+
+    def shipped(self, peers):
+        """Return the ROWID up to which some peers have all."""
+        return min((self.point(peer) for peer in peers), default=math.inf)
+
+    def point(self, task):
+        """Return the ROWID up to which a task is done, or -1."""
+        # A copy of the database has another id and begins anew: its ROWIDs
+        # are its own.
+        return self._points.get(task, -1)
+
+    def save_point(self, task, point):
+        """Remember how far a task is done, to be stored by ``flush``."""
+        if not self._unsaved:
+            self._unsaved_since = time.monotonic()
+        self._points[task] = self._unsaved[task] = point
+
+    def flush(self, age=0.0):
+        """
+        Store how far all tasks are done, in one transaction.
+
+        :param age: seconds that the oldest of this has waited, at least
+        """
+        if not self._unsaved or \
+                time.monotonic() - self._unsaved_since < age:
+            return
+        with closed_after(self.broker) as broker:
+            broker.merge_syncs([
+                {'remote_id': _SYNC % (self.id, task), 'sync_point': point}
+                for task, point in self._unsaved.items()], incoming=False)
+            self._unsaved = {}
+            # In this order: whoever writes now makes another state, or
+            # another row.
+            state = state_of(os.path.dirname(broker.db_file))
+            if broker.get_max_row() == self._last_row:
+                self.quiet = state
+
+
+def state_of(directory):
+    """Return a value that changes whenever a database there is written."""
+    state = []
+    with os.scandir(directory) as files:
+        for each in files:
+            if each.name.endswith(('.db', '.db.pending')):
+                found = each.stat()
+                state.append((each.name, found.st_mtime_ns, found.st_size))
+    return tuple(sorted(state))

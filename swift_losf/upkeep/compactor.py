@@ -1,0 +1,266 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Removes volumes, after what is left in them was moved. FORMAT.md, "Compaction".
+
+Records that have entries are copied to another volume, and durable there
+before their entries are moved, in one batch. So a compaction may be broken
+off anywhere: what was moved was, and the rest is where it was.
+"""
+
+import logging
+import os
+import threading
+import time
+from dataclasses import dataclass
+
+import plyvel
+
+from swift_lightsync.common.files import sync_directory, try_lock
+from swift_losf.format.header import (
+    FLAG_SET,
+    HEADER_LENGTH,
+    QUARANTINED_OFFSET,
+    FormatError,
+    VolumeType,
+)
+from swift_losf.index.db import is_full
+from swift_losf.index.mover import Copy
+from swift_losf.upkeep.compaction_plan import Limits, VolumeUse, plan
+from swift_losf.upkeep.pace import Rates
+from swift_losf.volumes.ballast import Space
+from swift_losf.volumes.copier import Target
+from swift_losf.volumes.space import count_extents
+from swift_losf.volumes.volume import iter_records, pread, read_header
+
+#: records, and bytes of them, that are copied with one sync
+BATCH = 128
+BATCH_BYTES = 2 ** 20
+#: seconds of work from one pause to the next
+PIECE = 0.005
+_FLAGS = 2
+
+logger = logging.getLogger(__name__)
+
+
+class Stopped(Exception):
+    """The compactor was told to stop."""
+
+
+@dataclass(frozen=True)
+class Compaction:
+    """
+    What a compactor goes by.
+
+    :param limits: Limits
+    :param rates: Rates
+    :param interval: seconds from one look at the volumes to the next
+    :param max_volume_size: bytes from which on a volume gets no more records
+    """
+    limits: Limits
+    rates: Rates
+    interval: float
+    max_volume_size: int
+
+
+class Compactor(threading.Thread):
+    """
+    The thread that compacts volumes, and removes those without files.
+
+    :param layout: a Layout
+    :param index: the Index
+    :param options: Compaction
+    :param fail: called with an exception that ends the thread
+    :param is_busy: a function that tells whether somebody is served
+    """
+
+    def __init__(self, layout, index, options, fail,
+                 is_busy=lambda: False):
+        super().__init__(name='compactor', daemon=True)
+        self.layout = layout
+        self.index = index
+        self.options = options
+        self._fail = fail
+        self._is_busy = is_busy
+        self._stopped = threading.Event()
+        self._targets = {
+            type_: Target(layout, type_, options.max_volume_size,
+                          lambda type_=type_: index.new_volume(type_))
+            for type_ in VolumeType}
+        #: numbers of volumes that could not be emptied: their states then
+        self._stuck = {}
+        self._begun, self._read = time.monotonic(), 0
+        #: entries that were moved, and volumes that were removed
+        self.moved = self.removed = 0
+
+    def run(self):
+        try:
+            while not self._stopped.wait(self.options.interval):
+                self.compact_all()
+        except Exception as err:  # the server ends with it
+            self._fail(err)
+        finally:
+            for target in self._targets.values():
+                target.close()
+
+    def stop(self):
+        """Stop after what is being copied, and wait for that."""
+        self._stopped.set()
+        if self.is_alive():
+            self.join()
+
+    def compact_all(self):
+        """Compact each of the volumes of now that calls for it, once."""
+        untried = {number for number, _ in self.index.list_volumes()}
+        try:
+            while not self._stopped.is_set():
+                chosen = plan(self._survey(untried), self.options.limits,
+                              Space.of(self.layout.volumes).bytes)
+                if not chosen:
+                    return
+                untried.remove(chosen[0])
+                self._compact(chosen[0])
+        except Stopped:
+            pass
+        except plyvel.Error:
+            raise
+        except OSError as err:
+            # A disk that is full, or damaged, can still be read.
+            logger.error('compaction waits: %s', err)
+
+    def _survey(self, untried):
+        """Return the VolumeUses; only those that are untried are free."""
+        return [self._use(number, state, number in untried
+                          and self._stuck.get(number) != _left(state))
+                for number, state in self.index.list_volumes()]
+
+    def _use(self, number, state, is_free):
+        size = allocated = extents = 0
+        try:
+            fd = os.open(self.layout.volume(number), os.O_RDONLY)
+        except FileNotFoundError:
+            # Then only its state is left to be forgotten.
+            is_free = is_free and not state.has_files
+        else:
+            try:
+                stat = os.fstat(fd)
+                size, allocated = stat.st_size, 512 * stat.st_blocks
+                extents = count_extents(fd) if is_free else 0
+            finally:
+                os.close(fd)
+        return VolumeUse(number, state.type, state.files + state.held,
+                         state.live_bytes, size, allocated, extents, is_free)
+
+    def _compact(self, number):
+        for target in self._targets.values():
+            if target.number == number:
+                target.close()
+        try:
+            fd = os.open(self.layout.volume(number), os.O_RDWR)
+        except FileNotFoundError:
+            self.index.drop_volume(number)
+            return
+        try:
+            if self._lock(fd, number):
+                self._set_emptied(number)
+                self._empty(fd, number)
+                self._remove(number)
+        finally:
+            self._set_emptied(None)
+            os.close(fd)
+
+    def _lock(self, fd, number):
+        return try_lock(fd) and os.path.samestat(
+            os.fstat(fd), os.stat(self.layout.volume(number)))
+
+    def _set_emptied(self, number):
+        with self.index.reclaim.lock:
+            self.index.reclaim.emptied = number
+
+    def _empty(self, fd, number):
+        """Move all that has entries, as far as it can be read."""
+        try:
+            header = read_header(fd)
+            for batch in self._batches(fd, header):
+                self._move(fd, header, batch)
+        except FormatError as err:
+            logger.error('volume %d is not compacted: %s', number, err)
+        except plyvel.Error:
+            raise
+        except OSError as err:
+            if is_full(err):
+                raise
+            logger.error('volume %d: its compaction is broken off: %s',
+                         number, err)
+        self._stuck.pop(number, None)
+        state = self.index.db.volumes[number]
+        if state.has_files:
+            self._stuck[number] = _left(state)
+            logger.warning(
+                'volume %d: %d files cannot be moved, and %d in quarantine: '
+                'their records are damaged, as the auditor will find',
+                number, *_left(state))
+
+    def _batches(self, fd, header):
+        """Yield lists of records that have entries."""
+        batch, size = [], 0
+        for found in iter_records(fd, header, 0, os.fstat(fd).st_size,
+                                  check_data=False):
+            self._breathe(HEADER_LENGTH)
+            location = found.location
+            if self.index.reader.find(found.header.partition,
+                                      found.header.hash, location) is None:
+                continue
+            batch.append(found)
+            size += location.length
+            if len(batch) == BATCH or size >= BATCH_BYTES:
+                yield batch
+                batch, size = [], 0
+        if batch:
+            yield batch
+
+    def _move(self, fd, header, batch):
+        done, places, end = self._targets[header.type].copy(
+            fd, batch, self._breathe)
+        if not done:
+            return
+        flags = {found.location: _flags(found.header) for found in done}
+
+        def is_current(copy):
+            return flags[copy.source] == pread(
+                fd, _FLAGS, copy.source.offset + QUARANTINED_OFFSET)
+
+        self.moved += self.index.mover.move(
+            [Copy(found.header.partition, found.header.hash, found.location,
+                  place) for found, place in zip(done, places)],
+            header.type, end, is_current)
+
+    def _breathe(self, count):
+        """Pause, so that work so far was no faster than it may be."""
+        self._read += count
+        seconds = time.monotonic() - self._begun
+        if seconds < PIECE and self._read < BATCH_BYTES:
+            return
+        if self._stopped.wait(self.options.rates.pause(
+                seconds, self._read, self._is_busy())):
+            raise Stopped()
+        self._begun, self._read = time.monotonic(), 0
+
+    def _remove(self, number):
+        """Remove a volume that has no files any more."""
+        if not self.index.retire(number):
+            return
+        # No entry that points to it may come back.
+        self.index.sync()
+        os.unlink(self.layout.volume(number))
+        sync_directory(self.layout.volumes)
+        self.index.drop_volume(number)
+        self.removed += 1
+
+
+def _left(state):
+    return state.files, state.held
+
+
+def _flags(header):
+    """Return the bytes of a RecordHeader that are changed in place."""
+    return bytes((FLAG_SET * header.quarantined, FLAG_SET * header.durable))

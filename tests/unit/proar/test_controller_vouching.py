@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""controller: what readers see after a fail-over, however late."""
+
+from swift.common.swob import Response
+
+from tests.unit.proar.proxy_world import VouchedCase
+
+
+class TestBehind(VouchedCase):
+
+    def fail_over(self, *requests):
+        """Make requests while the primary role is away."""
+        self.role[0].stop()
+        answers = [request() for request in requests]
+        self.role[0].start()
+        self.app.error_limiter.stats.clear()
+        self.assertTrue(all(status < 300 for status in answers), answers)
+
+    def test_the_primary_role_answers_alone_while_it_is_vouched(self):
+        self.put()
+        self.asked()
+        self.assertEqual(b'one', self.request('GET').body)
+        self.assertEqual([1, 0, 0, 0], self.asked())
+        self.at += int(self.seconds * 1e9)
+        self.assertEqual(b'one', self.request('GET').body)
+        self.assertEqual(1, self.logger.counters['proar.asked_all.GET'])
+        self.assertFalse(self.app.error_limiter.stats)
+
+    def test_one_that_is_back_after_days_shows_what_was_acknowledged(self):
+        self.put()
+        self.fail_over(lambda: self.put(b'two'))
+        self.at += 10 ** 15
+        self.cache.entries.clear()
+        for _ in range(5):
+            self.assertEqual(b'two', self.request('GET').body)
+
+    def test_so_it_does_once_it_has_asked_and_the_others_hold_the_write(self):
+        self.put()
+        self.fail_over(lambda: self.put(b'two'), self.paint)
+        self.vouch()
+        self.assertEqual(b'two', self.request('GET').body)
+        self.assertEqual('red', self.colour())
+
+    def test_nothing_acknowledged_is_404(self):
+        self.fail_over(self.put)
+        self.at += 10 ** 15
+        self.assertEqual(200, self.status('GET'))
+        for server in self.role[1:] + [self.handoff]:
+            server.stop()
+        self.assertEqual(503, self.status('GET'))
+
+    def test_a_delete_that_it_missed_is_404(self):
+        self.put()
+        self.fail_over(lambda: self.status('DELETE'))
+        self.assertEqual(404, self.status('GET'))
+
+    def test_what_all_roles_have_not_is_404_though_it_is_behind(self):
+        self.at += 10 ** 15
+        self.handoff.stop()
+        self.assertEqual(404, self.status('GET'))
+
+    def test_a_body_is_resumed_from_those_that_are_no_primary_role(self):
+        self.put(b'x' * 300000)
+        for server in self.role[1:]:
+            self.hold(server, b'x' * 300000, 0)
+
+        def break_off(req):
+            if req.method != 'GET':
+                return None
+            whole = self.role[0].direct('GET', self.name)
+            length = whole.headers['Content-Length']
+            broken = Response(status=200, headers=dict(whole.headers),
+                              app_iter=iter([whole.body[:100000]]))
+            broken.content_length = length
+            return broken
+        self.role[0].spoil = break_off
+        self.assertEqual(300000, len(self.request('GET').body))
+
+
+class TestFences(VouchedCase):
+
+    def test_a_write_that_a_vouched_role_misses_is_told_to_it_first(self):
+        """Only this proxy does not reach it: others read it."""
+        self.put()
+        self.role[0].spoil = lambda req: None if req.method in (
+            'PROAR', 'GET', 'HEAD') else Response(status=503, request=req)
+        self.assertEqual(201, self.put(b'two'))
+        self.app.error_limiter.stats.clear()
+        self.asked()
+        self.assertEqual(b'two', self.request('GET').body)
+        self.assertEqual([], self.waited)
+
+    def test_one_that_cannot_be_told_is_waited_for(self):
+        self.put()
+        self.role[0].stop()
+        self.assertEqual(201, self.put(b'two'))
+        self.assertAlmostEqual(1.05 * self.seconds, sum(self.waited), 1)
+        self.role[0].start()
+        self.app.error_limiter.stats.clear()
+        self.assertEqual(b'two', self.request('GET').body)
+
+    def test_the_second_write_of_an_outage_waits_for_nothing(self):
+        self.role[0].stop()
+        self.put()
+        self.waited.clear()
+        self.put(b'two')
+        self.assertEqual([], self.waited)
+
+    def test_a_role_whose_peer_cannot_tell_is_behind(self):
+        self.put()
+        self.role[1].stop()
+        self.vouch(self.role[0])
+        self.assertEqual(b'one', self.request('GET').body)
+        self.assertFalse(self.logger.counters['proar.asked_all.GET'])
+        self.at += int(self.seconds * 1e9)
+        self.vouch(self.role[0])
+        self.assertEqual(b'one', self.request('GET').body)
+        self.assertEqual(1, self.logger.counters['proar.asked_all.GET'])
+
+    def test_a_hand_off_that_holds_something_counts(self):
+        self.role[0].stop()
+        self.role[1].stop()
+        self.put()
+        for server in self.role[:2]:
+            server.start()
+        self.role[2].stop()
+        self.app.error_limiter.stats.clear()
+        self.vouch(self.role[0])
+        self.assertEqual(b'one', self.request('GET').body)

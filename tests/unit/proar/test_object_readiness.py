@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""object_verbs: what fails before the body, and what an answer waits for."""
+
+import os
+import time
+
+from swift.common.concurrency import LightQueue
+from swift.common.swob import Response
+
+from swift_lightsync.proar.names import REFUSED_HEADER, SLOT_HEADER
+from tests.unit.proar.server_world import ServerTestCase
+from tests.unit.sync.fixtures import node, ring_of, served
+
+
+class TestWithoutALog(ServerTestCase):
+
+    def test_a_file_in_the_place_of_the_directory_is_507(self):
+        with open(os.path.join(self.devices_dir, 'sda', 'proar'), 'w'):
+            for verb in 'PUT', 'POST', 'DELETE':
+                response = self.write(verb)
+                self.assertEqual(507, response.status_int)
+                self.assertEqual('log', response.headers[REFUSED_HEADER])
+        self.assertEqual(1, len(self.logger.at('ERROR')))
+        self.assertEqual(3, self.logger.counters['proar.refused.log.sda'])
+
+
+class TestPartitions(ServerTestCase):
+
+    def setUp(self):
+        super().setUp()
+        ring_of(self.root, [node(0, 6200)])
+
+    def test_one_outside_the_ring_is_400_and_leaves_no_log(self):
+        for partition, status in ((1, 201), (2, 400), (4294967295, 400)):
+            self.assertEqual(status, self.write(
+                partition=partition).status_int)
+        self.assertEqual([1], [entry.partition for entry in self.entries()])
+
+    def test_the_partitions_of_a_coming_part_power_count(self):
+        self.policy.load_ring(self.root)
+        self.policy.object_ring._next_part_power = \
+            self.policy.object_ring.part_power + 1
+        self.assertEqual([201, 400], [
+            self.write(partition=partition).status_int
+            for partition in (3, 4)])
+
+
+class TestContainerUpdates(ServerTestCase):
+    """A hung container server delays no answer."""
+
+    options = {'container_update_timeout': '3600', 'conn_timeout': '3600',
+               'node_timeout': '3600'}
+
+    def updated(self, asked, **headers):
+        """Return the status of a PUT while one of three servers hangs."""
+        def serve(env, start_response):
+            asked.append(env['PATH_INFO'])
+            if '/hung/' in env['PATH_INFO']:
+                LightQueue().get()
+            return Response(status=201)(env, start_response)
+        with served(serve) as port:
+            hosts = ','.join(['127.0.0.1:%d' % port] * 3)
+            return self.request('PUT', {
+                SLOT_HEADER: '1', 'X-Container-Partition': '1',
+                'X-Container-Host': hosts,
+                'X-Container-Device': 'hung,sdb,sdc',
+                **{name: value or hosts for name, value in headers.items()}
+            }).status_int
+
+    def test_the_answer_waits_for_a_majority(self):
+        asked = []
+        self.assertEqual(201, self.updated(asked))
+        self.assertLessEqual({'/sdb/1/a/c/o', '/sdc/1/a/c/o'}, set(asked))
+
+    def test_so_does_it_for_the_rows_of_expiry(self):
+        asked = []
+        at = str(int(time.time()) + 9000)
+        self.assertEqual(201, self.updated(asked, **{
+            'X-Delete-At': at, 'X-Delete-At-Container': at,
+            'X-Delete-At-Host': '', 'X-Delete-At-Partition': '2',
+            'X-Delete-At-Device': 'hung,sdb,sdc'}))
+        self.assertLessEqual(2, len([path for path in asked
+                                     if '/.expiring_objects/' in path]))
