@@ -35,7 +35,7 @@ STYLE = '''
   :root { --c0: #6cb2f0; --c1: #f2b90d; --c2: #f20d46; --c3: #d7f4d7;
     --c4: #993df5; --c5: #c63980; } }
 svg { max-width: 100%; height: auto; }
-svg text { font: 11px system-ui, sans-serif; fill: var(--ink); }
+svg text { font: 12px system-ui, sans-serif; fill: var(--ink); }
 svg.names { max-width: none; }
 svg.names text { font-family: ui-monospace, monospace; }
 svg path, svg circle { fill: none; stroke-width: 1.8; }

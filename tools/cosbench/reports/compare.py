@@ -94,7 +94,9 @@ def _warnings(runs: Dict[str, List[Run]]) -> List[str]:
     return list(dict.fromkeys(
         '%s: %s' % (run.id, text) for side in runs.values() for run in side
         for text in (*(['it is ' + run.state] if run.state != 'finished'
-                       else []), *run.limits, *run.warnings)))
+                       else []), *(each for each in run.limits if not any(
+                           each in other for other in run.warnings)),
+                    *run.warnings)))
 
 
 def _in_run(rows: List[Row], first: Result, second: Result,
