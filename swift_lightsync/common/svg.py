@@ -23,21 +23,24 @@ COLOURS = 6
 _DASHES = ('', '6 3', '2 3', '8 3 2 3')
 #: Pixels of an entry of the legend, of a line of it, and its characters.
 _LEGEND, _LEGEND_LINE, _LEGEND_LENGTH = 150, 18, 18
-#: Series of so many points show each.
-MOST_MARKED = 20
+#: Series of so many points show each, and of so many tell the values of the
+#: one that is pointed at.
+MOST_MARKED, MOST_TOLD = 20, 150
 
 #: The part of a page's style that plots need, light and dark.
 STYLE = '''
-:root { --c0: #1f6cb0; --c1: #c2500d; --c2: #19713c; --c3: #8e2a8b;
-  --c4: #7a5c00; --c5: #b01e3c; }
+:root { --c0: #1f6cb0; --c1: #d16161; --c2: #374904; --c3: #919108;
+  --c4: #730bda; --c5: #77224d; }
 @media (prefers-color-scheme: dark) {
-  :root { --c0: #6cb2f0; --c1: #f5a05f; --c2: #66c58c; --c3: #d58bd2;
-    --c4: #d9bb4a; --c5: #f27f96; } }
+  :root { --c0: #6cb2f0; --c1: #f2b90d; --c2: #f20d46; --c3: #d7f4d7;
+    --c4: #993df5; --c5: #c63980; } }
 svg { max-width: 100%; height: auto; }
-svg text { font: 11px system-ui, sans-serif; fill: var(--ink); }
+svg text { font: 12px system-ui, sans-serif; fill: var(--ink); }
 svg.names { max-width: none; }
 svg.names text { font-family: ui-monospace, monospace; }
 svg path, svg circle { fill: none; stroke-width: 1.8; }
+svg .hit { fill: transparent; stroke: none; }
+svg .hit:hover { fill: var(--soft); fill-opacity: .5; }
 svg .grid { stroke: var(--line); } svg .mark { stroke: var(--soft);
   stroke-dasharray: 3 3; }
 svg .cross { stroke: #d62728; stroke-width: 2; }
@@ -257,6 +260,18 @@ def _line(number: int, series: Series, plane: Plane) -> Iterator[str]:
         for place in places:
             yield '<circle class="%s" cx="%.1f" cy="%.1f" r="3"/>' % (
                 style, *place)
+    if len(series.points) <= MOST_TOLD:
+        yield from _told(series, plane)
+
+
+def _told(series: Series, plane: Plane) -> Iterator[str]:
+    """Say the values of each point to who points at it."""
+    for x, y in series.points:
+        if y is not None:
+            yield '<circle class="hit" cx="%.1f" cy="%.1f" r="6"><title>' \
+                '%s: %s (%s)</title></circle>' % (
+                    plane.x(x), plane.y(y), escape(series.label), short(y),
+                    escape(short(x)))
 
 
 def _dash(number: int) -> str:

@@ -83,7 +83,18 @@ class TestLinePlot(unittest.TestCase):
     def test_a_single_point_is_seen_and_a_long_line_is_not_dotted(self):
         for count, dots in ((1, 1), (100, 0)):
             svg = lines(Series('a', tuple((x, x) for x in range(count))))
-            self.assertEqual(dots, len(shapes(svg, 'circle')))
+            self.assertEqual(dots, len([
+                each for each in shapes(svg, 'circle')
+                if each.get('class') != 'hit']))
+
+    def test_each_point_tells_its_values_unless_there_are_many(self):
+        for count, told in ((3, 3), (1000, 0)):
+            svg = lines(Series('a<b', tuple((x, x) for x in range(count))))
+            found = [each for each in shapes(svg, 'circle')
+                     if each.get('class') == 'hit']
+            self.assertEqual(told, len(found))
+            if found:
+                self.assertEqual('a<b: 2 (2)', found[-1][0].text)
 
     def test_nothing_is_no_plot(self):
         self.assertEqual('', lines())

@@ -24,6 +24,9 @@ def add(name, command):
         '--archive', metavar='DIRECTORY', default='archive',
         help='where runs and their reports go; default: %(default)s')
     command.add_argument(
+        '--experiments', metavar='DIRECTORY', help='has directories of '
+        'cosbench experiment, which the console shows')
+    command.add_argument(
         '--secret-file', metavar='FILE', help='has the secret that '
         'controller and drivers share; default: $' + SECRET)
     command.add_argument(
@@ -52,5 +55,6 @@ def main(args):
         secret(args.secret_file, SECRET), secret(args.token_file, TOKEN),
         args.driver_timeout,
         Policy(OnLoss(args.on_driver_loss), args.lease),
-        args.tls_cert, args.tls_key, args.driver_ca, args.watch)))
+        args.tls_cert, args.tls_key, args.driver_ca, args.watch,
+        args.experiments)))
     return 0

@@ -43,6 +43,8 @@ class Options:
     driver_authority: Optional[str] = None
     #: ``Target`` objects: storage nodes.
     watched: Sequence = ()
+    #: Has the directories of experiments; None: none are shown.
+    experiments: Optional[str] = None
 
 
 async def serve(options, out=sys.stdout):
@@ -63,7 +65,8 @@ async def serve(options, out=sys.stdout):
             for each in options.drivers], options.policy,
             options.watched)
         await controller.open()
-        app = site.application(controller, options.token)
+        app = site.application(controller, options.token,
+                               experiments=options.experiments)
         slow = SlowClients(app)
         runner = web.AppRunner(app, access_log=None)
         await runner.setup()

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """What all pages of the console have around them."""
 
+from aiohttp import web
+
 from cosbench.console.markup import Markup, join, tag
 
 _PAGES = (('/', 'Workloads'), ('/history', 'History'),
-          ('/submit', 'Submit'), ('/compare', 'Compare'))
+          ('/submit', 'Submit'), ('/compare', 'Compare'),
+          ('/experiments', 'Experiments'))
 
 
 def frame(title, content, session=None, here=None, script=None):
@@ -96,3 +99,9 @@ def table(caption, columns, rows):
                                  for each in columns))),
         tag('tbody', join(lines))), class_='wide', tabindex='0',
         role='region', aria_label=caption)
+
+
+def page(html, status=200):
+    """Return the answer that is a page, which nothing keeps."""
+    return web.Response(text=html, status=status, content_type='text/html',
+                        headers={'Cache-Control': 'no-store'})

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from aiohttp import web
 
 from cosbench.console import assets, pages
+from cosbench.console.experiment_pages import ExperimentPages
+from cosbench.console.frame import page as _page
 from cosbench.console.gate import Gate, Locked, check_origin, let_in, let_out
 from cosbench.console.submission import Submission
 from cosbench.controller.api import Api
@@ -62,16 +64,17 @@ class Wanted:
             self.state in ('', headline['state'])
 
 
-def application(controller, token, gate=None):
+def application(controller, token, gate=None, experiments=None):
     """
     Return the application of the controller's port.
 
     :param controller: a ``Controller``
     :param token: bytes
+    :param experiments: the directory that has those of experiments, or None
     :returns: the REST interface, which reads for sessions too, and the
         console
     """
-    console = Console(controller, gate or Gate(token))
+    console = Console(controller, gate or Gate(token), experiments)
     app = Api(controller, token, console.admits).application()
     console.add_routes(app.router)
     app.on_response_prepare.append(_protect)
@@ -83,21 +86,18 @@ async def _protect(request, response):
         response.headers[name] = value
 
 
-def _page(html, status=200):
-    return web.Response(text=html, status=status, content_type='text/html',
-                        headers={'Cache-Control': 'no-store'})
-
-
 class Console:
     """
     The pages of the console, and what their forms do.
 
     :param controller: a ``Controller``
     :param gate: a ``Gate``
+    :param experiments: see ``application``
     """
 
-    def __init__(self, controller, gate):
+    def __init__(self, controller, gate, experiments=None):
         self._controller = controller
+        self._experiments = ExperimentPages(experiments)
         self._gate = gate
         self._own = set()
 
@@ -109,6 +109,7 @@ class Console:
                 ('GET', '/submit', self._edit),
                 ('POST', '/submit', self._submit),
                 ('GET', '/compare', self._compare),
+                *self._experiments.routes(),
                 ('GET', one, self._workload),
                 ('GET', one + '/report', self._report),
                 ('POST', one + '/cancel', self._cancel),

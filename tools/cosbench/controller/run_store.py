@@ -51,6 +51,21 @@ def directory_name(run_id, name):
     return '%s-%s' % (run_id, _UNSAFE.sub('_', name)[:100])
 
 
+def run_directories(directory):
+    """
+    Return the runs of an archive, without locking it.
+
+    :param directory: of the archive; there may be none
+    :returns: id -> path of the run's directory
+    """
+    found = {}
+    for entry in os.listdir(directory) if os.path.isdir(directory) else ():
+        match = _DIRECTORY.fullmatch(entry)
+        if match:
+            found['w' + match.group(1)] = os.path.join(directory, entry)
+    return found
+
+
 class Archive:
     """
     The runs of a directory, which one controller has alone.
@@ -72,11 +87,8 @@ class Archive:
         self._finishing = threading.Lock()
         #: id -> (document, reason or None) of what is not written yet.
         self._unwritten = {}
-        self._names = {}
-        for entry in os.listdir(self.directory):
-            match = _DIRECTORY.fullmatch(entry)
-            if match:
-                self._names['w' + match.group(1)] = entry
+        self._names = {run_id: os.path.basename(path) for run_id, path
+                       in run_directories(self.directory).items()}
 
     def close(self):
         os.close(self._lock)

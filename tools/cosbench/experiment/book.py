@@ -18,7 +18,15 @@ import hashlib
 import json
 import os
 from dataclasses import dataclass, replace
-from typing import Annotated, Dict, List, Literal, Optional, Tuple
+from typing import (
+    Annotated,
+    Dict,
+    List,
+    Literal,
+    Mapping,
+    Optional,
+    Tuple,
+)
 
 from cosbench.controller.run_store import Archive
 from cosbench.errors import ArchiveError, ConfigError
@@ -102,13 +110,30 @@ def read_plan(directory) -> Plan:
         raise ConfigError(str(err)) from None
 
 
+def whole_rounds(plan: Plan, known: Mapping[Tuple[int, str], Run]
+                 ) -> Dict[str, List[Run]]:
+    """
+    Return the runs of all whole rounds that count.
+
+    :param plan: of the experiment
+    :param known: (round, configuration) -> its finished run
+    :returns: name of each configuration -> its runs, by rounds
+    """
+    found: Dict[str, List[Run]] = {name: [] for name in plan.names}
+    round_ = plan.warm_up
+    while all((round_, name) in known for name in found):
+        for name, runs in found.items():
+            runs.append(known[round_, name])
+        round_ += 1
+    return found
+
+
 class Book:
     """
-    The directory of an experiment that one process runs or reads.
+    The directory of an experiment that one process runs.
 
     :param directory: its path
     :param wanted: the ``Plan`` that is asked for; None: as it is there
-    :param writes: whether it is run, and not only read
     :raises ConfigError: if what is there is another experiment
     :raises ArchiveError: if another process runs it
     """
@@ -186,13 +211,7 @@ class Book:
 
     def rounds(self) -> Dict[str, List[Run]]:
         """Return the runs of all whole rounds that count, by name."""
-        found: Dict[str, List[Run]] = {name: [] for name in self.plan.names}
-        round_ = self.plan.warm_up
-        while all((round_, name) in self._known for name in found):
-            for name, runs in found.items():
-                runs.append(self._known[round_, name])
-            round_ += 1
-        return found
+        return whole_rounds(self.plan, self._known)
 
     def put(self, document, page):
         """Write what was found so far, as JSON and as a page."""

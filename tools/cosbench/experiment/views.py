@@ -102,7 +102,8 @@ def as_json(found):
         'version': VERSION, 'seed': found.plan.seed, 'base': found.base,
         'rounds': found.rounds, 'warm_up': found.plan.warm_up,
         'confidence': found.aims.confidence,
-        'precision': found.aims.precision, 'enough': found.is_narrow,
+        'precision': found.aims.precision, 'least': found.aims.least,
+        'most': found.aims.most, 'enough': found.is_narrow,
         'configurations': {name: [run.id for run in runs]
                            for name, runs in found.runs.items()},
         'limits': found.limits,

@@ -14,6 +14,7 @@ from cosbench.document.differences import Difference, differences
 from cosbench.errors import ConfigError
 from cosbench.experiment.core.figures import FIGURES, Run, common_operations
 from cosbench.experiment.core.table import Row, table
+from cosbench.measure.interval import Interval
 from cosbench.measure.result import OperationResult, Result, WorkResult
 from cosbench.reports.bootstrap import Side, estimates
 
@@ -93,7 +94,9 @@ def _warnings(runs: Dict[str, List[Run]]) -> List[str]:
     return list(dict.fromkeys(
         '%s: %s' % (run.id, text) for side in runs.values() for run in side
         for text in (*(['it is ' + run.state] if run.state != 'finished'
-                       else []), *run.limits, *run.warnings)))
+                       else []), *(each for each in run.limits if not any(
+                           each in other for other in run.warnings)),
+                    *run.warnings)))
 
 
 def _in_run(rows: List[Row], first: Result, second: Result,
@@ -108,12 +111,10 @@ def _in_run(rows: List[Row], first: Result, second: Result,
         known = dict(zip(_IN_RUN, estimates(
             [own[name].ratio for name in _IN_RUN],
             _side(*pair[0]), _side(*pair[1]), _PERCENTS, confidence)))
-        # The timeline has times from the start, not from when it was due.
-        is_paced = any(work.rate for work, _ in pair)
+        is_told = all(_tells_when_due(*part) for part in pair)
         for row in own.values():
             each = known.get(row.figure)
-            if each is not None and not (
-                    is_paced and row.figure != 'throughput'):
+            if each is not None and (is_told or row.figure == 'throughput'):
                 row = replace(
                     row, ratio=each.ratio, ratio_low=each.low,
                     ratio_high=each.high, differs=None if is_limited
@@ -123,12 +124,24 @@ def _in_run(rows: List[Row], first: Result, second: Result,
 
 
 def _side(work: WorkResult, operation: OperationResult) -> Side:
+    return Side([each.due for each in _intervals(work, operation)])
+
+
+def _intervals(work: WorkResult, operation: OperationResult
+               ) -> List[Interval]:
     if work.timeline is None:
-        return Side([])
+        return []
     begin, end = work.window
     intervals = work.timeline.intervals(operation.id, begin, end)
     # Without a run time the last interval is not a whole one.
-    return Side(intervals if end is not None else intervals[:-1])
+    return intervals if end is not None else intervals[:-1]
+
+
+def _tells_when_due(work: WorkResult, operation: OperationResult) -> bool:
+    """Whether its intervals have the times that its tally has."""
+    tally = operation.tally
+    return tally.intended.total == tally.response.total or any(
+        each.is_late for each in _intervals(work, operation))
 
 
 def figure_words(row: Row) -> str:

@@ -48,6 +48,9 @@ def _plot(title, lines, attribute, unit):
     series = [Series(name, tuple(
         (when, getattr(each, attribute)) for when, each in points))
         for name, points in lines.items()]
+    if not any(y for each in series for _, y in each.points):
+        # Nothing happened there, or nothing is known.
+        return ''
     axis = Axis(unit, scale=Scale(0, 100)) if unit.startswith('Percent') \
         else Axis(unit)
     return figure(

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A page that needs nothing else: one file, no scripts, dark or light."""
 
+import re
 from html import escape
 
 from swift_lightsync.common import svg
@@ -25,7 +26,14 @@ th, td { border-bottom: 1px solid var(--line); padding: .25rem .9rem .25rem 0;
 td { font-variant-numeric: tabular-nums; }
 details { margin: .3rem 0 1rem; } summary { cursor: pointer; }
 figure { margin: .8rem 1rem .2rem 0; } figcaption { font-weight: 600; }
-''' + svg.STYLE
+nav ul.contents { display: flex; flex-wrap: wrap; gap: .2rem 1.2rem;
+  padding: 0; list-style: none; }
+nav a { color: inherit; }
+.plots figure { max-width: 100%; overflow-x: auto; }
+''' + svg.STYLE + '''
+/* Words stay as large as they are on a phone: what is wider scrolls. */
+.plots svg { max-width: none; }
+'''
 
 
 def page(title, parts):
@@ -46,7 +54,22 @@ def page(title, parts):
 
 
 def heading(words, level=2):
-    return '<h%d>%s</h%d>' % (level, escape(words), level)
+    return '<h%d id="%s">%s</h%d>' % (level, anchor(words), escape(words),
+                                      level)
+
+
+def anchor(words):
+    """Return the id of a heading: letters, digits and hyphens of its own."""
+    return re.sub(r'[^a-z0-9]+', '-', words.lower()).strip('-') or 'part'
+
+
+def contents(titles):
+    """Return links to headings; '' if there are not several."""
+    if len(titles) < 2:
+        return ''
+    return '<nav aria-label="Contents"><ul class="contents">%s</ul></nav>' % (
+        ''.join('<li><a href="#%s">%s</a></li>' % (
+            anchor(each), escape(each)) for each in titles))
 
 
 def paragraph(words, style=''):

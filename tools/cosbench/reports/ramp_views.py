@@ -12,8 +12,8 @@ from cosbench.reports.run_plots import against_workers
 from swift_lightsync.common.text import printable
 
 VERSION = 1
-_COLUMNS = ('Workers', 'Operations/s', 'Bytes/s', 'Mean ms', '95% ms',
-            '99% ms', 'Success', 'Driver CPU %', '')
+_COLUMNS = ('Workers', 'Operations/s', 'Bytes/s', 'Mean ms', 'p95 ms',
+            'p99 ms', 'Success', 'Driver CPU %', '')
 
 
 def summary(ramp):

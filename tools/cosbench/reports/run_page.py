@@ -8,22 +8,29 @@ on.
 from cosbench.reports import node_plots, run_plots
 from cosbench.reports.bottleneck import limits, node_means
 from cosbench.reports.numbers import moment, ratio, short, size
-from cosbench.reports.page import heading, page, paragraph, plots, table
+from cosbench.reports.page import (
+    contents,
+    heading,
+    page,
+    paragraph,
+    plots,
+    table,
+)
 from cosbench.reports.ramp import ramps
 from cosbench.reports.ramp_views import section
 from cosbench.reports.tables import label, measured
 from cosbench.workload.model import WorkType
 
-_SUMMARY = ('Stage', 'Operation', 'Workers', 'Successes', 'Failures',
-            'Success', 'Operations/s', 'Bytes/s', 'Bytes', 'Mean ms',
-            'First byte ms', '50% ms', '90% ms', '95% ms', '99% ms',
-            '99.9% ms', 'Most ms')
-_INTENDED = ('Stage', 'Operation', 'Wanted/s', 'Mean ms', '50% ms', '95% ms',
-             '99% ms', '99.9% ms', 'Most ms')
-_DRIVERS = ('Driver', 'State', 'CPU % (95%)', 'Loop lag ms (99%)',
+_OPERATIONS = (
+    'Stage', 'Operation', 'Workers', 'Successes', 'Failures', 'Success',
+    'Operations/s', 'Bytes/s', 'Bytes', 'Mean ms', 'First byte ms', 'p50 ms',
+    'p90 ms', 'p95 ms', 'p99 ms', 'p99.9 ms', 'max ms')
+_INTENDED = ('Stage', 'Operation', 'Wanted/s', 'Mean ms', 'p50 ms', 'p95 ms',
+             'p99 ms', 'p99.9 ms', 'max ms')
+_DRIVERS = ('Driver', 'State', 'CPU % (p95)', 'Loop lag ms (p99)',
             'Clock offset s', 'Operations per CPU second', 'Reason')
-_WORK_DRIVERS = ('Stage', 'Work', 'Driver', 'Workers', 'CPU % (95%)',
-                 'Loop lag ms (99%)', 'Requests sent again')
+_WORK_DRIVERS = ('Stage', 'Work', 'Driver', 'Workers', 'CPU % (p95)',
+                 'Loop lag ms (p99)', 'Requests sent again')
 _NODES = ('Stage', 'Work', 'Node', 'CPU %', 'Busiest core %',
           'Busiest disk %', 'Disk access ms', 'Read/s', 'Written/s',
           'Received/s', 'Sent/s', 'Network %', 'Updates pending')
@@ -43,23 +50,62 @@ def run_page(result, zone=None):
 
 def sections(result, zone=None):
     """Return the parts of the page, HTML, as a list."""
-    parts = [paragraph(result.state, 'good' if result.state == GOOD
-                       else 'bad')]
-    if result.description:
-        parts.append(paragraph(result.description))
-    parts += [paragraph('Warning: ' + each, 'bad')
-              for each in result.warnings]
-    parts += [_about(result, zone), _stages(result, zone),
-              _summary(result), _intended(result), _failures(result),
-              _drivers(result), _work_drivers(result), _nodes(result)]
+    parts = [
+        ('Summary', [_summary(result)]),
+        ('Warnings', [paragraph('Warning: ' + each, 'bad')
+                      for each in result.warnings]),
+        ('Operations', [_operations(result), _intended(result),
+                        _failures(result)]),
+        ('Stages', [_about(result, zone), _stages(result, zone)]),
+        ('Drivers', [_drivers(result), _work_drivers(result)]),
+        ('Storage nodes', [_nodes(result)])]
     for ramp in ramps([result]):
         if len({step.workers for step in ramp.steps}) > 1:
-            parts += section(ramp)
+            # It brings its own heading.
+            parts.append(('', section(ramp)))
+    parts += [('%s: %s' % (stage.id, work.name),
+               list(_work(stage, work, result.nodes)))
+              for stage in result.stages for work in stage.works
+              if work.type == WorkType.NORMAL.value]
+    named = [(title, html) for title, pieces in parts
+             for html in [''.join(filter(None, pieces))] if html]
+    return [*_head(result), contents([title for title, _ in named if title]),
+            *(each for title, html in named
+              for each in (heading(title) if title else '', html) if each)]
+
+
+def _head(result):
+    """Return what became of the run and, if that is bad, why."""
+    yield paragraph(result.state, 'good' if result.state == GOOD else 'bad')
+    for stage in result.stages:
+        if stage.reason:
+            yield paragraph('%s: %s' % (stage.name, stage.reason), 'bad')
+    if result.description:
+        yield paragraph(result.description)
+
+
+def _summary(result):
+    """Return the few figures that most people look for."""
+    rows, said = [], []
     for stage in result.stages:
         for work in stage.works:
-            if work.type == WorkType.NORMAL.value:
-                parts += _work(stage, work, result.nodes)
-    return [each for each in parts if each]
+            if work.type != WorkType.NORMAL.value:
+                continue
+            said += ['%s, %s: %s' % (stage.id, work.name, each)
+                     for each in limits(work, result.nodes)]
+            for operation in work.operations:
+                found = work.metrics(operation)
+                times = found.intended
+                rows.append((
+                    '%s, %s, %s' % (stage.id, work.name, label(operation)),
+                    short(found.throughput), size(found.bandwidth),
+                    *(short(times and getattr(times, name))
+                      for name in ('p50', 'p99', 'p100')),
+                    found.failures))
+    return table('Times count from when an operation was due', (
+        'Operation', 'Operations/s', 'Bytes/s', 'p50 ms', 'p99 ms', 'max ms',
+        'Failures'), rows) + ''.join(
+            paragraph('Limit: ' + each, 'bad') for each in said)
 
 
 def _about(result, zone):
@@ -79,7 +125,7 @@ def _stages(result, zone):
                   for stage in result.stages])
 
 
-def _summary(result):
+def _operations(result):
     rows = []
     for stage in result.stages:
         for work, operation in measured(stage):
@@ -91,7 +137,7 @@ def _summary(result):
                 size(found.byte_count), *map(short, (
                     found.avg_res, found.avg_proc, found.p50, found.p90,
                     found.p95, found.p99, found.p999, found.p100))))
-    return table('Operations: response times are of successes', _SUMMARY,
+    return table('Operations: response times are of successes', _OPERATIONS,
                  rows)
 
 
@@ -145,7 +191,6 @@ def _nodes(result):
 
 
 def _work(stage, work, nodes):
-    yield heading('%s: %s' % (stage.id, work.name))
     state = ', '.join(filter(None, (
         '%d workers' % work.workers, work.state, work.reason)))
     yield paragraph(state)

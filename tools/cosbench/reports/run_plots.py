@@ -105,10 +105,10 @@ def _times(title, work):
 
 def _over(work):
     """Return (name, field of a ``Point``) of the times that are shown."""
-    found = [('mean', 'mean'), ('99%', 'p99')]
+    found = [('mean', 'mean'), ('p99', 'p99')]
     if work.rate is not None:
         found += [('mean from due', 'mean_intended'),
-                  ('99% from due', 'p99_intended')]
+                  ('p99 from due', 'p99_intended')]
     return found
 
 
@@ -120,7 +120,7 @@ def _over_time(title, work):
             for point in points]
     return table(title, (
         'From second', 'Operation', 'Successes', 'Failures', 'Operations/s',
-        *(words.capitalize() + ' ms' for words, _ in _over(work))), rows)
+        *(words + ' ms' for words, _ in _over(work))), rows)
 
 
 def _heat(title, work, operation):
@@ -184,7 +184,7 @@ def _shares(title, named):
             points.append((edge, 100 * seen / total))
             rows.append((name, short(edge), ratio(seen / total)))
         series.append(Series(name, tuple(points)))
-    title += ': how many took at most so long'
+    title += ': response-time distribution (CDF)'
     axis = Axis('Response time, ms', True, Scale(
         edges[0], edges[-1], True) if edges else None)
     return figure(
@@ -204,7 +204,7 @@ def against_workers(runs, marks=()):
     :returns: figures, as a list
     """
     figures = table('By the number of workers', (
-        'Workers', 'Operation', 'Operations/s', 'Mean ms', '95% ms'), [
+        'Workers', 'Operation', 'Operations/s', 'Mean ms', 'p95 ms'), [
             (step.workers, name, short(step.throughput),
              short(step.avg_res), short(step.p95))
             for name, steps in runs.items() for step in steps])
@@ -219,7 +219,7 @@ def against_workers(runs, marks=()):
          'each number of workers.', _RATE, (('', 'throughput'),)),
         ('Response time against workers', 'Mean and 95th percentile of the '
          'response time at each number of workers.', _MILLISECONDS,
-         ((' mean', 'avg_res'), (' 95%', 'p95'))))
+         ((' mean', 'avg_res'), (' p95', 'p95'))))
     return [each for each in (
         figure(title, line_plot(title, words, workers, axis, [
             _series(name + which, steps, attribute)

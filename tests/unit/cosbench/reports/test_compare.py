@@ -217,9 +217,17 @@ class TestSingleRuns(unittest.TestCase):
         found = rows(pair(*map(Result.from_json, documents)))
         self.assertAlmostEqual(500, found['mean'].mean, delta=1)
         self.assertGreater(found['mean'].ratio, 50)
-        # Its timeline has other times.
+        # A timeline of before has other times.
         self.assertIsNone(found['mean'].ratio_low)
         self.assertIsNotNone(found['throughput'].ratio_low)
+        line = Timeline(1)
+        for number in range(3000):
+            line.add(Sample('op1', number / 50 - .5, number / 50 - .005,
+                            number / 50, number / 50, 1))
+        documents[1]['stages'][0]['works'][0]['timeline'] = line.to_json()
+        mean = rows(pair(*map(Result.from_json, documents)))['mean']
+        self.assertTrue(mean.ratio_low <= mean.ratio <= mean.ratio_high)
+        self.assertTrue(mean.differs)
 
     def test_what_a_driver_limited_has_no_verdict(self):
         documents = results.generated(1), results.generated(

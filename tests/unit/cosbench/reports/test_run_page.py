@@ -38,6 +38,33 @@ class TestRunPage(unittest.TestCase):
         self.assertEqual([['s2-main', 'write', 'http 503', '1']],
                          self.row('s2-main', 'write', 'http 503'))
 
+    def test_what_matters_comes_first(self):
+        document = results.tiny()
+        document.update(state='failed')
+        document['stages'][1]['reason'] = '1 of 6 operations failed'
+        page = html.document_fromstring(rendered(document))
+        text = page.text_content()
+        self.assertLess(text.index('main: 1 of 6 operations failed'),
+                        text.index('Operations/s'))
+        self.assertEqual(
+            ['Operation', 'Operations/s', 'Bytes/s', 'p50 ms', 'p99 ms',
+             'max ms', 'Failures'],
+            [each.text for each in next(page.iter('thead')).iter('th')])
+        self.assertEqual(
+            [['s2-main, main, read', '0.4', '400 B', '4', '8', '8', '0']],
+            self.row('s2-main, main, read'))
+
+    def test_the_contents_lead_to_each_part(self):
+        links = self.page.xpath('//nav//a/@href')
+        self.assertGreaterEqual(len(links), 4)
+        for link in links:
+            self.assertEqual('h2', self.page.get_element_by_id(
+                link[1:]).tag)
+
+    def test_who_points_at_a_point_is_told_its_values(self):
+        told = self.page.xpath('//circle[@class="hit"]/title/text()')
+        self.assertIn('read p99: 4.02 (2.5)', told)
+
     def test_it_needs_nothing_else(self):
         for tag in ('script', 'link', 'img', 'iframe', 'object'):
             self.assertFalse(list(self.page.iter(tag)), tag)

@@ -15,6 +15,7 @@ const COLOURS = 6;
 const DASHES = ['', '6 3', '2 3', '8 3 2 3'];
 const LEGEND = 150;
 const MOST_MARKED = 20;
+const MOST_TOLD = 150;
 
 function stepOf(high) {
   if (high <= 0) {
@@ -82,7 +83,7 @@ function look(number) {
           'stroke-dasharray': DASHES[number % DASHES.length] || null};
 }
 
-function line(number, points, xs, ys) {
+function line(number, {label, points}, xs, ys) {
   let path = '';
   let begins = true;
   for (const [x, y] of points) {
@@ -99,7 +100,12 @@ function line(number, points, xs, ys) {
           marked.filter(([, y]) => y !== null).map(([x, y]) => svg(
               'circle', {class: 'l' + number % COLOURS, r: 3,
                          cx: round(across(xs.at(x))),
-                         cy: round(up(ys.at(y)))}))];
+                         cy: round(up(ys.at(y)))})),
+          points.length <= MOST_TOLD ? points.filter(
+              ([, y]) => y !== null).map(([x, y]) => svg(
+              'circle', {class: 'hit', r: 6, cx: round(across(xs.at(x))),
+                         cy: round(up(ys.at(y)))},
+              svg('title', {}, `${label}: ${short(y)} (${short(x)})`))) : []];
 }
 
 function legend(labels) {
@@ -159,7 +165,7 @@ export function chart(plot) {
                       ', ')},
           frame(xs, ys, plot.x, plot.y), marks(xs, plot.marks),
           plot.series.map((each, number) => line(
-              number, each.points, xs, ys)),
+              number, each, xs, ys)),
           legend(labels)),
       h('details', {}, h('summary', {}, 'Latest figures'),
         table(plot.title + ': latest', ['Operation', plot.y], latest)));

@@ -57,7 +57,7 @@ function series(work, value, suffix = '') {
 export function charts(stage, work) {
   const title = stage.id + ', ' + work.name;
   const both = (work.operations.length < 2 ? [
-    [(point) => point.mean, ' mean'], [(point) => point.p99, ' 99%']] :
+    [(point) => point.mean, ' mean'], [(point) => point.p99, ' p99']] :
     [[(point) => point.mean, '']]).concat(work.rate ? [
       [(point) => point.mean_intended, ' mean from due']] : []);
   const x = 'Seconds since the begin of the work';
@@ -89,7 +89,7 @@ export function metrics(run) {
   return table('Operations: response times are of successes', [
     'Stage', 'Operation', 'Workers', 'Successes', 'Failures', 'Success',
     'Operations/s', 'Bandwidth', 'Bytes', 'Mean ms', 'First byte ms',
-    '50% ms', '95% ms', '99% ms', 'Most ms'], rows);
+    'p50 ms', 'p95 ms', 'p99 ms', 'max ms'], rows);
 }
 
 export function failures(run) {
@@ -140,7 +140,7 @@ function health(driver) {
 
 export function drivers(run) {
   return table('Drivers', [
-    'Driver', 'State', 'Health', 'CPU % (95%)', 'Loop lag ms (99%)',
+    'Driver', 'State', 'Health', 'CPU % (p95)', 'Loop lag ms (p99)',
     'Clock offset s', 'Operations per CPU second'],
   run.drivers.map((each) => [
     each.name, badge(each.state), health(each), short(each.cpu_percent_p95),
@@ -156,8 +156,36 @@ export function workDrivers(run) {
         badge(each.state), health(each), short(each.cpu_percent_p95),
         short(each.loop_lag_ms_p99), short(each.resent)])));
   return table('Drivers in each work', [
-    'Stage', 'Work', 'Driver', 'Workers', 'State', 'Health', 'CPU % (95%)',
-    'Loop lag ms (99%)', 'Requests sent again'], rows);
+    'Stage', 'Work', 'Driver', 'Workers', 'State', 'Health', 'CPU % (p95)',
+    'Loop lag ms (p99)', 'Requests sent again'], rows);
+}
+
+/** Why it failed, before everything else; '' if it did not. */
+export function reasons(run) {
+  const found = run.stages.filter((stage) => stage.reason).map(
+      (stage) => stage.id + ': ' + stage.reason);
+  return found.length ? h(
+      'section', {class: 'alert', 'aria-label': 'What failed'},
+      h('h2', {}, 'What failed'),
+      h('ul', {}, found.map((each) => h('li', {}, each)))) : '';
+}
+
+/** The few figures that most people look for. */
+export function summary(run) {
+  const rows = run.stages.flatMap((stage) => stage.works.filter(
+      (work) => work.type === 'normal').flatMap(
+      (work) => work.operations.filter((each) => each.metrics.op_count ||
+        each.metrics.failures).map((each) => {
+        const found = each.metrics;
+        const times = found.intended || {};
+        return [[stage.id, work.name, label(each)].join(', '),
+                short(found.throughput), size(found.bandwidth) + '/s',
+                short(times.p50), short(times.p99), short(times.p100),
+                short(found.failures)];
+      })));
+  return table('Summary: times count from when an operation was due', [
+    'Operation', 'Operations/s', 'Bandwidth', 'p50 ms', 'p99 ms', 'max ms',
+    'Failures'], rows);
 }
 
 export function warnings(run) {

@@ -28,7 +28,8 @@ async function look() {
   const run = await get(path);
   const done = view.ended(run);
   const files = done ? (await get(path + '/files')).files : [];
-  show(live, view.headline(run), view.warnings(run),
+  show(live, view.headline(run), view.reasons(run), view.summary(run),
+       view.warnings(run),
        section('Over time', view.plots(run, !done)),
        section('Figures', view.metrics(run), view.failures(run),
                view.stages(run), view.works(run), view.drivers(run),

@@ -36,7 +36,7 @@ def width(intervals: Sequence[Interval], confidence: float
         if not count:
             return None
         counts.append(count / len(batch))
-        times.append(sum(each.total for each in batch) / count)
+        times.append(sum(each.due.total for each in batch) / count)
     return max(_share(values, confidence) for values in (counts, times))
 
 

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Experiments of a directory, for who only looks at them."""
+
+import json
+import os
+from dataclasses import dataclass
+from typing import List
+
+from cosbench.controller.run_store import RUN, run_directories
+from cosbench.controller.runfile import read_run
+from cosbench.errors import ArchiveError, ConfigError
+from cosbench.experiment.book import (
+    ARCHIVE,
+    FINISHED,
+    PLAN,
+    RESULT,
+    read_plan,
+    whole_rounds,
+)
+from cosbench.experiment.core.expression import parse
+from cosbench.experiment.core.figures import Run
+from cosbench.experiment.findings import Aims, Findings
+
+#: Bytes of a result.json that are read.
+_MAX_RESULT = 64 << 20
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An experiment of the directory."""
+
+    name: str
+    configurations: tuple
+    #: Runs that have begun.
+    begun: int
+    #: Unix seconds at which something last happened.
+    changed: float
+
+
+def entries(directory):
+    """
+    Return the experiments of a directory, the latest first.
+
+    :param directory: its path; those below it that have an experiment count
+    """
+    found: List[Entry] = []
+    try:
+        names = os.listdir(directory)
+    except OSError:
+        return found
+    for name in names:
+        path = os.path.join(directory, name)
+        try:
+            plan = read_plan(path)
+            changed = os.path.getmtime(os.path.join(path, PLAN))
+        except (ConfigError, OSError):
+            continue
+        found.append(Entry(name, tuple(plan.names), len(plan.runs), changed))
+    return sorted(found, key=lambda each: -each.changed)
+
+
+def findings(directory):
+    """
+    Return what an experiment says now, also while it runs.
+
+    :param directory: of the experiment
+    :returns: ``Findings``
+    :raises ConfigError: if it cannot be read
+    """
+    plan = read_plan(directory)
+    places = run_directories(os.path.join(directory, ARCHIVE))
+    known = {}
+    for begun in plan.runs:
+        if begun.id not in places:
+            continue
+        try:
+            _, result = read_run(os.path.join(places[begun.id], RUN),
+                                 begun.id)
+        except ArchiveError:
+            # It has not begun to write, or was killed.
+            continue
+        if result.state == FINISHED:
+            known[begun.round, begun.configuration] = Run.of(result)
+    return Findings(plan, _aims(directory), whole_rounds(plan, known))
+
+
+def _aims(directory):
+    """Return what it was last run for; the usual, before its first round."""
+    usual = Aims()
+    try:
+        with open(os.path.join(directory, RESULT), 'rb') as source:
+            found = json.loads(source.read(_MAX_RESULT))
+        texts = dict.fromkeys(each['condition']
+                              for each in found['conditions'])
+        return Aims(tuple(map(parse, texts)), int(found['least']),
+                    int(found['most']), float(found['precision']),
+                    float(found['confidence']))
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return usual
