@@ -23,7 +23,7 @@ from typing import (
     Type,
 )
 
-from cosbench.errors import ConfigError, Problem, WorkloadError
+from cosbench.errors import Problem, WorkloadError
 from cosbench.workload import names, unknown_keys
 from cosbench.workload.config import Config, Parser, choice, integer
 from cosbench.workload.elements import Children, Element, Findings
@@ -35,14 +35,18 @@ from cosbench.workload.inheritance import (
 from cosbench.workload.model import (
     Division,
     Operation,
-    OperationType,
     Work,
     Workflow,
     Workload,
     Workstage,
     WorkType,
 )
-from cosbench.workload.operations import NAMED, SPECIAL, fields
+from cosbench.workload.operations import (
+    NAMED_TYPES,
+    SPECIAL,
+    fields,
+    operation_type,
+)
 from cosbench.workload.pacing import log_share, pace
 
 #: Of any number: what results can have.
@@ -240,11 +244,11 @@ class _Builder:
                number: int) -> Optional[Operation]:
         """Return an operation of a normal work unless dropped or refused."""
         self.findings.children(element)
-        kind = self._value(element, 'type', _operation_type)
+        kind = self._value(element, 'type', operation_type)
         ratio = self._value(element, 'ratio', _bounded(0, 100), 100)
         if 'type' not in element.attributes:
             self.findings.refuse(element, 'the type of an operation is '
-                                 'missing: must be ' + _OPERATION_TYPES)
+                                 'missing: must be ' + NAMED_TYPES)
         if kind is None or not ratio:
             return None
         config = self.inheritance.config(element).over(config)
@@ -292,14 +296,3 @@ class _Builder:
             element, 'name',
             lambda key, text: names.label(key, text, forbidden),
             default or ''))
-
-
-_OPERATION_TYPES = 'one of ' + ', '.join(kind.value for kind in NAMED)
-
-
-def _operation_type(key: str, text: str) -> OperationType:
-    kind = choice(key, text, OperationType)
-    if kind not in NAMED:
-        raise ConfigError.of(key, text, _OPERATION_TYPES + '; to %s, make a '
-                             'work of that type' % kind.value)
-    return kind

@@ -5,7 +5,7 @@ from typing import Any, Callable, Dict
 
 from cosbench.errors import ConfigError
 from cosbench.workload import headers, names, requests
-from cosbench.workload.config import Config
+from cosbench.workload.config import Config, choice
 from cosbench.workload.model import (
     HASH_TRAILER,
     Content,
@@ -21,6 +21,8 @@ _T = OperationType
 #: The operations that a work may name; the others make special works.
 NAMED = (_T.READ, _T.WRITE, _T.FILEWRITE, _T.DELETE, _T.LIST, _T.HEAD,
          _T.POST, _T.APPEND, _T.BULK_DELETE)
+#: The same, for errors.
+NAMED_TYPES = 'one of ' + ', '.join(kind.value for kind in NAMED)
 #: How a special work divides what there is.
 SPECIAL = {
     WorkType.INIT: (_T.INIT, Division.CONTAINER),
@@ -176,3 +178,19 @@ def fields(kind: OperationType, config: Config) -> Fields:
     :raises ConfigError: if a key is missing or has a wrong value
     """
     return _FIELDS[kind](config)
+
+
+def operation_type(key: str, text: str) -> OperationType:
+    """
+    Return the type of operation that a work names.
+
+    :param key: the name of the attribute, for the error
+    :param text: its value
+    :returns: one of ``NAMED``
+    :raises ConfigError: for any other
+    """
+    kind = choice(key, text, OperationType)
+    if kind not in NAMED:
+        raise ConfigError.of(key, text, NAMED_TYPES + '; to %s, make a work '
+                             'of that type' % kind.value)
+    return kind
