@@ -43,6 +43,7 @@ class CompactorTest(RecoveryTest):
 
     def compact(self, **limits):
         made = self.compactor(self.index, **limits)
+        self.addCleanup(made.stop)
         made.compact_all()
         for target in made._targets.values():
             target.close()
@@ -86,7 +87,7 @@ class TestMoving(CompactorTest):
         made = self.compact()
         self.assertEqual(([FIRST], [FIRST]), self.numbers())
         self.assert_readable(data)
-        self.assertEqual((8, 1), (made.moved, made.removed))
+        self.assertEqual((8, 1), (self.index.statistics().moved, made.removed))
         self.assert_counted(self.index)
         self.assertEqual(0, self.index.statistics().dead_bytes)
 
