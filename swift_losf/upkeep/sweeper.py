@@ -26,6 +26,7 @@ from swift_losf.format.header import (
     VolumeType,
     aligned,
 )
+from swift_losf.volumes.ballast import Space
 from swift_losf.volumes.space import count_extents
 from swift_losf.volumes.volume import (
     find_header,
@@ -42,6 +43,8 @@ BATCH = 1024
 #: no more holes are made: what is left is the compactor's
 LARGE = 2 ** 20
 MAX_EXTENTS = 256
+#: bytes that are free, below which all is made holes: compaction has no room
+SCARCE = 256 * 2 ** 20
 
 logger = logging.getLogger(__name__)
 
@@ -208,8 +211,10 @@ class Sweeper(threading.Thread):
     def _punch(fd, ranges):
         """Punch holes that are worth it; return how many bytes they have."""
         punched = 0
+        scarce = Space.of(fd).bytes < SCARCE
         for start, end in ranges:
-            if end - start >= LARGE and count_extents(fd) < MAX_EXTENTS:
+            if scarce or (end - start >= LARGE
+                          and count_extents(fd) < MAX_EXTENTS):
                 punch_hole(fd, start, end - start)
                 punched += end - start
         return punched

@@ -82,6 +82,17 @@ class TestSweeper(IndexTest):
         self.index.remove(PARTITION, HASH, names[1:4] + names[6:8])
         self.assertEqual([(at[1], at[4])], self.punched())
 
+    def test_on_a_disk_that_is_nearly_full_all_is_made_holes(self):
+        gone = self.removed(data=b'x' * 10000)
+        kept = self.put(self.index, OTHER)
+        self.removed(hash_=HASH, data=b'x' * 5000)
+        with mock.patch.object(sweeper_module, 'SCARCE', 2 ** 60), \
+                mock.patch.object(sweeper_module, 'MAX_EXTENTS', 0):
+            holes = self.punched()
+        self.assertEqual((gone.offset, kept.offset), holes[0])
+        self.assertEqual(2, len(holes))
+        self.assert_kept(kept)
+
     def test_no_more_holes_are_made_than_a_volume_may_have(self):
         for number in range(4):
             self.removed(data=b'x' * 2000000)
