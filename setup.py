@@ -102,6 +102,7 @@ setup(
             'swift_lightsync.proar.converger.daemon:main',
             'swift-object-lightsync = swift_lightsync.sync.replicator:main',
             'swift-losf-fsck = swift_losf.commands:fsck',
+            'swift-losf-stats = swift_losf.commands:stats',
             'swift-losf-status = swift_losf.commands:status',
             'swift-object-losf = swift_losf.commands:manager',
             'swift-proar-lag = swift_lightsync.proar.lag_report:main',

@@ -22,6 +22,13 @@ def manager() -> None:
     main()
 
 
+def stats() -> int:
+    """Run swift-losf-stats, and return its exit status."""
+    require_extra('swift-losf-stats', 'losf', *LIBRARIES)
+    from swift_losf.fsck.stats import main
+    return main()
+
+
 def status() -> int:
     """Run swift-losf-status, and return its exit status."""
     require_extra('swift-losf-status', 'losf', *LIBRARIES)

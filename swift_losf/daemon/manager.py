@@ -9,6 +9,8 @@ the server leaves within a second of the end of its last call.
 
 Statsd: ``index_server.start.<device>.<policy>`` counts starts, and
 ``index_server.death.<device>.<policy>`` servers that nobody had told to end.
+``index_server.moved.…`` and ``index_server.removed_volumes.…`` count what
+compaction does.
 Recon: object.recon has ``object_losf``: ``updated``, Unix time;
 ``valid_until``, by when a manager that runs has written it again: after that
 the report is stale; and ``index_servers``, a list of objects with
@@ -25,6 +27,7 @@ import signal
 import sys
 import time
 from dataclasses import dataclass
+from typing import Dict
 
 from swift.common.concurrency import GreenPile, sleep, spawn
 from swift.common.daemon import Daemon, run_daemon
@@ -50,6 +53,8 @@ from swift_losf.mounts import Devices
 from swift_losf.options import CompactOptions, LosfOptions, ManagerOptions
 
 SECTION = 'object-losf'
+#: statistics that statsd is told of as counters
+COUNTED = ('moved', 'removed_volumes')
 RECON_KEY = 'object_losf'
 NO_ONCE = '%s serves for ever; it cannot be run once' % SECTION
 #: seconds between two looks at mounts, rings and children
@@ -112,6 +117,8 @@ class IndexServerManager(Daemon):
         self._rings = []
         self._keys = set()
         self._servers = {}
+        #: what statsd was told, by ServerKey
+        self._counted: Dict[ServerKey, Dict[str, int]] = {}
         self._stopping = False
 
     def run_once(self, *args, **kwargs):
@@ -246,6 +253,15 @@ class IndexServerManager(Daemon):
         return (2 * self.options.report_interval
                 + self.losf_options.index_timeout)
 
+    def _count(self, key, known):
+        before = self._counted.get(key, {})
+        for name in COUNTED:
+            # A server that was restarted counts from 0.
+            more = known[name] - before.get(name, 0)
+            self.logger.update_stats('index_server.%s.%s' % (name, key),
+                                     more if more >= 0 else known[name])
+        self._counted[key] = {name: known[name] for name in COUNTED}
+
     def _observe(self, key, server):
         supervised = server.supervised
         seen = {'device': key.device, 'policy': key.policy_index,
@@ -253,7 +269,9 @@ class IndexServerManager(Daemon):
                 'restarts': supervised.restarts}
         if supervised.state is State.RUNNING:
             try:
-                seen.update(vars(server.client.statistics()))
+                known = vars(server.client.statistics())
+                self._count(key, known)
+                seen.update(known)
             except IndexUnavailable as err:
                 seen['error'] = str(err)
         return seen

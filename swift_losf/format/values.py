@@ -142,7 +142,12 @@ class Statistics:
     :param quarantined: the number of files in quarantine
     :param volumes: the number of volumes
     :param recovered: the number of files that recovery has entered
-    :param punched_bytes: the bytes that have been given back
+    :param punched_bytes: the bytes that have been given back as holes
+    :param allocated_bytes: what the volumes took of the disk when the
+        compactor looked last
+    :param garbage_bytes: how much of that compaction would give back
+    :param moved: the number of records that compaction has moved
+    :param removed_volumes: the number of volumes that it has removed
     """
     files: int
     bytes: int
@@ -151,6 +156,10 @@ class Statistics:
     volumes: int
     recovered: int
     punched_bytes: int
+    allocated_bytes: int
+    garbage_bytes: int
+    moved: int
+    removed_volumes: int
 
 
 def pack_varints(numbers: Iterable[int]) -> bytes:

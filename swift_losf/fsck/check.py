@@ -23,8 +23,6 @@ class Totals:
     records: int = 0
     #: files in quarantine whose records are damaged, as they may be
     damaged_in_quarantine: int = 0
-    #: that are neither used nor to be given back
-    gap_bytes: int = 0
     #: numbers of volumes that a process may be writing to
     in_use: list = field(default_factory=list)
     #: names of volumes that were set aside

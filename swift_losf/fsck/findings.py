@@ -57,15 +57,9 @@ class Kind(enum.Enum):
     MISSING = (
         'missing', 'a valid record has no entry',
         'enter it, as recovery does')
-    GAP = (
-        'gap', 'space that is neither used nor to be given back',
-        'enter it as dead; the index server gives it back')
     DEAD_ENTRY = (
         'dead-entry', 'a record is to be given back, and the entry has not '
         'its length', 'correct the entry')
-    DEAD_OVERLAP = (
-        'dead-overlap', 'space is to be given back that a record has',
-        'shorten the entry to what is in front of the record')
 
     @property
     def label(self):

@@ -124,11 +124,6 @@ class Repair:
     def _mark(self, finding):
         mark_quarantined(self.layout, finding.entry.location)
 
-    def _reclaim(self, finding):
-        with self.index.db.change() as change:
-            change.reclaim_range(finding.volume, finding.offset,
-                                 finding.length)
-
     def _correct_dead(self, finding):
         place = finding.volume, finding.offset
         with self.index.db.change() as change:
@@ -150,7 +145,5 @@ _FIXES = {
     Kind.NOT_QUARANTINED: Repair._quarantine,
     Kind.NOT_MARKED: Repair._mark,
     Kind.MISSING: Repair._note_missing,
-    Kind.GAP: Repair._reclaim,
     Kind.DEAD_ENTRY: Repair._correct_dead,
-    Kind.DEAD_OVERLAP: Repair._correct_dead,
 }

@@ -5,14 +5,12 @@
 _NAMES = {
     'volumes': 'volumes',
     'set_aside': 'volumes set aside (*.broken)',
-    'in_use': 'volumes in use (locked by a process that may append to them: '
-              'not searched for gaps)',
+    'in_use': 'volumes in use (locked by a process that may append to them)',
     'records': 'records that are valid',
     'data_read': 'data',
     'files': 'files',
     'quarantined': 'files in quarantine',
     'damaged_in_quarantine': 'of which damaged',
-    'gap_bytes': 'bytes in gaps',
     'dead_bytes': 'bytes that the index server is to give back',
     'found': 'found',
     'mended': 'put right',

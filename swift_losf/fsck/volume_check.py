@@ -25,7 +25,6 @@ from swift_losf.fsck.findings import Finding, Kind
 from swift_losf.fsck.record_state import UNREADABLE, probe
 from swift_losf.index.index import is_tombstone
 from swift_losf.volumes.header_repair import make_header
-from swift_losf.volumes.space import is_zero
 from swift_losf.volumes.volume import iter_records, read_header
 
 
@@ -95,10 +94,6 @@ class VolumeCheck:
         self.header = None
         #: behind the last valid record, or what was searched for one
         self.scanned = VOLUME_HEADER_LENGTH
-        #: behind the last record, also a damaged or dead one
-        self.covered = VOLUME_HEADER_LENGTH
-        #: the last space that is to be given back, where there is no record
-        self.dead = None
 
     def run(self):
         """Return an iterator of Findings."""
@@ -173,15 +168,11 @@ class VolumeCheck:
                 raise
             yield Finding(Kind.READ_ERROR, self.number, self.scanned,
                           length=to - self.scanned, detail=str(err))
-            self.covered = max(self.covered, to)
-        yield from self._gaps(to)
         self.scanned = max(self.scanned, to)
 
     def _missing(self, found):
-        offset = found.location.offset
-        yield from self._gaps(offset)
         yield self._missing_finding(found)
-        yield from self._cover(offset, found.location.length)
+        self._cover(found.location.offset, found.location.length)
 
     def _missing_finding(self, found):
         self.check.totals.records += 1
@@ -190,31 +181,12 @@ class VolumeCheck:
             length=found.location.length,
             detail='one in quarantine' if found.header.quarantined else '')
 
-    def _gaps(self, to):
-        start = max(self.covered, self.scanned)
-        if self.free and start < to and not is_zero(self.fd, start, to):
-            self.check.totals.gap_bytes += to - start
-            yield Finding(Kind.GAP, self.number, start, length=to - start)
-
     def _cover(self, offset, length):
         """Note that a range has a valid record."""
         end = offset + length
         if self.header:
             end = aligned(end, self.header.alignment)
-        dead = self.dead
-        if dead and dead.offset < offset < dead.offset + dead.length:
-            yield Finding(Kind.DEAD_OVERLAP, self.number, dead.offset, dead,
-                          length=offset - dead.offset)
-        self.dead = None
         self.scanned = max(self.scanned, end)
-        self.covered = max(self.covered, end)
-
-    def _cover_softly(self, entry):
-        """Note that a range has no valid record, but is not free either."""
-        end = entry.offset + entry.length
-        if self.header:
-            end = aligned(end, self.header.alignment)
-        self.covered = max(self.covered, end)
 
     # What the index knows.
 
@@ -223,7 +195,7 @@ class VolumeCheck:
         if seen.found:
             self.check.totals.records += 1
             yield from self._valid(offset, entries, seen.found)
-            yield from self._cover(offset, seen.found.location.length)
+            self._cover(offset, seen.found.location.length)
         elif offset < self.scanned:
             for entry in entries:
                 yield Finding(Kind.INSIDE, self.number, offset, entry)
@@ -264,7 +236,6 @@ class VolumeCheck:
             if seen.empty:
                 yield Finding(Kind.NO_RECORD, self.number, offset, entry)
                 continue
-            self._cover_softly(entry)
             if entry.letter == keys.QUARANTINED:
                 self.check.totals.damaged_in_quarantine += 1
             else:
@@ -272,14 +243,8 @@ class VolumeCheck:
                               detail=seen.error, put=seen.header)
         for entry in entries:
             if not entry.location:
-                yield from self._invalid_dead(offset, entry, seen, files)
-
-    def _invalid_dead(self, offset, entry, seen, files):
-        if files and not seen.empty:
-            yield Finding(Kind.TWICE, self.number, offset, entry)
-            return
-        self._cover_softly(entry)
-        self.dead = entry
+                if files and not seen.empty:
+                    yield Finding(Kind.TWICE, self.number, offset, entry)
 
 
 def _is_of(entry, found):

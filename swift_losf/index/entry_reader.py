@@ -11,8 +11,8 @@ from itertools import groupby
 from typing import List, Tuple
 
 from swift_losf.format import keys
-from swift_losf.format.header import HASH_LENGTH, aligned
-from swift_losf.format.values import MAX_NUMBER, UNIT, Location, unpack_spot
+from swift_losf.format.header import HASH_LENGTH
+from swift_losf.format.values import MAX_NUMBER, Location, unpack_spot
 from swift_losf.index.call_arguments import (
     check,
     check_hash,
@@ -205,18 +205,3 @@ class EntryReader:
             if len(page) == PAGE:
                 return page, key
         return page, b''
-
-    def subtract_entries(self, ranges):
-        """
-        Take out of some ranges all that a file has, in quarantine or not.
-
-        This reads all entries.
-
-        :param ranges: a dict of numbers of volumes to Ranges, which are cut
-        """
-        for letter in (keys.FILE, keys.QUARANTINED):
-            for _, value in self.db.scan(*keys.prefix_range(letter)):
-                location = Location.unpack(value)
-                if location.volume in ranges:
-                    ranges[location.volume].cut(location.offset, aligned(
-                        location.offset + location.length, UNIT))

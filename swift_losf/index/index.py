@@ -58,6 +58,8 @@ class Index:
         self.reclaim = ReclaimQueue(self.db)
         self.adopter = Adopter(self.db, self.reader)
         self.mover = Mover(self.db, self.reader)
+        #: what the compactor has seen last
+        self.allocated_bytes = self.garbage_bytes = 0
 
     def register(self, partition, hash_, name, location, watermark):
         """
@@ -230,7 +232,10 @@ class Index:
             dead_bytes=sum(state.dead_bytes for state in states),
             quarantined=self.db.quarantined, volumes=len(states),
             recovered=self.adopter.recovered,
-            punched_bytes=self.reclaim.punched_bytes)
+            punched_bytes=self.reclaim.punched_bytes,
+            allocated_bytes=self.allocated_bytes,
+            garbage_bytes=self.garbage_bytes, moved=self.mover.moved,
+            removed_volumes=len(self.db.retired))
 
     def sync(self):
         """Make all durable that has been done before."""

@@ -31,6 +31,8 @@ class Volume:
     files: int
     bytes: int
     dead_bytes: int
+    held: int
+    held_bytes: int
 
 
 class MalformedReply(Exception):

@@ -48,7 +48,8 @@ def _listing(partition, hash_, files):
 def _volume(number, state):
     return pb.Volume(number=number, type=state.type,
                      watermark=state.watermark, files=state.files,
-                     bytes=state.bytes, dead_bytes=state.dead_bytes)
+                     bytes=state.bytes, dead_bytes=state.dead_bytes,
+                     held=state.held, held_bytes=state.held_bytes)
 
 
 def _register(index, request):

@@ -37,6 +37,8 @@ class Mover:
     def __init__(self, db, reader):
         self._db = db
         self._reader = reader
+        #: entries that were moved since the index was opened
+        self.moved = 0
 
     def move(self, copies, type_, end, is_current):
         """
@@ -50,7 +52,6 @@ class Mover:
         :param end: where it ends: there is no other record without entry
         :param is_current: a function of a Copy, whether the record is still
             what was copied
-        :returns: how many entries were moved
         """
         moved = 0
         with self._db.change() as change:
@@ -63,4 +64,4 @@ class Mover:
                 else:
                     change.move(key, each.source, each.target)
                     moved += 1
-        return moved
+        self.moved += moved

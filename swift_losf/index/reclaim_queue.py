@@ -58,23 +58,6 @@ class ReclaimQueue:
                  unpack_varints(value, 1, 'length')[0])
                 for key, value in entries)
 
-    def add_ranges(self, volumes):
-        """
-        Queue ranges that no record has.
-
-        :param volumes: a dict of numbers of volumes to Ranges
-        """
-        with self._db.change() as change:
-            for number, ranges in volumes.items():
-                for start, end in ranges:
-                    change.reclaim_range(number, start, end - start)
-
-    def add_records(self, locations):
-        """Queue the space of records that were never registered."""
-        with self._db.change() as change:
-            for location in locations:
-                change.reclaim(location)
-
     def forget(self, number):
         """Take out all of a volume that is removed."""
         entries = self.of_volume(number)

@@ -29,7 +29,7 @@ from swift_losf.upkeep.compaction_plan import Limits, VolumeUse, plan
 from swift_losf.upkeep.pace import Rates
 from swift_losf.volumes.ballast import Space
 from swift_losf.volumes.copier import Target
-from swift_losf.volumes.space import count_extents
+from swift_losf.volumes.space import Footprint, footprint
 from swift_losf.volumes.volume import iter_records, pread, read_header
 
 #: records, and bytes of them, that are copied with one sync
@@ -89,8 +89,8 @@ class Compactor(threading.Thread):
         #: numbers of volumes that could not be emptied: their states then
         self._stuck = {}
         self._begun, self._read = time.monotonic(), 0
-        #: entries that were moved, and volumes that were removed
-        self.moved = self.removed = 0
+        #: volumes that were removed
+        self.removed = 0
 
     def run(self):
         try:
@@ -98,15 +98,14 @@ class Compactor(threading.Thread):
                 self.compact_all()
         except Exception as err:  # the server ends with it
             self._fail(err)
-        finally:
-            for target in self._targets.values():
-                target.close()
 
     def stop(self):
-        """Stop after what is being copied, and wait for that."""
+        """Stop after what is being copied, and let others have the copies."""
         self._stopped.set()
         if self.is_alive():
             self.join()
+        for target in self._targets.values():
+            target.close()
 
     def compact_all(self):
         """Compact each of the volumes of now that calls for it, once."""
@@ -129,26 +128,23 @@ class Compactor(threading.Thread):
 
     def _survey(self, untried):
         """Return the VolumeUses; only those that are untried are free."""
-        return [self._use(number, state, number in untried
+        uses = [self._use(number, state, number in untried
                           and self._stuck.get(number) != _left(state))
                 for number, state in self.index.list_volumes()]
+        self.index.allocated_bytes = sum(each.allocated for each in uses)
+        self.index.garbage_bytes = sum(each.garbage for each in uses)
+        return uses
 
     def _use(self, number, state, is_free):
-        size = allocated = extents = 0
         try:
-            fd = os.open(self.layout.volume(number), os.O_RDONLY)
+            found = footprint(self.layout.volume(number))
         except FileNotFoundError:
             # Then only its state is left to be forgotten.
+            found = Footprint(0, 0, 0)
             is_free = is_free and not state.has_files
-        else:
-            try:
-                stat = os.fstat(fd)
-                size, allocated = stat.st_size, 512 * stat.st_blocks
-                extents = count_extents(fd) if is_free else 0
-            finally:
-                os.close(fd)
         return VolumeUse(number, state.type, state.files + state.held,
-                         state.live_bytes, size, allocated, extents, is_free)
+                         state.live_bytes, found.size, found.allocated,
+                         found.extents, is_free)
 
     def _compact(self, number):
         for target in self._targets.values():
@@ -229,7 +225,7 @@ class Compactor(threading.Thread):
             return flags[copy.source] == pread(
                 fd, _FLAGS, copy.source.offset + QUARANTINED_OFFSET)
 
-        self.moved += self.index.mover.move(
+        self.index.mover.move(
             [Copy(found.header.partition, found.header.hash, found.location,
                   place) for found, place in zip(done, places)],
             header.type, end, is_current)

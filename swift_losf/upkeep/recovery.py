@@ -22,11 +22,9 @@ from swift_losf.format.header import (
 )
 from swift_losf.format.layout import volume_number
 from swift_losf.format.name_code import durable_name
-from swift_losf.format.ranges import Ranges
 from swift_losf.index.db import fsync
 from swift_losf.upkeep.header_restore import restore_header
 from swift_losf.upkeep.lost_index import open_index
-from swift_losf.volumes.gaps import reclaim_gaps, subtract_records
 from swift_losf.volumes.volume import (
     iter_records,
     pread,
@@ -78,7 +76,6 @@ class Recovery:
         self.layout = layout
         self.index = index
         self.progress = progress
-        self._gaps = {}
 
     def run(self):
         """Do the steps 3 to 7."""
@@ -88,8 +85,6 @@ class Recovery:
                 done, len(numbers), self.index.adopter.recovered))
             self._recover_volume(number)
         self._forget_removed(numbers)
-        self.progress('gaps')
-        reclaim_gaps(self.layout, self.index, self._gaps)
         self.index.sync()
         self.progress('partitions')
         for partition in self.index.reader.list_partitions():
@@ -154,11 +149,9 @@ class Recovery:
         end = os.fstat(fd).st_size
         start = self._checkpoint(header, end)
         self._raise_watermark(header, VOLUME_HEADER_LENGTH)
-        batch, gaps = [], Ranges()
-        if start < end:
-            gaps.add(start, end)
-        for found in subtract_records(gaps, header, iter_records(
-                fd, header, start, end, _log_damage(header))):
+        batch = []
+        for found in iter_records(fd, header, start, end,
+                                  _log_damage(header)):
             batch.append(found)
             if len(batch) == BATCH:
                 self._enter(fd, batch)
@@ -168,7 +161,6 @@ class Recovery:
             # Lest the end comes back lower, and is written to again.
             os.fsync(fd)
             self._raise_watermark(header, end)
-            self._gaps[header.number] = gaps
 
     def _raise_watermark(self, header, watermark):
         with self.index.db.change() as change:

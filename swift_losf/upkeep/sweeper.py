@@ -3,32 +3,67 @@
 Gives the space of removed files back. FORMAT.md, "Removing a file".
 
 A round takes the `d` entries of one moment. It first syncs the index: no
-entry of a file may come back whose record is gone. Then it punches what is in
-data volumes, and only if none of that is left what is in tombstone volumes:
-what a tombstone has deleted was removed before the tombstone. An entry is
-forgotten when the hole is durable, so an interrupted round is done again.
+entry of a file may come back whose record is gone. Then it makes the headers
+of records zeros, and of large ones holes. It begins with data volumes, and
+goes on with tombstone volumes only if nothing is left of those: what a
+tombstone has deleted was removed before the tombstone. An entry is forgotten
+when this is durable, so an interrupted round is done again.
 """
 
 import contextlib
 import errno
 import itertools
+import logging
 import os
 import threading
+from typing import List, Tuple
 
-from swift_lightsync.common.files import try_lock
-from swift_losf.format.header import FormatError, VolumeType, aligned
-from swift_losf.format.ranges import Ranges
-from swift_losf.upkeep.reclaim_check import ReclaimCheck
-from swift_losf.volumes.space import block_size, widened
+import plyvel
+
+from swift_losf.format.header import (
+    HEADER_LENGTH,
+    FormatError,
+    VolumeType,
+    aligned,
+)
+from swift_losf.volumes.ballast import Space
+from swift_losf.volumes.space import count_extents
 from swift_losf.volumes.volume import (
+    find_header,
+    location_of,
     lock_range,
+    pread,
     punch_hole,
     read_header,
-    unlock,
     unlock_range,
 )
 
 BATCH = 1024
+#: bytes of a range that is made a hole, and extents of a volume from which on
+#: no more holes are made: what is left is the compactor's
+LARGE = 2 ** 20
+MAX_EXTENTS = 256
+#: bytes that are free, below which all is made holes: compaction has no room
+SCARCE = 256 * 2 ** 20
+
+logger = logging.getLogger(__name__)
+
+
+def joined(records, alignment):
+    """
+    Return the ranges that records take, those side by side as one.
+
+    :param records: (offset, length) each, in their order
+    :param alignment: of the records
+    :returns: a list of (start, end)
+    """
+    ranges: List[Tuple[int, int]] = []
+    for offset, length in records:
+        end = aligned(offset + length, alignment)
+        if ranges and ranges[-1][1] == offset:
+            offset, _ = ranges.pop()
+        ranges.append((offset, end))
+    return ranges
 
 
 class Sweeper(threading.Thread):
@@ -57,10 +92,20 @@ class Sweeper(threading.Thread):
             while not self._stopped.wait(self.interval):
                 self.index.reclaim.pending.wait()
                 self.index.reclaim.pending.clear()
-                if not self._stopped.is_set() and self.sweep():
+                if not self._stopped.is_set() and self._try_sweep():
                     self.index.reclaim.pending.set()
         except Exception as err:  # the server ends with it
             self._fail(err)
+
+    def _try_sweep(self):
+        """Sweep; a disk that cannot be written may still be read."""
+        try:
+            return self.sweep()
+        except plyvel.Error:
+            raise
+        except OSError as err:
+            logger.error('no space is given back: %s', err)
+            return True
 
     def stop(self):
         """Stop after the current batch, and wait for that."""
@@ -116,36 +161,63 @@ class Sweeper(threading.Thread):
             return None
 
     def _sweep_batch(self, fd, number, batch):
-        """Return how many ranges are being read, and so are left."""
+        """Return how many records are being read, and so are left."""
         header = self._header(fd, number)
         locked = []
         try:
             for each in batch:
                 if lock_range(fd, *each):
                     locked.append(each)
-            unused = ReclaimCheck(self.index, fd, header).select(locked)
-            self._punch(fd, number, Ranges(
-                (offset, aligned(offset + length, header.alignment))
-                for offset, length in unused))
+            dead = [each for each in locked
+                    if self._bury(fd, header, *each)]
+            punched = self._punch(fd, joined(dead, header.alignment))
         finally:
             for each in locked:
                 unlock_range(fd, *each)
         os.fsync(fd)
-        self.index.reclaim.given_back(
-            number, locked, sum(length for _, length in unused))
+        self.index.reclaim.given_back(number, locked, punched)
         return len(batch) - len(locked)
 
-    def _punch(self, fd, number, ranges):
-        """Punch holes, widened where no process may be writing."""
-        limit = self.index.db.volumes[number].watermark
+    def _bury(self, fd, volume_header, offset, length):
+        """
+        Make the header of a record zeros, so that nobody finds it any more.
+
+        :returns: whether it was a dead record; if it is not, that is logged
+        """
+        raw = pread(fd, HEADER_LENGTH, offset)
+        if not any(raw):
+            # An interrupted round was here; who knows how far it reached.
+            return False
+        try:
+            header = find_header(fd, volume_header, offset)
+        except FormatError as err:
+            self._complain(volume_header, offset, length, err)
+            return False
+        location = location_of(volume_header.number, offset, header)
+        if location.length != length or self.index.reader.find(
+                header.partition, header.hash, location):
+            self._complain(volume_header, offset, length, 'a file is there')
+            return False
+        os.pwrite(fd, bytes(HEADER_LENGTH), offset)
+        return True
+
+    @staticmethod
+    def _complain(volume_header, offset, length, reason):
+        logger.error('volume %d, offset %d: the space of %d bytes is not '
+                     'given back: %s', volume_header.number, offset, length,
+                     reason)
+
+    @staticmethod
+    def _punch(fd, ranges):
+        """Punch holes that are worth it; return how many bytes they have."""
+        punched = 0
+        scarce = Space.of(fd).bytes < SCARCE
         for start, end in ranges:
-            free = end + block_size(fd) > limit and try_lock(fd)
-            try:
-                start, end = widened(fd, start, end, None if free else limit)
+            if scarce or (end - start >= LARGE
+                          and count_extents(fd) < MAX_EXTENTS):
                 punch_hole(fd, start, end - start)
-            finally:
-                if free:
-                    unlock(fd)
+                punched += end - start
+        return punched
 
     def _header(self, fd, number):
         try:

@@ -1,71 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The space that a volume takes of its filesystem, and giving it back.
-
-A hole frees only blocks that it covers whole; the parts of a block are merely
-made zeros. So a hole is widened to the blocks at its ends where the rest of
-them is zeros already: that changes nothing that anybody can read. It must not
-be done where somebody may be writing.
+What volumes take of their filesystem, and what that has to be able to do.
 """
 
 import errno
 import fcntl
 import os
 import struct
+from dataclasses import dataclass
 
-from swift_losf.format.header import VOLUME_HEADER_LENGTH, aligned
+from swift_losf.format.header import VOLUME_HEADER_LENGTH
 from swift_losf.mounts import MOUNTINFO
-from swift_losf.volumes.volume import next_data, pread, punch_hole
+from swift_losf.volumes.volume import next_data, punch_hole
 
 #: start, length, flags, extents mapped, extents there is room for, 0
 _FIEMAP = struct.Struct('=QQIIII')
 _FS_IOC_FIEMAP = 0xc020660b
 _NO_FIEMAP = (errno.EOPNOTSUPP, errno.ENOTTY)
-_CHUNK = 2 ** 20
 _CANNOT = (errno.EOPNOTSUPP, errno.ENOSYS, errno.EISDIR)
 
 
 class FilesystemError(Exception):
     """A filesystem that cannot hold volumes."""
-
-
-def is_zero(fd, start, end):
-    """Return whether a range reads as zeros, or is behind the end."""
-    while (start := next_data(fd, start)) is not None and start < end:
-        data = pread(fd, min(_CHUNK, end - start), start)
-        if data.strip(b'\0'):
-            return False
-        start += max(len(data), 1)
-    return True
-
-
-def is_empty(fd):
-    """Return whether a volume has nothing but its header."""
-    return is_zero(fd, VOLUME_HEADER_LENGTH, os.fstat(fd).st_size)
-
-
-def block_size(fd):
-    """Return the size of the blocks of a file, in bytes."""
-    return os.fstatvfs(fd).f_bsize
-
-
-def widened(fd, start, end, limit):
-    """
-    Widen a range to whole blocks where they are zeros.
-
-    :param fd: of a volume
-    :param start: of a range that is to be a hole
-    :param end: of the range
-    :param limit: somebody may be writing from here on; None: nobody is
-    :returns: (start, end), widened to whole blocks where they are zeros
-    """
-    block = block_size(fd)
-    low, high = start - start % block, aligned(end, block)
-    if (limit is None or start <= limit) and is_zero(fd, low, start):
-        start = low
-    if (limit is None or high <= limit) and is_zero(fd, end, high):
-        end = high
-    return start, end
 
 
 def count_extents(fd):
@@ -82,6 +38,35 @@ def count_extents(fd):
             raise
         return sum(1 for _ in _parts(fd))
     return _FIEMAP.unpack(request)[3]
+
+
+@dataclass(frozen=True)
+class Footprint:
+    """
+    What a file takes of its disk.
+
+    :param size: bytes up to its end
+    :param allocated: bytes of the disk
+    :param extents: pieces of the disk
+    """
+    size: int
+    allocated: int
+    extents: int
+
+
+def footprint(path):
+    """
+    Return the Footprint of a file.
+
+    :param path: of the file
+    """
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        found = os.fstat(fd)
+        return Footprint(found.st_size, 512 * found.st_blocks,
+                         count_extents(fd))
+    finally:
+        os.close(fd)
 
 
 def _parts(fd):

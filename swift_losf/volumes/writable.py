@@ -16,7 +16,7 @@ from swift_losf.format.header import (
     VolumeHeader,
     aligned,
 )
-from swift_losf.volumes.volume import pread, punch_hole, read_header
+from swift_losf.volumes.volume import read_header
 
 #: the most buffers of one pwritev
 _BUFFERS = 1024
@@ -108,29 +108,13 @@ class WritableVolume:
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if os.path.samestat(os.fstat(fd), os.stat(path)):
-                found = cls(fd, read_header(fd))
-                found._free_zeros()
-                volume = found
+                volume = cls(fd, read_header(fd))
         except (BlockingIOError, FileNotFoundError):
             pass
         finally:
             if volume is None:
                 os.close(fd)
         return volume
-
-    def _free_zeros(self):
-        """
-        Give back the zeros that a killed writer had laid out.
-
-        The size stays: no offset below it is ever written to again.
-        """
-        size = os.fstat(self.fd).st_size
-        if size % CHUNK:
-            return
-        start = max(size - CHUNK, VOLUME_HEADER_LENGTH)
-        used = len(pread(self.fd, size - start, start).rstrip(b'\0'))
-        if start + used < size:
-            punch_hole(self.fd, start + used, size - start - used)
 
     def append(self, buffers, offset):
         """

@@ -11,6 +11,13 @@ from swift_losf.format.layout import Layout
 from swift_losf.index.index_client import IndexClient
 from tools.benchmarks import request_log, workload
 from tools.benchmarks.bench import Bench
+from tools.benchmarks.losf_churn import (
+    CHURN,
+    PATIENCE,
+    is_compact,
+    space,
+    stages,
+)
 from tools.benchmarks.measure import cpu_seconds, drop_caches, rss_mib
 from tools.benchmarks.record import Metric, percentile
 from tools.benchmarks.settings import GIB, KIB, BenchError, names, number
@@ -31,7 +38,8 @@ BACKENDS = {'fs': False, 'kv': True}
 #: those without an operation are asked for or walked here
 OPS = {'get': ('read', 0), 'get-warm': ('read', 0), 'head': (None, 0),
        'put': ('write', 3), 'put-over': ('write', 1), 'delete': ('delete', 2),
-       'list': (None, None), 'audit': (None, None)}
+       'list': (None, None), 'audit': (None, None),
+       **{op: (None, None) for op in CHURN}}
 #: of the objects that are there; the part after them is of new ones
 PARTS = 3
 CONTAINER = 'bench'
@@ -83,10 +91,10 @@ class Node(Site):
     def settle(self) -> None:
         """Wait until no work is put off any more, and all is written."""
         if BACKENDS[self.name]:
-            self._wait(lambda found: not found.dead_bytes, SWEEP)
+            self.wait(lambda found: not found.dead_bytes, SWEEP)
         self.device.write_back()
 
-    def _wait(self, condition: Any, seconds: float) -> None:
+    def wait(self, condition: Any, seconds: float) -> None:
         """Wait until the index's statistics are so, or the time is up."""
         index = IndexClient(self.layout.socket, RECOVERY)
         deadline = time.monotonic() + seconds
@@ -108,7 +116,7 @@ class Node(Site):
         drop_caches()
         self.cluster.start(NODE)
         if BACKENDS[self.name]:
-            self._wait(lambda found: True, RECOVERY)
+            self.wait(lambda found: True, RECOVERY)
         # The proxy's connections to the servers before are closed now, and
         # what their start has read is forgotten, too.
         processes.wait_until(self._answers, RECOVERY, 'the servers answer')
@@ -134,6 +142,10 @@ class Node(Site):
                 '/%s/%d' % (os.path.basename(self.device.path), each)
                 for each in found], {})
 
+    def space(self) -> dict[str, Any]:
+        """Return what volumes take for what lives in them."""
+        return space(self.layout) if BACKENDS[self.name] else {}
+
     def index_bytes(self) -> float:
         """
         Return the bytes of the device that serve to find the objects.
@@ -156,7 +168,8 @@ class Losf(Bench):
     name = 'losf'
     options = {
         'objects': (number(100), 20000, None, 'in the device of each backend'),
-        'ops': (names(OPS), ','.join(OPS), 'NAME,…', 'what is measured'),
+        'ops': (names(OPS), ','.join(op for op in OPS if op not in CHURN),
+                'NAME,…', 'what is measured'),
         'operations': (number(1), None, None, 'of each measurement; None: '
                        '2000, less for few objects'),
         'seconds': (number(1), 60, None,
@@ -170,7 +183,9 @@ class Losf(Bench):
         Metric('flushes', 'flushes', 2), Metric('sectors', 'sectors', 1),
         Metric('rpcs', 'RPCs', 2), Metric('cpu_ms', 'CPU ms', 2),
         *workload.METRICS, Metric('rss_mib', 'RSS, MiB', 1),
-        Metric('index_bytes', 'index, bytes/object', 1))
+        Metric('index_bytes', 'index, bytes/object', 1),
+        Metric('allocated_per_live', 'allocated / live', 3),
+        Metric('extents_per_volume', 'extents/volume', 1))
 
     def measure(self, stack: Any) -> None:
         commands.need_root('bench losf')
@@ -197,7 +212,8 @@ class Losf(Bench):
                 'data set', 'write', (1, self.args.objects), SMALL_SIZES,
                 2 * self.args.clients, self.args.objects)]))
         node.chill()
-        return {'index_bytes': node.index_bytes() / self.args.objects,
+        return {'state': 'fresh', **node.space(),
+                'index_bytes': node.index_bytes() / self.args.objects,
                 'direct_io': node.direct_io,
                 **workload.figures(result, 'data set')}
 
@@ -221,8 +237,12 @@ class Losf(Bench):
             node.limit(0)
         rss = rss_mib(pids)
         node.settle()
+        if op in CHURN and BACKENDS[node.name]:
+            node.wait(is_compact, PATIENCE)
         late, count = node.device.stats() - stats, found['operations']
-        return {**found, 'reads': done.reads / count,
+        state = 'churned' if op in CHURN else 'fresh'
+        return {**found, 'state': state, **node.space(),
+                'reads': done.reads / count,
                 'writes': late.writes / count,
                 'flushes': done.flushes / count,
                 'sectors': (done.sectors_read + late.sectors_written) / count,
@@ -236,6 +256,11 @@ class Losf(Bench):
         operation, part = OPS[op]
         if op == 'audit':
             return self._audit(node)
+        if op in CHURN:
+            return workload.figures(self.play(
+                node.name, op, run, workload.document(
+                    node.auth, op, stages(op, args.objects, args.clients))),
+                op)
         if part is None:
             return _waited(node.list_partitions(count))
         first = args.objects * part // PARTS + (run - 1) * count + 1

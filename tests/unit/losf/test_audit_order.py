@@ -93,7 +93,7 @@ class TestFirstEnd(unittest.TestCase):
 
     def end(self, first, most, counts=(4, 4, 4)):
         return first_end(
-            [Volume(number + 1, 1, 4096, count, 0, 0)
+            [Volume(number + 1, 1, 4096, count, 0, 0, 0, 0)
              for number, count in enumerate(counts)], first, (4, 0), most)
 
     def test_volumes_are_taken_as_long_as_they_have_no_more_files(self):

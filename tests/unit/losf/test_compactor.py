@@ -7,7 +7,11 @@ import threading
 from contextlib import suppress
 from unittest import mock
 
-from swift_losf.diskfile.vfile import VFileReader, read_metadata
+from swift_losf.diskfile.vfile import (
+    VFileReader,
+    VFileWriter,
+    read_metadata,
+)
 from swift_losf.format.header import SMALL, VolumeType
 from swift_losf.index.index import Index, Refused
 from swift_losf.index.mover import Mover
@@ -15,6 +19,7 @@ from swift_losf.upkeep import compactor as compactor_module
 from swift_losf.upkeep.compactor import Stopped
 from swift_losf.upkeep.sweeper import Sweeper
 from swift_losf.volumes import copier
+from swift_losf.volumes.appender import Appender
 from swift_losf.volumes.volume import mark_durable, mark_quarantined
 from tests.unit.losf.index_world import (
     HASH,
@@ -24,7 +29,7 @@ from tests.unit.losf.index_world import (
     TOMBSTONE,
     RecoveryTest,
 )
-from tests.unit.losf.volumes import bytes_of, hash_of
+from tests.unit.losf.volumes import Options, bytes_of, hash_of
 
 FIRST = 100
 
@@ -43,6 +48,7 @@ class CompactorTest(RecoveryTest):
 
     def compact(self, **limits):
         made = self.compactor(self.index, **limits)
+        self.addCleanup(made.stop)
         made.compact_all()
         for target in made._targets.values():
             target.close()
@@ -86,7 +92,7 @@ class TestMoving(CompactorTest):
         made = self.compact()
         self.assertEqual(([FIRST], [FIRST]), self.numbers())
         self.assert_readable(data)
-        self.assertEqual((8, 1), (made.moved, made.removed))
+        self.assertEqual((8, 1), (self.index.statistics().moved, made.removed))
         self.assert_counted(self.index)
         self.assertEqual(0, self.index.statistics().dead_bytes)
 
@@ -201,6 +207,44 @@ class TestMoving(CompactorTest):
         self.compact()
         self.assertEqual(([], []), self.numbers())
         self.assertEqual(0, self.index.statistics().dead_bytes)
+
+
+class TestLeaks(CompactorTest):
+
+    def upload_and_die(self, kept):
+        """
+        An object-server registers a file, and is killed amid long uploads.
+
+        :param kept: the number of the file
+        """
+        appender = Appender(
+            self.layout, VolumeType.DATA, Options(),
+            lambda: self.index.new_volume(VolumeType.DATA))
+        for _ in range(2):
+            VFileWriter(appender).write(bytes_of(kept, 3 * 2 ** 20))
+        writer = VFileWriter(appender)
+        writer.write(b'kept')
+        pending = writer.finish(NAME, {}, PARTITION, hash_of(kept))
+        self.index.register(PARTITION, hash_of(kept), NAME, pending.location,
+                            pending.watermark())
+        # Its locks go with it, and nothing is cut off.
+        appender.pool.close(inherited=True)
+
+    def test_what_killed_uploads_have_left_is_given_back_online(self):
+        for kept in range(3):
+            self.upload_and_die(kept)
+        self.assertGreater(self.allocated(), 12 * 2 ** 20)
+        made = self.compactor(self.index, garbage=0.2, extents=500,
+                              slack=2 ** 16)
+        self.addCleanup(made.stop)
+        made.compact_all()
+        self.assertLess(self.allocated(), 2 ** 16)
+        for kept in range(3):
+            self.assertEqual(b'kept', self.read(hash_of(kept)))
+
+    def allocated(self):
+        return sum(os.stat(entry).st_blocks * 512
+                   for entry in os.scandir(self.layout.volumes))
 
 
 class TestMeanwhile(CompactorTest):

@@ -105,8 +105,7 @@ class TestPurge(QuarantineTest):
     def test_only_what_is_selected_is_purged(self):
         self.quarantine('--purge', '--older-than', '2')
         self.assertEqual({self.new}, self.left())
-        # In the first, a volume without files is searched for gaps, too.
-        self.sweep(rounds=2)
+        self.sweep()
         self.quarantine('--purge', '--hash', self.new.hex())
         self.assertEqual(set(), self.left())
 
@@ -125,8 +124,6 @@ class TestPurge(QuarantineTest):
         os.unlink(self.layout.volume(3))
         self.assertEqual(3, self.quarantine('--purge')[1]['files'])
         self.sweep()
-        gone = self.files[HASHES[0]]
-        self.assertEqual(bytes(gone.length), self.bytes_at(gone))
         self.assertEqual(0, self.run_fsck('check')[0])
 
     def test_what_was_purged_returns_neither_by_recovery_nor_when_swept(self):

@@ -115,7 +115,7 @@ class TestInterruption(MendTest):
         for hash_ in HASHES[2:4]:
             del expected[hash_, NAME]
         self.damage()
-        kinds = ['damaged', 'gap', 'missing', 'missing', 'no-record',
+        kinds = ['damaged', 'missing', 'missing', 'no-record',
                  'statistics', 'volume-header']
         self.assertEqual(kinds, sorted(self.kinds(
             self.run_fsck('check')[1])))

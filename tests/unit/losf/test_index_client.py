@@ -158,8 +158,8 @@ class TestCalls(IndexTest):
     def test_volumes_are_reserved_and_listed(self):
         self.enter()
         self.assertEqual(2, self.client.new_volume(2))
-        self.assertEqual([Volume(1, 1, 4096, 1, PLACE.length, 0),
-                          Volume(2, 2, 4096, 0, 0, 0)],
+        self.assertEqual([Volume(1, 1, 4096, 1, PLACE.length, 0, 0, 0),
+                          Volume(2, 2, 4096, 0, 0, 0, 0, 0)],
                          self.client.list_volumes())
 
     def test_statistics_are_had(self):
@@ -167,7 +167,8 @@ class TestCalls(IndexTest):
             self.enter(hash_=hash_)
         self.client.quarantine(1, b'q' * 16)
         self.index.adopter.recovered = 7
-        self.assertEqual(Statistics(1, PLACE.length, 0, 1, 1, 7, 0),
+        self.assertEqual(Statistics(
+            1, PLACE.length, 0, 1, 1, 7, 0, 0, 0, 0, 0),
                          self.client.statistics())
 
     def test_a_connection_serves_on_after_a_refusal(self):

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Giving space back."""
 
+import errno
 import os
 from dataclasses import replace
 from unittest import mock
 
+import plyvel
+
 from swift_losf.format.header import FormatError
-from swift_losf.upkeep import reclaim_check
 from swift_losf.upkeep import sweeper as sweeper_module
 from swift_losf.upkeep.sweeper import Sweeper
 from swift_losf.volumes.volume import lock_range
@@ -35,28 +37,29 @@ class TestSweeper(IndexTest):
         self.index.remove(PARTITION, HASH, [name])
         return location
 
-    def assert_punched(self, *locations):
+    def assert_buried(self, *locations):
+        """Nobody finds the records any more."""
         for location in locations:
-            self.assertFalse(any(self.bytes_at(location)), location)
+            self.assertFalse(any(self.bytes_at(location)[:64]), location)
             self.assertFalse(self.index.reclaim.has(location))
 
     def assert_kept(self, *locations):
         for location in locations:
             self.assertEqual(b'\xc3LOSFobj', self.bytes_at(location)[:8])
 
-    def test_the_space_of_removed_files_comes_back(self):
+    def test_the_space_of_large_files_comes_back(self):
         kept = self.put(self.index, OTHER, data=bytes(100000))
-        gone = self.removed(data=b'x' * 1000000)
+        gone = self.removed(data=b'x' * 2000000)
         also = self.removed(TOMBSTONE)
         path = self.layout.volume(1)
         before = os.stat(path).st_blocks * 512
         self.assertEqual(0, self.sweeper.sweep())
-        self.assert_punched(gone, also)
+        self.assert_buried(gone, also)
         self.assert_kept(kept)
         self.assertLessEqual(os.stat(path).st_blocks * 512,
-                             before - 1000000 + 2 * 4096)
+                             before - 2000000 + 2 * 4096)
         found = self.index.statistics()
-        self.assertEqual((0, gone.length + also.length),
+        self.assertEqual((0, gone.length + 63 & -64),
                          (found.dead_bytes, found.punched_bytes))
 
     def punched(self):
@@ -72,51 +75,52 @@ class TestSweeper(IndexTest):
             self.sweeper.sweep()
         return holes
 
-    def test_records_side_by_side_become_one_hole(self):
+    def test_only_large_holes_are_made_and_records_side_by_side_are_one(self):
         names = ['17000000%02d.00001.data' % n for n in range(9)]
-        at = [self.put(self.index, name).offset for name in names]
+        at = [self.put(self.index, name, data=b'x' * 400000).offset
+              for name in names]
         self.index.remove(PARTITION, HASH, names[1:4] + names[6:8])
-        self.assertEqual([(at[1], at[4]), (at[6], at[8])], self.punched())
+        self.assertEqual([(at[1], at[4])], self.punched())
 
-    def test_a_hole_grows_to_blocks_that_are_zeros(self):
-        size = os.statvfs(self.device).f_bsize
-        self.put(self.index, data=b'x' * size)
-        second = self.put(self.index, OTHER, data=b'x' * 2 * size)
-        end = self.volumes[1].end
-        self.index.remove(PARTITION, HASH, [NAME])
-        self.assertEqual([(4096, second.offset)], self.punched())
-        self.release(1)
-        self.index.remove(PARTITION, HASH, [OTHER])
-        self.assertEqual([(second.offset // size * size,
-                           -(-end // size) * size)], self.punched())
+    def test_on_a_disk_that_is_nearly_full_all_is_made_holes(self):
+        gone = self.removed(data=b'x' * 10000)
+        kept = self.put(self.index, OTHER)
+        self.removed(hash_=HASH, data=b'x' * 5000)
+        with mock.patch.object(sweeper_module, 'SCARCE', 2 ** 60), \
+                mock.patch.object(sweeper_module, 'MAX_EXTENTS', 0):
+            holes = self.punched()
+        self.assertEqual((gone.offset, kept.offset), holes[0])
+        self.assertEqual(2, len(holes))
+        self.assert_kept(kept)
 
-    def test_a_hole_in_a_locked_volume_does_not_grow_past_the_watermark(self):
-        size = os.statvfs(self.device).f_bsize
-        gone = self.put(self.index, data=b'x' * size)
-        end = self.volumes[1].end
-        self.index.register(PARTITION, HASH, NAME, gone, end)
-        self.index.remove(PARTITION, HASH, [NAME])
-        self.assertNotEqual(0, end % size)
-        self.assertEqual([(4096, end)], self.punched())
+    def test_no_more_holes_are_made_than_a_volume_may_have(self):
+        for number in range(4):
+            self.removed(data=b'x' * 2000000)
+            self.put(self.index, OTHER, bytes([number]) * 16)
+        most = sweeper_module.MAX_EXTENTS
+        with mock.patch.object(sweeper_module, 'count_extents',
+                               side_effect=[most - 2, most - 1, most, most]):
+            self.assertEqual(2, len(self.punched()))
 
     def test_a_volume_of_another_alignment_keeps_it(self):
         volume = self.volume(1)
         volume.header = replace(volume.header, alignment=4096)
         volume.write_at([volume.header.pack()], 0)
-        gone, kept = self.put(self.index), self.put(self.index, OTHER)
-        self.assertEqual((4096, 8192), (gone.offset, kept.offset))
+        gone = self.put(self.index, data=b'x' * 2 ** 20)
+        kept = self.put(self.index, OTHER)
         before = self.bytes_at(kept)
         self.index.remove(PARTITION, HASH, [NAME])
-        self.assertEqual([(4096, 8192)], self.punched())
+        self.assertEqual([(gone.offset, kept.offset)], self.punched())
         self.assertEqual(before, self.bytes_at(kept))
 
     def test_the_next_record_is_left_alone_whatever_the_length(self):
-        for size in (0, 1, 4096 - 64, 4096, 5000, 70000):
+        for size in (0, 1, 4096 - 64, 4096, 5000, 70000,
+                     2 ** 20, 3 * 2 ** 20 + 1):
             gone = self.removed(data=b'x' * size)
             kept = self.put(self.index, OTHER, data=b'y' * size)
             before = self.bytes_at(kept)
             self.sweeper.sweep()
-            self.assert_punched(gone)
+            self.assert_buried(gone)
             self.assertEqual(before, self.bytes_at(kept))
 
     def test_what_is_being_read_is_given_back_later(self):
@@ -127,7 +131,7 @@ class TestSweeper(IndexTest):
             self.assertEqual(1, self.sweeper.sweep())
             self.assert_kept(gone)
         self.assertEqual(0, self.sweeper.sweep())
-        self.assert_punched(gone)
+        self.assert_buried(gone)
 
     def test_a_tombstone_outlasts_what_it_has_deleted(self):
         gone, tombstone = self.removed(), self.removed(TOMBSTONE)
@@ -136,26 +140,26 @@ class TestSweeper(IndexTest):
             self.assertEqual(1, self.sweeper.sweep())
             self.assert_kept(gone, tombstone)
         self.sweeper.sweep()
-        self.assert_punched(gone, tombstone)
+        self.assert_buried(gone, tombstone)
 
     def test_a_tombstone_of_during_a_round_waits_for_the_next(self):
         self.removed()
         late = self.put(self.index, OTHER)
         tombstone = self.put(self.index, TOMBSTONE)
-        punch_hole = sweeper_module.punch_hole
+        real = self.index.reclaim.given_back
 
         def remove_more(*args):
             self.index.remove(PARTITION, HASH)
-            punch_hole(*args)
+            real(*args)
 
-        with mock.patch.object(sweeper_module, 'punch_hole', remove_more):
+        with mock.patch.object(self.index.reclaim, 'given_back', remove_more):
             self.sweeper.sweep()
         self.assert_kept(late, tombstone)
         self.assertTrue(self.index.reclaim.pending.is_set())
         self.sweeper.sweep()
-        self.assert_punched(late, tombstone)
+        self.assert_buried(late, tombstone)
 
-    def test_the_order_is_sync_punch_fsync_unqueue(self):
+    def test_the_order_is_sync_write_fsync_unqueue(self):
         gone, tombstone = self.removed(), self.removed(TOMBSTONE)
         steps = []
 
@@ -167,15 +171,15 @@ class TestSweeper(IndexTest):
             return call
 
         self.index.sync = step('sync', self.index.sync)
-        with mock.patch.object(sweeper_module, 'punch_hole', step(
-                'punch', sweeper_module.punch_hole)), \
+        with mock.patch.object(sweeper_module.os, 'pwrite',
+                               step('write', os.pwrite)), \
                 mock.patch.object(sweeper_module.os, 'fsync',
                                   step('fsync', os.fsync)):
             self.sweeper.sweep()
         self.assertEqual([
             ('sync', True, True),
-            ('punch', True, True), ('fsync', True, True),
-            ('punch', False, True), ('fsync', False, True)], steps)
+            ('write', True, True), ('fsync', True, True),
+            ('write', False, True), ('fsync', False, True)], steps)
 
     def test_an_interrupted_round_is_done_again(self):
         gone = self.removed(data=b'x' * 10000)
@@ -185,10 +189,10 @@ class TestSweeper(IndexTest):
                 self.sweeper.sweep()
         self.assertTrue(self.index.reclaim.has(gone))
         self.assertEqual(0, self.sweeper.sweep())
-        self.assert_punched(gone)
+        self.assert_buried(gone)
         self.assertEqual(0, self.index.statistics().dead_bytes)
 
-    def test_what_is_not_just_a_record_without_entry_is_never_punched(self):
+    def test_what_is_not_just_a_record_without_entry_is_left_alone(self):
         for registered, offset, length in (
                 (True, 0, 10000),  # it has an entry
                 (True, 4096, 10),  # it does not begin with a record
@@ -200,11 +204,22 @@ class TestSweeper(IndexTest):
                 change.reclaim(replace(kept, offset=kept.offset + offset,
                                        data_length=length))
             before = self.bytes_at(kept)
-            with self.assertLogs(reclaim_check.logger, 'ERROR') as logs:
+            with self.assertLogs(sweeper_module.logger, 'ERROR') as logs:
                 self.sweeper.sweep()
-            self.assertRegex(logs.output[-1], 'offset %d: .* has a file there'
+            self.assertRegex(logs.output[-1], 'offset %d: .*not given back'
                              % (kept.offset + offset))
             self.assertEqual(before, self.bytes_at(kept))
+
+    def test_a_length_is_not_believed_where_there_is_no_record(self):
+        gone = self.removed()
+        kept = self.put(self.index, OTHER)
+        before = self.bytes_at(kept)
+        self.overwrite(1, gone.offset, bytes(64))
+        with self.index.db.change() as change:
+            change.reclaim(replace(gone, data_length=2 ** 21))
+        self.assertEqual(0, self.sweeper.sweep())
+        self.assertEqual(before, self.bytes_at(kept))
+        self.assertFalse(self.index.reclaim.has(gone))
 
     def test_what_was_in_a_volume_that_is_gone_is_forgotten(self):
         gone = self.removed()
@@ -229,7 +244,7 @@ class TestSweeper(IndexTest):
             self.sweeper.sweep()
         self.assertEqual([4, 4, 2], [len(call.args[1])
                                      for call in given_back.mock_calls])
-        self.assert_punched(*gone)
+        self.assert_buried(*gone)
 
     def test_the_thread_sweeps_when_there_is_something_and_stops(self):
         swept = mock.Mock(wraps=self.sweeper.sweep)
@@ -239,12 +254,27 @@ class TestSweeper(IndexTest):
         self.wait_for(lambda: not self.index.reclaim.has(gone))
         self.sweeper.stop()
         self.assertFalse(self.sweeper.is_alive())
-        self.assert_punched(gone)
+        self.assert_buried(gone)
         self.assertEqual([], self.failures)
 
     def test_a_thread_that_fails_says_so(self):
-        self.sweeper.sweep = mock.Mock(side_effect=OSError('disk'))
+        self.sweeper.sweep = mock.Mock(side_effect=plyvel.IOError('index'))
         self.sweeper.start()
         self.wait_for(lambda: self.failures)
         self.sweeper.stop()
-        self.assertEqual('disk', str(self.failures[0]))
+        self.assertEqual('index', str(self.failures[0]))
+
+    def test_a_disk_that_cannot_be_written_ends_nothing(self):
+        for number in (errno.EROFS, errno.EIO, errno.ENOSPC):
+            with self.subTest(number), mock.patch.object(
+                    sweeper_module.os, 'pwrite',
+                    side_effect=OSError(number, 'disk')) as failed:
+                sweeper = Sweeper(self.layout, self.index, 0.01, self.fail)
+                gone = self.removed()
+                with self.assertLogs(sweeper_module.logger, 'ERROR'):
+                    sweeper.start()
+                    self.wait_for(lambda: failed.call_count > 1)
+                    sweeper.stop()
+                self.assertTrue(self.index.reclaim.has(gone))
+        self.assertEqual(0, self.sweeper.sweep())
+        self.assert_buried(gone)

@@ -85,7 +85,7 @@ class TestUnmounted(IndexTest):
     def test_space_is_given_back_where_it_was(self):
         with locked(self.layout) as lock:
             index = self.open_index()
-            location = self.put(index, number=1)
+            location = self.put(index, number=1, data=b'x' * 2 ** 21)
             index.remove(PARTITION, HASH)
             self.assertTrue(any(self.bytes_at(location)))
             self.unmount()
@@ -95,5 +95,5 @@ class TestUnmounted(IndexTest):
             with open(self.disk.volume(1), 'rb') as volume:
                 volume.seek(location.offset)
                 self.assertFalse(any(volume.read()))
-            self.assertEqual(location.length,
-                             index.statistics().punched_bytes)
+            self.assertLessEqual(location.length,
+                                 index.statistics().punched_bytes)

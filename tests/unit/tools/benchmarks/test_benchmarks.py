@@ -180,12 +180,13 @@ def write_master(bench_, _):
 
 #: arguments, what stands for a cluster, how many records, a word of the table
 SMOKE = (
-    ('losf --ops get,put,head --runs 2', {
+    ('losf --ops get,put,head,churn-2k --runs 2', {
         'losf.Node': site(**{
             'direct_io': True, 'pids.return_value': [os.getpid()],
             'logs': ['/none'], 'request.return_value': [0.1, 0.2],
-            'index_bytes.return_value': 50}),
-        'losf.commands': mock.Mock()}, 2 + 2 * 3 * 2, 'kv'),
+            'index_bytes.return_value': 50,
+            'space.return_value': {'allocated_per_live': 1.25}}),
+        'losf.commands': mock.Mock()}, 2 + 2 * 4 * 2, 'allocated / live'),
     ('proar --sizes 4K --runs 1', {
         'request_log.per_device': lambda *args: Counter(n1d1=9),
         'request_log.since': lambda *args: Counter(FLUSH=18, PUT=9),
