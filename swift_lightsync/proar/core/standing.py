@@ -83,6 +83,17 @@ class Standing(Record):
         return self.ring == ring and self._counts(self.round, now) \
             and not self.others(now)
 
+    def may_take_alone(self, ring: int) -> bool:
+        """
+        Return whether the device may take a write that it alone holds then.
+
+        It has to have asked with the version of the ring that it has now.
+        Another version that it has heard of counts, however long ago: its
+        converger may have stopped.
+        """
+        return self.ring == ring and self.round > 0 and all(
+            each.ring == ring for each in self.told.values())
+
     def silent(self, now: int, peers: Iterable[int],
                missed: int = 0) -> Tuple[int, ...]:
         """

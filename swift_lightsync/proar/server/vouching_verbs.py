@@ -209,16 +209,16 @@ class VouchingVerbs(ObjectController):
             return
         standing = self._standings(path, policy).read()
         headers = self._other_roles(request, policy, path, path_hash)
-        versions = versions_of(request.headers[RING_HEADER])
-        others = standing.others(now_ns()).values() if standing else ()
-        if headers or is_alone and (len(versions) > 1 or any(others)):
+        version = version_of(self._ring(policy))
+        if headers or is_alone and not (
+                standing and standing.may_take_alone(version)):
+            self.logger.increment('proar.refused.ring')
             raise HTTPServiceUnavailable(
                 request=request, headers=dict(
                     headers, **{REFUSED_HEADER: RING}),
-                body='%s: %s, but the ring has version %d here, others have '
-                '%s' % (RING_HEADER, request.headers[RING_HEADER],
-                        version_of(self._ring(policy)),
-                        sorted(set(others)) or 'the same'))
+                body='%s: %s, but the ring has version %d here, and others '
+                'may have another' % (
+                    RING_HEADER, request.headers[RING_HEADER], version))
 
 
 def number(request, name, text, most):

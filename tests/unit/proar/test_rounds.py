@@ -2,11 +2,14 @@
 """rounds, the verb PROAR and what is reported of them."""
 
 import json
+from unittest import mock
 
 from swift.common.swob import Request
 from swift.common.utils import dump_recon_cache
 
+from swift_lightsync.proar.names import PROMISES, roles_path
 from swift_lightsync.proar.vouching import report
+from swift_lightsync.proar.vouching.promises import Promises
 from swift_lightsync.recon_filter import filter_factory
 from tests.unit.proar.proxy_world import VouchedCase
 
@@ -64,6 +67,25 @@ class TestVerb(VouchedCase):
         answer = self.ask('/ask', self.question())
         self.assertEqual((200, {'0': {}}), (
             answer.status_int, json.loads(answer.body)['peers']))
+
+    def test_it_promises_before_it_looks_and_the_asker_counts_from_before(
+            self):
+        self.at += 10 ** 15
+        seen = []
+
+        def look(path, policy, asker):
+            seen.append(Promises(roles_path(path, policy, PROMISES)
+                                 ).stand_until(asker, 0)[0] > self.at)
+            self.at += 10 ** 9
+            return set()
+        before = self.at
+        with mock.patch('swift_lightsync.proar.vouching.answers.holdings',
+                        look):
+            self.vouch(self.servers[1])
+        self.assertEqual([True] * 4, seen)
+        self.assertEqual({before + 1}, {
+            told.asked for standing in self.rounds[1].standings.values()
+            for told in standing.told.values()})
 
     def test_one_that_is_not_here_or_that_has_another_ring_does_not(self):
         for changes in ({'ring': 7}, {'peers': {'0': 'sdb'}},

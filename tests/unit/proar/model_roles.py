@@ -1,0 +1,379 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+A model of vouching, fences and ring epochs: one object, steps in any order.
+
+Whether a device may answer alone is decided by the product's own `Standing`.
+Everything else is a few lines each: what PROTOCOL.md says in "Vouching" and
+"Ring epochs". A process is a generator; each yield lets others go on.
+
+A life is judged as a register whose writes are ordered by their timestamps: a
+read shows no older write than any that was acknowledged, or was read, before
+it began.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any, Dict, List, Set
+
+from swift_lightsync.proar.core.standing import NS, Standing, Told
+
+VOUCH = 3.0
+MARGIN = 1.05
+PLACE = (0, 0)
+#: version of the ring -> its rows; the first is the primary role
+RINGS = {1: (0, 1, 2), 2: (3, 1, 2)}
+DEVICES = (0, 1, 2, 3)
+QUORUM = 2
+ALL = frozenset(DEVICES)
+
+
+@dataclass
+class Entry:
+    """A logged write, and who has it."""
+    stamp: int
+    has: Set[int]
+    #: when all had it
+    converged: int = 0
+
+
+@dataclass
+class Device:
+    """A device, its disk and what its processes share."""
+    number: int
+    ring: int = 1
+    is_up: bool = True
+    lives: int = 0
+    value: int = 0
+    log: List[Entry] = field(default_factory=list)
+    promises: Dict[int, int] = field(default_factory=dict)
+    promised_by: int = 1
+    others_end: int = 0
+    missed: int = 0
+    standing: Any = None
+
+    def __post_init__(self):
+        self.forget()
+
+    def forget(self):
+        self.standing = Standing('boot', self.number, self.ring, VOUCH)
+
+    def promise_as(self, ring):
+        """Have promises of another ring be waited for."""
+        if self.promised_by != ring:
+            self.others_end = max([self.others_end, *self.promises.values()])
+            self.promises.clear()
+            self.promised_by = ring
+
+
+class Broken(Exception):
+    """A device has died, or does not answer."""
+
+
+class World:
+    """
+    The devices, the network and the clients of one life.
+
+    :param chance: a random.Random
+    :param mutations: names of rules that are left out
+    :param rolls_out: whether the ring changes; otherwise devices die and are
+        cut off from each other
+    """
+
+    def __init__(self, chance, mutations=(), rolls_out=False):
+        self.chance = chance
+        self.without = set(mutations)
+        self.rolls_out = rolls_out
+        self.now = NS
+        self.devices = [Device(number) for number in DEVICES]
+        self.proxies = [1, 1]
+        #: pairs that do not reach each other; proxies are 'p0' and 'p1'
+        self.cuts = set()
+        self.stamp = 0
+        self.shown = 0
+        self.violations = []
+        self.running = []
+
+    # Network
+
+    def reach(self, here, number):
+        """Return a device, unless it is dead or cut off."""
+        device = self.devices[number]
+        if not device.is_up or (here, number) in self.cuts:
+            raise Broken()
+        return device
+
+    def answers(self, here, number):
+        try:
+            return self.reach(here, number)
+        except Broken:
+            return None
+
+    def on(self, device):
+        """Yield once, and end with the device's process if it dies."""
+        lives = device.lives
+        yield
+        if device.lives != lives or not device.is_up:
+            raise Broken()
+
+    # Vouching
+
+    def round(self, device):
+        began = self.now
+        ring, told = device.ring, {}
+        for number in self.chance.sample(DEVICES, len(DEVICES)):
+            if number == device.number:
+                continue
+            yield from self.on(device)
+            peer = self.answers(device.number, number)
+            if peer is None:
+                continue
+            can_tell, held = False, ()
+            if ring == peer.ring or 'same ring' in self.without:
+                can_tell = self.promise(peer, device.number)
+                yield from self.on(device)
+                held = self.held(peer, device.number)
+            version = peer.ring
+            yield from self.on(device)
+            if self.answers(number, device.number):
+                told[number] = Told(began, ring if 'same ring' in self.without
+                                    else version, can_tell, held)
+        if device.standing.ring != device.ring:
+            device.forget()
+        if ring == device.ring:
+            device.standing = device.standing.after(began, told)
+
+    def promise(self, peer, asker):
+        peer.promise_as(peer.ring)
+        peer.promises[asker] = max(
+            self.now + int(VOUCH * MARGIN * NS), peer.promises.get(asker, 0))
+        return peer.others_end <= self.now
+
+    @staticmethod
+    def held(peer, asker):
+        return (PLACE,) if any(asker not in entry.has
+                               for entry in peer.log) else ()
+
+    def fence(self, device):
+        if 'fence' in self.without:
+            return
+        primary = RINGS[device.ring][0]
+        if device.promised_by != device.ring:
+            until = max([device.others_end, *device.promises.values()])
+        else:
+            until = device.others_end
+            told = device.promises.get(primary, 0)
+            if told > self.now:
+                yield from self.on(device)
+                known = self.answers(device.number, primary)
+                if known is None:
+                    until = max(until, told)
+                elif 'missed' not in self.without:
+                    known.missed = self.now
+        while self.now < until:
+            yield from self.on(device)
+
+    # Requests
+
+    def take(self, device, stamp, is_failover):
+        """Log and commit a write on one device."""
+        entry = Entry(stamp, {device.number})
+        device.log.append(entry)
+        yield from self.on(device)
+        if is_failover:
+            yield from self.fence(device)
+            yield from self.on(device)
+        device.value = max(device.value, stamp)
+
+    def write(self, proxy):
+        self.stamp += 1
+        stamp, ring, here = self.stamp, self.proxies[proxy], 'p%d' % proxy
+        primary = self.answers(here, RINGS[ring][0])
+        yield
+        if primary and self.takes_alone(primary, ring):
+            try:
+                yield from self.take(primary, stamp, False)
+            except Broken:
+                return
+            self.shown = max(self.shown, stamp)
+            return
+        rings = {ring}
+        for number in self.chance.sample(RINGS[ring], 3):
+            device = self.answers(here, number)
+            if device and 'epochs' not in self.without:
+                rings.add(device.ring)
+            yield
+        targets = sorted({number for each in rings for number in RINGS[each]})
+        needed = len(targets) - (3 - QUORUM)
+        spare = [number for number in DEVICES if number not in targets]
+        takers = []
+        for number in targets:
+            device = self.answers(here, number)
+            if device is None and spare:
+                number = spare.pop()
+                device = self.answers(here, number)
+            if device and (device.ring in rings
+                           or 'epochs' in self.without):
+                taker = self.take(device, stamp, True)
+                takers.append(taker)
+        taken = 0
+        while takers:
+            taker = self.chance.choice(takers)
+            try:
+                next(taker)
+            except StopIteration:
+                taken += 1
+                takers.remove(taker)
+            except Broken:
+                takers.remove(taker)
+            if taken == needed:
+                # The others go on without the client.
+                self.shown = max(self.shown, stamp)
+                self.running += takers
+                return
+            yield
+
+    def takes_alone(self, device, ring):
+        if 'epochs' in self.without:
+            return True
+        return device.ring == ring and (
+            'alone' in self.without
+            or device.standing.may_take_alone(ring))
+
+    def read(self, proxy):
+        wanted, ring, here = self.shown, self.proxies[proxy], 'p%d' % proxy
+        primary = self.answers(here, RINGS[ring][0])
+        if primary and primary.value and self.is_vouched(primary, ring):
+            yield
+            self.show(primary.value, wanted, 'alone %d' % primary.number)
+            return
+        asked: Set[int] = set()
+        found, todo = 0, set(DEVICES if not self.rolls_out else RINGS[ring])
+        is_complete = primary is not None
+        while todo:
+            number = self.chance.choice(sorted(todo))
+            todo.discard(number)
+            asked.add(number)
+            yield
+            device = self.answers(here, number)
+            if device is None:
+                is_complete = False
+                continue
+            found = max(found, device.value)
+            if 'epochs' not in self.without:
+                named = {device.ring}
+                if not device.standing.agrees(self.now, device.ring):
+                    named.add(1)  # which it had before
+                todo |= {each for version in named
+                         for each in RINGS[version]} - asked
+        if is_complete:
+            self.show(found, wanted, 'asked %s' % sorted(asked))
+
+    def is_vouched(self, device, ring):
+        if device.ring != ring and 'epochs' not in self.without:
+            return False
+        if device.standing.ring != device.ring:
+            return False
+        return not device.standing.obstacle(
+            self.now, PLACE, frozenset(RINGS[device.ring]) - {device.number},
+            device.missed)
+
+    def show(self, value, wanted, how):
+        if value < wanted:
+            self.violations.append('%d, not %d: %s' % (value, wanted, how))
+        self.shown = max(self.shown, value)
+
+    # Life
+
+    def converge(self, device):
+        for entry in list(device.log):
+            for number in RINGS[device.ring]:
+                yield from self.on(device)
+                peer = self.answers(device.number, number)
+                if peer:
+                    peer.value = max(peer.value, device.value)
+                    if device.value >= entry.stamp:
+                        entry.has.add(number)
+            if entry.has >= set(RINGS[device.ring]):
+                entry.converged = entry.converged or self.now
+                if entry in device.log and self.may_forget(device, entry):
+                    device.log.remove(entry)
+
+    def may_forget(self, device, entry):
+        return 'kept log' in self.without or (
+            device.standing.round > entry.converged
+            and device.standing.agrees(self.now, device.ring))
+
+    def die(self, device):
+        device.is_up = False
+        device.lives += 1
+
+    def start(self, device):
+        if not device.is_up:
+            device.is_up = True
+            device.log = [entry for entry in device.log
+                          if entry.stamp <= device.value]
+
+    def give_ring(self, device):
+        """
+        Give a device the new ring.
+
+        One that is new at its place has nothing of before, when it was a
+        hand-off: see the table of what can be seen.
+        """
+        if device.number == 3 and device.ring == 1:
+            if device.log:
+                return
+            device.value = 0 if all(
+                each.ring == 1 for each in self.devices) else device.value
+        device.ring = 2
+
+    def event(self):
+        """Let something happen."""
+        chance = self.chance
+        device = chance.choice(self.devices)
+        kinds = ['write', 'write', 'read', 'read', 'read', 'read', 'time',
+                 'converge', 'cut', 'heal'] + ['round'] * 6
+        kinds += ['ring', 'proxy', 'fill'] if self.rolls_out else \
+            ['die', 'start', 'start', 'part']
+        kind = chance.choice(kinds)
+        if kind in ('write', 'read'):
+            self.running.append(getattr(self, kind)(chance.randrange(2)))
+        elif kind == 'time':
+            self.now += int(chance.random() ** 2 * 2 * VOUCH * NS)
+        elif kind in ('round', 'converge'):
+            if device.is_up:
+                self.running.append(getattr(self, kind)(device))
+        elif kind == 'cut':
+            self.cuts.add(('p0', chance.choice((0, 0, device.number)))
+                          if not self.rolls_out else ('p0', 0))
+        elif kind == 'part':
+            number = chance.choice(DEVICES)
+            self.cuts |= {(number, device.number), (device.number, number)}
+        elif kind == 'heal':
+            self.cuts.clear()
+        elif kind == 'ring':
+            self.give_ring(device)
+        elif kind == 'fill':
+            # A replicator that has the new ring fills the new device.
+            for each in self.devices:
+                if each.ring == 2:
+                    self.devices[3].value = max(
+                        each.value, self.devices[3].value)
+        elif kind == 'proxy':
+            self.proxies[chance.randrange(2)] = 2
+        else:
+            getattr(self, kind)(device)
+
+    def live(self, steps):
+        """Live for so many steps, and return what was violated."""
+        for _ in range(steps):
+            self.now += 1 + self.chance.randrange(NS // 50)
+            if not self.running or self.chance.random() < 0.1:
+                self.event()
+                continue
+            process = self.chance.choice(self.running)
+            try:
+                next(process)
+            except (StopIteration, Broken):
+                if process in self.running:
+                    self.running.remove(process)
+        return self.violations

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+The model of vouching: no life misses a write, and each rule is needed.
+
+``SEEDS=300`` lives as many lives of each kind, ``FIRST_SEED=N SEEDS=1``
+repeats one.
+"""
+
+import os
+import random
+import unittest
+
+from tests.unit.proar.model_roles import World
+
+FIRST = int(os.environ.get('FIRST_SEED', 0))
+SEEDS = int(os.environ.get('SEEDS', 40))
+STEPS = 1500
+#: Lives in which a rule that is missing has to be missed.
+ENOUGH = 400
+
+
+def live(seed, *mutations, rolls_out):
+    return World(random.Random(seed), mutations, rolls_out).live(STEPS)
+
+
+class TestModel(unittest.TestCase):
+
+    def test_with_deaths_and_cuts_no_read_misses_a_write(self):
+        for seed in range(FIRST, FIRST + SEEDS):
+            with self.subTest(seed=seed):
+                self.assertEqual([], live(seed, rolls_out=False))
+
+    def test_in_a_roll_out_no_read_misses_a_write(self):
+        for seed in range(FIRST, FIRST + SEEDS):
+            with self.subTest(seed=seed):
+                self.assertEqual([], live(seed, rolls_out=True))
+
+    def test_each_rule_is_needed(self):
+        for mutation, rolls_out in (
+                ('fence', False), ('missed', False), ('epochs', True),
+                ('same ring', True), ('alone', True)):
+            with self.subTest(mutation):
+                self.assertTrue(any(
+                    live(seed, mutation, rolls_out=rolls_out)
+                    for seed in range(ENOUGH)))
