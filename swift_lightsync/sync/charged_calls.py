@@ -61,7 +61,8 @@ class ChargedCalls:
                 or self.failures.has_failed(device_key(node)))
 
     def call(self, sender: Optional[NodeTuple], node: RingDevice,
-             method: Callable[..., _Result], *args: Any) -> _Result:
+             method: Callable[..., _Result], *args: Any,
+             whole_node: bool = False) -> _Result:
         """
         Call a method of the client, again and again while the node puts us
         off, as far as the pass has time.
@@ -72,15 +73,19 @@ class ChargedCalls:
         :param node: the device to talk to
         :param method: the method
         :param args: its arguments
+        :param whole_node: whether it is about all devices of the node
         :returns: what the method returns
         :raises: what it raises
         """
         keys: dict[Answer, PlaceTuple] = {
             Answer.BUSY: endpoint(node), Answer.NOT_YET: device_key(node)}
+        if whole_node:
+            del keys[Answer.NOT_YET]
+        about = endpoint(node) if whole_node else device_key(node)
         while True:
             self._await_turn(keys)
             try:
-                result = self._call_once(sender, node, method, *args)
+                result = self._call_once(sender, node, about, method, *args)
             except Refusal as refusal:
                 if not refusal.is_postponement:
                     raise
@@ -105,7 +110,8 @@ class ChargedCalls:
                 sleep(wait)
 
     def _call_once(self, sender: Optional[NodeTuple], node: RingDevice,
-                   method: Callable[..., _Result], *args: Any) -> _Result:
+                   about: PlaceTuple, method: Callable[..., _Result],
+                   *args: Any) -> _Result:
         try:
             result = method(*args)
         except ConnectFailure as err:
@@ -114,13 +120,13 @@ class ChargedCalls:
                          else self._patience, err)
             raise
         except Timeout as err:
-            self._failed(sender, node, device_key(node), self.costly, err)
+            self._failed(sender, node, about, self.costly, err)
             raise
         except (SyncMessageError, Refusal):
             self._contact(node)
             raise
         except (OSError, green_http_client.HTTPException) as err:
-            self._failed(sender, node, device_key(node), 1, err)
+            self._failed(sender, node, about, 1, err)
             raise
         self._contact(node)
         return result

@@ -4,6 +4,8 @@
 # The path of a LIGHTSYNC request ends with what it is about.
 #: The roots of partitions.
 ROOTS = 'roots'
+#: The roots of partitions of all devices that two nodes share.
+SHARED = 'shared'
 #: The suffix hashes of partitions.
 SUFFIXES = 'suffixes'
 #: Objects that the device may lack.

@@ -7,15 +7,17 @@ table (LightSync §5.4). PROTOCOL.md, "Failed neighbours", "Notices".
 """
 
 import time
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Optional, TypeVar, Union
 
 from swift.common.concurrency import (
     GreenPool,
     Timeout,
     green_http_client,
+    sleep,
     socket,
 )
+from swift.common.http import HTTP_BAD_REQUEST
 from swift.common.storage_policy import StoragePolicy
 from swift.common.utils import node_to_string
 
@@ -26,7 +28,9 @@ from swift_lightsync.common.address import (
 from swift_lightsync.sync.activity import Activity, Idleness
 from swift_lightsync.sync.charged_calls import MAX_NOTIFIED, ChargedCalls
 from swift_lightsync.sync.connections import ConnectFailure
+from swift_lightsync.sync.core.conversation import Condition, SharedTold
 from swift_lightsync.sync.core.replica_ring import RingDevice
+from swift_lightsync.sync.core.shared_set import SharedItem
 from swift_lightsync.sync.core.sync_round import Answer
 from swift_lightsync.sync.failure_store import FailureStore
 from swift_lightsync.sync.keys import Job, device_key, endpoint
@@ -36,6 +40,9 @@ from swift_lightsync.sync.wire.sync_message import SyncMessageError
 
 if TYPE_CHECKING:
     from swift_lightsync.sync.replicator import LightSyncReplicator
+
+
+_Result = TypeVar('_Result')
 
 
 class Neighbours(ChargedCalls):
@@ -56,6 +63,8 @@ class Neighbours(ChargedCalls):
             daemon.logger)
         self.local = LocalDevices(daemon.ring_ip, daemon.port)
         self.idleness = Idleness(Activity(conf, daemon.logger))
+        #: Nodes that are asked device by device in this pass.
+        self.without_shared: set[NodeTuple] = set()
         #: Nodes that answered like stock Swift in this pass.
         self.without_verb: set[NodeTuple] = set()
         #: When keys came back, as this was last looked up.
@@ -71,6 +80,7 @@ class Neighbours(ChargedCalls):
         self.idleness.begin_pass(partial)
         self.postponed.begin_pass()
         self.without_verb.clear()
+        self.without_shared.clear()
         self._notified.clear()
         self.local.forget()
         self.sharing = {device_key(node): node
@@ -85,6 +95,12 @@ class Neighbours(ChargedCalls):
     def has_verb(self, node: RingDevice) -> bool:
         """Return False if a node answered like stock Swift in this pass."""
         return endpoint(node) not in self.without_verb
+
+    def converses(self, where: NodeTuple) -> bool:
+        """Return whether to ask a node about all its devices at once."""
+        return where not in self.without_shared \
+            and where not in self.without_verb \
+            and self.daemon.sync_batch_partitions > 1
 
     def is_cut(self, device: str, node: RingDevice,
                other: RingDevice) -> bool:
@@ -161,31 +177,111 @@ class Neighbours(ChargedCalls):
         :returns: what it says
         """
         told = self._ask(device, node, policy, roots)
-        counts = {told.answer: len(roots)}
+        self.note(device, node, policy, roots, told)
+        return told
+
+    def note(self, device: str, node: RingDevice, policy: StoragePolicy,
+             partitions: Collection[int], told: Told) -> None:
+        """
+        Note what a neighbour said about partitions.
+
+        :param device: name of the local device that holds them
+        :param node: the neighbour
+        :param policy: the StoragePolicy of the partitions
+        :param partitions: their numbers
+        :param told: what it said
+        """
+        counts = {told.answer: len(partitions)}
         if told.answer in (Answer.DIFFER, Answer.MATCH):
             left = len(told.differing) + len(told.unread)
             counts = {Answer.DIFFER: len(told.differing),
                       Answer.NOT_YET: len(told.unread),
-                      Answer.MATCH: len(roots) - left}
+                      Answer.MATCH: len(partitions) - left}
         for each, count in counts.items():
             if count:
                 self.logger.update_stats('partition.check.%s.%s' % (
                     each.value, device), count)
-        self.daemon.recon.note_answer(policy, device, node, roots, told)
-        return told
+        self.daemon.recon.note_answer(policy, device, node, partitions, told)
+        if told.answer is Answer.UNSUPPORTED:
+            self.without_verb.add(endpoint(node))
+        if self.idleness.note_answer(device, device_key(node), told.idle):
+            self.logger.warning(
+                'The rounds of %s were not played for %d s: going on to the '
+                'devices after it', node_to_string(node, replication=True),
+                told.idle)
 
     def _ask(self, device: str, node: RingDevice, policy: StoragePolicy,
              roots: Mapping[int, str]) -> Told:
         if not self.has_verb(node):
             return Told(Answer.UNSUPPORTED)
         own = self.local.find(policy, device)
+        return self._told(
+            endpoint(own) if own else None, node, self.client.ask,
+            device_key(own) if own else None, node, policy, roots)
+
+    def ask_node(self, sender: Optional[NodeTuple], node: RingDevice,
+                 roots: Mapping[SharedItem, str]
+                 ) -> Union[SharedTold, Told]:
+        """
+        Send the roots of partitions to a node that shares many with us.
+
+        Devices that have not read theirs are asked again, as far as the pass
+        has time.
+
+        :param sender: the local node, if the ring names it
+        :param node: any device of the node
+        :param roots: the root of each partition
+        :returns: what it says, or a Told that holds for all devices
+        """
+        told, where = SharedTold(), endpoint(node)
+        # Those that have put us off for longer are left out of the set.
+        resting = {device for device in {item[1] for item in roots}
+                   if self.postponed.turn((*where, device),
+                                          time.monotonic()) is None}
+        left = {item: root for item, root in roots.items()
+                if item[1] not in resting}
+        while left:
+            found = self._told(sender, node, self.client.ask_shared, sender,
+                               node, left, whole_node=True)
+            if isinstance(found, Told):
+                return told if told.states else found
+            told.add(found)
+            left = self._await_devices(where, found, left)
+        return told
+
+    def _await_devices(self, where: NodeTuple, found: SharedTold,
+                       roots: Mapping[SharedItem, str]
+                       ) -> dict[SharedItem, str]:
+        """Wait for devices that put us off; return what to ask again."""
+        again: set[str] = set()
+        waits = [0.0]
+        for device, state in found.states.items():
+            key = (*where, device)
+            if state.condition is not Condition.NOT_YET:
+                self.postponed.answered(key)
+                continue
+            now = time.monotonic()
+            self.postponed.put_off(key, now, state.seconds)
+            wait = self.postponed.turn(key, now)
+            if wait is not None:
+                again.add(device)
+                waits.append(wait)
+        sleep(max(waits))
+        return {item: root for item, root in roots.items()
+                if item[1] in again}
+
+    def _told(self, sender: Optional[NodeTuple], node: RingDevice,
+              method: Callable[..., _Result], *args: Any,
+              whole_node: bool = False) -> Union[_Result, Told]:
+        """Call a method of the client; make a Told of what goes wrong."""
         try:
-            told = self.call(
-                endpoint(own) if own else None, node, self.client.ask,
-                device_key(own) if own else None, node, policy, roots)
+            return self.call(sender, node, method, *args,
+                             whole_node=whole_node)
         except ConnectFailure as err:
             return Told(err.answer)
         except Refusal as refusal:
+            if refusal.status == HTTP_BAD_REQUEST and whole_node:
+                self.without_shared.add(endpoint(node))
             return Told(refusal.answer)
         except Timeout:
             return Told(Answer.TIMEOUT)
@@ -195,11 +291,3 @@ class Neighbours(ChargedCalls):
             return Told(Answer.INVALID)
         except (OSError, green_http_client.HTTPException):
             return Told(Answer.REFUSED)
-        if told.answer is Answer.UNSUPPORTED:
-            self.without_verb.add(endpoint(node))
-        if self.idleness.note_answer(device, device_key(node), told.idle):
-            self.logger.warning(
-                'The rounds of %s were not played for %d s: going on to the '
-                'devices after it', node_to_string(node, replication=True),
-                told.idle)
-        return told

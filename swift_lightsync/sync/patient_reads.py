@@ -10,7 +10,7 @@ import math
 import time
 from collections.abc import Callable, Iterable, Sequence
 from logging import Logger
-from typing import Any, TypeVar
+from typing import Any, Optional, TypeVar
 
 from swift.common.concurrency import Timeout, spawn, tpool
 from swift.common.exceptions import DiskFileDeviceUnavailable
@@ -40,7 +40,8 @@ class PatientReads:
         self._reading_on: set[str] = set()
 
     def in_time(self, method: Callable[..., dict[_Partition, _Result]],
-                device: str, partitions: Iterable[_Partition]
+                device: str, partitions: Iterable[_Partition],
+                deadline: Optional[float] = None
                 ) -> tuple[dict[_Partition, _Result], list[_Partition]]:
         """
         Call a method with portions of partitions, off the hub, for PATIENCE.
@@ -48,12 +49,14 @@ class PatientReads:
         :param method: a method of ``Fingerprints``
         :param device: name of the local device
         :param partitions: the partitions
+        :param deadline: ``time.monotonic()`` when PATIENCE is over
         :returns: the results of all portions, and the partitions that there
             was no time for
         """
         found: dict[_Partition, _Result] = {}
         partitions = list(partitions)
-        deadline = time.monotonic() + PATIENCE
+        if deadline is None:
+            deadline = time.monotonic() + PATIENCE
         for portion in in_portions(partitions):
             found.update(tpool.execute(method, device, portion, deadline))
             if time.monotonic() >= deadline:

@@ -8,25 +8,30 @@ neighbour become one message. PROTOCOL.md, "Batches".
 
 import time
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
-from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Optional
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Optional, Union
 
 from swift.common.concurrency import GreenPool, Timeout, sleep, tpool
 from swift.common.exceptions import DiskFileDeviceUnavailable
 from swift.common.storage_policy import StoragePolicy
+from swift.common.utils import node_to_string
 
+from swift_lightsync.common.address import NodeTuple
 from swift_lightsync.sync.changed_file import ABSENT, Fingerprint
+from swift_lightsync.sync.core.conversation import SharedTold
 from swift_lightsync.sync.core.sync_round import Answer, Check
 from swift_lightsync.sync.exchange_batch import ExchangeBatch
 from swift_lightsync.sync.fingerprints import in_portions
-from swift_lightsync.sync.keys import Job, JobKey, device_key
+from swift_lightsync.sync.keys import Job, JobKey, endpoint
 from swift_lightsync.sync.partition_round import PartitionRound, Relist
-from swift_lightsync.sync.sync_client import Told
+from swift_lightsync.sync.sync_client import Told, told_of
+from swift_lightsync.sync.sync_pairs import Pair, messages_of, pairs_of
 
 if TYPE_CHECKING:
     from swift_lightsync.sync.replicator import LightSyncReplicator
 
+#: A policy, and the name of a local device.
+_Local = tuple[StoragePolicy, str]
 #: Messages under way at once.
 MESSAGES = 16
 
@@ -55,34 +60,25 @@ class SyncBatch:
             None for one whose fingerprint could not be taken
         """
         begin = time.time()
-        groups: dict[tuple[StoragePolicy, str], list[Job]] = defaultdict(list)
+        groups: dict[_Local, list[Job]] = defaultdict(list)
         for job in self.jobs:
             groups[job['policy'], job['device']].append(job)
-        left: dict[JobKey, Optional[PartitionRound]] = {}
-        # One device after the other, keeping only what is left of each, to
-        # save memory.
-        for (policy, device), jobs in groups.items():
-            left.update(self._play(policy, device, jobs))
-        if self.counted:
-            self.daemon.logger.timing_since('partition.batch.timing', begin)
-        return left
-
-    def _play(self, policy: StoragePolicy, device: str, jobs: Sequence[Job]
-              ) -> dict[JobKey, Optional[PartitionRound]]:
-        begin = time.time()
-        rounds = self._start(policy, device, jobs)
-        playing = waiting = [each for each in rounds.values() if each]
+        rounds = {local: self._start(*local, jobs)
+                  for local, jobs in groups.items()}
+        waiting = [each for of_device in rounds.values()
+                   for each in of_device.values() if each]
         while waiting:
             self._ask(waiting)
-            self._relist(policy, device, waiting)
+            self._relist(waiting)
             ExchangeBatch(self.daemon, waiting).run()
             waiting = [each for each in waiting
                        if isinstance(each.pending, Check)]
         if self.counted:
-            self._count(device, [each for each in playing
-                                 if not each.pending], begin)
+            self._count(rounds, begin)
+            self.daemon.logger.timing_since('partition.batch.timing', begin)
         return {(device, int(policy), partition): each
-                for partition, each in rounds.items()
+                for (policy, device), of_device in rounds.items()
+                for partition, each in of_device.items()
                 if not each or each.pending}
 
     def _start(self, policy: StoragePolicy, device: str, jobs: Sequence[Job]
@@ -123,85 +119,117 @@ class SyncBatch:
         self.daemon.count_hashed(device, hashed)
         return found
 
-    def _relist(self, policy: StoragePolicy, device: str,
-                waiting: Iterable[PartitionRound]) -> None:
+    def _relist(self, waiting: Iterable[PartitionRound]) -> None:
         """List anew the partitions whose full exchange is due."""
-        relist = self.daemon.fingerprints(policy).relist
+        due: dict[_Local, list[PartitionRound]] = defaultdict(list)
+        for each in waiting:
+            if isinstance(each.pending, Relist):
+                due[each.policy, each.job['device']].append(each)
+        for (_, device), rounds in due.items():
+            for portion in in_portions(rounds):
+                hashed, done = tpool.execute(self._relist_all, portion)
+                self.daemon.count_hashed(device, hashed)
+                for each in done:
+                    each.relisted()
 
-        def relist_all(portion: Iterable[PartitionRound]
-                       ) -> tuple[int, list[PartitionRound]]:
-            hashed = 0
-            done: list[PartitionRound] = []
-            for each in portion:
-                try:
-                    hashed += relist(device, each.job['partition'])
-                    done.append(each)
-                except (Exception, Timeout) as err:
-                    self.daemon.logger.error(
-                        'Unable to list partition %s on %s: %s: %s',
-                        each.partition, device, type(err).__name__, err)
-            return hashed, done
-
-        for portion in in_portions(each for each in waiting
-                                   if isinstance(each.pending, Relist)):
-            hashed, done = tpool.execute(relist_all, portion)
-            self.daemon.count_hashed(device, hashed)
-            for each in done:
-                each.relisted()
+    def _relist_all(self, portion: Iterable[PartitionRound]
+                    ) -> tuple[int, list[PartitionRound]]:
+        hashed = 0
+        done: list[PartitionRound] = []
+        for each in portion:
+            try:
+                hashed += self.daemon.fingerprints(each.policy).relist(
+                    each.job['device'], each.job['partition'])
+                done.append(each)
+            except (Exception, Timeout) as err:
+                self.daemon.logger.error(
+                    'Unable to list partition %s on %s: %s: %s',
+                    each.partition, each.job['device'], type(err).__name__,
+                    err)
+        return hashed, done
 
     def _ask(self, waiting: Collection[PartitionRound]) -> None:
         """Answer the Checks of rounds, until none is pending."""
-        groups = self._groups(waiting)
-        while groups:
+        while True:
+            nodes: dict[NodeTuple, list[Pair]] = defaultdict(list)
+            for pair in pairs_of(waiting):
+                nodes[endpoint(pair.node)].append(pair)
+            if not nodes:
+                return
             limit = self.daemon.sync_batch_partitions
             pool = GreenPool(MESSAGES)
-            for group in groups:
-                for start in range(0, len(group), limit):
-                    pool.spawn_n(self._ask_one, group[start:start + limit])
+            for where, pairs in nodes.items():
+                if self.daemon.neighbours.converses(where):
+                    for message in messages_of(pairs, limit):
+                        pool.spawn_n(self._ask_node, message)
+                else:
+                    for pair in pairs:
+                        for part in pair.parts(limit):
+                            pool.spawn_n(self._ask_pair, part)
             pool.waitall()
-            groups = self._groups(waiting)
 
-    def _groups(self, waiting: Iterable[PartitionRound]
-                ) -> list[list[PartitionRound]]:
-        groups: dict[Any, list[PartitionRound]] = defaultdict(list)
-        for each in waiting:
-            if isinstance(each.pending, Check):
-                groups[each.policy, each.job['device'],
-                       device_key(each.pending.device)].append(each)
-        # Sorted, so that a group is cut into the same sets in each pass.
-        return [sorted(group, key=attrgetter('partition'))
-                for group in groups.values()]
-
-    def _ask_one(self, group: Sequence[PartitionRound]) -> None:
-        first = group[0]
-        if not isinstance(first.pending, Check):
-            raise ValueError('partition %d has no check pending'
-                             % first.partition)
-        node = first.pending.device
+    def _ask_pair(self, pair: Pair) -> None:
+        """Ask a neighbour about the partitions of one device."""
         try:
-            if self.daemon.neighbours.has_failed(node):
+            if self.daemon.neighbours.has_failed(pair.node):
                 # It has failed since the round chose it.
                 told = Told(Answer.REFUSED)
             else:
                 told = self.daemon.neighbours.ask(
-                    first.job['device'], node, first.policy,
-                    {each.partition: each.root for each in group})
+                    pair.device, pair.node, pair.policy,
+                    {each.partition: each.root for each in pair.rounds})
         except (Exception, Timeout):
-            self.daemon.logger.exception(
-                'Error in a sync message about %d partitions of %s; comparing '
-                'them by suffixes', len(group), first.job['device'])
-            told = Told(Answer.INVALID)
-        for each in group:
-            each.answer(told.about(each.partition))
+            told = self._unusable([pair])
+        pair.answer(told)
 
-    def _count(self, device: str, done: Sequence[PartitionRound],
-               begin: float) -> None:
-        """Count the partitions of a device that are done."""
-        if not done:
+    def _unusable(self, pairs: Sequence[Pair]) -> Told:
+        self.daemon.logger.exception(
+            'Error in a sync message about %d partitions to %s; comparing '
+            'them by suffixes', sum(len(pair.rounds) for pair in pairs),
+            node_to_string(pairs[0].node, replication=True))
+        return Told(Answer.INVALID)
+
+    def _ask_node(self, pairs: Sequence[Pair]) -> None:
+        """Ask a node about all that its devices share with ours."""
+        neighbours = self.daemon.neighbours
+        failed = [pair for pair in pairs if neighbours.has_failed(pair.node)]
+        for pair in failed:
+            pair.answer(Told(Answer.REFUSED))
+        pairs = [pair for pair in pairs if pair not in failed]
+        if not pairs:
             return
-        share = (time.time() - begin) / len(done)
-        for each in done:
-            each.count_matched()
-            self.daemon.partition_times.append(share)
-        self.daemon.logger.update_stats(
-            'partition.update.count.%s' % device, len(done))
+        found: Union[SharedTold, Told]
+        try:
+            first = pairs[0]
+            found = neighbours.ask_node(
+                neighbours.local.endpoint(first.policy, first.device),
+                first.node, {item: each.root for pair in pairs
+                             for item, each in pair.items()})
+        except (Exception, Timeout):
+            found = self._unusable(pairs)
+        if not neighbours.converses(endpoint(pairs[0].node)):
+            # The rounds still wait, and are asked device by device.
+            return
+        for pair in pairs:
+            told = found if isinstance(found, Told) else told_of(
+                found, int(pair.policy), pair.node['device'],
+                [each.partition for each in pair.rounds])
+            neighbours.note(pair.device, pair.node, pair.policy,
+                            [each.partition for each in pair.rounds], told)
+            pair.answer(told)
+
+    def _count(self, rounds: Mapping[_Local, Mapping[
+            str, Optional[PartitionRound]]], begin: float) -> None:
+        """Count the partitions that are done."""
+        total = sum(map(len, rounds.values()))
+        share = (time.time() - begin) / max(total, 1)
+        for (_, device), of_device in rounds.items():
+            done = [each for each in of_device.values()
+                    if each and not each.pending]
+            if not done:
+                continue
+            for each in done:
+                each.count_matched()
+                self.daemon.partition_times.append(share)
+            self.daemon.logger.update_stats(
+                'partition.update.count.%s' % device, len(done))

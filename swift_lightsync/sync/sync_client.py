@@ -14,11 +14,19 @@ from swift.common.http import (
 )
 from swift.common.storage_policy import StoragePolicy
 
-from swift_lightsync.common.address import DeviceTuple
+from swift_lightsync.common.address import DeviceTuple, NodeTuple
 from swift_lightsync.sync import missing_message
 from swift_lightsync.sync.connections import Connections
 from swift_lightsync.sync.core.comparison import Ask, compare
+from swift_lightsync.sync.core.conversation import (
+    Condition,
+    DeviceState,
+    SharedReply,
+    SharedTold,
+    converse,
+)
 from swift_lightsync.sync.core.replica_ring import RingDevice
+from swift_lightsync.sync.core.shared_set import SharedItem, SharedSet
 from swift_lightsync.sync.core.sync_round import NEXT, Answer, Next
 from swift_lightsync.sync.names import (
     IDLE_HEADER,
@@ -28,9 +36,10 @@ from swift_lightsync.sync.names import (
     REHASH,
     ROOTS,
     SENDER_HEADER,
+    SHARED,
     SUFFIXES,
 )
-from swift_lightsync.sync.wire import exchange_message
+from swift_lightsync.sync.wire import exchange_message, shared_message
 from swift_lightsync.sync.wire.notice import encode_sender
 from swift_lightsync.sync.wire.sync_message import (
     DIGEST_BYTES,
@@ -47,6 +56,11 @@ REFUSALS: dict[int, Answer] = {
     HTTP_INSUFFICIENT_STORAGE: Answer.UNMOUNTED,
     **dict.fromkeys((400, 404, 405, 501), Answer.UNSUPPORTED),
     **dict.fromkeys((408, 429, 502, 503, 504), Answer.BUSY)}
+#: What it means that a device cannot be compared with.
+CONDITIONS = {Condition.UNMOUNTED: Answer.UNMOUNTED,
+              Condition.NOT_YET: Answer.NOT_YET}
+#: Bytes of a set of a conversation that is sent at once.
+SHORT = 64
 #: Roots that are compared without a thread, which costs more than it saves.
 AT_ONCE = 64
 #: Most digits of the seconds for which a device may have been idle.
@@ -61,10 +75,13 @@ class Refusal(Exception):
     :param wait: for how many seconds it put us off; 0 if it does not say
     """
 
-    def __init__(self, answer: Answer, wait: float = 0.0) -> None:
+    def __init__(self, answer: Answer, wait: float = 0.0,
+                 status: int = 0) -> None:
         super().__init__(answer)
         self.answer = answer
         self.wait = wait
+        #: Of the response.
+        self.status = status
 
     @property
     def is_postponement(self) -> bool:
@@ -95,6 +112,28 @@ class Told(NamedTuple):
         if self.answer is Answer.DIFFER and partition not in self.differing:
             return Answer.MATCH
         return self.answer
+
+
+def told_of(shared: SharedTold, policy: int, device: str,
+            partitions: Iterable[int]) -> Told:
+    """
+    Return what a node says about the partitions of one of its devices.
+
+    :param shared: what it says
+    :param policy: index of the policy
+    :param device: name of its device
+    :param partitions: the partitions
+    """
+    state = shared.states.get(device, DeviceState(Condition.NOT_YET))
+    if state.condition is not Condition.READY:
+        return Told(CONDITIONS[state.condition])
+    items = {(policy, device, partition): partition
+             for partition in partitions}
+    differing, unread = (frozenset(items[item] for item in items
+                                   if item in found)
+                         for found in (shared.differing, shared.unread))
+    return Told(Answer.DIFFER if differing else Answer.MATCH, differing,
+                state.seconds, unread)
 
 
 class SyncClient:
@@ -175,6 +214,46 @@ class SyncClient:
                 raise Refusal(Answer.NOT_YET, differing[0])
         raise SyncMessageError('the set is unknown where it was just sent')
 
+    def ask_shared(self, sender: Optional[NodeTuple], node: RingDevice,
+                   roots: Mapping[SharedItem, str]) -> SharedTold:
+        """
+        Compare the roots of partitions with those of a node's devices.
+
+        :param sender: the local node, if the ring names it
+        :param node: any device of the node
+        :param roots: the root of each partition
+        :returns: what the node says
+        :raises: as :meth:`suffix_hashes`
+        """
+        headers = {SENDER_HEADER: '%s:%d' % sender} if sender else {}
+        conversation = converse(roots)
+        step: Callable[[Any], Ask] = (
+            conversation.send if len(roots) <= AT_ONCE
+            else partial(tpool.execute, conversation.send))
+        reply: Optional[SharedReply] = None
+        try:
+            while True:
+                reply = self._shared_reply(node, step(reply), headers)
+        except StopIteration as end:
+            told: SharedTold = end.value
+            return told
+
+    def _shared_reply(self, node: RingDevice, asked: Ask,
+                      headers: Mapping[str, object]) -> SharedReply:
+        items = asked.partitions
+        if not isinstance(items, SharedSet):
+            raise TypeError('%r is no shared set' % type(items))
+        for with_list in ((True,) if len(items.encoded) <= SHORT
+                          else (False, True)):
+            _, body = self._answer(
+                node, SHARED, headers, shared_message.encode_question(
+                    items, asked.roots, with_list))
+            verdict, reply = shared_message.decode_reply(
+                body, len(asked.roots), len(items.devices))
+            if verdict is not Verdict.UNKNOWN_SET:
+                return reply
+        raise SyncMessageError('the set is unknown where it was just sent')
+
     def suffix_hashes(self, node: RingDevice, policy: StoragePolicy,
                       partitions: Collection[int]
                       ) -> dict[int, dict[str, str]]:
@@ -239,7 +318,7 @@ class SyncClient:
                 expected: int = HTTP_OK) -> tuple[BufferedHTTPResponse, bytes]:
         resp, body = self.connections.request(node, what, headers, message)
         if resp.status in REFUSALS:
-            raise Refusal(REFUSALS[resp.status])
+            raise Refusal(REFUSALS[resp.status], status=resp.status)
         if resp.status != expected:
             raise SyncMessageError('answered with status %d' % resp.status)
         return resp, body

@@ -8,10 +8,7 @@ PROTOCOL.md, "The sync message".
 """
 
 import contextlib
-from collections.abc import (
-    Iterator,
-    Mapping,
-)
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Optional
 
 from swift.common.base_storage_server import timing_stats
@@ -39,10 +36,9 @@ from swift_lightsync.common.request_body import length_of, read_body
 from swift_lightsync.sync import missing, missing_message
 from swift_lightsync.sync.activity import Activity
 from swift_lightsync.sync.core.comparison import differing_slices
-from swift_lightsync.sync.core.partition_set import (
-    PartitionSet,
-    PartitionSetError,
-)
+from swift_lightsync.sync.core.conversation import Condition
+from swift_lightsync.sync.core.partition_set import PartitionSetError
+from swift_lightsync.sync.core.shared_set import SharedSet
 from swift_lightsync.sync.failure_store import FailureStore
 from swift_lightsync.sync.fingerprints import Fingerprints
 from swift_lightsync.sync.names import (
@@ -52,10 +48,17 @@ from swift_lightsync.sync.names import (
     REHASH,
     ROOTS,
     SENDER_HEADER,
+    SHARED,
     SUFFIXES,
 )
 from swift_lightsync.sync.patient_reads import PATIENCE, PatientReads
-from swift_lightsync.sync.wire import exchange_message, notice, sync_message
+from swift_lightsync.sync.shared_reads import SharedReads
+from swift_lightsync.sync.wire import (
+    exchange_message,
+    notice,
+    shared_message,
+    sync_message,
+)
 from swift_lightsync.sync.wire.known_sets import KnownSets
 from swift_lightsync.sync.wire.sync_message import Verdict
 
@@ -88,13 +91,16 @@ class LightSyncVerb(ObjectController):
             ADMISSION_PATIENCE, Semaphore,
             'messages are being %s (replication_concurrency)' % done)
             for done in ('read', 'answered'))
-        self._reads = PatientReads(self.logger)
         # A native lock, since pool threads look sets up.
-        self._known_sets = KnownSets(
-            lock=patcher.original('threading').Lock())
+        lock = patcher.original('threading').Lock
+        self._known_sets = KnownSets(lock=lock())
+        self._known_shared = KnownSets(decode=SharedSet.decode, lock=lock())
         self._fingerprints: dict[StoragePolicy, Fingerprints] = {}
         self._failures = FailureStore(conf, self.logger)
         self._activity = Activity(conf, self.logger)
+        self._reads = PatientReads(self.logger)
+        self._shared = SharedReads(self._reads, self._prints,
+                                   self._is_mounted, self._activity)
 
     @public
     @replication
@@ -112,11 +118,12 @@ class LightSyncVerb(ObjectController):
             if too many others are being answered, 507 if the device is not
             mounted
         """
-        handle = {ROOTS: self._take_roots, SUFFIXES: self._take_suffixes,
-                  MISSING: self._take_missing, REHASH: self._take_rehash,
-                  NOTICE: self._take_notice}
+        handle = {ROOTS: self._take_roots, SHARED: self._take_shared,
+                  SUFFIXES: self._take_suffixes, MISSING: self._take_missing,
+                  REHASH: self._take_rehash, NOTICE: self._take_notice}
         device, what, more = split_and_validate_path(request, 2, 3, True)
-        if not self._diskfile_router[POLICIES.default].get_dev_path(device):
+        # A conversation is about many devices.
+        if what != SHARED and not self._is_mounted(device):
             return HTTPInsufficientStorage(drive=device, request=request)
         if what not in handle or more:
             return HTTPBadRequest(
@@ -132,12 +139,39 @@ class LightSyncVerb(ObjectController):
         except DiskFileDeviceUnavailable:
             return HTTPInsufficientStorage(drive=device, request=request)
 
-    def _take_roots(self, request: Request) -> Response:
-        device, _, policy = get_name_and_placement(request, 2, 2)
+    def _is_mounted(self, device: str) -> bool:
+        return bool(self._diskfile_router[POLICIES.default].get_dev_path(
+            device))
+
+    def _hear_of_sender(self, request: Request) -> None:
         for sender in notice.parse_sender(request.headers.get(SENDER_HEADER)):
             if self._failures.has_failed(sender):
                 # Off the hub: it locks and writes a file.
                 tpool.execute(self._failures.hint, sender)
+
+    def _take_shared(self, request: Request) -> Response:
+        self._hear_of_sender(request)
+        with self._admitted(request) as body:
+            message, items = tpool.execute(
+                self._decode, shared_message.decode_question,
+                self._known_shared, body)
+            reply = shared_message.encode_reply(Verdict.UNKNOWN_SET)
+            if items is not None:
+                roots, states = self._shared.roots(items)
+                reply = shared_message.encode_reply(Verdict.NOT_YET, (),
+                                                    states)
+                if all(state.condition is Condition.READY
+                       for state in states):
+                    reply = shared_message.encode_reply(
+                        Verdict.COMPARED, tpool.execute(
+                            differing_slices, items, message.roots, roots),
+                        states)
+        return Response(request=request, body=reply,
+                        content_type='application/octet-stream')
+
+    def _take_roots(self, request: Request) -> Response:
+        device, _, policy = get_name_and_placement(request, 2, 2)
+        self._hear_of_sender(request)
         with self._admitted(request) as body:
             reply = self._reply(device, policy, body)
         idle = self._activity.idle_seconds(device)
@@ -185,7 +219,8 @@ class LightSyncVerb(ObjectController):
     def _reply(self, device: str, policy: StoragePolicy,
                body: bytes) -> bytes:
         # Off the hub: a few bytes can name a set of many partitions.
-        message, partitions = tpool.execute(self._decode_roots, body)
+        message, partitions = tpool.execute(
+            self._decode, sync_message.decode_roots, self._known_sets, body)
         if partitions is None:
             return sync_message.encode_reply(Verdict.UNKNOWN_SET)
         read = self._prints(policy).roots
@@ -197,10 +232,12 @@ class LightSyncVerb(ObjectController):
         return sync_message.encode_reply(Verdict.COMPARED, tpool.execute(
             differing_slices, partitions, message.roots, roots))
 
-    def _decode_roots(self, body: bytes) -> tuple[
-            sync_message.Roots, Optional[PartitionSet]]:
-        message = sync_message.decode_roots(body)
-        return message, self._known_sets.find(message)
+    @staticmethod
+    def _decode(decode: Callable[[bytes], sync_message.Roots],
+                known_sets: KnownSets, body: bytes
+                ) -> tuple[sync_message.Roots, Optional[Any]]:
+        message = decode(body)
+        return message, known_sets.find(message)
 
     def _prints(self, policy: StoragePolicy) -> Fingerprints:
         if policy not in self._fingerprints:

@@ -38,6 +38,7 @@ def _parser():
         'the paper; see tools/simulation/README.md.')
     add = parser.add_argument
     add('--nodes', type=int, default=5, help='5 to 10,000; default 5')
+    add('--disks', type=int, default=1, help='of each node; default 1')
     add('--replicas', type=int, default=3, help='2 to 9; default 3')
     add('--partitions', type=int, default=1024, help='default 1024')
     add('--objects-per-partition', type=int, default=8, help='default 8')
@@ -78,7 +79,8 @@ def _parser():
 def _settings(args, protocol):
     full_exchange = args.full_exchange if args.full_exchange >= 0 else None
     return Settings(
-        nodes=args.nodes, replicas=args.replicas, partitions=args.partitions,
+        nodes=args.nodes, disks=args.disks, replicas=args.replicas,
+        partitions=args.partitions,
         objects=args.objects_per_partition, protocol=protocol,
         loss=args.loss, latency=args.latency / 1000, seed=args.seed,
         sample=args.sample, regions=args.regions,

@@ -14,6 +14,7 @@ from swift_lightsync.sync.core.sync_round import Answer, Check
 from swift_lightsync.sync.keys import device_key, endpoint
 from swift_lightsync.sync.replicator import WATCH
 from swift_lightsync.sync.sync_batch import MESSAGES
+from swift_lightsync.sync.sync_client import told_of
 from tools.simulation.events import Together
 from tools.simulation.exchange_batch import ExchangeBatch
 from tools.simulation.neighbours import Neighbours
@@ -24,16 +25,17 @@ from tools.simulation.partition_round import PartitionRound
 class Job:
     """A partition's place in the sync queue."""
 
-    __slots__ = ('partition', 'round')
+    __slots__ = ('node', 'partition', 'round')
 
-    def __init__(self, partition):
+    def __init__(self, node, partition):
+        self.node = node
         self.partition = partition
         self.round = None
 
 
 class LightSyncNode(Node):
     """
-    A node with the product's sync queue, and its neighbours.
+    A device of a node with the product's sync queue, and its neighbours.
 
     :param topology: a function of ``topology``
     :param batch: partitions in one sync message
@@ -48,12 +50,16 @@ class LightSyncNode(Node):
         self._jobs = []
         self._looked = 0.0
 
-    def run_pass(self):
+    def join(self, leader):
+        self.neighbours = leader.neighbours
+
+    def run_pass(self, mates):
         self.neighbours.begin_pass()
         self._looked = self.now
         ring = self.ring
-        jobs = [Job(partition) for partition in self.shuffled()]
-        self._jobs = [job for job in jobs if self.is_ours(job.partition)]
+        jobs = [Job(mate, partition) for mate in mates
+                for partition in mate.shuffled()]
+        self._jobs = [job for job in jobs if job.node.is_ours(job.partition)]
         if self.batch > 1:
             done = yield from self._check_together(self._jobs)
             jobs = [job for job in jobs if job not in done]
@@ -62,26 +68,26 @@ class LightSyncNode(Node):
             if self.ring is not ring:
                 return
             yield from self._see_to_rejoined()
-            if self.is_ours(job.partition):
+            if job.node.is_ours(job.partition):
                 yield from self._play(job)
             else:
-                yield from self.revert(job.partition)
+                yield from job.node.revert(job.partition)
 
     def _play(self, job):
         """A process: play a partition's round, or the rest of it."""
         if job.round is None:
-            yield self.hash(job.partition)
-            job.round = PartitionRound(self, job.partition)
+            yield job.node.hash(job.partition)
+            job.round = PartitionRound(job.node, job.partition)
         each = job.round
         while each.pending:
             if isinstance(each.pending, Check):
                 answer, _ = yield from self.neighbours.ask(
-                    each.pending.device, [each.partition])
+                    job.node, each.pending.device, [each.partition])
                 each.go_on(answer)
             else:
                 devices = [device for device in each.wanted()
                            if not self.neighbours.has_failed(device)]
-                each.go_on(bool(devices) and (yield from self.exchange_all(
+                each.go_on(bool(devices) and (yield from job.node.exchange_all(
                     each.partition, devices)))
         job.round = None
 
@@ -93,13 +99,15 @@ class LightSyncNode(Node):
         """
         costs = self.world.costs
         for job in jobs:
-            yield self.hash(job.partition) + self.world.network.work(
-                self.number, costs.fingerprint * self.world.weight)
-            job.round = PartitionRound(self, job.partition)
+            yield job.node.hash(job.partition) + self.world.network.work(
+                job.node.number, costs.fingerprint * self.world.weight)
+            job.round = PartitionRound(job.node, job.partition)
         waiting = [job.round for job in jobs]
         while waiting:
             yield from self._ask(waiting)
-            yield from ExchangeBatch(self, waiting).run()
+            for node in {each.node: None for each in waiting}:
+                yield from ExchangeBatch(node, [
+                    each for each in waiting if each.node is node]).run()
             waiting = [each for each in waiting
                        if isinstance(each.pending, Check)]
         return {job for job in jobs if not job.round.pending}
@@ -120,21 +128,40 @@ class LightSyncNode(Node):
         groups = defaultdict(list)
         for each in waiting:
             if isinstance(each.pending, Check):
-                groups[each.pending.device['id']].append(each)
+                groups[endpoint(each.pending.device)].append(each)
         # In order, so that a group is cut into the same sets in each pass.
-        return [sorted(group, key=attrgetter('partition'))
-                for group in groups.values()]
+        return [part for group in groups.values() for part in self._unique(
+            sorted(group, key=attrgetter('partition')))]
+
+    @staticmethod
+    def _unique(group):
+        """
+        Cut a group so that no partition of a device there comes twice.
+        """
+        parts = []
+        for each in group:
+            item = each.pending.device['id'], each.partition
+            part = next((part for part in parts if item not in part), None)
+            if part is None:
+                parts.append(part := {})
+            part[item] = each
+        return [list(part.values()) for part in parts]
 
     def _ask_group(self, group):
-        device = group[0].pending.device
-        answer, differing = Answer.REFUSED, ()
-        # It may have failed since its turn was chosen.
-        if not self.neighbours.has_failed(device):
-            answer, differing = yield from self.neighbours.ask(
-                device, [each.partition for each in group])
+        asked = []
         for each in group:
-            each.go_on(Answer.MATCH if answer is Answer.DIFFER
-                       and each.partition not in differing else answer)
+            # It may have failed since its turn was chosen.
+            if self.neighbours.has_failed(each.pending.device):
+                each.go_on(Answer.REFUSED)
+            else:
+                asked.append(each)
+        if not asked:
+            return
+        found = yield from self.neighbours.ask_node(asked)
+        for each in asked:
+            each.go_on(found if isinstance(found, Answer) else told_of(
+                found, 0, each.pending.device['device'],
+                [each.partition]).about(each.partition))
 
     def _see_to_rejoined(self):
         """
@@ -148,11 +175,11 @@ class LightSyncNode(Node):
         if not keys:
             return
         jobs = [job for job in self._jobs
-                if keys & self._neighbour_keys(job.partition)]
+                if keys & job.node.neighbour_keys(job.partition)]
         done = yield from self._check_together(jobs)
         self.queue.move_to_head([job for job in jobs if job not in done])
 
-    def _neighbour_keys(self, partition):
+    def neighbour_keys(self, partition):
         ways = self.topology(self.ring.part_nodes(partition), partition,
                              self.number, lambda device: False)
         return {key for way in ways

@@ -7,13 +7,20 @@ the product's; a message is encoded by its sender, and decoded by its receiver.
 """
 
 from swift_lightsync.sync.core.comparison import compare, differing_slices
+from swift_lightsync.sync.core.conversation import (
+    Condition,
+    DeviceState,
+    converse,
+)
 from swift_lightsync.sync.core.failure_table import FailureTable
+from swift_lightsync.sync.core.shared_set import SharedSet
 from swift_lightsync.sync.core.sync_round import Answer
 from swift_lightsync.sync.keys import device_key, endpoint
 from swift_lightsync.sync.neighbours import MAX_NOTIFIED
 from swift_lightsync.sync.patient_reads import PATIENCE
 from swift_lightsync.sync.sync_batch import MESSAGES
-from swift_lightsync.sync.wire import notice, sync_message
+from swift_lightsync.sync.sync_client import SHORT
+from swift_lightsync.sync.wire import notice, shared_message, sync_message
 from swift_lightsync.sync.wire.known_sets import KnownSets
 from swift_lightsync.sync.wire.notice import Notice
 from swift_lightsync.sync.wire.sync_message import Verdict
@@ -47,6 +54,7 @@ class Neighbours:
         self.endpoint = endpoint(node.device)
         self.table = FailureTable()
         self.known_sets = KnownSets()
+        self.known_shared = KnownSets(decode=SharedSet.decode)
         self._connected = set()
         self._notified = set()
         self._rejoined = {}
@@ -73,29 +81,129 @@ class Neighbours:
         self._rejoined = dict(self.table.rejoined)
         return {key for key, _ in new}
 
+    def _sharing(self):
+        """Return a device of each node that shares partitions with ours."""
+        ring = self.node.ring
+        nodes = {endpoint(ring.devices[number]): number
+                 for mate in self.node.mates
+                 for number in ring.sharing(mate.number)}
+        return [number for where, number in nodes.items()
+                if where != self.endpoint]
+
     def _knock(self):
         """Check whether nodes that refused connections accept them again."""
         refusing = self.table.refusing(self.node.now)
-        for number in self.node.ring.sharing(self.node.number):
+        for number in self._sharing():
             key = endpoint(self.node.ring.devices[number])
             if key in refusing and self.world.network.reach(
                     self.node.number, number) in (Reach.ANSWERED,
                                                   Reach.UNMOUNTED):
                 self.table.contact(key, self.node.now)
 
-    def ask(self, device, partitions):
+    def ask_node(self, rounds):
         """
-        A process: send the roots of partitions to a neighbour.
+        A process: compare with a node what its devices share with ours.
+
+        :param rounds: rounds whose pending Checks are of devices of that node
+        :returns: a SharedTold, or an Answer that holds for all of them
+        """
+        device = rounds[0].pending.device
+        conversation = converse({
+            (0, each.pending.device['device'], each.partition):
+            self.world.disks.root(each.node.number, each.partition)
+            for each in rounds})
+        sample = Sample(self.world.weight, self.world.placement.pairs,
+                        MESSAGES)
+        reply = None
+        while True:
+            try:
+                asked = conversation.send(reply)
+            except StopIteration as end:
+                return end.value
+            reply = yield from self._shared_reply(device, asked, sample)
+            if isinstance(reply, Answer):
+                return reply
+
+    def _shared_reply(self, device, asked, sample):
+        items = SharedSet(asked.partitions)
+        peer = self.world.nodes[device['id']]
+        for with_list in ((True,) if len(items.encoded) <= SHORT
+                          else (False, True)):
+            data = shared_message.encode_question(items, asked.roots,
+                                                  with_list)
+            reach, seconds = self.reach(device)
+            work = 0.0
+            if reach is Reach.UNMOUNTED:
+                # The node is there, and tells of all its devices.
+                reach, seconds = Reach.ANSWERED, self.world.network.latency
+            if reach in (Reach.ANSWERED, Reach.UNANSWERED):
+                data, work = peer.neighbours.take_shared(
+                    self.endpoint, data, sample.messages)
+                verdict, reply = shared_message.decode_reply(
+                    data, len(asked.roots), len(items.devices))
+                size = len(shared_message.encode_question(
+                    items, asked.roots, with_list))
+                question, answer = sample.root_bytes(
+                    asked, with_list, size, len(reply.differing))
+                self.count(device['id'], sample, question, answer + len(
+                    reply.states) * shared_message.STATE.size)
+            reach, seconds = self.in_time(reach, seconds, work)
+            yield seconds * (1 if reach in (Reach.SILENT, Reach.REFUSED)
+                             else sample.turns)
+            answer = self.charge(device, reach, endpoint)
+            if answer:
+                return answer
+            if verdict is not Verdict.UNKNOWN_SET:
+                return reply
+        raise AssertionError('the set is unknown where it was just sent')
+
+    def take_shared(self, sender, data, messages):
+        """Answer a question of a conversation; as :meth:`take_roots`."""
+        world = self.world
+        self._hear_of(sender)
+        message = shared_message.decode_question(data)
+        seconds = world.network.work(self.node.number, world.costs.message)
+        items = self.known_shared.find(message)
+        if items is None:
+            return shared_message.encode_reply(Verdict.UNKNOWN_SET), seconds
+        mates = {mate.device['device']: mate for mate in self.node.mates}
+        each, roots, states, took = world.costs.fingerprint, {}, {}, {}
+        for item in items:
+            _, device, partition = item
+            node = mates[device]
+            if not world.network.is_live(node.number):
+                states[device] = DeviceState(Condition.UNMOUNTED)
+            elif took.get(device, 0) > PATIENCE:
+                states[device] = DeviceState(Condition.NOT_YET, PATIENCE)
+            else:
+                roots[item] = world.disks.root(node.number, partition)
+                took[device] = took.get(device, 0) + (
+                    node.hash(partition) + world.network.work(
+                        node.number, each * world.weight)) / messages
+        told = [states.get(device, DeviceState(Condition.READY))
+                for device in items.devices]
+        seconds += max(took.values(), default=0)
+        if states:
+            return shared_message.encode_reply(
+                Verdict.NOT_YET, (), told), seconds
+        return shared_message.encode_reply(
+            Verdict.COMPARED, differing_slices(items, message.roots, roots),
+            told), seconds
+
+    def _hear_of(self, sender):
+        if self.table.has_failed(sender, self.node.now):
+            self.table.hint(sender, self.node.now)
+
+    def ask(self, node, device, partitions):
+        """
+        A process: send the roots of partitions of a device to a neighbour.
 
         :returns: an Answer, and the partitions that differ
         """
-        disks, placement = self.world.disks, self.world.placement
         comparison = compare({
-            partition: disks.root(self.node.number, partition)
+            partition: self.world.disks.root(node.number, partition)
             for partition in partitions})
-        sample = (Sample(self.world.weight, placement.pairs, MESSAGES)
-                  if self.node.batch > 1 else
-                  Sample(self.world.weight, self.world.weight))
+        sample = Sample(self.world.weight, self.world.weight)
         outcome = None
         while True:
             try:
@@ -119,7 +227,7 @@ class Neighbours:
             work = 0.0
             if reach in (Reach.ANSWERED, Reach.UNANSWERED):
                 reply, work = peer.neighbours.take_roots(
-                    self.endpoint, data, sample.messages)
+                    peer, self.endpoint, data, sample.messages)
                 verdict, differing = sync_message.decode_reply(
                     reply, len(asked.roots))
                 self.count(device['id'], sample, *sample.root_bytes(
@@ -162,8 +270,9 @@ class Neighbours:
         """Count sync messages, with the bytes of their bodies."""
         answer += len(sync_message.encode_reply(Verdict.COMPARED))
         new = 0.0
-        if other not in self._connected:
-            self._connected.add(other)
+        where = endpoint(self.node.ring.devices[other])
+        if where not in self._connected:
+            self._connected.add(where)
             new = min(self.world.placement.pairs, sample.messages)
         for kept, number in ((False, new), (True, sample.messages - new)):
             if number:
@@ -171,10 +280,11 @@ class Neighbours:
                     'LIGHTSYNC', self.node.number, other, on_wire(
                         LIGHTSYNC_HEADS, request, answer, kept), number)
 
-    def charge(self, device, reach):
+    def charge(self, device, reach, hanging_key=device_key):
         """
         Update the failure table with the outcome of a request.
 
+        :param hanging_key: what is charged if no answer comes
         :returns: the outcome as an Answer, or None if it was answered
         """
         now = self.node.now
@@ -183,6 +293,8 @@ class Neighbours:
             self.table.contact(device_key(device), now)
             return Answer.UNMOUNTED if reach is Reach.UNMOUNTED else None
         answer, key_of, weight_of = CHARGES[reach]
+        if key_of is device_key:
+            key_of = hanging_key
         key, weight = key_of(device), weight_of(self.table.limit)
         failed = self.table.record(key, now, weight)
         if (failed or weight > 1) and key not in self._notified:
@@ -193,7 +305,7 @@ class Neighbours:
     def _notify(self, message):
         """Tell the nodes of the closed rings (§5.4.2)."""
         ring = self.node.ring
-        others = [number for number in ring.sharing(self.node.number)
+        others = [number for number in self._sharing()
                   if not self.has_failed(ring.devices[number])
                   and endpoint(ring.devices[number]) not in (
                       message.reporter, message.failed[:2])]
@@ -216,33 +328,29 @@ class Neighbours:
         taken = notice.decode(data)
         self.table.report(taken.reporter, taken.failed, self.node.now)
 
-    def take_roots(self, sender, data, messages):
+    def take_roots(self, node, sender, data, messages):
         """
         Answer a sync message, as the object-server does.
 
+        :param node: the device that is asked
         :param sender: the endpoint of the node that sent it
         :param messages: how many messages this one stands for
         :returns: the reply, and the seconds that it takes
         """
-        world, number = self.world, self.node.number
-        if self.table.has_failed(sender, self.node.now):
-            self.table.hint(sender, self.node.now)
+        world, number = self.world, node.number
+        self._hear_of(sender)
         message = sync_message.decode_roots(data)
         seconds = world.network.work(number, world.costs.message)
         partitions = self.known_sets.find(message)
         if partitions is None:
             return sync_message.encode_reply(Verdict.UNKNOWN_SET), seconds
-        each = 0.0
-        if self.node.batch > 1:
-            each = world.network.work(
-                number, world.costs.fingerprint * world.weight / messages)
         roots, until = {}, seconds + PATIENCE
         for partition in partitions:
             if seconds > until:
                 return sync_message.encode_reply(
                     Verdict.NOT_YET, [1]), seconds
             roots[partition] = world.disks.root(number, partition)
-            seconds += self.node.hash(partition) / messages + each
+            seconds += node.hash(partition) / messages
         return (sync_message.encode_reply(
             Verdict.COMPARED, differing_slices(
                 partitions, message.roots, roots)), seconds)

@@ -24,7 +24,7 @@ RSYNC_TIMEOUT = 900
 
 class Node:
     """
-    A node of a world.
+    A device of a node of a world.
 
     :param world: the :class:`World` it is in
     :param number: its number
@@ -33,11 +33,16 @@ class Node:
     def __init__(self, world, number):
         self.world = world
         self.number = number
+        #: All devices of the node; the first one runs its passes.
+        self.mates = [self]
         #: The object ring that it has: a :class:`Placement`.
         self.ring = world.placement
         self.device = self.ring.devices[number]
-        #: Seconds that its last pass took, or None if it did not end.
+        #: Seconds that the node's last pass took, or None if it did not end.
         self.pass_seconds = None
+
+    def join(self, leader):
+        """Become one of the devices of the leader's node."""
 
     @property
     def now(self):
@@ -59,15 +64,23 @@ class Node:
                 if device['id'] != self.number]
 
     def timed_pass(self):
-        """A process: one pass of the replicator."""
+        """A process: one pass of the node's replicator."""
         begin = self.now
         self.pass_seconds = None
         network = self.world.network
-        if network.is_live(self.number) and not network.hangs(self.number):
-            yield from self.run_pass()
+        working = [mate for mate in self.mates
+                   if network.is_live(mate.number)
+                   and not network.hangs(mate.number)]
+        if working:
+            yield from self.run_pass(working)
         self.pass_seconds = self.now - begin
 
-    def run_pass(self):
+    def run_pass(self, mates):
+        """A process: a pass over some of the node's devices."""
+        for mate in mates:
+            yield from mate.run_own_pass()
+
+    def run_own_pass(self):
         ring = self.ring
         for partition in self.shuffled():
             if self.ring is not ring:

@@ -22,11 +22,11 @@ class Placement:
     """
     The partitions of each node.
 
-    :param devices: of each node, as in the ring; a node has one device
-    :param rows: the numbers of the nodes that hold each partition
+    :param devices: as in the ring, node by node
+    :param rows: the numbers of the devices that hold each partition
     :param weight: how many partitions each of them stands for
-    :param pairs: how many pairs of neighbours each pair of the sample stands
-        for
+    :param pairs: how many pairs of neighbouring nodes each pair of the sample
+        stands for
     """
     devices: tuple
     rows: tuple
@@ -89,10 +89,12 @@ class Placement:
         return replace(self, rows=tuple(rows))
 
 
-def _device(number, regions):
-    return {'id': number, 'region': 1 + number % regions, 'device': 'sda',
+def _device(number, regions, disks):
+    node, disk = divmod(number, disks)
+    return {'id': number, 'region': 1 + node % regions,
+            'device': 'sd%d' % disk if disk else 'sda',
             'replication_ip': '10.%d.%d.%d' % (
-                number >> 16, number >> 8 & 255, number & 255),
+                node >> 16, node >> 8 & 255, node & 255),
             'replication_port': 6200}
 
 
@@ -102,22 +104,25 @@ def _pairs(nodes, partition_replicas):
     return all_pairs * -math.expm1(-partition_replicas / all_pairs)
 
 
-def _dealt(nodes, replicas, partitions, rng, regions):
+def _dealt(nodes, replicas, partitions, rng, regions, disks):
     """Return rows by chance; all nodes hold equally many first replicas."""
     firsts = [number % nodes for number in range(partitions)]
     rng.shuffle(firsts)
     for first in firsts:
         others = rng.sample(range(nodes - 1), replicas - 1)
-        yield (first, *((first + 1 + other) % nodes for other in others))
+        row = (first, *((first + 1 + other) % nodes for other in others))
+        # Each replica on a node of its own, on any of its disks.
+        yield row if disks == 1 else tuple(
+            node * disks + rng.randrange(disks) for node in row)
 
 
-def _built(nodes, replicas, partitions, rng, regions):
+def _built(nodes, replicas, partitions, rng, regions, disks):
     """Return rows as Swift's ring builder makes them."""
     builder = RingBuilder((partitions - 1).bit_length() or 1, replicas, 1)
-    for number in range(nodes):
-        builder.add_dev(dict(
-            _device(number, regions), zone=1, weight=100.0, port=6200,
-            ip=_device(number, regions)['replication_ip']))
+    for number in range(nodes * disks):
+        device = _device(number, regions, disks)
+        builder.add_dev(dict(device, zone=1, weight=100.0, port=6200,
+                             ip=device['replication_ip']))
     builder.rebalance(seed=rng.getrandbits(32))
     for partition in range(partitions):
         yield tuple(device['id']
@@ -128,12 +133,14 @@ def _built(nodes, replicas, partitions, rng, regions):
 RINGS = {'dealt': _dealt, 'built': _built}
 
 
-def place(nodes, replicas, partitions, sample, rng, regions=1, ring='dealt'):
+def place(nodes, replicas, partitions, sample, rng, regions=1, ring='dealt',
+          disks=1):
     """
     Place partitions on nodes.
 
     :param rng: a random.Random
     :param ring: a key of RINGS
+    :param disks: of each node
     :returns: a :class:`Placement`
     """
     simulated = min(partitions, sample)
@@ -143,8 +150,9 @@ def place(nodes, replicas, partitions, sample, rng, regions=1, ring='dealt'):
         pairs = (_pairs(nodes, partitions * replicas)
                  / _pairs(nodes, simulated * replicas))
     return Placement(
-        tuple(_device(number, regions) for number in range(nodes)),
-        tuple(RINGS[ring](nodes, replicas, simulated, rng, regions)),
+        tuple(_device(number, regions, disks)
+              for number in range(nodes * disks)),
+        tuple(RINGS[ring](nodes, replicas, simulated, rng, regions, disks)),
         weight, pairs)
 
 

@@ -60,13 +60,15 @@ class Writes:
 
 
 def _halves(world):
-    nodes = range(len(world.nodes))
-    middle = len(world.nodes) // 2
+    nodes = range(world.settings.nodes)
+    middle = len(nodes) // 2
     return nodes[:middle], nodes[middle:]
 
 
 def _split(world, writes):
-    halves = _halves(world)
+    disks = world.settings.disks
+    halves = [range(half.start * disks, half.stop * disks)
+              for half in _halves(world)]
     world.network.cut(*halves)
     world.network.cut(*reversed(halves))
 
@@ -139,7 +141,7 @@ def _change_ring(world, writes):
 
 
 def _deliver_ring(world):
-    world.deliver_ring(range(len(world.nodes)))
+    world.deliver_ring(range(world.settings.nodes))
 
 
 def _lose(world, writes):
@@ -211,7 +213,8 @@ class Outcome:
         return self.results[0]
 
     def as_dict(self):
-        return asdict(self)
+        return dict(asdict(self), messages_per_node=self.first.messages,
+                    bytes_per_node=self.first.bytes)
 
 
 def play(settings, name, writes=Writes(), most=12):

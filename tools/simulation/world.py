@@ -30,6 +30,7 @@ PROTOCOLS = {
     'chain': (topology.chain, 1),
 }
 MAX_NODES = 10000
+MAX_DISKS = 100
 MAX_REPLICAS = 9
 MAX_PARTITIONS = 1 << 24
 
@@ -39,6 +40,7 @@ class Settings:
     """
     The settings of a simulation.
 
+    :param disks: devices of a node
     :param objects: objects of a partition
     :param sample: partitions that are simulated one by one, at most
     :param full_exchange: seconds between two; None: never
@@ -60,13 +62,15 @@ class Settings:
     interval: float = 30.0
     costs: Costs = field(default=TODAY)
     ring: str = 'dealt'
+    disks: int = 1
 
     def __post_init__(self):
         for name, least, most in (
                 ('nodes', 2, MAX_NODES), ('replicas', 2, MAX_REPLICAS),
                 ('partitions', 1, MAX_PARTITIONS), ('objects', 0, 65536),
                 ('loss', 0, 0.9), ('latency', 0, 10), ('sample', 1, 1 << 20),
-                ('regions', 1, MAX_NODES), ('interval', 0, 86400)):
+                ('regions', 1, MAX_NODES), ('disks', 1, MAX_DISKS),
+                ('interval', 0, 86400)):
             value = getattr(self, name)
             if not least <= value <= most:
                 raise SimulationError('%s is %r, must be %d to %s'
@@ -121,39 +125,55 @@ class World:
         self.network = Network(self.rng, settings.loss, settings.latency)
         self.placement = place(
             settings.nodes, settings.replicas, settings.partitions,
-            settings.sample, self.rng, settings.regions, settings.ring)
+            settings.sample, self.rng, settings.regions, settings.ring,
+            settings.disks)
         self.weight = self.placement.weight
         self.disks = Disks(self.placement, settings.objects)
         how = PROTOCOLS[settings.protocol]
         self.nodes = [LightSyncNode(self, number, *how) if how
                       else Node(self, number)
-                      for number in range(settings.nodes)]
+                      for number in range(settings.nodes * settings.disks)]
+        #: The first device of each node.
+        self.leaders = self.nodes[::settings.disks]
+        for leader in self.leaders:
+            leader.mates = [self.nodes[number]
+                            for number in self.devices(leader.number)]
+            for mate in leader.mates:
+                mate.join(leader)
         self._tasks = {}
 
     def crash(self, number, how=Reach.SILENT):
         """Stop a node; ``how`` others find it: SILENT or REFUSED."""
-        self.network.down[number] = how
-        self._stop(number)
+        for device in self.devices(number * self.settings.disks):
+            self.network.down[device] = how
+        self._stop(number * self.settings.disks)
 
     def restart(self, number):
         """Start a node again, with its disk and its failure table."""
-        self.network.down.pop(number, None)
+        for device in self.devices(number * self.settings.disks):
+            self.network.down.pop(device, None)
+
+    def devices(self, number):
+        """Return the numbers of all devices of a device's node."""
+        disks = self.settings.disks
+        return range(number - number % disks, number - number % disks + disks)
 
     def unmount(self, number):
-        """Take a node's disk away: it answers 507, and has nothing to do."""
+        """Take a disk away: its node answers 507, and ends its pass."""
         self.network.unmounted.add(number)
         self._stop(number)
 
     def mount(self, number, empty=False):
-        """Give a node its disk again, or an empty one in its place."""
+        """Give a node a disk again, or an empty one in its place."""
         self.network.unmounted.discard(number)
         if empty:
             for partition in list(self.disks.held[number]):
                 self.disks.remove(number, partition)
 
     def _stop(self, number):
-        if number in self._tasks:
-            self._tasks[number].kill()
+        leader = self.devices(number)[0]
+        if leader in self._tasks:
+            self._tasks[leader].kill()
 
     def rebalance(self, fraction):
         """
@@ -165,7 +185,8 @@ class World:
     def deliver_ring(self, numbers):
         """Give some nodes the new ring; this ends a pass under way."""
         for number in numbers:
-            self.nodes[number].ring = self.placement
+            for device in self.devices(number * self.settings.disks):
+                self.nodes[device].ring = self.placement
 
     def live(self, partition):
         """Return the nodes that should hold a partition, and can."""
@@ -231,7 +252,7 @@ class World:
         self.events.wait(self.settings.interval)
         self.network.reset()
         begin = self.events.now
-        going = [node for node in self.nodes
+        going = [node for node in self.leaders
                  if node.number not in self.network.down]
         self._tasks = {node.number: self.events.spawn(node.timed_pass())
                        for node in going}
@@ -245,13 +266,15 @@ class World:
         self.events.run(is_running)
         times = [node.pass_seconds for node in going
                  if node.pass_seconds is not None]
-        sent = self.network.sent
+        sent = Counter()
+        for number, messages in self.network.sent.items():
+            sent[self.devices(number)[0]] += messages
         return RoundResult(
             delay=sum(times) / len(times) if times else 0.0,
             slowest=self.events.now - begin,
             messages=sum(sent.values()) / max(len(going), 1),
             most_messages=max(sent.values(), default=0),
-            bytes=sum(self.network.bytes[node.number] for node in going)
-            / max(len(going), 1),
+            bytes=sum(self.network.bytes[mate.number] for node in going
+                      for mate in node.mates) / max(len(going), 1),
             kinds=dict(Counter(self.network.messages)),
             differing=self.differing(), accuracy=self.accuracy())

@@ -7,16 +7,23 @@ slices of the set and then single partitions narrow the difference down.
 PROTOCOL.md, "A comparison".
 """
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import isqrt
+from typing import Any, TypeVar
 
-from swift_lightsync.sync.core.partition_set import PartitionSet, root_of
+from swift_lightsync.sync.core.partition_set import (
+    ItemSet,
+    PartitionSet,
+    root_of,
+)
 
 #: Sets as small as this are compared partition by partition at once.
 SMALL = 16
 #: Set in the index of a slice that is one partition, which cannot be read now.
 UNREAD = 1 << 31
+
+_Item = TypeVar('_Item')
 
 
 @dataclass(frozen=True)
@@ -27,8 +34,8 @@ class Compared:
     :param differing: the partitions that differ
     :param unread: those that the peer cannot read now
     """
-    differing: frozenset[int]
-    unread: frozenset[int] = frozenset()
+    differing: frozenset[Any]
+    unread: frozenset[Any] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -41,12 +48,12 @@ class Ask:
     :param partitions: the set
     :param roots: the root of each slice, 32 hex digits
     """
-    partitions: PartitionSet
+    partitions: ItemSet[Any]
     roots: tuple[str, ...]
 
 
-def slice_roots(partitions: PartitionSet, count: int,
-                roots: Mapping[int, str]) -> tuple[str, ...]:
+def slice_roots(partitions: ItemSet[_Item], count: int,
+                roots: Mapping[_Item, str]) -> tuple[str, ...]:
     """
     Return the roots of the slices of a set.
 
@@ -58,8 +65,8 @@ def slice_roots(partitions: PartitionSet, count: int,
     return tuple(root_of(part, roots) for part in partitions.slices(count))
 
 
-def differing_slices(partitions: PartitionSet, theirs: Sequence[str],
-                     ours: Mapping[int, str]) -> list[int]:
+def differing_slices(partitions: ItemSet[_Item], theirs: Sequence[str],
+                     ours: Mapping[_Item, str]) -> list[int]:
     """
     Return the answer to an :class:`Ask`.
 
@@ -80,17 +87,19 @@ def differing_slices(partitions: PartitionSet, theirs: Sequence[str],
     return found
 
 
-def compare(roots: Mapping[int, str]
+def compare(roots: Mapping[_Item, str],
+            as_set: Callable[[Iterable[Any]], ItemSet[Any]] = PartitionSet
             ) -> Generator[Ask, Sequence[int], Compared]:
     """
     Narrow down which partitions differ, with few questions.
 
     :param roots: the root of each partition, 32 hex digits, by its number
+    :param as_set: makes a set of the keys of ``roots``
     :returns: a generator that yields an :class:`Ask`, is sent the answer of
         ``differing_slices``, and returns a :class:`Compared`
     """
-    suspects = PartitionSet(roots)
-    unread: set[int] = set()
+    suspects = as_set(roots)
+    unread: set[Any] = set()
     for count in _stages(len(suspects)):
         if not suspects:
             break
@@ -99,9 +108,9 @@ def compare(roots: Mapping[int, str]
         slices = suspects.slices(count or len(suspects))
         unread.update(partition for index in differing if index & UNREAD
                       for partition in slices[index ^ UNREAD])
-        suspects = PartitionSet(partition for index in differing
-                                if not index & UNREAD
-                                for partition in slices[index])
+        suspects = as_set(partition for index in differing
+                          if not index & UNREAD
+                          for partition in slices[index])
     return Compared(frozenset(suspects), frozenset(unread))
 
 

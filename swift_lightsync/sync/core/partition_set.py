@@ -9,6 +9,8 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property
 from hashlib import md5
 from itertools import accumulate
+from typing import Any, TypeVar
+from urllib.parse import quote
 
 from swift_lightsync.sync.core import merkle
 
@@ -20,19 +22,48 @@ MAX_BITS = 32
 LONGEST = 5
 
 
+_Item = TypeVar('_Item')
+_Set = TypeVar('_Set', bound='ItemSet[Any]')
+
+
 class PartitionSetError(ValueError):
     """Bytes that encode no set of partitions, with the reason."""
 
 
-class PartitionSet(tuple[int, ...]):
+class ItemSet(tuple[_Item, ...]):
     """
-    Partition numbers, ascending, each once.
+    Items of one kind, ascending, each once: what a message is about.
 
-    :param partitions: the numbers in any order, each once
+    :param items: the items in any order, each once
     """
 
-    def __new__(cls, partitions: Iterable[int]) -> 'PartitionSet':
-        return super().__new__(cls, sorted(partitions))
+    def __new__(cls: type[_Set], items: Iterable[Any]) -> _Set:
+        return super().__new__(cls, sorted(items))
+
+    @cached_property
+    def encoded(self) -> bytes:
+        """The bytes of the set."""
+        raise NotImplementedError
+
+    @cached_property
+    def digest(self) -> bytes:
+        """The name of the set, 16 bytes."""
+        return md5(self.encoded, usedforsecurity=False).digest()
+
+    def slices(self, count: int) -> list[tuple[_Item, ...]]:
+        """
+        Cut the set into runs of equal length; the last may be shorter.
+
+        :param count: how many there are to be, at most
+        :returns: the partitions of each slice
+        """
+        length = slice_length(len(self), count)
+        return [self[start:start + length]
+                for start in range(0, len(self), length)]
+
+
+class PartitionSet(ItemSet[int]):
+    """Partition numbers, ascending, each once."""
 
     @cached_property
     def encoded(self) -> bytes:
@@ -47,11 +78,6 @@ class PartitionSet(tuple[int, ...]):
                 gap >>= 7
             data.append(gap)
         return bytes(data)
-
-    @cached_property
-    def digest(self) -> bytes:
-        """The name of the set, 16 bytes."""
-        return md5(self.encoded, usedforsecurity=False).digest()
 
     @classmethod
     def decode(cls, data: bytes, count: int) -> 'PartitionSet':
@@ -81,17 +107,6 @@ class PartitionSet(tuple[int, ...]):
         if decoded.encoded != data:
             raise PartitionSetError('not the shortest form')
         return decoded
-
-    def slices(self, count: int) -> list[tuple[int, ...]]:
-        """
-        Cut the set into runs of equal length; the last may be shorter.
-
-        :param count: how many there are to be, at most
-        :returns: the partitions of each slice
-        """
-        length = slice_length(len(self), count)
-        return [self[start:start + length]
-                for start in range(0, len(self), length)]
 
 
 def slice_length(partitions: int, count: int) -> int:
@@ -131,13 +146,19 @@ def _gaps(data: bytes) -> list[int]:
     return gaps
 
 
-def root_of(partitions: Iterable[int], roots: Mapping[int, str]) -> str:
+def root_of(items: Iterable[_Item], roots: Mapping[_Item, str]) -> str:
     """
     Aggregate the roots of partitions, as a root aggregates suffix hashes.
 
-    :param partitions: partition numbers
-    :param roots: the root of each partition, 32 hex digits, by its number
+    :param items: partition numbers, or items of a ``SharedSet``
+    :param roots: the root of each, 32 hex digits
     :returns: the root of the roots, 32 hex digits
     """
-    return merkle.root({'%08x' % partition: roots[partition]
-                        for partition in partitions})
+    return merkle.root({_leaf(item): roots[item] for item in items})
+
+
+def _leaf(item: Any) -> str:
+    if isinstance(item, tuple):
+        policy, device, partition = item
+        return '%04x/%s/%08x' % (policy, quote(device, safe=''), partition)
+    return '%08x' % item

@@ -86,6 +86,8 @@ NEXT = {
 }
 
 
+#: In so many turns an interval the partitions have their full exchanges.
+TURNS = 12
 #: After these a round has nothing more to do with a device.
 _SETTLED = (Next.DONE, Next.POSTPONE)
 
@@ -152,11 +154,12 @@ def full_exchange_due(partition: int, last: float, now: float,
     """
     Return whether it is a partition's turn to be exchanged with all replicas.
 
-    Time is cut into intervals, at a different phase for each partition; its
+    Time is cut into intervals, at one of TURNS phases for each partition; its
     turn has come as soon as the last exchange is not of this interval. So no
     partition waits longer than one interval for the next pass to exchange
     it, the exchanges of a device's partitions are spread over the interval,
-    and a clock that was wrong once puts nothing off.
+    those of one turn share messages, the passes between turns ask about the
+    same sets, and a clock that was wrong once puts nothing off.
 
     :param partition: its number
     :param last: when it last had an exchange with all, seconds
@@ -166,5 +169,5 @@ def full_exchange_due(partition: int, last: float, now: float,
     if interval <= 0:
         return True
     # The golden ratio spreads consecutive numbers evenly.
-    phase = partition * 0.6180339887498949 % 1
+    phase = int(partition * 0.6180339887498949 % 1 * TURNS) / TURNS
     return int(now / interval + phase) != int(last / interval + phase)

@@ -6,7 +6,7 @@ PROTOCOL.md, "The sync message", is the format; nothing else encodes it.
 """
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, Optional
@@ -15,6 +15,7 @@ from zlib import crc32
 from swift_lightsync.sync.core.comparison import UNREAD
 from swift_lightsync.sync.core.partition_set import (
     MAX_PARTITIONS,
+    ItemSet,
     PartitionSet,
     PartitionSetError,
     slices_of,
@@ -71,7 +72,7 @@ class Roots:
     """
     roots: tuple[str, ...]
     count: int
-    partitions: Optional[PartitionSet] = None
+    partitions: Optional[ItemSet[Any]] = None
     digest: Optional[bytes] = None
 
 
@@ -117,31 +118,36 @@ def unpack(kind: int, fields: struct.Struct,
     return fields.unpack_from(data, HEAD.size), body[rest:]
 
 
-def encode_roots(partitions: PartitionSet, roots: Sequence[str],
-                 with_list: bool = True) -> bytes:
+def encode_roots(partitions: ItemSet[Any], roots: Sequence[str],
+                 with_list: bool = True, kind: int = ROOTS) -> bytes:
     """
     Return the bytes of a sync message.
 
     :param partitions: the set of partitions that it is about
     :param roots: the root of each of its slices, 32 hex digits
     :param with_list: whether to send the set, or its digest only
+    :param kind: ROOTS, or that of ``shared_message``
     """
     form, name = ((Form.LIST, partitions.encoded) if with_list
                   else (Form.DIGEST, partitions.digest))
     return pack(
-        ROOTS, ROOTS_FIELDS.pack(form, len(partitions), len(name),
+        kind, ROOTS_FIELDS.pack(form, len(partitions), len(name),
                                  len(roots)),
         name, bytes.fromhex(''.join(roots)))
 
 
-def decode_roots(data: bytes) -> Roots:
+def decode_roots(data: bytes, kind: int = ROOTS,
+                 decode: Callable[[bytes, int], ItemSet[Any]]
+                 = PartitionSet.decode) -> Roots:
     """
     Decode a sync message.
 
     :param data: the bytes of the message
+    :param kind: as for :func:`encode_roots`
+    :param decode: decodes the set
     :raises SyncMessageError: if they are no sync message
     """
-    (form, count, length, slices), rest = unpack(ROOTS, ROOTS_FIELDS, data)
+    (form, count, length, slices), rest = unpack(kind, ROOTS_FIELDS, data)
     if slices != slices_of(count, slices):
         raise SyncMessageError('%d roots of %d partitions, which cannot be '
                                'cut so' % (slices, count))
@@ -154,7 +160,7 @@ def decode_roots(data: bytes) -> Roots:
         return Roots(roots, count, digest=name)
     _require('form', form, Form.LIST.value)
     try:
-        return Roots(roots, count, PartitionSet.decode(name, count))
+        return Roots(roots, count, decode(name, count))
     except PartitionSetError as err:
         raise SyncMessageError('set of partitions: %s' % err)
 

@@ -24,7 +24,8 @@ from tests.unit.sync.fixtures import (
 )
 
 VERBS = ('LIGHTSYNC', 'REPLICATE', 'SSYNC')
-ROOTS = '/' + verb.ROOTS
+#: What a sync message is about.
+SYNC = '/' + verb.ROOTS, '/' + verb.SHARED
 
 
 class Node:
@@ -58,7 +59,7 @@ class Node:
 
     def __call__(self, env, start_response):
         method = env['REQUEST_METHOD']
-        if method != 'LIGHTSYNC' or env['PATH_INFO'].endswith(ROOTS):
+        if method != 'LIGHTSYNC' or env['PATH_INFO'].endswith(SYNC):
             self.requests.append(method)
         else:
             self.others.append(env['PATH_INFO'].rpartition('/')[2])

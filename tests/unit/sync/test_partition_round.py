@@ -186,9 +186,9 @@ class TestFallBack(ClusterTestCase):
         self.assert_same_objects(1)
 
     def test_an_error_in_a_message_leads_to_an_exchange(self):
-        errors = self.fails(SyncClient, 'ask',
+        errors = self.fails(SyncClient, 'ask_shared',
                             ZeroDivisionError())
-        self.assertIn('Error in a sync message about 1 partitions of sda',
+        self.assertIn('Error in a sync message about 1 partitions to ',
                       errors[0])
         self.assertEqual(self.nodes[0].objects(), self.nodes[1].objects())
 

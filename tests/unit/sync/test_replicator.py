@@ -13,7 +13,7 @@ from swift_lightsync.common.options import OptionError
 from swift_lightsync.sync.connections import ConnectFailure
 from swift_lightsync.sync.core.replica_ring import clockwise
 from swift_lightsync.sync.core.sync_round import Answer
-from swift_lightsync.sync.keys import device_key, endpoint
+from swift_lightsync.sync.keys import endpoint
 from swift_lightsync.sync.replicator import LightSyncReplicator
 from swift_lightsync.sync.sync_client import Told
 from tests.unit.sync.cluster import ClusterTestCase
@@ -146,7 +146,8 @@ class TestManyPartitions(ClusterTestCase):
         for name, error, costs in (
                 ('_connect', ConnectFailure(Answer.TIMEOUT, 'silent'),
                  ((1, 5), (24, 1))),
-                ('ask', Timeout(), ((1, 1), (2, 1), (24, 1)))):
+                ('ask', Timeout(), ((1, 1),)),
+                ('ask_shared', Timeout(), ((2, 1), (24, 1)))):
             for batch, expected in costs:
                 with self.subTest(name, batch=batch):
                     self.assert_costs(expected, batch, name, error)
@@ -155,7 +156,7 @@ class TestManyPartitions(ClusterTestCase):
         """Check how often a pass meets an error of the first neighbour."""
         daemon = self.fresh_replicator(batch)
         client, asked = daemon.neighbours.client, []
-        owner = client if name == 'ask' else client.connections
+        owner = client if name.startswith('ask') else client.connections
         genuine = getattr(owner, name)
 
         def fail(*args):
@@ -248,7 +249,7 @@ class TestFailures(ClusterTestCase):
         self.assertEqual(logged, len(daemon.logger.at('ERROR')))
         self.assert_stats(stats, attempted=1, success=1, failure=1)
 
-    def test_garbage_is_charged_to_the_device(self):
+    def test_garbage_in_a_conversation_is_charged_to_the_node(self):
         self.start(3)
 
         def garbage(env, start_response):
@@ -263,7 +264,7 @@ class TestFailures(ClusterTestCase):
         stats = self.run_pass(0)
         self.assert_stats(stats, attempted=1, success=1, failure=1)
         self.assertEqual(
-            {device_key(self.ring_nodes[1]): 1},
+            {endpoint(self.ring_nodes[1]): 1},
             {key: row.n_exception for key, row
              in self.daemons[0].neighbours.failures.table.rows.items()})
         self.assertNotIn('Error in the sync round',

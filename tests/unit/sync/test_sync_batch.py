@@ -17,6 +17,7 @@ from swift_lightsync.sync import changed_file, charged_calls, neighbours
 from swift_lightsync.sync.core import replica_ring
 from swift_lightsync.sync.core.postponed import MOST
 from tests.unit.sync.cluster import ClusterTestCase
+from tests.unit.sync.exchanges import Meddler
 from tests.unit.sync.fixtures import CapturingLogger, node, ring_of_parts
 
 PARTS = 64
@@ -110,10 +111,20 @@ class BatchTestCase(ClusterTestCase):
         return {name: getattr(total, name) for name in STATS}
 
     @staticmethod
+    @contextlib.contextmanager
     def asking(daemon):
-        """Notes the messages: device, neighbour, policy and roots."""
-        return mock.patch.object(daemon.neighbours, 'ask',
-                                 wraps=daemon.neighbours.ask)
+        """The roots of each message."""
+        found, client = [], daemon.neighbours.client
+        with contextlib.ExitStack() as stack:
+            for name in ('ask', 'ask_shared'):
+                genuine = getattr(client, name)
+
+                def ask(*args, genuine=genuine):
+                    found.append(args[-1])
+                    return genuine(*args)
+
+                stack.enter_context(mock.patch.object(client, name, ask))
+            yield found
 
     def sent(self, verb='LIGHTSYNC'):
         return sum(counts.get(verb, 0) for counts in self.requests())
@@ -130,18 +141,13 @@ class BatchTestCase(ClusterTestCase):
 
 class TestStable(BatchTestCase):
 
-    def test_a_pass_costs_a_message_a_pair_of_devices_and_policy(self):
+    def test_a_pass_costs_a_message_a_node(self):
         self.fill()
         # The first pass tells the sets to the peers.
         self.one_pass()
         for _ in range(2):
             stats = self.one_pass()
-            asked = [2 * sum(peer % self.hosts == host
-                             for _, peer in self.pairs())
-                     for host in range(self.hosts)]
-            self.assertTrue(all(asked[1:]))
-            self.assertEqual([{}, *[{'LIGHTSYNC': count}
-                                    for count in asked[1:]]],
+            self.assertEqual([{}, *[{'LIGHTSYNC': 1}] * (self.hosts - 1)],
                              self.requests())
             self.assertEqual(2 * self.held(), stats['hashmatch'])
         self.assertGreaterEqual(len(self.pairs()), 6)
@@ -168,16 +174,18 @@ class TestStable(BatchTestCase):
         for limit in (1, 2, 5, PARTS):
             daemon = self.replicator(0, sync_batch_partitions=str(limit))
             self.one_pass(0, daemon)
-            with self.asking(daemon) as ask:
+            with self.asking(daemon) as messages, \
+                    mock.patch.object(daemon.neighbours, 'note',
+                                      wraps=daemon.neighbours.note) as note:
                 stats = self.one_pass(0, daemon)
-            sizes = [len(call.args[-1]) for call in ask.call_args_list]
+            sizes = [len(roots) for roots in messages]
             asked = {(call.args[0], call.args[2], part)
-                     for call in ask.call_args_list for part in call.args[3]}
+                     for call in note.call_args_list for part in call.args[3]}
             self.assertEqual((self.held(), self.held()),
                              (sum(sizes), len(asked)))
             self.assertLessEqual(max(sizes), limit)
             if limit == PARTS:
-                self.assertEqual(len(self.pairs()), len(sizes))
+                self.assertEqual(self.hosts - 1, len(sizes))
             self.assertEqual(self.held(), stats['hashmatch'])
 
     def test_nothing_of_a_pass_is_left_for_the_next(self):
@@ -251,7 +259,7 @@ class TestDifferences(BatchTestCase):
             for number in range(self.hosts):
                 self.one_pass(number)
         self.assertEqual(0, self.one_pass()['rsync'])
-        self.assertEqual(len(self.pairs()), self.sent())
+        self.assertEqual(self.hosts - 1, self.sent())
 
     def test_a_new_device_gets_all(self):
         self.fill(policies=[self.policy], rows=[0, 1])
@@ -346,9 +354,8 @@ class TestTrouble(BatchTestCase):
         self.assertEqual(self.asked_first_of_node_1(), stats['failure'])
         requests = self.requests()[2]
         self.assertEqual({'LIGHTSYNC'}, set(requests))
-        # Twice as many pairs, and each of their messages at most thrice
-        # as long as its set is not known.
-        self.assertLessEqual(requests['LIGHTSYNC'], 3 * len(self.pairs()))
+        # Twice, and each time again as long as the set is not known.
+        self.assertLessEqual(requests['LIGHTSYNC'], 4)
 
     def test_a_neighbour_without_the_verb_is_exchanged_with(self):
         self.nodes[1].broken['LIGHTSYNC'] = 405
@@ -357,7 +364,7 @@ class TestTrouble(BatchTestCase):
                           failure=0)
         requests = self.requests()[1]
         self.assertEqual(self.asked_first_of_node_1(), requests['REPLICATE'])
-        self.assertLessEqual(requests['LIGHTSYNC'], len(self.pairs()))
+        self.assertEqual(1, requests['LIGHTSYNC'])
 
     def test_an_answer_that_is_unusable_leads_to_exchanges(self):
         self.nodes[1].broken['LIGHTSYNC'] = 500
@@ -367,15 +374,60 @@ class TestTrouble(BatchTestCase):
                           failure=0)
         self.assertEqual(self.held(), self.sent('REPLICATE'))
 
+    def test_a_peer_without_conversations_is_asked_device_by_device(self):
+        with Meddler(self.nodes[1], 'shared', reply=400) as met:
+            stats = self.one_pass()
+        self.assert_stats(stats, attempted=self.held(), hashmatch=self.held(),
+                          failure=0)
+        self.assertEqual(1, met.calls)
+        requests = self.requests()
+        self.assertEqual([{'LIGHTSYNC'}] * 2, [set(each)
+                                               for each in requests[1:]])
+        self.assertGreater(requests[1]['LIGHTSYNC'], 2)
+
+    def test_a_disk_of_a_node_that_is_not_mounted_has_hand_offs(self):
+        shutil.rmtree(os.path.join(self.nodes[1].devices_dir, 'sdb'))
+        stats = self.one_pass()
+        gone = sum(peer % self.hosts == 1 and peer // self.hosts == 1
+                   for _, peer in self.first_neighbours())
+        self.assertTrue(gone)
+        self.assertEqual(gone, self.daemons[0].logger.counters[
+            'partition.check.unmounted.sda'] + self.daemons[
+                0].logger.counters['partition.check.unmounted.sdb'])
+        self.assertEqual(self.held(), stats['attempted'])
+
+    def test_a_disk_that_is_cold_is_left_out_until_its_time_comes(self):
+        for _ in range(2):
+            self.one_pass()
+        self.requests()
+        cold = mock.patch.object(
+            self.nodes[1].app._shared._reads, 'in_time',
+            lambda read, device, partitions, deadline: (
+                ({}, list(partitions)) if device == 'sdb'
+                else (read(device, partitions), [])))
+        with cold, mock.patch.object(self.nodes[1].app._shared._reads,
+                                     'read_on', return_value=100):
+            stats = self.one_pass()
+        left = stats['failure']
+        self.assertGreater(left, 0)
+        self.assert_stats(stats, hashmatch=self.held() - left, rsync=0)
+        self.requests()
+        # Its time has not come: it is not asked.
+        stats = self.one_pass()
+        self.assert_stats(stats, hashmatch=self.held() - left, rsync=0)
+        self.assertLessEqual(self.requests()[1]['LIGHTSYNC'], 2)
+        clock = mock.Mock(wraps=time)
+        clock.monotonic.side_effect = lambda: time.monotonic() + 2 * MOST
+        with mock.patch.object(neighbours, 'time', clock):
+            self.assertEqual(self.held(), self.one_pass()['hashmatch'])
+
     def test_those_that_are_busy_are_left_to_later_passes(self):
         for peer in self.nodes[1:]:
             peer.broken['LIGHTSYNC'] = 503
         stats = self.one_pass()
         self.assert_stats(stats, attempted=self.held(), hashmatch=0, rsync=0,
                           failure=self.held())
-        # One message a node, at most as many as are under way at once.
-        requests = self.requests()[1:]
-        self.assertEqual([{'LIGHTSYNC'}] * 2, [set(each) for each in requests])
+        self.assertEqual([{}] + [{'LIGHTSYNC': 1}] * 2, self.requests())
         self.assertEqual({}, self.daemons[0].neighbours.failures.table.rows)
         self.one_pass()
         self.assertEqual([{}] * 3, self.requests())
@@ -414,17 +466,16 @@ class TestTrouble(BatchTestCase):
         daemon = self.replicator(0, handoffs_first='yes')
         for _ in range(2):
             self.one_pass(0, daemon)
-        self.assertEqual(len(self.pairs()), self.sent())
+        self.assertEqual(self.hosts - 1, self.sent())
         part = next(part for part, row in enumerate(self.parts)
                     if 0 not in row)
         self.put(self.nodes[0].disk, 'sda', 'h', partition=part)
         for each in self.nodes:
             each.broken['REPLICATE'] = 507
-        with self.asking(daemon) as ask:
+        with self.asking(daemon) as messages:
             self.one_pass(0, daemon)
             # Nothing was batched: at most what came before the hand-off.
-            self.assertTrue(all(len(call.args[-1]) == 1
-                                for call in ask.call_args_list))
+            self.assertTrue(all(len(roots) == 1 for roots in messages))
 
     def test_a_ring_that_changes_during_the_batch_ends_the_pass(self):
         daemon = self.daemons[0]

@@ -14,6 +14,7 @@ from swift_lightsync.sync.core.partition_set import (
     MAX_PARTITIONS,
     PartitionSet,
 )
+from swift_lightsync.sync.core.shared_set import SECTION
 from swift_lightsync.sync.wire.sync_message import (
     MAX_BYTES,
     Form,
@@ -74,7 +75,7 @@ class TestTheDocument(unittest.TestCase):
             format(MAX_BYTES, ','))
 
     def test_the_fields_are_the_documented_ones(self):
-        sent, answered = re.findall(
+        section, sent, answered = re.findall(
             r'^\| bytes \| field \| value \|\n\|---\|---\|---\|\n'
             r'((?:\|.*\n)+)', documented.protocol(), re.M)
 
@@ -86,6 +87,7 @@ class TestTheDocument(unittest.TestCase):
                            r'\d+(?! ×)', row.split('|')[1])
                        if '×' not in row.split('|')[1])
 
+        self.assertEqual(SECTION.size, size(section))
         nothing = PartitionSet(())
         self.assertEqual(len(encode_roots(nothing, ())), size(sent))
         self.assertEqual(len(encode_reply(Verdict.COMPARED)), size(answered))

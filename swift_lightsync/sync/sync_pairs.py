@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rounds that wait for the same neighbour, and the messages they make."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import Any
+
+from swift.common.storage_policy import StoragePolicy
+
+from swift_lightsync.sync.core.replica_ring import RingDevice
+from swift_lightsync.sync.core.shared_set import SharedItem
+from swift_lightsync.sync.core.sync_round import Check
+from swift_lightsync.sync.keys import device_key
+from swift_lightsync.sync.partition_round import PartitionRound
+from swift_lightsync.sync.sync_client import Told
+
+
+@dataclass(frozen=True)
+class Pair:
+    """
+    Rounds of one device and policy that wait for one neighbour.
+
+    :param policy: the policy
+    :param device: name of the local device
+    :param node: the neighbour
+    :param rounds: the rounds, by ascending partitions
+    """
+    policy: StoragePolicy
+    device: str
+    node: RingDevice
+    rounds: Sequence[PartitionRound]
+
+    def parts(self, limit: int) -> Iterator['Pair']:
+        """Cut it into pairs of so many rounds at most."""
+        for start in range(0, len(self.rounds), limit):
+            yield Pair(self.policy, self.device, self.node,
+                       self.rounds[start:start + limit])
+
+    def items(self) -> Iterator[tuple[SharedItem, PartitionRound]]:
+        """Yield each round with its item of a ``SharedSet``."""
+        for each in self.rounds:
+            yield ((int(self.policy), self.node['device'], each.partition),
+                   each)
+
+    def answer(self, told: Told) -> None:
+        """Answer the Checks of the rounds."""
+        for each in self.rounds:
+            each.answer(told.about(each.partition))
+
+
+def pairs_of(rounds: Iterable[PartitionRound]) -> list[Pair]:
+    """
+    Group rounds by the neighbour that they wait for.
+
+    :param rounds: rounds; those with no Check pending are passed over
+    """
+    groups: dict[Any, list[PartitionRound]] = defaultdict(list)
+    nodes: dict[Any, RingDevice] = {}
+    for each in rounds:
+        if isinstance(each.pending, Check):
+            node = each.pending.device
+            key = each.policy, each.job['device'], device_key(node)
+            groups[key].append(each)
+            nodes[key] = node
+    # Sorted, so that a group is cut into the same sets in each pass.
+    return [Pair(policy, device, nodes[policy, device, key],
+                 sorted(group, key=attrgetter('partition')))
+            for (policy, device, key), group in groups.items()]
+
+
+def messages_of(pairs: Iterable[Pair], limit: int) -> list[list[Pair]]:
+    """
+    Put the pairs of one node into messages.
+
+    :param pairs: the pairs
+    :param limit: partitions of one message, at most
+    :returns: the pairs of each message; in none a partition of the node's
+        device comes twice, as it would if two devices here hold it
+    """
+    messages: list[list[Pair]] = []
+    taken: list[set[SharedItem]] = []
+    for pair in pairs:
+        for part in pair.parts(limit):
+            items = {item for item, _ in part.items()}
+            for message, before in zip(messages, taken):
+                if len(before) + len(items) <= limit \
+                        and not before & items:
+                    message.append(part)
+                    before |= items
+                    break
+            else:
+                messages.append([part])
+                taken.append(items)
+    return messages

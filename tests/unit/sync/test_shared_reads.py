@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""LIGHTSYNC of what two nodes share: one message, many devices."""
+
+import shutil
+import threading
+from unittest import mock
+
+from swift_lightsync.sync import patient_reads, shared_reads
+from swift_lightsync.sync.core.comparison import UNREAD, slice_roots
+from swift_lightsync.sync.core.conversation import Condition
+from swift_lightsync.sync.core.shared_set import SharedSet
+from swift_lightsync.sync.fingerprints import Fingerprints
+from swift_lightsync.sync.wire.shared_message import (
+    decode_reply,
+    encode_question,
+)
+from swift_lightsync.sync.wire.sync_message import Verdict
+from tests.unit.sync import documented
+from tests.unit.sync.fixtures import DEADLINE, wait_for
+from tests.unit.sync.verbs import EMPTY, OTHER, VerbTestCase
+
+
+class TestShared(VerbTestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.roots = {(0, device, number): EMPTY
+                      for device in self.devices for number in range(3)}
+
+    def ask(self, roots=None, with_list=True, app=None, slices=None):
+        roots = roots or self.roots
+        items = SharedSet(roots)
+        response = self.request(encode_question(
+            items, slice_roots(items, slices or len(roots), roots),
+            with_list), path='/sda/shared', app=app)
+        self.assertEqual(200, response.status_int, response.body)
+        return decode_reply(response.body, slices or len(roots),
+                            len(items.devices))
+
+    def conditions(self, **kwargs):
+        return [state.condition for state in self.ask(**kwargs)[1].states]
+
+    def test_all_devices_are_compared_at_once(self):
+        self.put(self.disk, 'sdb', 'o', partition=2)
+        self.roots[0, 'sdb', 2] = self.root_of(2, 'sdb')
+        self.assertEqual((Verdict.COMPARED, []), self.compared(slices=1))
+        self.roots[0, 'sdb', 1] = OTHER
+        self.assertEqual((Verdict.COMPARED, [4]), self.compared())
+        self.assertEqual([0, 0], self.conditions())
+
+    def compared(self, **kwargs):
+        verdict, reply = self.ask(**kwargs)
+        return verdict, reply.differing
+
+    def test_a_set_is_known_by_its_digest_once_it_was_listed(self):
+        self.assertIs(Verdict.UNKNOWN_SET, self.ask(with_list=False)[0])
+        self.ask()
+        self.assertIs(Verdict.COMPARED, self.ask(with_list=False)[0])
+
+    def test_a_disk_that_is_not_mounted_is_told_apart(self):
+        with mock.patch.object(self.app._shared, '_mounted',
+                               lambda device: device == 'sda'):
+            verdict, reply = self.ask()
+        self.assertIs(Verdict.NOT_YET, verdict)
+        self.assertEqual([Condition.READY, Condition.UNMOUNTED],
+                         [state.condition for state in reply.states])
+
+    def test_a_device_that_nobody_knows_is_not_mounted(self):
+        self.roots[0, 'sdz', 1] = EMPTY
+        shutil.rmtree(self.devices_dir + '/sdz', ignore_errors=True)
+        app = self.controller(mount_check='true')
+        with mock.patch('swift.common.utils.ismount',
+                        side_effect=lambda path: not path.endswith('sdz')):
+            self.assertEqual([Condition.READY, Condition.READY,
+                              Condition.UNMOUNTED],
+                             self.conditions(app=app))
+
+    def test_of_a_policy_that_is_unknown_nothing_can_be_read(self):
+        self.roots[9, 'sda', 1] = EMPTY
+        self.assertEqual((Verdict.COMPARED, [6 | UNREAD]), self.compared())
+
+    def test_a_disk_that_is_slow_is_told_apart_and_read_on(self):
+        count = 200
+        roots = {(0, 'sda', number): EMPTY for number in range(count)}
+        roots[0, 'sdb', 1] = EMPTY
+        genuine, seen = Fingerprints._get, set()
+
+        def get(prints, dev_path, device, partition):
+            if device == 'sda':
+                seen.add(partition)
+            return genuine(prints, dev_path, device, partition)
+
+        with mock.patch.object(Fingerprints, '_get', get), \
+                mock.patch('swift_lightsync.sync.fingerprints.time.monotonic',
+                           lambda: len(seen) / 10):
+            verdict, reply = self.ask(roots)
+            self.assertIs(Verdict.NOT_YET, verdict)
+            slow, other = reply.states
+            self.assertEqual((Condition.NOT_YET, 10, Condition.READY),
+                             (slow.condition, slow.seconds, other.condition))
+            wait_for(lambda: len(seen) == count, 'the rest')
+            wait_for(lambda: not self.app._reads._reading_on, 'its end')
+            self.assertEqual((Verdict.COMPARED, []),
+                             self.compared(roots=roots, slices=1))
+
+    def test_a_disk_that_hangs_holds_up_neither_the_others_nor_threads(self):
+        go, entered = threading.Event(), []
+        self.addCleanup(go.set)
+        genuine = Fingerprints._get
+
+        def get(prints, dev_path, device, partition):
+            if device == 'sda':
+                entered.append(partition)
+                go.wait(DEADLINE)
+            return genuine(prints, dev_path, device, partition)
+
+        with mock.patch.object(Fingerprints, '_get', get):
+            with mock.patch.object(shared_reads, 'GRACE', 1 -
+                                   patient_reads.PATIENCE):
+                for _ in range(3):
+                    self.assertEqual([Condition.NOT_YET, Condition.READY],
+                                     self.conditions())
+            self.assertEqual(1, len(entered))
+            go.set()
+            wait_for(lambda: not self.app._shared._hanging, 'the disk')
+            self.assertEqual((Verdict.COMPARED, []), self.compared())
+
+    def test_what_is_no_question_is_a_400(self):
+        self.refused(400, b'x' * 99, 'magic', path='/sda/shared')
+
+    def test_the_documented_times(self):
+        self.assertEqual(
+            shared_reads.GRACE + patient_reads.PATIENCE,
+            int(documented.found(r'hangs for (\d+) seconds')))
