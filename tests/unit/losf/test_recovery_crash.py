@@ -204,7 +204,13 @@ class PowerCutTest(IndexTest):
         """:returns: the recovered index of a copy of the device"""
         device = tempfile.mkdtemp(prefix='losf')
         self.addCleanup(shutil.rmtree, device, True)
-        shutil.copytree(self.device, device, dirs_exist_ok=True)
+        while True:
+            try:
+                shutil.copytree(self.device, device, dirs_exist_ok=True)
+                break
+            except shutil.Error:
+                # LevelDB has replaced a table meanwhile.
+                shutil.rmtree(device)
         layout = Layout(device, 0)
         if fate == 'lost':
             shutil.rmtree(layout.index)
