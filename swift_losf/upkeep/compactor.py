@@ -215,8 +215,8 @@ class Compactor(threading.Thread):
             yield batch
 
     def _move(self, fd, header, batch):
-        done, places, end = self._targets[header.type].copy(
-            fd, batch, self._breathe)
+        target = self._targets[header.type]
+        done, places, end = target.copy(fd, batch, self._breathe)
         if not done:
             return
         flags = {found.location: _flags(found.header) for found in done}
@@ -225,10 +225,18 @@ class Compactor(threading.Thread):
             return flags[copy.source] == pread(
                 fd, _FLAGS, copy.source.offset + QUARANTINED_OFFSET)
 
-        self.index.mover.move(
-            [Copy(found.header.partition, found.header.hash, found.location,
-                  place) for found, place in zip(done, places)],
-            header.type, end, is_current)
+        copies = [Copy(found.header.partition, found.header.hash,
+                       found.location, place)
+                  for found, place in zip(done, places)]
+        try:
+            self.index.mover.move(copies, header.type, end, is_current)
+        except plyvel.Error:
+            raise  # it may have been written: recovery finds out
+        except OSError:
+            # Copies that nobody knows would outlive what happens to the
+            # records.
+            target.undo()
+            raise
 
     def _breathe(self, count):
         """Pause, so that work so far was no faster than it may be."""

@@ -6,7 +6,7 @@ A record is bound to its place, so its header and the CRC at its end are made
 anew; its data is verified, and copied as it is.
 """
 
-from typing import Optional
+from typing import Any
 
 from swift_losf.format.header import (
     BLOCK,
@@ -37,7 +37,8 @@ class Target:
         self._layout = layout
         self._max_volume_size = max_volume_size
         self._reserve_volume = reserve_volume
-        self._volume: Optional[WritableVolume] = None
+        self._volume: Any = None
+        self._start = 0
 
     @property
     def number(self):
@@ -81,7 +82,7 @@ class Target:
         :raises OSError: if the copies could not be written; none is there
         """
         volume = self.volume()
-        start, done, places = volume.end, [], []
+        self._start, done, places = volume.end, [], []
         try:
             for found in records:
                 location = self._copy(volume, fd, found, copied)
@@ -91,15 +92,15 @@ class Target:
             if done:
                 volume.sync()
         except BaseException:
-            self._undo(volume, start)
+            self.undo()
             raise
         return done, places, volume.end
 
-    def _undo(self, volume, start):
-        # Without it, its end might be one that others have seen otherwise.
-        self._volume = None
+    def undo(self):
+        """Cut off what was copied last, and never use the volume again."""
+        volume, self._volume = self._volume, None
         try:
-            volume.cut(start)
+            volume.cut(self._start)
         finally:
             volume.close()
 

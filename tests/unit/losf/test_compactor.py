@@ -455,6 +455,15 @@ class TestTrouble(CompactorTest):
         self.assertRegex(logs.output[0], 'broken off.*damaged')
         self.assert_readable(data)
 
+    def test_copies_that_cannot_be_moved_are_cut_off(self):
+        data = self.fill([3000] * 3)
+        with mock.patch.object(self.index.mover, 'move', side_effect=OSError(
+                errno.EIO, 'the disk is damaged')), \
+                self.assertLogs(compactor_module.logger, 'ERROR'):
+            self.compact()
+        self.assertEqual(4096, os.path.getsize(self.layout.volume(FIRST)))
+        self.assert_readable(data)
+
     def test_readers_see_one_or_the_other_at_all_times(self):
         data = self.fill([3000] * 200)
         failures, done = [], threading.Event()
