@@ -25,8 +25,8 @@ from swift_lightsync.proar.vouching.places import version_of
 
 #: Objects that a device pushes to a peer before another one has its turn.
 TURN = 100
-#: Objects that are read once for all peers, of 64 KiB each at most.
-REMEMBERED = 2 * TURN
+#: Bytes of objects that are kept, so that they are read once for all peers.
+REMEMBERED = 16 << 20
 
 
 class FollowedPolicy:
@@ -55,6 +55,7 @@ class FollowedPolicy:
         #: what was read, so that all peers are sent the same: a Push has
         #: what its entries named
         self._sent = OrderedDict()
+        self._sent_bytes = 0
         #: (peer, key) -> how long to leave that object alone
         self._put_off = {}
         #: (peer, key) of what is pushed just now
@@ -227,9 +228,14 @@ class FollowedPolicy:
             read = self.source.read_row if push.is_row else self.source.read
             self._sent[push] = read(self.partition_of(push.path_hash),
                                     push.path_hash, MAX_BODY)
-            if len(self._sent) > REMEMBERED:
-                self._sent.popitem(last=False)
+            self._sent_bytes += _weight(self._sent[push])
+            while self._sent_bytes > REMEMBERED:
+                self._forget_sent(next(iter(self._sent)))
         return self._sent[push]
+
+    def _forget_sent(self, push):
+        if push in self._sent:
+            self._sent_bytes -= _weight(self._sent.pop(push))
 
     def _timed(self, push, *args):
         began = time.time()
@@ -244,7 +250,7 @@ class FollowedPolicy:
             self.logger.timing('converger.lag.timing',
                                time.time() * 1e3 - push.logged / 1e3)
             return
-        self._sent.pop(push, None)
+        self._forget_sent(push)
         self._put_off.setdefault((peer, push.key), Backoff(
             self.options.retry_delay, self.options.max_retry_delay)).failed(
                 time.monotonic())
@@ -270,3 +276,8 @@ class FollowedPolicy:
             follower.exposed,
             max(0, now - oldest.logged / 1e6) if oldest else 0,
             follower.behind, damaged, follower.aside)
+
+
+def _weight(sent):
+    """Return how many bytes a SentObject takes, or the lack of one."""
+    return 1000 + (len(sent.encode()) if sent else 0)

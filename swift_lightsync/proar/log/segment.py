@@ -225,6 +225,7 @@ def make_segment(path, identity):
     :raises OSError: if it cannot be made; it is not there then
     """
     file = open_raw(path, os.O_RDWR | os.O_CREAT)
+    is_mine = False
     try:
         # Who has the lock of a file without a header makes it, again if its
         # first maker has died.
@@ -233,6 +234,7 @@ def make_segment(path, identity):
                 os.pread(file.fileno(), RECORD, 0)):
             file.close()
             return None
+        is_mine = True
         os.posix_fallocate(file.fileno(), 0, SEGMENT)
         write_all(file, bytes(SEGMENT), 0)
         os.fsync(file.fileno())
@@ -242,8 +244,9 @@ def make_segment(path, identity):
         write_all(file, Header(number_of(path), identity).encode(), 0)
         return Segment(path, file)
     except BaseException:
-        with suppress(OSError):
-            os.unlink(path)
+        if is_mine:
+            with suppress(OSError):
+                os.unlink(path)
         file.close()
         raise
 

@@ -55,8 +55,8 @@ class SegmentWriter:
         self._making = threading.Lock()
         self._waiting: List[Intent] = []
         self._ended: List[Tuple[Intent, State]] = []
-        #: whether the thread notes outcomes
-        self._is_noting = False
+        #: how many outcomes were told, and how many are noted
+        self._told = self._noted = 0
         #: Segment -> how many intents in it have not ended
         self._uses: 'Counter[Any]' = Counter()
         #: numbers of the segments that could not be written
@@ -123,13 +123,14 @@ class SegmentWriter:
                 self._waiting.remove(intent)
             else:
                 self._ended.append((intent, state))
+                self._told += 1
                 self._condition.notify_all()
 
     def drain(self):
-        """Wait until the outcomes that were told are noted."""
+        """Wait until the outcomes that have been told are noted."""
         with self._condition:
-            while not self._is_closed and (self._ended or
-                                           self._is_noting):
+            told = self._told
+            while self._noted < told and not self._is_closed:
                 self._condition.wait()
 
     def close(self):
@@ -157,11 +158,10 @@ class SegmentWriter:
                 batch = self._write(batch)
             with self._condition:
                 ended, self._ended = self._ended, []
-                self._is_noting = True
             for intent, state in ended:
                 self._note(intent, state)
             with self._condition:
-                self._is_noting = False
+                self._noted += len(ended)
                 self._condition.notify_all()
 
     def _write(self, batch):

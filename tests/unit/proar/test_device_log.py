@@ -215,6 +215,14 @@ class TestSegments(LogTestCase):
         self.assertEqual(['3.log.damaged'], [
             name for name in self.files() if name.endswith('.damaged')])
 
+    def test_one_that_cannot_be_locked_is_left_to_its_writer(self):
+        self.append()
+        with mock.patch.object(segments.fcntl, 'fcntl', side_effect=OSError(
+                errno.ENOLCK, 'No locks available')), \
+                self.assertRaises(OSError):
+            make_segment(segment_path(self.directory, 1), bytes(16))
+        self.assertEqual(['1.log'], self.files())
+
     def test_two_do_not_make_the_same_segment(self):
         os.mkdir(self.directory)
         path = segment_path(self.directory, 1)
@@ -336,6 +344,17 @@ class TestExposure(LogTestCase):
         with mock.patch.object(Segment, 'content',
                                side_effect=AssertionError):
             self.assertEqual(1, self.expose()[0])
+
+    def test_it_waits_for_what_was_told_and_not_for_what_comes_later(self):
+        intents = [self.append(number) for number in (1, 2)]
+        intents[0].commit()
+        note = Segment.note
+
+        def note_and_tell_more(*args):
+            note(*args)
+            intents[1].commit()
+        with mock.patch.object(Segment, 'note', note_and_tell_more):
+            self.assertLessEqual(1, self.expose()[0])
 
     def test_an_estimate_counts_what_has_begun_since(self):
         self.assertIsNone(self.log.estimate())
