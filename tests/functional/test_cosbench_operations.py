@@ -4,116 +4,17 @@ Every operation of COSBench's drivers against a real Swift, by its own API and
 by S3's: what the cluster has afterwards is what the result says, exactly.
 """
 
-import json
-import os
-import tempfile
-import unittest
-from tempfile import mkdtemp
 from urllib.parse import quote
 
 import boto3
 from botocore.config import Config
 
-from cosbench.measure.result import Result
-from tests.functional.served import ask
-from tests.unit.cosbench.documents import operation, work
-from tests.unit.cosbench.processes import cosbench
-from tools.cluster import Cluster, ClusterSpec, Policy, free_base_port
-
-DEADLINE = 300
-#: A slow machine is not a failure, and parts may be small.
-OPTIONS = {
-    'object-server': {'app:object-server': {'container_update_timeout': 120}},
-    'proxy-server': {
-        'app:proxy-server': {'conn_timeout': 30, 'node_timeout': 120,
-                             'recoverable_node_timeout': 120},
-        'filter:s3api': {'min_segment_size': 1}}}
-
-
-def stage(name, *works):
-    return '<workstage name="%s">%s</workstage>' % (name, ''.join(works))
-
-
-def special(kind, config):
-    return '<work type="%s" workers="2" config="%s"/>' % (kind, config)
-
-
-def normal(kind, total, config, workers=2):
-    return work(operation(config, kind, 'division="object"'),
-                'workers="%d" totalOps="%d"' % (workers, total))
-
-
-class OperationsCase(unittest.TestCase):
-    """A cluster of one node, and runs of one document after another."""
-
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        cls.cluster = Cluster(ClusterSpec(
-            root=mkdtemp(prefix='co-'), base_port=free_base_port(1), nodes=1,
-            policies=(Policy('gold', 0, 1, part_power=5),),
-            replication_ports=False, options=OPTIONS))
-        cls.addClassCleanup(cls.cluster.destroy)
-        cls.cluster.up()
-        cls.address = ('127.0.0.1', cls.cluster.spec.port('proxy-server'))
-        answer = ask(cls.address, 'GET', '/auth/v1.0', headers={
-            'X-Auth-User': 'test:tester', 'X-Auth-Key': 'testing'})
-        cls.token = answer.headers['x-auth-token']
-
-    def setUp(self):
-        place = tempfile.TemporaryDirectory()
-        self.addCleanup(place.cleanup)
-        self.directory = place.name
-
-    def above(self, more=''):
-        """Return the elements that say how to reach the cluster."""
-        raise NotImplementedError
-
-    def run_it(self, *stages, more='', drivers=1):
-        """
-        Run a document whose operations must all succeed.
-
-        :param more: of the config of the storage
-        :returns: a dict of (stage, row) -> ``OperationResult``
-        """
-        document, result = (os.path.join(self.directory, name)
-                            for name in ('w.xml', 'r.json'))
-        with open(document, 'w', encoding='utf8') as stream:
-            stream.write('<workload name="w">%s<workflow>%s</workflow>'
-                         '</workload>' % (self.above(more), ''.join(stages)))
-        done = cosbench(
-            'run', document, '--drivers', drivers, '--quiet', '--json',
-            result, '--archive', os.path.join(self.directory, 'archive'),
-            timeout=DEADLINE)
-        self.assertIn(done.returncode, (0, 1), done.stderr)
-        with open(result, encoding='utf8') as stream:
-            found = Result.from_json(json.load(stream))
-        rows = {(each.name, row.id): row for each in found.stages
-                for one in each.works for row in one.operations}
-        self.assertEqual(({}, 0), ({
-            key: row.tally.failures for key, row in rows.items()
-            if row.tally.failures}, done.returncode), [
-                each.reason for each in found.stages])
-        return rows
-
-    def assertCounts(self, rows, expected):
-        """
-        :param expected: (stage, row) -> (operations, bytes)
-        """
-        self.assertEqual(expected, {
-            key: (rows[key].tally.count, rows[key].tally.bytes)
-            for key in expected})
-
-    def swift(self, method, path, **headers):
-        return ask(self.address, method, '/v1/AUTH_test/' + path, headers={
-            'X-Auth-Token': self.token,
-            **{key.replace('_', '-'): value
-               for key, value in headers.items()}})
-
-    def listing(self, container, query=''):
-        found = self.swift('GET', '%s?format=json%s' % (container, query))
-        self.assertEqual(200, found.status)
-        return json.loads(found.body)
+from tests.functional.cosbench_case import (
+    OperationsCase,
+    normal,
+    special,
+    stage,
+)
 
 
 class TestSwift(OperationsCase):
@@ -234,6 +135,12 @@ class TestSwift(OperationsCase):
         self.assertCounts(rows, {('bulk', 'op1'): (3, 0)})
         self.assertEqual([], self.listing('m1'))
 
+    def test_the_sample_runs(self):
+        rows = self.run_sample('operations-swift.xml')
+        self.assertEqual(20, rows['delete', 'op1'].tally.count)
+        self.assertEqual(404, self.swift(
+            'GET', 'operations-swift-1').status)
+
     def test_endpoints_take_turns(self):
         places = ['127.0.0.1:%d' % self.address[1],
                   'localhost:%d' % self.address[1]]
@@ -336,6 +243,12 @@ class TestS3(OperationsCase):
         self.assertNotIn(
             'Contents', self.client.list_objects_v2(Bucket='meta1'))
 
+    def test_the_sample_runs(self):
+        rows = self.run_sample('operations-s3.xml')
+        self.assertEqual(20, rows['delete', 'op1'].tally.count)
+        self.assertNotIn('operations-s3-1', [
+            each['Name'] for each in self.client.list_buckets()['Buckets']])
+
     def test_endpoints_take_turns_and_sign_for_their_own_host(self):
         port = self.address[1]
         target = 'containers=c(1);cprefix=ends;objects=r(1,10)'
@@ -352,6 +265,3 @@ class TestS3(OperationsCase):
             ('prepare', 'op1/1'): (5, 25000),
             ('read', 'op1/1'): (50, 250000),
             ('read', 'op1/2'): (50, 250000)})
-
-
-del OperationsCase
