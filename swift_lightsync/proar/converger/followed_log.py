@@ -301,7 +301,8 @@ class FollowedLog:
             return None
         idle = time.monotonic() - self._changed
         if committed == follower.last_update and (
-                at_once or idle >= self.options.log_idle):
+                at_once or idle >= max(self.options.log_idle,
+                                       self.options.vouch_seconds)):
             return committed
         held = committed - follower.base + 1
         return committed if held * RECORD > self.options.log_size else None

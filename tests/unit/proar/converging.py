@@ -36,6 +36,7 @@ PEERS = ('sdb', 'sdc')
 EPOCH = int(time.time()) - 10000
 OWN_PORT = 6200
 FAST = {'retry_delay': '0.01', 'max_retry_delay': '0.05', 'log_idle': '0',
+        'vouch_seconds': '0.3',
         'conn_timeout': '60', 'node_timeout': '60', 'bind_ip': '127.0.0.1',
         'bind_port': str(OWN_PORT)}
 
