@@ -67,6 +67,8 @@ class FollowedDevice:
             for policy, node in nodes}
         self._is_new = True
         self.next_scan = 0.0
+        #: number of a segment that nobody needs -> since when
+        self._over = {}
         #: numbers of the segments that have to be looked at
         self._changed = set()
         #: the same, in their order; None ends the greenthread
@@ -213,7 +215,7 @@ class FollowedDevice:
             self.scan()
         for number in tpool.execute(self.log.lost):
             self._forget(number)
-        self._shorten()
+        self._shorten(once)
         if not once:
             self._have_pushed()
 
@@ -225,8 +227,13 @@ class FollowedDevice:
         return sum(policy.follower.forget(number)
                    for policy in self.policies.values())
 
-    def _shorten(self):
-        """Remove segments of which nobody needs anything; cut the log."""
+    def _shorten(self, once):
+        """
+        Remove segments of which nobody needs anything; cut the log.
+
+        They stay for as long as a round of questions may take to tell that
+        rings differ.
+        """
         known = self.log.read_numbers()
         sizes = {number: len(self._open_in(number)) for number in known}
         if not self._rings_agree() and sum(map(
@@ -237,7 +244,8 @@ class FollowedDevice:
         for place, number in enumerate(known[:-1]):
             size = sizes[number]
             if not size:
-                tpool.execute(self.log.remove, number)
+                if once or self._is_over_for_long(number):
+                    tpool.execute(self.log.remove, number)
             elif excess > 0 and tpool.execute(self.log.remove, number,
                                               True):
                 excess -= size
@@ -245,6 +253,14 @@ class FollowedDevice:
             elif size <= FEW and len(known) - place > CARRIED_FROM and \
                     self.log.is_done(number):
                 self._carry(number)
+
+    def _is_over_for_long(self, number):
+        """Return whether nobody has needed a segment for vouch_seconds."""
+        now, before = time.monotonic(), self._over
+        self._over = {each: since for each, since in before.items()
+                      if not self._open_in(each)}
+        since = self._over.setdefault(number, now)
+        return now - since >= self.options.vouch_seconds
 
     def _carry(self, number):
         """Write the few open entries of a segment anew, and remove it."""

@@ -12,7 +12,7 @@ import fcntl
 import os
 import struct
 import uuid
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from swift_lightsync.proar.vouching.clock import boot_id
 
@@ -66,7 +66,7 @@ class Stamps:
         :returns: (as a context) a Writer
         :raises OSError: if it cannot be written
         """
-        os.makedirs(os.path.dirname(self.path), exist_ok=True)
+        make_directory(self.path)
         file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC,
                        0o600)
         with _closing(file):
@@ -105,6 +105,16 @@ class Writer:
             self._has_header = True
         _pwrite(self._file, _STAMP.pack(number, number ^ _ONES),
                 HEADER + index * _STAMP.size)
+
+
+def make_directory(path):
+    """
+    Make the directory of a file, but not that of its device.
+
+    :raises OSError: if the device is away
+    """
+    with suppress(FileExistsError):
+        os.mkdir(os.path.dirname(path))
 
 
 @contextmanager

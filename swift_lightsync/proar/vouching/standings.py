@@ -12,7 +12,11 @@ from swift_lightsync.common.records import RecordError
 from swift_lightsync.proar.core.standing import Standing
 from swift_lightsync.proar.names import MISSED, STANDING, roles_path
 from swift_lightsync.proar.vouching.clock import boot_id, now_ns
-from swift_lightsync.proar.vouching.stamps import OtherBoot, Stamps
+from swift_lightsync.proar.vouching.stamps import (
+    OtherBoot,
+    Stamps,
+    make_directory,
+)
 from swift_lightsync.proar.wire.messages import MAX_BYTES
 
 #: length and CRC-32 of what follows
@@ -45,7 +49,7 @@ class Standings:
         :raises OSError: if it cannot be written
         """
         content = standing.encode()
-        os.makedirs(os.path.dirname(self._path), exist_ok=True)
+        make_directory(self._path)
         file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC,
                        0o600)
         try:

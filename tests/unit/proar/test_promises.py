@@ -121,6 +121,12 @@ class TestStandings(SharedCase):
         self.assertEqual('', self.obstacle())
         self.assertIn('has ring 1', self.standings.obstacle(2, (7, 1), ()))
 
+    def test_nothing_is_made_where_a_device_is_away(self):
+        os.rmdir(self.path)
+        self.assertRaises(OSError, self.write)
+        self.assertRaises(OSError, self.standings.miss, (7, 1))
+        self.assertFalse(os.path.exists(self.path))
+
     def test_a_write_that_is_missed_counts_at_once_and_for_its_place(self):
         self.write()
         Standings(self.path, self.policy).miss((7, 1))
