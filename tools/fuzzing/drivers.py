@@ -109,7 +109,8 @@ class _Service(mission_service.Service):
 
     def _run(self, mission):
         # To look for what is installed takes longer than all else.
-        with mock.patch.object(adaptors, 'installed', Adaptors):
+        with mock.patch.object(adaptors, 'installed',
+                               lambda makes: Adaptors()):
             super()._run(mission)
         return _Run(mission)
 

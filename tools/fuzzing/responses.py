@@ -10,6 +10,7 @@ import random
 from zlib import crc32
 
 from cosbench.adaptors.core import http_response
+from cosbench.adaptors.core.header_lines import header_lines
 from cosbench.adaptors.core.http_response import MAX_HEAD, MAX_LINE
 from cosbench.adaptors.core.operation_errors import OperationError
 from cosbench.adaptors.http1.url import parse_url
@@ -111,7 +112,7 @@ def decode_response(data):
 def decode_url(data):
     """Read it, and see that a request can be made of it."""
     url = parse_url('storage_url', data.decode('utf8', 'surrogateescape'))
-    http_response.header_lines([('Host', url.netloc)])
+    header_lines([('Host', url.netloc)])
     assert all('!' <= each <= '~' for each in url.path + url.netloc), \
         'is no target or host: %r' % (url,)
     return url

@@ -6,7 +6,13 @@ from itertools import count, islice
 
 from cosbench.document import reader, validate, writer
 from cosbench.errors import ConfigError, WorkloadError
-from cosbench.workload import headers, names, pacing, selectors, walking
+from cosbench.workload import (
+    headers,
+    names,
+    pacing,
+    selector_text,
+    walking,
+)
 from cosbench.workload.config import Config
 from cosbench.workload.division import Share
 from cosbench.workload.elements import KNOWN
@@ -18,8 +24,9 @@ LONGEST = 1 << 14
 VALUES = ('', '0', '1', '100', '101', '-1', '2147483647', '2147483648',
           '9' * 30, 'true', 'nan', '\u0661', 'x', 'none', 'mock', 'delay',
           'cleanup', 'write', 'object', 'u(1,9)', 'h(1|2|3,4||0)', '1-3')
-SELECTORS = ('c(1)', 'u(1,9)KB', 'r(2,2)', 's(1,99999999999999) MiB', 'u(5)B',
-             '1-3', 'h(1|2|3,4||98)', 'h(5|5|1)KB')
+SELECTORS = ('c(1)', 'u(1,9)KB', 'r(2,2)', 's(1,9999999) MiB', 'u(5)B',
+             '1-3', 'h(1|2|3,4||98)', 'h(5|5|1)KB', 'zipf(1,9,0.9)',
+             'hot(1,99,20,80)KB')
 CONFIGS = (
     'containers=c(1);objects=u(1,9);cprefix=mine;osuffix=.x;chunked=on;'
     'sizes=h(1|2|3)KB;content=zero;hashCheck=true;createContainer=yes',
@@ -51,9 +58,9 @@ def decode_selector(data):
     """Read it, as a size or not, and draw what it gives."""
     text = data.decode('utf8', 'surrogateescape')
     try:
-        found = selectors.parse_sizes('sizes', text).selector
+        found = selector_text.parse_sizes('sizes', text).selector
     except ConfigError:
-        found = selectors.parse('objects', text)
+        found = selector_text.parse('objects', text)
     spans = found.spans()
     assert found.least <= found.most and all(spans), 'is %r' % (found,)
     for share in (None, Share(0, 1), Share(2, 3), Share(9, 10 ** 6)):
@@ -80,7 +87,8 @@ def decode_config(data):
             lambda config: config.fraction('errors', 0),
             lambda config: config.flag('chunked', False),
             lambda config: config.choice('content', Content, None),
-            lambda config: config.parsed('sizes', selectors.parse_sizes, None),
+            lambda config: config.parsed(
+                'sizes', selector_text.parse_sizes, None),
             lambda config: config.parsed('trigger', names.trigger, None)):
         parse_it(found)
     return found
