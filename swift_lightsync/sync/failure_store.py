@@ -144,6 +144,10 @@ class FailureStore:
         if key in self.table.rows:
             self._change(lambda table, now: table.contact(key, now))
 
+    def retry(self, key: PlaceTuple) -> None:
+        """Let the next exception decide about a key that refused."""
+        self._change(lambda table, now: table.retry(key, now))
+
     def hint(self, key: PlaceTuple) -> None:
         """Note a sign that a key may have failed, or has come back."""
         self._change(lambda table, now: table.hint(key, now))

@@ -18,13 +18,10 @@ from swift.obj import replicator
 
 from swift_lightsync.common.address import PlaceTuple
 from swift_lightsync.common.options import OptionError
+from swift_lightsync.sync.core.failure_table import PUSH
 from swift_lightsync.sync.core.replica_ring import RingDevice
 from swift_lightsync.sync.keys import Job, endpoint
 from swift_lightsync.sync.neighbours import Neighbours
-
-#: Ends the name of a device in the keys of what is pushed. No device has a
-#: slash in its name.
-PUSH = '/push'
 
 
 def push_keys(node: RingDevice) -> tuple[PlaceTuple, PlaceTuple]:
@@ -71,6 +68,17 @@ class PushingReplicator(replicator.ObjectReplicator):
     def cannot_push(self, node: RingDevice) -> bool:
         """Return whether a device has failed to take what was pushed."""
         return any(map(self.neighbours.failures.has_failed, push_keys(node)))
+
+    def retry_pushes(self) -> None:
+        """
+        Have one push tried to each device whose pushes fail at once.
+
+        That costs nothing, and a disk that is back need not wait for ESI.
+        """
+        failures = self.neighbours.failures
+        for key in failures.refusing():
+            if len(key) == 3 and key[2].endswith(PUSH):
+                failures.retry(key)
 
     def _note_push(self, node: RingDevice, done: bool, seconds: float,
                   timeout: float) -> None:

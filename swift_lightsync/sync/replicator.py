@@ -127,6 +127,7 @@ class LightSyncReplicator(PushingReplicator):
         self._rounds = {}
         partial = bool(override_partitions or override_policies)
         self.neighbours.begin_pass(self._primary, partial)
+        self.retry_pushes()
         self.recon.begin_pass(override_devices, partial)
         if self.sync_batch_partitions > 1 and not (
                 self.handoffs_first and len(self._primary) < len(jobs)):

@@ -88,13 +88,13 @@ class PushVerb(VouchingVerbs):
         """
         if request.path in QUESTIONS:
             return self.answer_question(request)
-        device, what, policy = get_name_and_placement(request, 2, 2)
+        device, what, policy = get_name_and_placement(request, 1, 2, True)
+        if not self._diskfile_router[policy].get_dev_path(device):
+            return HTTPInsufficientStorage(drive=device, request=request)
         if what != PUSH:
             return HTTPBadRequest(
                 request=request, body='PROAR of %s, must be of /%s/%s' % (
                     request.path, device, PUSH))
-        if not self._diskfile_router[policy].get_dev_path(device):
-            return HTTPInsufficientStorage(drive=device, request=request)
         length = length_of(request, MAX_BYTES)
         try:
             with self._pushes.admitted():

@@ -8,7 +8,7 @@ exception is charged to.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Optional, TypeVar
 
 from swift_lightsync.common.address import PlaceTuple as Key
@@ -24,6 +24,10 @@ REPORT_INTERVAL = 3600.0
 MAX_ROWS = 4096
 #: Most hints, and most reports: other nodes make us keep them.
 MAX_HINTS = 256
+
+#: Ends the name of a device in the keys of what is pushed. No device has a
+#: slash in its name.
+PUSH = '/push'
 
 _Value = TypeVar('_Value')
 _Entry = TypeVar('_Entry')
@@ -99,6 +103,12 @@ class FailureTable:
         return {key for key, row in self.rows.items()
                 if not row.waited and self.has_failed(key, now)}
 
+    def retry(self, key: Key, now: float) -> None:
+        """Let the next exception decide about a key that refused."""
+        if key in self.refusing(now):
+            self.rows[key] = replace(
+                self.row(key, now), n_exception=self.limit - 1)
+
     def is_hinted(self, key: Key, now: float) -> bool:
         """Return whether the next time-out makes a key fail."""
         return key in self.hints and not self._is_past(self.hints[key], now)
@@ -125,12 +135,18 @@ class FailureTable:
         """
         Note that a key answered; if it had failed, it is rejoining.
 
+        What was pushed to it meanwhile has failed for the same reason.
+
         If it timed out before, the next time-out makes it fail: a neighbour
         that answers one message in two must not cost a time-out for each.
 
         :returns: True if the key was in the table
         """
         row = self.rows.pop(key, None)
+        if row:
+            for pushes in [each for each in self.rows
+                           if _is_push_to(each, key)]:
+                del self.rows[pushes]
         if row and row.waited:
             self.hints[key] = max(row.t_exception, self.hints.get(
                 key, row.t_exception))
@@ -187,3 +203,10 @@ class FailureTable:
         if len(kept) >= most:
             kept = sorted(kept, key=lambda entry: when(entry[1]))
         return dict(kept[-most + 1:])
+
+
+def _is_push_to(pushes: Key, key: Key) -> bool:
+    """Return whether a key is of what is pushed to a node or a device."""
+    return len(pushes) == 3 and pushes[:2] == key[:2] and (
+        pushes[2].endswith(PUSH) if len(key) == 2
+        else pushes[2] in (PUSH, key[2] + PUSH))

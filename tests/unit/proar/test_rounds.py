@@ -97,7 +97,7 @@ class TestVerb(VouchedCase):
 
     def test_what_is_no_message_is_400_and_names_what_is_wrong(self):
         for path, body, name in (
-                ('/asks', {}, b'/asks'), ('/ask', b'{', b''),
+                ('/sda/asks', {}, b'/sda/asks'), ('/ask', b'{', b''),
                 ('/ask', self.question(seconds=-1), b'seconds'),
                 ('/ask', self.question(policy=9), b'policy: 9'),
                 ('/ask', self.question(version=2), b'version'),

@@ -76,6 +76,38 @@ class TestFailureTable(unittest.TestCase):
         self.assertEqual(set(), table.refusing(10))
 
 
+class TestPushes(unittest.TestCase):
+
+    def test_who_is_back_is_pushed_to_again(self):
+        for key, left in ((('h', 1), [('i', 1, '/push')]),
+                          (('h', 1, 'd'), [('h', 1, 'e/push'),
+                                           ('i', 1, '/push')])):
+            table = FailureTable(limit=3, interval=10)
+            for each in (('h', 1, '/push'), ('h', 1, 'd/push'),
+                         ('h', 1, 'e/push'), ('i', 1, '/push'), key):
+                table.record(each, 0, 3)
+            table.contact(key, 1)
+            self.assertEqual(left, list(table.rows))
+
+    def test_who_always_answered_is_not(self):
+        table = FailureTable(limit=3, interval=10)
+        table.record(('h', 1, '/push'), 0, 3)
+        table.contact(('h', 1), 1)
+        self.assertTrue(table.has_failed(('h', 1, '/push'), 1))
+
+    def test_one_that_refused_may_be_tried_once_more(self):
+        table = FailureTable(limit=3, interval=10)
+        table.record('a', 0, 3)
+        for _ in range(3):
+            table.record('b', 0)
+        for key in 'abc':
+            table.retry(key, 1)
+        self.assertEqual([True, False], [table.has_failed(key, 1)
+                                         for key in 'ab'])
+        self.assertTrue(table.record('b', 1))
+        self.assertEqual(['a', 'b'], list(table.rows))
+
+
 class TestHints(unittest.TestCase):
 
     def setUp(self):
