@@ -88,10 +88,10 @@ class PushVerb(VouchingVerbs):
         """
         if request.path in QUESTIONS:
             return self.answer_question(request)
-        device, what, policy = get_name_and_placement(request, 1, 2, True)
+        device, *what, policy = get_name_and_placement(request, 1, 3, True)
         if not self._diskfile_router[policy].get_dev_path(device):
             return HTTPInsufficientStorage(drive=device, request=request)
-        if what != PUSH:
+        if what != [PUSH, None]:
             return HTTPBadRequest(
                 request=request, body='PROAR of %s, must be of /%s/%s' % (
                     request.path, device, PUSH))
