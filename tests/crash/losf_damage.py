@@ -48,7 +48,10 @@ def older_indexes(world, args):
 def torn_tails(world, args):
     """
     Of what a killed object-server had begun, a part is there.
+
+    Nothing is compacted meanwhile: copies are durable, and must not be cut.
     """
+    world.compact_garbage = '100'
     chance = random.Random(args.seed)
     for number in range(args.rounds):
         change(world, args.seed + number, 4)

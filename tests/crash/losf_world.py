@@ -104,6 +104,8 @@ class World:
         os.makedirs(self.layout.device_path, exist_ok=True)
         self.log = os.path.join(root, 'index-server.log')
         self.server = None
+        #: percent of a volume from which on it is compacted
+        self.compact_garbage = '5'
         #: name -> a list of what may be seen: what was acknowledged last,
         #: then what was begun since; None: nothing
         self.allowed = {}
@@ -147,7 +149,8 @@ class World:
                 '--device-path', self.layout.device_path, '--policy', '0',
                 '--sweep-interval', '0.02', '--sync-interval', '0.3',
                 '--max-volume-size', str(VOLUME_SIZE),
-                '--compact-garbage', '5', '--compact-reserve', '0',
+                '--compact-garbage', self.compact_garbage,
+                '--compact-reserve', '0',
                 '--compact-bandwidth', str(2 ** 40)]))
         self.server = Child(serve)
         for _ in self.server.messages():
