@@ -63,7 +63,7 @@ STEADY = ('throughput', 'mean')
 class Run:
     """One run of one configuration, as far as it is compared."""
 
-    #: stage/work/operation -> its figures.
+    #: STAGE/WORK/OPERATION -> its figures.
     operations: Mapping[str, Metrics]
     id: str = ''
     state: str = 'finished'
@@ -101,7 +101,7 @@ class Run:
         Return the operations of a result.
 
         :param result: of a run
-        :returns: stage/work/operation -> its work, and itself; of those that
+        :returns: whole name -> its work, and itself; of those that
             are called the same, all but the first with a number
         """
         found: Dict[str, Tuple[WorkResult, OperationResult]] = {}

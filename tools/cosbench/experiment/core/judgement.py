@@ -85,7 +85,7 @@ def operation_of(name: str, operations: Sequence[str]) -> str:
     """
     Return the operation that a condition means.
 
-    :param name: its whole name, stage/work/operation, or the last parts of
+    :param name: its whole name, STAGE/WORK/OPERATION, or the last parts of
         it; '': the only one
     :param operations: the whole names that there are
     :returns: one of them
