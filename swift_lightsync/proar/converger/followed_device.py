@@ -240,11 +240,15 @@ class FollowedDevice:
                 self.log.length, known)) <= self.options.max_log_entries:
             return
         excess = sum(sizes.values()) - self.options.max_log_entries
+        now = time.monotonic()
+        self._over = {number: self._over.get(number, now)
+                      for number in known if not sizes[number]}
         # The last one tells the number of the next.
         for place, number in enumerate(known[:-1]):
             size = sizes[number]
             if not size:
-                if once or self._is_over_for_long(number):
+                if once or now - self._over[number] >= \
+                        self.options.vouch_seconds:
                     tpool.execute(self.log.remove, number)
             elif excess > 0 and tpool.execute(self.log.remove, number,
                                               True):
@@ -253,14 +257,6 @@ class FollowedDevice:
             elif size <= FEW and len(known) - place > CARRIED_FROM and \
                     self.log.is_done(number):
                 self._carry(number)
-
-    def _is_over_for_long(self, number):
-        """Return whether nobody has needed a segment for vouch_seconds."""
-        now, before = time.monotonic(), self._over
-        self._over = {each: since for each, since in before.items()
-                      if not self._open_in(each)}
-        since = self._over.setdefault(number, now)
-        return now - since >= self.options.vouch_seconds
 
     def _carry(self, number):
         """Write the few open entries of a segment anew, and remove it."""
