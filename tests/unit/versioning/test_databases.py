@@ -22,10 +22,10 @@ from swift_lightsync.versioning.core.row_data import (
 )
 from swift_lightsync.versioning.core.stamp import TICKS, Stamp
 from swift_lightsync.versioning.core.version import Vector, Version
-from swift_lightsync.versioning.server.row_table import record_of
+from swift_lightsync.versioning.server.row_table import MODE, record_of
 from swift_lightsync.versioning.sites import database as database_module
 from swift_lightsync.versioning.sites import databases
-from swift_lightsync.versioning.sites.databases import ENABLED, MODE, Databases
+from swift_lightsync.versioning.sites.databases import ENABLED, Databases
 from swift_lightsync.versioning.sites.local_data import LocalData
 from tests.unit.sync.fixtures import SwiftTestCase
 
