@@ -15,12 +15,11 @@ from swift.common.utils import audit_location_generator
 from swift.container.backend import DATADIR, ContainerBroker
 
 from swift_lightsync.versioning.core.keys import RESERVED, user_container
-from swift_lightsync.versioning.server.row_table import Container
 from swift_lightsync.versioning.sites.database import (
     BROKER_ERRORS,
     Database,
     closed_after,
-    reading,
+    described,
     state_of,
 )
 
@@ -183,8 +182,8 @@ class Databases:
         name = os.path.basename(directory) + '.db'
         broker = ContainerBroker(os.path.join(directory, name),
                                  logger=self.logger)
-        with reading(broker) as connection:
-            found = Container.of(connection)
+        told = described(broker)
+        found, _ = told
         hidden = found.root.startswith(RESERVED)
         if hidden:
             try:
@@ -207,7 +206,7 @@ class Databases:
                 found.may_be_deleted and self._is_deleted(broker):
             return _Looked(state, ())
         return _Looked(state, tuple(self._databases(
-            broker, found.id, {each.id: each for each in before}, device,
+            broker, told, {each.id: each for each in before}, device,
             mode)))
 
     @staticmethod
@@ -219,15 +218,16 @@ class Databases:
         """
         Yield the databases of a container: two while it is being sharded.
 
-        :param newest: the id of the last one
+        :param newest: what is ``described`` of the last one
         """
         files = broker.db_files[-2:]
         for path in files:
-            found = known.get(newest) if path == files[-1] else None
-            found = found or Database(ContainerBroker(
-                path, logger=self.logger, force_db_file=True,
-                skip_commits=path != files[-1]), device, self.site, mode)
-            found = known.get(found.id, found)
+            each = ContainerBroker(path, logger=self.logger,
+                                   force_db_file=True,
+                                   skip_commits=path != files[-1])
+            told = newest if path == files[-1] else described(each)
+            found = known.get(told[0].id) or Database(
+                each, device, self.site, mode, told)
             found.mode = mode
             yield found
 
