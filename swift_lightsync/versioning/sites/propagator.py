@@ -208,6 +208,8 @@ class VersionsPropagator(Daemon):
             if time.monotonic() >= scan_at:
                 self._guarded(self.databases.scan)
                 scan_at = time.monotonic() + self.options.scan_interval
+            else:
+                self._guarded(self.databases.look_for_new)
             self._guarded(self.report)
             self._guarded(partial(self.databases.flush, FLUSH_AFTER))
 
