@@ -57,8 +57,10 @@ from swift_lightsync.versioning.sites.upkeep_tasks import (
     RepairTask,
     TidyTask,
 )
-from swift_lightsync.versioning.strategies.read_repair import ReadRepair
-from swift_lightsync.versioning.strategies.write_repair import WriteRepair
+from swift_lightsync.versioning.strategies.strategy import (
+    ReadRepair,
+    WriteRepair,
+)
 
 SECTION = 'container-propagator'
 #: Seconds that sync points wait for those of other tasks: what is lost with a
