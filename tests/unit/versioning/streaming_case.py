@@ -38,7 +38,7 @@ def version(number, seconds=NOW, site='rome', data=b'x', **fields):
     name = 'o%d' % number
     return Item(
         rowid=number + 1, data=data, made=seconds,
-        row=SimpleNamespace(name=name),
+        row=SimpleNamespace(name=name, stamp=stamp),
         entry=Entry(name, Version(stamp, site, Vector({site: stamp})),
                     len(data), 'e', **fields))
 

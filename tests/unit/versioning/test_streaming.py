@@ -63,6 +63,14 @@ class TestReader(unittest.TestCase):
         self.assertEqual((0, {}), (self.reader._bytes,
                                    dict(self.reader._read)))
 
+    def test_what_is_offered_again_is_no_other_version(self):
+        # What a comparison finds has no ROWID.
+        for number in range(2):
+            item = version(number, data=b'%d' % number)
+            item.rowid = 0
+            self.assertEqual([item.data], [self.reader.open(SimpleNamespace(
+                database=Database([]), item=item, size=0)).data])
+
     def test_what_is_large_is_opened_for_each_site(self):
         self.read(version(0, data=bytes(MAX_SMALL + 1)))
         self.assertEqual(2, self.opened.call_count)
