@@ -29,6 +29,8 @@ from swift_lightsync.common.text import printable
 PATH = '/recon/swift-lightsync'
 #: Where swift-init keeps the pid files of daemons.
 RUN_DIR = '/var/run/swift'
+#: How the names of Swift's daemons begin.
+KINDS = ('account-', 'container-', 'object-', 'proxy-')
 MAX_BYTES = 1 << 20
 DISTRIBUTIONS = ('swift', 'swift-lightsync')
 
@@ -89,8 +91,10 @@ def _ended(run_dir: str) -> Iterator[str]:
     for directory, _, names in sorted(os.walk(run_dir)):
         for name in sorted(names):
             path = os.path.join(directory, name)
-            if name.endswith('.pid') and not _runs(path):
-                yield os.path.relpath(path, run_dir)[:-len('.pid')]
+            daemon, suffix = os.path.splitext(os.path.relpath(path, run_dir))
+            if suffix == '.pid' and daemon.startswith(KINDS) \
+                    and not _runs(path):
+                yield daemon
 
 
 def _runs(pid_file: str) -> bool:

@@ -47,7 +47,8 @@ class TestNode(unittest.TestCase):
     def test_a_pid_file_without_its_process_is_a_daemon_that_ended(self):
         self.write_pid('object-replicator', 2 ** 22 + 7)
         self.write_pid('object-server/2', 2 ** 22 + 8)
-        self.write_pid('starting', '')
+        self.write_pid('object-updater', '')
+        self.write_pid('memcached', 2 ** 22 + 9)
         self.assertEqual(('object-replicator', 'object-server/2'),
                          software.read(self.run_dir).ended)
 
