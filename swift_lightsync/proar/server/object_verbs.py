@@ -160,7 +160,7 @@ class PrimaryRoleVerbs(RowUpdates, VouchingVerbs):
         entry = replace(_entry(request, policy, number(
             request, 'partition', partition, self._last_partition(policy)),
             hash_path(account, container, obj, raw_digest=True)),
-            ring_version=version_of(ring) if ring else 0)
+            ring_version=version_of(ring, policy) if ring else 0)
         kind = request.headers.get(FAILOVER_HEADER)
         fence = Fence(path, policy, ring, entry.partition, entry.path_hash,
                       self.logger) if kind else None

@@ -43,7 +43,7 @@ class WriteThrough:
     def make_quorum(self):
         """Push the object, and return whether a quorum of its devices has it.
         """
-        ids = Rows.of(self.ring, self.partition).ids
+        ids = Rows.of(self.ring, self.source.policy, self.partition).ids
         others = [self.ring.devs[each] for each in
                   set(ids) - set(ids[self.slot:self.slot + 1])]
         pile = GreenPile(len(others) or 1)
