@@ -21,6 +21,7 @@ from swift.obj.server import ObjectController
 
 from swift_lightsync.common.records import RecordError
 from swift_lightsync.common.request_body import length_of, read_body
+from swift_lightsync.proar.core.epochs import is_newer
 from swift_lightsync.proar.core.oplog import NO_SLOT
 from swift_lightsync.proar.core.ring_history import (
     RingHistory,
@@ -161,12 +162,13 @@ class VouchingVerbs(ObjectController):
             return {}
         versions = versions_of(request.headers[RING_HEADER])
         standing = self._standings(path, policy).read()
-        if max(versions, default=0) > version_of(ring) and \
+        own = version_of(ring, policy)
+        if any(is_newer(each, own) for each in versions) and \
                 ring.has_changed():
             ring._reload(force=True)
-        epochs = self._history.epochs(int(policy), epoch_of(ring))
+        epochs = self._history.epochs(int(policy), epoch_of(ring, policy))
         if standing is not None and standing.agrees(
-                now_ns(), version_of(ring)):
+                now_ns(), version_of(ring, policy)):
             del epochs[1:]
         other = unknown_roles(epochs, versions, path_hash)
         return {ROLES_HEADER: other.encode()} if other else {}
@@ -190,10 +192,10 @@ class VouchingVerbs(ObjectController):
         standing = standings.read()
         if standing is None:
             return 'nobody has been asked'
-        rows = Rows.of(ring, place[0])
+        rows = Rows.of(ring, policy, place[0])
         if rows.ids[place[1]:place[1] + 1] != (standing.device,):
             return 'it is not the primary role'
-        return standings.obstacle(version_of(ring), place,
+        return standings.obstacle(version_of(ring, policy), place,
                                   rows.others(standing.device))
 
     # Writes
@@ -209,7 +211,7 @@ class VouchingVerbs(ObjectController):
             return
         standing = self._standings(path, policy).read()
         headers = self._other_roles(request, policy, path, path_hash)
-        version = version_of(self._ring(policy))
+        version = version_of(self._ring(policy), policy)
         if headers or is_alone and not (
                 standing and standing.may_take_alone(version)):
             self.logger.increment('proar.refused.ring')

@@ -130,7 +130,7 @@ class Rounds:
     def _ask_for(self, policy, devices):
         began = now_ns()
         ring = policy.object_ring
-        version = version_of(ring)
+        version = version_of(ring, policy)
         nodes: Dict[Tuple[str, int], Dict[int, str]] = defaultdict(dict)
         for node in ring.devs:
             if node:
