@@ -148,6 +148,7 @@ class ObjectConverger(Daemon):
             device.follow_once()
         while not self.peer_queues.are_idle:
             sleep(TICK)
+        self.rounds.ask_all()
         for device in self.devices:
             device.tend(once=True)
         self.report()
@@ -230,8 +231,8 @@ class ObjectConverger(Daemon):
                 for name, found in sorted(self.local_devices().items())
                 if self._only is None or name in self._only]
 
-    def _rings_agree(self, nodes):
-        return all(self.rounds.rings_agree(policy, node['id'])
+    def _rings_agree(self, nodes, since):
+        return all(self.rounds.rings_agree(policy, node['id'], since)
                    for policy, node in nodes)
 
     def notice_events(self):
