@@ -14,10 +14,10 @@ from swift.common.concurrency import GreenPool, Timeout, sleep, spawn, tpool
 from swift.common.http import HTTP_OK
 
 from swift_lightsync.proar.core.standing import NS, Standing, Told
+from swift_lightsync.proar.lag import DeviceStanding
 from swift_lightsync.proar.names import ASK_PATH
 from swift_lightsync.proar.vouching.clock import boot_id, now_ns
 from swift_lightsync.proar.vouching.places import version_of
-from swift_lightsync.proar.vouching.report import DeviceStanding, Recorded
 from swift_lightsync.proar.vouching.standings import Standings
 from swift_lightsync.proar.vouching.uses import Uses
 from swift_lightsync.proar.wire.messages import MAX_BYTES, Answer, Ask
@@ -80,7 +80,7 @@ class Rounds:
 
     def report(self, now):
         """
-        Return how the devices stand, as objects of JSON by their names.
+        Return how the devices stand: DeviceStandings by their names.
 
         :param now: Unix time
         """
@@ -89,8 +89,7 @@ class Rounds:
             if (int(device.policy), device.node['id']) in self.standings:
                 found[device.node['device']].append(
                     self._report_of(device, now))
-        return {name: Recorded(now, tuple(each)).to_json()
-                for name, each in found.items()}
+        return found
 
     def _report_of(self, device, now):
         key = int(device.policy), device.node['id']
