@@ -27,7 +27,6 @@ from swift.common.swob import (
 from swift.common.utils import config_true_value, hash_path, public
 
 from swift_lightsync.common.options import Options, integer, option, seconds
-from swift_lightsync.common.quiet_logger import QuietLogger
 from swift_lightsync.proar.converger.object_state import Source
 from swift_lightsync.proar.core.oplog import NO_SLOT, Entry, Op
 from swift_lightsync.proar.log.device_log import DeviceLog
@@ -118,7 +117,6 @@ class PrimaryRoleVerbs(RowUpdates, VouchingVerbs):
         """Set up the stock controller, and what the logs need."""
         super().setup(conf)
         self._limits = LagOptions.from_conf(conf)
-        self._quiet = QuietLogger(self.logger)
         self._log = lru_cache(None)(self._make_log)
 
     @public
