@@ -8,7 +8,7 @@ import os
 
 from aiohttp import web
 
-from cosbench.watch.core.openmetrics import CONTENT_TYPE, Family, exposition
+from swift_lightsync.common.openmetrics import CONTENT_TYPE, Family, exposition
 
 #: As in /proc/stat.
 _MODES = ('user', 'nice', 'system', 'idle', 'iowait', 'irq', 'softirq',
