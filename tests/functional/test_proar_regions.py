@@ -45,22 +45,34 @@ class TestRegions(HistoryCase):
                 in self.cluster.objects.ring.devs if each}[device]
 
     def holders(self):
-        return {device for held in self.cluster.objects.replicas().values()
-                for device in held}
+        """:returns: (device, path) of each file of an object"""
+        return {(device, path)
+                for held in self.cluster.objects.replicas().values()
+                for device, files in held.items() for path in files}
 
     def test_writes_are_taken_there_and_held_everywhere(self):
         for node in self.cluster.cluster.spec.node_numbers():
             self.cluster.kill(CONVERGER, node)
         try:
             self.traffic = self.cluster.traffic('near', 0, 0)
-            names = ['o%d' % number for number in range(OBJECTS)]
-            for name in names:
-                self.assertEqual(201, self.traffic.ask('PUT', name).status)
-            self.assertEqual({NEAR}, set(map(self.region, self.holders())))
+            before = self.holders()
+            for number in range(OBJECTS):
+                self.assertEqual(201, self.traffic.ask(
+                    'PUT', 'o%d' % number).status)
+            taken = self.holders() - before
+            self.assertEqual(set(self.regions()), self.regions_of(taken))
         finally:
             self.cluster.start(CONVERGER)
         self.cluster.converge()
-        self.assertEqual({NEAR, FAR}, set(map(self.region, self.holders())))
+        self.assertEqual({NEAR, FAR}, self.regions_of(
+            self.holders() - before))
+
+    def regions(self):
+        """:returns: those of primary roles: the tests come in any order"""
+        return regions.regions_of(self.cluster.objects.policy)
+
+    def regions_of(self, held):
+        return {self.region(device) for device, _ in held}
 
     def test_one_that_dies_is_replaced_and_no_read_is_older(self):
         self.begin(4, 1)
@@ -74,7 +86,7 @@ class TestRegions(HistoryCase):
         self.begin(4, 2)
         cluster = self.cluster.cluster
         self.set_option(cluster.layout.conf('swift'), SECTION % FAST.index,
-                        **{NAME: FAR})
+                        **{NAME: str(FAR)})
         policy = 'proxy-server:policy:%d' % FAST.index
         self.set_option(cluster.layout.conf(PROXY), policy,
                         read_affinity='r%d=100' % FAR,

@@ -183,7 +183,7 @@ class TestPipeline(SwiftTestCase):
 
     def test_each_system_answers_at_its_paths(self):
         app = self.app()
-        for path in ('lightsync', 'proar', 'proar-roles', 'losf', 'versions',
+        for path in ('lightsync', 'proar', 'losf', 'versions',
                      'swift-lightsync'):
             response = self.get('/recon/' + path, app=app)
             self.assertEqual(200, response.status_int, path)

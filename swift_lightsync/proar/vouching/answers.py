@@ -15,6 +15,7 @@ from swift_lightsync.proar.log.holdings import held_entries
 from swift_lightsync.proar.names import PROMISES, roles_path
 from swift_lightsync.proar.vouching.places import Rows, version_of
 from swift_lightsync.proar.vouching.promises import Promises
+from swift_lightsync.proar.vouching.uses import Uses
 from swift_lightsync.proar.wire.messages import MOST_HELD, Answer
 
 
@@ -26,20 +27,23 @@ def answer(ask, policy, ring, manager, logger):
     :param policy: its storage policy
     :param ring: the Ring of the policy
     :param manager: the DiskFileManager of the policy
-    :param logger: is told of what cannot be read
+    :param logger: a QuietLogger, told of what cannot be read
     :returns: the Answer
     """
     version = version_of(ring, policy)
     peers = {}
-    if ask.ring == version:
-        for number, name in ask.peers.items():
-            path = _path(ring, number, name, manager)
-            if path is None:
-                continue
-            try:
+    for number, name in ask.peers.items():
+        path = _path(ring, number, name, manager)
+        if path is None:
+            continue
+        try:
+            if ask.ring == version:
                 peers[number] = _of_device(ask, policy, ring, path)
-            except (OSError, FormatError) as err:
-                logger.warning('Unable to tell what %s holds: %s', path, err)
+            else:
+                Uses(path, policy).mark_all(0)
+        except (OSError, FormatError) as err:
+            logger.warning_of(path, 'Unable to tell what %s holds: %s', path,
+                              err)
     return Answer(version, {number: told for number, told in peers.items()
                             if told is not None})
 

@@ -7,25 +7,18 @@ from typing import Any
 
 from swift.common.recon import DEFAULT_RECON_CACHE_PATH
 
-from swift_lightsync.common.address import place_name
 from swift_lightsync.common.health import (
-    Finding,
     Routes,
     Scope,
-    Severity,
     Verdict,
     Watched,
     warn,
 )
 from swift_lightsync.common.node_arguments import policies
-from swift_lightsync.common.nodes import Question, Reply
+from swift_lightsync.common.nodes import Reply
 from swift_lightsync.common.openmetrics import Family
 from swift_lightsync.proar import lag
 from swift_lightsync.proar.lag_report import PROAR, Lags, assess
-from swift_lightsync.proar.vouching import report
-
-ROLES = Question(report.PATH, lambda data: report.NodeStanding.parse(
-    data, report.MAX_BYTES))
 
 
 def routes(conf: Mapping[str, Any]) -> Routes:
@@ -35,9 +28,7 @@ def routes(conf: Mapping[str, Any]) -> Routes:
     :param conf: ``recon_cache_path``
     """
     source = conf.get('recon_cache_path', DEFAULT_RECON_CACHE_PATH)
-    return {
-        lag.PATH: lambda: lag.read(source, time.time()).encode(),
-        report.PATH: lambda: report.read(source, time.time()).encode()}
+    return {lag.PATH: lambda: lag.read(source, time.time()).encode()}
 
 
 def _judge(replies: Mapping[str, Sequence[Reply]], scope: Scope) -> Verdict:
@@ -48,22 +39,10 @@ def _judge(replies: Mapping[str, Sequence[Reply]], scope: Scope) -> Verdict:
         return Verdict(False)
     indexes = {int(policy) for policy in policies(scope.swift_dir, None)}
     lags: Lags = assess(heard, indexes, scope.patience)
-    standings = [(reply.host, each) for reply in replies[report.PATH]
-                 if reply.answer for each in reply.answer.devices]
-    silent = [Finding(Severity.WARNING, '%s: %d devices have not vouched for '
-                      'it for %d s, its reads ask all devices' % (
-                          place_name((*host, each.device)), len(each.silent),
-                          scope.now - each.silent_since))
-              for host, each in standings if each.silent_since is not None
-              and scope.now - each.silent_since > scope.patience]
-    epochs = [Finding(Severity.WARNING, '%s: %d devices have another ring of '
-                      'policy %d' % (place_name((*host, each.device)),
-                                     len(each.others), each.policy))
-              for host, each in standings if each.others]
     entries = sum(row.lag.entries for row in lags.rows)
     exposed = sum(row.lag.exposed for row in lags.rows)
     return Verdict(
-        True, warn(lags.complaints) + silent + epochs,
+        True, warn(lags.complaints),
         '%d entries that a device lacks, %d that all lack' % (
             entries, exposed),
         [Family('swift_proar_entries', 'gauge', 'Logged writes that a device '
@@ -76,4 +55,4 @@ def _judge(replies: Mapping[str, Sequence[Reply]], scope: Scope) -> Verdict:
                     default=0))])
 
 
-WATCHED = Watched('PROAR', routes, (PROAR, ROLES), _judge)
+WATCHED = Watched('PROAR', routes, (PROAR,), _judge)
