@@ -5,7 +5,7 @@ import os
 import time
 
 from swift.common.concurrency import sleep
-from swift.common.utils import ismount
+from swift.common.utils import ismount, listdir
 from swift.container.backend import DATADIR
 
 #: Seconds after which a directory that was made has its database.
@@ -55,7 +55,7 @@ class Above:
         if begin < self._next:
             return
         number = 0
-        for device in os.listdir(self._devices):
+        for device in listdir(self._devices):
             top = os.path.join(self._devices, device)
             if self._mount_check and not ismount(top):
                 continue
