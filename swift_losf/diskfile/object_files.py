@@ -210,19 +210,36 @@ class ObjectFiles:
         store.remove(where.partition, where.object_hash, [where.name])
         self.note_removal()
 
+    def rename_file(self, source: str, target: str) -> None:
+        """
+        Give a fragment the name by which it is durable.
+
+        :raises FileNotFoundError: if it does not exist any more
+        """
+        store, where = self._find(source)
+        store.make_durable(where, basename(target))
+
     @staticmethod
     def note_removal() -> None:
         """Note that files were removed, maybe of the suffix just listed."""
         _LISTED.get().lasts = False
 
     def is_file_older(self, path: str, age: float) -> bool:
-        """Return whether a file was written more than age seconds ago."""
+        """
+        Return whether a file was written more than age seconds ago.
+
+        Nobody waits for one that is damaged.
+        """
         if age <= 0:
             return True
         try:
             _, written = self._read(path)
         except FileNotFoundError:
             return False
+        except OSError as err:
+            if err.errno == EUCLEAN:
+                return True
+            raise
         return time.time() - written / 1e9 > age
 
     def open_data_file(self, path: str) -> VFileReader:
