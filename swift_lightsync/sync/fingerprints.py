@@ -177,6 +177,14 @@ class Fingerprints:
         """
         return self._get(self._dev_path(device), device, partition)
 
+    def seen(self, device: str, partition: int) -> Optional[Fingerprint]:
+        """Return the fingerprint that a partition had when last looked at."""
+        return self._seen[device].get(partition)
+
+    def forget(self, device: str) -> None:
+        """Give the memory of a device's fingerprints back."""
+        self._seen.pop(device, None)
+
     def _dev_path(self, device: str) -> str:
         dev_path: Optional[str] = self.df_mgr.get_dev_path(device)
         if not dev_path:

@@ -35,6 +35,7 @@ from swift_lightsync.sync.core.sync_round import Answer
 from swift_lightsync.sync.failure_store import FailureStore
 from swift_lightsync.sync.keys import Job, device_key, endpoint
 from swift_lightsync.sync.local_devices import LocalDevices
+from swift_lightsync.sync.standing_sets import Pair, Standing
 from swift_lightsync.sync.sync_client import Refusal, SyncClient, Told
 from swift_lightsync.sync.wire.sync_message import SyncMessageError
 
@@ -248,6 +249,20 @@ class Neighbours(ChargedCalls):
             told.add(found)
             left = self._await_devices(where, found, left)
         return told
+
+    def ask_standing(self, pair: Pair,
+                     standing: Standing) -> Union[SharedTold, Told]:
+        """
+        Compare a standing set; as :meth:`ask_node`.
+
+        :param pair: any of its pairs
+        :param standing: the set
+        """
+        policy, device = pair.local
+        sender = self.local.endpoint(policy, device)
+        return self._told(sender, pair.node, self.client.ask_standing,
+                          sender, pair.node, standing.items, standing.tree,
+                          whole_node=True)
 
     def _await_devices(self, where: NodeTuple, found: SharedTold,
                        roots: Mapping[SharedItem, str]
