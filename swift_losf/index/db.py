@@ -27,7 +27,7 @@ from swift_losf.index.change import NEXT_KEY, Change
 from swift_losf.index.leveldb_log import MARK
 from swift_losf.mounts import opened_path
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 _VERSION_KEY = keys.STATE + b'version'
 
 #: Bytes that LevelDB may use for blocks it has read, and for what is not yet

@@ -13,8 +13,8 @@ from typing import Dict, Set
 from swift_lightsync.common.files import try_lock
 from swift_losf.format import keys
 from swift_losf.format.header import (
+    FIRST_RECORD,
     HEADER_LENGTH,
-    VOLUME_HEADER_LENGTH,
     FormatError,
     RecordHeader,
     aligned,
@@ -23,12 +23,12 @@ from swift_losf.format.header import (
 from swift_losf.format.layout import volume_number
 from swift_losf.format.name_code import durable_name
 from swift_losf.index.db import fsync
-from swift_losf.upkeep.header_restore import restore_header
 from swift_losf.upkeep.lost_index import open_index
 from swift_losf.volumes.volume import (
     iter_records,
+    mend_copies,
     pread,
-    read_header,
+    read_copies,
 )
 
 BROKEN = '.broken'
@@ -119,24 +119,24 @@ class Recovery:
         Return the volume's header, or None if it has none or was set aside.
         """
         try:
-            header = read_header(fd)
+            header, flaw = read_copies(fd)
             expect('the number in the header', header.number, number,
                    header.number == number)
-            return header
         except FormatError as err:
-            header = restore_header(self.layout, self.index, number, fd) \
-                if free else None
-            if header:
-                logger.warning('%s: its header was damaged, and is written '
-                               'anew: %s', self.layout.volume(number), err)
-            elif free:
+            if free:
                 self._set_volume_aside(number, fd, err)
-            return header
+            return None
+        if flaw and free:
+            mend_copies(fd, header)
+            logger.warning('%s: a copy of its header was damaged, and is '
+                           'written anew: %s', self.layout.volume(number),
+                           flaw)
+        return header
 
     def _set_volume_aside(self, number, fd, error):
         path = self.layout.volume(number)
         state = self.index.db.volumes.get(number)
-        if os.fstat(fd).st_size <= VOLUME_HEADER_LENGTH and not (
+        if os.fstat(fd).st_size <= FIRST_RECORD and not (
                 state and state.files):
             os.unlink(path)
         else:
@@ -148,7 +148,7 @@ class Recovery:
     def _recover_records(self, fd, header, free):
         end = os.fstat(fd).st_size
         start = self._checkpoint(header, end)
-        self._raise_watermark(header, VOLUME_HEADER_LENGTH)
+        self._raise_watermark(header, FIRST_RECORD)
         batch = []
         for found in iter_records(fd, header, start, end,
                                   _log_damage(header)):
@@ -170,7 +170,7 @@ class Recovery:
         state = self.index.db.volumes.get(header.number)
         if state and state.checkpoint <= aligned(end, header.alignment):
             return aligned(state.checkpoint, header.alignment)
-        return VOLUME_HEADER_LENGTH
+        return FIRST_RECORD
 
     def _enter(self, fd, batch):
         new = [found for found in batch if self._is_new(found)]

@@ -66,7 +66,7 @@ class FollowedPolicy:
 
     def _new_follower(self):
         return Follower(lambda path_hash: self._peers(
-            self.partition_of(path_hash)), version_of(self.ring))
+            self.partition_of(path_hash)), version_of(self.ring, self.policy))
 
     def partition_of(self, path_hash):
         """Return the partition that an object is in now."""

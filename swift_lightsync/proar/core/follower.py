@@ -21,6 +21,7 @@ from typing import (
     Tuple,
 )
 
+from swift_lightsync.proar.core.epochs import is_newer
 from swift_lightsync.proar.core.oplog import (
     OVER,
     Entry,
@@ -228,8 +229,8 @@ class Follower:
 
         If its writer had a newer ring, others may lack it: that ring comes.
         """
-        return State.HELD if entry.ring_version > self._ring_version \
-            else State.CONVERGED
+        return State.HELD if is_newer(
+            entry.ring_version, self._ring_version) else State.CONVERGED
 
     def _found(self, eversion: int) -> Optional[_Open]:
         number, _ = place_of(eversion)

@@ -18,7 +18,7 @@ from typing import Any, Optional
 from swift.common.concurrency import tpool
 from swift.common.constraints import valid_timestamp
 from swift.common.request_helpers import get_name_and_placement
-from swift.common.storage_policy import REPL_POLICY
+from swift.common.storage_policy import POLICIES, REPL_POLICY
 from swift.common.swob import (
     HTTPBadRequest,
     HTTPInsufficientStorage,
@@ -27,12 +27,12 @@ from swift.common.swob import (
 from swift.common.utils import config_true_value, hash_path, public
 
 from swift_lightsync.common.options import Options, integer, option, seconds
-from swift_lightsync.common.quiet_logger import QuietLogger
+from swift_lightsync.proar.converger.object_state import Source
 from swift_lightsync.proar.core.oplog import NO_SLOT, Entry, Op
 from swift_lightsync.proar.log.device_log import DeviceLog
 from swift_lightsync.proar.log.logged_diskfile import (
     LogContext,
-    LoggedDiskFile,
+    log_writes,
 )
 from swift_lightsync.proar.names import (
     ALONE,
@@ -49,6 +49,7 @@ from swift_lightsync.proar.server.row_updates import (
     RowUpdates,
 )
 from swift_lightsync.proar.server.vouching_verbs import VouchingVerbs, number
+from swift_lightsync.proar.server.write_through import WriteThrough
 from swift_lightsync.proar.vouching.fence import Fence
 from swift_lightsync.proar.vouching.places import version_of
 
@@ -116,7 +117,6 @@ class PrimaryRoleVerbs(RowUpdates, VouchingVerbs):
         """Set up the stock controller, and what the logs need."""
         super().setup(conf)
         self._limits = LagOptions.from_conf(conf)
-        self._quiet = QuietLogger(self.logger)
         self._log = lru_cache(None)(self._make_log)
 
     @public
@@ -158,7 +158,7 @@ class PrimaryRoleVerbs(RowUpdates, VouchingVerbs):
         entry = replace(_entry(request, policy, number(
             request, 'partition', partition, self._last_partition(policy)),
             hash_path(account, container, obj, raw_digest=True)),
-            ring_version=version_of(ring) if ring else 0)
+            ring_version=version_of(ring, policy) if ring else 0)
         kind = request.headers.get(FAILOVER_HEADER)
         fence = Fence(path, policy, ring, entry.partition, entry.path_hash,
                       self.logger) if kind else None
@@ -191,9 +191,29 @@ class PrimaryRoleVerbs(RowUpdates, VouchingVerbs):
             return disk_file
         intent = self._begin(write)
         write.request.environ[LOGGED] = Logged(write.log, write.entry)
-        return LoggedDiskFile(disk_file, LogContext(
+        return log_writes(disk_file, LogContext(
             intent, self._quiet, write.fence, partial(
-                self._troubles.count, write.device, 'failed_intents')))
+                self._troubles.count, write.device, 'failed_intents'),
+            self._write_through(write)))
+
+    def _write_through(self, write):
+        """
+        Return what makes a quorum of a write that cannot be logged, or None.
+
+        A write without a body is taken by others instead, and so is one that
+        others take anyway.
+        """
+        if write.request.method != 'PUT' or write.fence is not None:
+            return None
+        entry = write.entry
+        policy = POLICIES.get_by_index(entry.policy)
+        ring = self._ring(policy)
+        if ring is None:
+            return None
+        return WriteThrough(
+            Source(self._diskfile_router[policy], write.device, policy),
+            ring, entry.slot, entry.partition, entry.path_hash,
+            self.conn_timeout, self.node_timeout, self.logger).make_quorum
 
     def _begin(self, write):
         """

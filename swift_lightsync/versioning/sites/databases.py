@@ -15,16 +15,17 @@ from swift.common.utils import audit_location_generator
 from swift.container.backend import DATADIR, ContainerBroker
 
 from swift_lightsync.versioning.core.keys import RESERVED, user_container
+from swift_lightsync.versioning.server.row_table import MODE, Container
 from swift_lightsync.versioning.sites.database import (
     BROKER_ERRORS,
     Database,
     closed_after,
+    reading,
     state_of,
 )
 
 #: Set by the middleware on a container whose objects have versions.
 ENABLED = 'X-Container-Sysmeta-Site-Versions-Enabled'
-MODE = 'X-Container-Sysmeta-Site-Versions-Mode'
 #: Seconds, more than those between two ticks of a file system's clock.
 TICK = 0.1
 #: Directories that are looked at, or scanned, without a pause.
@@ -33,10 +34,6 @@ SCANNED = 20
 
 _Looked = namedtuple('_Looked', 'state followed')
 
-
-def _mode(broker):
-    """Return the mode of a container; empty if it never had versions."""
-    return broker.metadata.get(MODE, ('', ''))[0]
 
 
 class Databases:
@@ -184,46 +181,55 @@ class Databases:
     def _looked_at(self, directory, device, state, before):
         """Read which databases of a directory to follow, a ``_Looked``."""
         name = os.path.basename(directory) + '.db'
-        with closed_after(ContainerBroker(
-                os.path.join(directory, name), logger=self.logger)) as broker:
-            return self._followed(broker, device, state, before)
-
-    def _followed(self, broker, device, state, before):
-        root = broker.root_container
-        hidden = root.startswith(RESERVED)
-        known = {each.id: each for each in before}
+        broker = ContainerBroker(os.path.join(directory, name),
+                                 logger=self.logger)
+        with reading(broker) as connection:
+            found = Container.of(connection)
+        hidden = found.root.startswith(RESERVED)
         if hidden:
             try:
-                user = user_container(root)
+                user = user_container(found.root)
             except ValueError:
                 return _Looked(state, ())
             # Once it is known it never changes.
-            mode = _mode(broker) or next(
+            mode = found.mode or next(
                 (each.mode for each in before), '') or \
-                self._mode_of_root(broker.root_account, user)
+                self._mode_of_root(found.account, user)
             state = state if mode else None
-        elif broker.is_root_container():
-            mode = _mode(broker)
+        elif found.is_root:
+            mode = found.mode
         else:
             # That its container gets versions does not change the shard.
-            state, mode = None, self._mode_of_root(broker.root_account, root)
+            state, mode = None, self._mode_of_root(found.account, found.root)
             if mode is None:
                 return _Looked(state, before)
-        if not (hidden or mode) or broker.is_deleted():
+        if not (hidden or mode) or \
+                found.may_be_deleted and self._is_deleted(broker):
             return _Looked(state, ())
-        brokers = broker.get_brokers()
-        if len(brokers) == 1:
-            # Of the same file.
-            brokers[0].conn, broker.conn = broker.conn, None
-        return _Looked(state, tuple(
-            self._database(each, known, device, mode) for each in brokers))
+        return _Looked(state, tuple(self._databases(
+            broker, found.id, {each.id: each for each in before}, device,
+            mode)))
 
-    def _database(self, broker, known, device, mode):
+    @staticmethod
+    def _is_deleted(broker):
         with closed_after(broker):
-            found = known.get(broker.get_info()['id']) or Database(
-                broker, device, self.site, mode)
-        found.mode = mode
-        return found
+            return broker.is_deleted()
+
+    def _databases(self, broker, newest, known, device, mode):
+        """
+        Yield the databases of a container: two while it is being sharded.
+
+        :param newest: the id of the last one
+        """
+        files = broker.db_files[-2:]
+        for path in files:
+            found = known.get(newest) if path == files[-1] else None
+            found = found or Database(ContainerBroker(
+                path, logger=self.logger, force_db_file=True,
+                skip_commits=path != files[-1]), device, self.site, mode)
+            found = known.get(found.id, found)
+            found.mode = mode
+            yield found
 
     def _mode_of_root(self, *root):
         if root not in self._modes:

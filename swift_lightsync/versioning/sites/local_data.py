@@ -175,7 +175,7 @@ class LocalData:
         :param database: a ``Database`` of the hidden container
         :raises DataMissing: if it could not be made
         """
-        policy = POLICIES[database.broker.storage_policy_index]
+        policy = POLICIES[database.policy]
         response = self._ask('PUT', (database.account, database.container), {
             'X-Storage-Policy': policy.name, ENABLED: 'True', MODE: mode,
             STOCK_ENABLED: 'True', STOCK_CONTAINER: wsgi_quote(str_to_wsgi(

@@ -143,7 +143,7 @@ class VersionsPropagator(Daemon):
         """Return the strategy of the container of a ``Database``."""
         cls = ReadRepair if database.mode == 'read-repair' else WriteRepair
         rows = Rows(self._app, self.logger, database.account,
-                    database.container, database.broker.storage_policy_index)
+                    database.container, database.policy)
         return cls(rows, self._clock, self.sites.site,
                    self.sites.site_preference, time.time,
                    bool(self.peer_tasks))
@@ -151,7 +151,7 @@ class VersionsPropagator(Daemon):
     def _replicas(self, database):
         """Return the ``Replicas`` of the container of a ``Database``."""
         return Replicas(self._app, self.logger,
-                        database.broker.storage_policy_index)
+                        database.policy)
 
     def _place(self, database):
         """

@@ -23,6 +23,7 @@ from swift_lightsync.versioning.core.row_data import (
 from swift_lightsync.versioning.core.stamp import TICKS, Stamp
 from swift_lightsync.versioning.core.version import Vector, Version
 from swift_lightsync.versioning.server.row_table import record_of
+from swift_lightsync.versioning.sites import database as database_module
 from swift_lightsync.versioning.sites import databases
 from swift_lightsync.versioning.sites.databases import ENABLED, MODE, Databases
 from swift_lightsync.versioning.sites.local_data import LocalData
@@ -169,9 +170,9 @@ class TestDatabases(SwiftTestCase):
         database, add = self.followed_one()
         with mock.patch.object(databases, 'TICK', -100):
             self.databases.refresh()
-            with mock.patch.object(
-                    ContainerBroker, 'get_items_since', autospec=True,
-                    side_effect=ContainerBroker.get_items_since) as look:
+            with mock.patch.object(database_module, 'reading',
+                                   side_effect=database_module.reading
+                                   ) as look:
                 for _ in range(3):
                     self.assertEqual(1, len(database.items(-1)))
                     self.databases.refresh()
