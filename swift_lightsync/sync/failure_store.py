@@ -113,6 +113,16 @@ class FailureStore:
         #: The inode and the mtime of the file that ``table`` was read from.
         self._version: Optional[tuple[int, int]] = None
 
+    @property
+    def limit(self) -> int:
+        """Exceptions at which a key has failed (ESL)."""
+        return self.table.limit
+
+    @property
+    def interval(self) -> float:
+        """Seconds for which it is then skipped (ESI)."""
+        return self.table.interval
+
     def has_failed(self, key: PlaceTuple) -> bool:
         """Return whether to skip a key now."""
         self._refresh()

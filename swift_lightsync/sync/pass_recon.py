@@ -20,6 +20,7 @@ from swift.common.utils import dump_recon_cache
 
 from swift_lightsync.common.address import DeviceTuple
 from swift_lightsync.common.records import RecordError
+from swift_lightsync.sync.core.conversation import Told
 from swift_lightsync.sync.core.replica_ring import RingDevice
 from swift_lightsync.sync.core.sync_round import Answer
 from swift_lightsync.sync.keys import Job, device_key
@@ -30,7 +31,6 @@ from swift_lightsync.sync.recon_records import (
     PassRecord,
     read,
 )
-from swift_lightsync.sync.sync_client import Told
 
 if TYPE_CHECKING:
     from swift_lightsync.sync.replicator import LightSyncReplicator

@@ -314,7 +314,7 @@ class StandingSets:
                 len(standing.items),
                 node_to_string(pairs[0].node, replication=True))
             return None
-        if isinstance(found, SharedTold) and all(
+        if found and all(
                 state.condition is Condition.READY
                 for state in found.states.values()):
             return found

@@ -15,8 +15,9 @@ from swift.common.concurrency import patcher
 from swift.common.exceptions import DiskFileDeviceUnavailable
 from swift.common.storage_policy import POLICIES, StoragePolicy
 
-from swift_lightsync.sync.activity import IDLE, Activity
+from swift_lightsync.sync.activity import Activity
 from swift_lightsync.sync.core.compact_set import CompactSet
+from swift_lightsync.sync.core.idleness import IDLE
 from swift_lightsync.sync.core.partition_set import leaf_of
 from swift_lightsync.sync.core.root_tree import RootTree
 from swift_lightsync.sync.core.shared_set import SharedItem, SharedSet

@@ -9,7 +9,7 @@ from swift.common.utils import Timestamp
 from swift.obj import replicator as stock
 
 from swift_lightsync.sync import changed_file, device_watch, standing_trees
-from swift_lightsync.sync.activity import IDLE
+from swift_lightsync.sync.core.idleness import IDLE
 from swift_lightsync.sync.names import JOURNAL_FILE
 from tests.unit.sync.exchanges import NOW, PARTS, ExchangeTestCase
 
