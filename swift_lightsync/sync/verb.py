@@ -195,6 +195,9 @@ class LightSyncVerb(ObjectController):
         with self._admitted(request, missing_message.MAX_OFFER_BYTES) as body:
             offer = tpool.execute(missing_message.decode_offer, body)
             answer = missing.look_up(self, device, policy, offer, PATIENCE)
+            # A sender that dies once it has pushed leaves nothing stale.
+            tpool.execute(self._prints(policy).invalidate, device,
+                          missing.wanted_suffixes(offer, answer))
             reply = missing_message.encode_wanted(answer)
         return Response(request=request, body=reply,
                         content_type='application/octet-stream')

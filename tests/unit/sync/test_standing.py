@@ -11,7 +11,13 @@ from swift.obj import replicator as stock
 from swift_lightsync.sync import changed_file, device_watch, standing_trees
 from swift_lightsync.sync.core.idleness import IDLE
 from swift_lightsync.sync.names import JOURNAL_FILE
-from tests.unit.sync.exchanges import NOW, PARTS, ExchangeTestCase
+from tests.unit.sync.exchanges import (
+    NOW,
+    PARTS,
+    ExchangeTestCase,
+    Meddler,
+    RsyncTestCase,
+)
 
 
 class StandingTestCase(ExchangeTestCase):
@@ -165,3 +171,29 @@ class TestStanding(StandingTestCase):
         with mock.patch('os.link', side_effect=OSError(28, 'no space')):
             self.run_pass(0)
         self.assertGreaterEqual(looks.call_count, PARTS)
+
+
+class TestReceipt(RsyncTestCase):
+
+    def test_what_a_sender_pushed_before_it_died_is_not_stale(self):
+        self.put_all()
+        self.hash_all()
+        self.put_one(0, 3, 'o', 2, b'newer')
+        self.nodes[1].broken['REPLICATE'] = 503
+        with Meddler(self.nodes[1], 'rehash', reply=503):
+            self.run_pass(0)
+        self.assertEqual(self.tree(0)['3/' + self.newest(0, 3)],
+                         self.tree(1)['3/' + self.newest(0, 3)])
+        # The suffix is hashed anew though nobody said that something came.
+        disk = self.nodes[1].disk
+        _, known = disk._get_hashes('sda', 3, self.policy)
+        _, fresh = disk._get_hashes('sda', 3, self.policy,
+                                    recalculate=list(known))
+        self.assertEqual(fresh, known)
+
+    def newest(self, number, part):
+        """The path of the newest object of a partition."""
+        top = self.path(number, part)
+        return max((os.path.relpath(os.path.join(path, name), top)
+                    for path, _, names in os.walk(top) for name in names
+                    if name.endswith('.data')), key=os.path.basename)
