@@ -42,6 +42,7 @@ from swift_lightsync.sync.driving import drive
 from swift_lightsync.sync.failure_store import FailureStore
 from swift_lightsync.sync.keys import Job, device_key, endpoint
 from swift_lightsync.sync.local_devices import LocalDevices
+from swift_lightsync.sync.standing_sets import Pair, Standing
 from swift_lightsync.sync.sync_client import Refusal, SyncClient
 from swift_lightsync.sync.wire.notice import Notice
 from swift_lightsync.sync.wire.sync_message import SyncMessageError
@@ -174,6 +175,25 @@ class Neighbours(Peers):
         if reply.answer:
             raise Refusal(reply.answer)
         return reply.value
+
+    def ask_standing(self, pair: Pair,
+                     standing: Standing) -> Optional[SharedTold]:
+        """
+        Compare a standing set with a node.
+
+        :param pair: any of its pairs
+        :param standing: the set
+        :returns: what the node says, or None if it does not
+        """
+        policy, device = pair.local
+        sender = self.local.endpoint(policy, device)
+        reply = self._drive(self.calling(sender, pair.node, _Send(
+            self.client.ask_standing, sender, pair.node, standing.items,
+            standing.tree), whole_node=True))
+        found: Optional[SharedTold] = None
+        if reply.answer is None:
+            found = reply.value
+        return found
 
     def _drive(self, process: Process[Any]) -> Any:
         return drive(process, self.perform)
