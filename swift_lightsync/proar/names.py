@@ -32,6 +32,7 @@ ROLES_HEADER = 'X-Backend-Proar-Roles'
 STANDING = 'standing'
 MISSED = 'missed'
 PROMISES = 'promises'
+USES = 'uses'
 
 #: of the verb PROAR: what is asked, and what is told
 ASK_PATH = 'ask'
@@ -42,7 +43,7 @@ def roles_path(device_path, policy, name):
     """
     Return the path of a file by which a device's processes know its standing.
 
-    :param name: STANDING, MISSED or PROMISES
+    :param name: STANDING, MISSED, PROMISES or USES
     """
     return os.path.join(device_path, get_policy_string('proar_roles', policy),
                         name)

@@ -24,7 +24,7 @@ from swift.common.utils import node_to_string
 from swift_lightsync.common.address import NodeTuple
 from swift_lightsync.sync.activity import Activity
 from swift_lightsync.sync.connections import ConnectFailure
-from swift_lightsync.sync.core.conversation import Told
+from swift_lightsync.sync.core.conversation import SharedTold, Told
 from swift_lightsync.sync.core.engine.actions import (
     Failed,
     Knock,
@@ -40,6 +40,7 @@ from swift_lightsync.sync.driving import drive
 from swift_lightsync.sync.failure_store import FailureStore
 from swift_lightsync.sync.keys import Job, device_key, endpoint
 from swift_lightsync.sync.local_devices import LocalDevices
+from swift_lightsync.sync.standing_sets import Pair, Standing
 from swift_lightsync.sync.sync_client import Refusal, SyncClient
 from swift_lightsync.sync.wire.notice import Notice
 from swift_lightsync.sync.wire.sync_message import SyncMessageError
@@ -119,6 +120,26 @@ class Neighbours(Peers):
             device_key(own) if own else None, node, policy, roots))
         self.note(device, node, policy, roots, told)
         return told
+
+    def ask_standing(self, pair: Pair,
+                     standing: Standing) -> Optional[SharedTold]:
+        """
+        Compare a standing set with a node.
+
+        :param pair: any of its pairs
+        :param standing: the set
+        :returns: what the node says, or None if it cannot be asked so now
+        """
+        sender = self.local.endpoint(*pair.local)
+        reply = self.drive(self.calling(sender, pair.node, _Send(
+            self.client.ask_standing, sender, pair.node, standing.items,
+            standing.tree), whole_node=True))
+        if reply.lacks_message:
+            self.without_shared.add(endpoint(pair.node))
+        elif reply.answer is Answer.UNSUPPORTED:
+            self.without_verb.add(endpoint(pair.node))
+        found: Optional[SharedTold] = reply.value
+        return found
 
     def own(self, policy: StoragePolicy,
             device: str) -> Optional[RingDevice]:

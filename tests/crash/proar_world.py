@@ -16,8 +16,8 @@ from swift.obj.diskfile import get_data_dir
 
 from swift_lightsync.object_server import ObjectController
 from swift_lightsync.proar.converger.followed_log import FollowedLog
-from swift_lightsync.proar.core.follower import Mark
 from swift_lightsync.proar.core.oplog import OVER, State
+from swift_lightsync.proar.core.pushes import Mark
 from swift_lightsync.proar.log import segment_source, segment_writer
 from swift_lightsync.proar.log.segment import logs_path
 from swift_lightsync.proar.names import SLOT_HEADER

@@ -135,8 +135,8 @@ class ConfRenderer:
                    spec.has_proar(),
                    'container': bool(spec.versioning)}.get(service, False)
         app = 'app:%s' % ('object-server' if service == 'object' else server)
-        extra = ['lightsync-recon'] if is_ours and service == 'object' \
-            else []
+        extra = ['lightsync-recon'] if is_ours or service == 'object' and any(
+            policy.kv for policy in spec.policies) else []
         sections: Sections = {
             'DEFAULT': {
                 **self._defaults(spec.port(server, node),
@@ -151,7 +151,8 @@ class ConfRenderer:
                 'log_name': '%s.%d' % (server, node)},
             'filter:healthcheck': {'use': 'egg:swift#healthcheck'},
             'filter:recon': {'use': 'egg:swift#recon'},
-            **{'filter:' + each: {'use': 'egg:swift-lightsync#recon'}
+            **{'filter:' + each: {'use': 'egg:swift-lightsync#recon',
+                                  'run_dir': self.layout.run}
                for each in extra}}
         if server == 'object-server' and spec.replication_ports:
             sections[app]['replication_server'] = False

@@ -17,9 +17,10 @@ from swift_lightsync.proar.converger.object_state import (
     UnreadableError,
 )
 from swift_lightsync.proar.converger.result import Outcome, Result
-from swift_lightsync.proar.core.follower import Follower, Mark
-from swift_lightsync.proar.core.oplog import State
+from swift_lightsync.proar.core.follower import Follower
+from swift_lightsync.proar.core.oplog import Op, State
 from swift_lightsync.proar.core.push_message import MAX_BODY, batch_of
+from swift_lightsync.proar.core.pushes import Mark
 from swift_lightsync.proar.lag import DeviceLag
 from swift_lightsync.proar.vouching.places import version_of
 
@@ -66,7 +67,7 @@ class FollowedPolicy:
 
     def _new_follower(self):
         return Follower(lambda path_hash: self._peers(
-            self.partition_of(path_hash)), version_of(self.ring))
+            self.partition_of(path_hash)), version_of(self.ring, self.policy))
 
     def partition_of(self, path_hash):
         """Return the partition that an object is in now."""
@@ -106,6 +107,9 @@ class FollowedPolicy:
             self._note(self.follower.decide(entry))
 
     def _told_by_the_disk(self, entry):
+        if entry.op is Op.ROW:
+            # If nothing is kept, nothing will be pushed.
+            return replace(entry, state=State.COMMITTED)
         try:
             with self.source.opened(self.partition_of(entry.path_hash),
                                     entry.path_hash) as state:

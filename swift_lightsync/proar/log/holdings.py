@@ -8,18 +8,15 @@ cannot be read is an error. PROTOCOL.md, "Vouching".
 """
 
 import os
-from typing import List, Optional, Set, Tuple
+from typing import List
 
-from swift_lightsync.proar.core.oplog import OVER, Entry, Op
+from swift_lightsync.proar.core.oplog import Entry, Op
 from swift_lightsync.proar.log.segment import (
     logs_path,
     numbers,
     open_segment,
     segment_path,
 )
-
-#: partition and slot
-Place = Tuple[int, int]
 
 
 def held_entries(device_path: str, policy: int,
@@ -56,23 +53,3 @@ def _held(path: str, ring_version: int) -> List[Entry]:
         return list(segment.not_over(ring_version))
     finally:
         segment.close()
-
-
-def holdings(device_path: str, policy: int, peer: Optional[int] = None,
-             ring_version: int = 0) -> Set[Place]:
-    """
-    Return where a device holds operations that have not converged.
-
-    :param device_path: of the device
-    :param policy: the storage policy, or its index
-    :param peer: id of the device that lacks them, which may be new in the
-        ring; None: any device
-    :param ring_version: of the present object ring
-    :returns: a set of (partition, slot)
-    :raises OSError: if a segment of the log cannot be read
-    :raises FormatError: if a segment is damaged as a whole
-    """
-    return {(entry.partition, entry.slot)
-            for entry in held_entries(device_path, policy, ring_version)
-            if (entry.state not in OVER if peer is None
-                else entry.is_lacked_by(peer, ring_version))}

@@ -15,6 +15,7 @@ from swift_lightsync.versioning.core import shipping
 from swift_lightsync.versioning.core.keys import (
     hidden_container,
 )
+from swift_lightsync.versioning.core.life import Life
 from swift_lightsync.versioning.core.row_data import DELETE_MARKER, Entry, Kind
 from swift_lightsync.versioning.core.shipment import Shipment
 from swift_lightsync.versioning.core.shipping import (
@@ -36,7 +37,7 @@ from swift_lightsync.versioning.core.signature import (
     answer_mac,
     trailer,
 )
-from swift_lightsync.versioning.core.stamp import TICKS
+from swift_lightsync.versioning.core.stamp import TICKS, Stamp
 from swift_lightsync.versioning.core.version import Vector, Version
 from swift_lightsync.versioning.sites import arrivals
 from swift_lightsync.versioning.sites import receiver as receiver_module
@@ -451,6 +452,18 @@ class TestWhatIsSigned(ReceiverCase):
                   Group(ACCOUNT, CONTAINER, (lacked, there))]
         self.assertEqual([1, 2, 3],
                          self.lacking(shipping.offer(groups))['lacking'])
+
+    def test_an_offer_tells_whether_a_life_record_is_lacked(self):
+        self.send(self.request())
+        offered = Offered('o', self.version.id, 'paris', Kind.DATA)
+        stamp = self.version.id
+        for mine, lacked in ((None, [0]), (Stamp(stamp.ticks - 1), [0]),
+                             (stamp, [])):
+            if mine:
+                self.rome.strategy.set_life(Life(True, mine, 'oslo'))
+            for versions in (), (offered,):
+                self.assertEqual(lacked, self.lacking(shipping.offer([Group(
+                    ACCOUNT, CONTAINER, versions, stamp)]))['lacking'])
 
     def test_what_cannot_be_told_of_one_container_is_told_of_others(self):
         there = Offered('o', self.version.id, 'paris', Kind.DATA)

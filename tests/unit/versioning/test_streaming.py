@@ -7,8 +7,9 @@ when requests fail. The peer is a dict, which the wire's real messages reach.
 import unittest
 from dataclasses import replace
 from types import SimpleNamespace
+from unittest import mock
 
-from swift.common.concurrency import sleep
+from swift.common.concurrency import GreenPool, sleep
 
 from swift_lightsync.versioning.core import shipping
 from swift_lightsync.versioning.core.pace import LEAST, START, TARGET
@@ -24,7 +25,9 @@ from swift_lightsync.versioning.core.shipping import (
 )
 from swift_lightsync.versioning.core.stamp import TICKS, Stamp
 from swift_lightsync.versioning.core.version import Vector, Version
+from swift_lightsync.versioning.sites import outgoing
 from swift_lightsync.versioning.sites.local_data import DataMissing
+from swift_lightsync.versioning.sites.outgoing import Reader
 from swift_lightsync.versioning.sites.peer_client import (
     PeerDown,
     PeerRefused,
@@ -198,8 +201,8 @@ class StreamCase(unittest.TestCase):
 
     def new_runner(self, **options):
         options = PropagatorOptions(**options)
-        self.task = PeerTask(self.peer, Source(), options, self.logger,
-                             now=lambda: self.now)
+        self.task = PeerTask(self.peer, Reader(Source(), 1), options,
+                             self.logger, now=lambda: self.now)
         self.runner = TaskRunner(self.task, self.databases, options,
                                  self.logger, lambda: self.now)
 
@@ -214,6 +217,55 @@ class StreamCase(unittest.TestCase):
         self.assertEqual(0, self.runner.lag().rows)
         for each in self.databases:
             self.assertEqual(each.all[-1].rowid, each.saved)
+
+
+class TestReader(unittest.TestCase):
+
+    def setUp(self):
+        self.source = Source()
+        self.opened = mock.patch.object(
+            self.source, 'open', side_effect=self.source.open).start()
+        self.addCleanup(mock.patch.stopall)
+        self.reader = Reader(self.source, 2)
+
+    def read(self, item):
+        """Open an item for two sites at once; return what both were given."""
+        database = Database([item])
+
+        def open(number):
+            work = SimpleNamespace(database=database, item=item, size=0)
+            found = self.reader.open(work)
+            self.assertIs(work, found.work)
+            return found
+        return list(GreenPool().imap(open, range(2)))
+
+    def test_what_is_small_is_read_once_for_all_sites(self):
+        for number in range(3):
+            found = self.read(version(number))
+            self.assertEqual([b'x', b'x'], [each.data for each in found])
+            self.assertEqual(number + 1, self.opened.call_count)
+        self.assertEqual((0, {}), (self.reader._bytes,
+                                   dict(self.reader._read)))
+
+    def test_what_is_large_is_opened_for_each_site(self):
+        self.read(version(0, data=bytes(MAX_SMALL + 1)))
+        self.assertEqual(2, self.opened.call_count)
+
+    def test_what_cannot_be_read_is_tried_for_each_site(self):
+        item = version(0)
+        item.data = None
+        with self.assertRaises(DataMissing):
+            self.read(item)
+        found = self.read(version(0))
+        self.assertEqual([b'x', b'x'], [each.data for each in found])
+
+    def test_only_so_much_is_kept_for_a_site_that_does_not_come(self):
+        with mock.patch.object(outgoing, 'MOST_BYTES', 3 * MAX_SMALL):
+            for number in range(9):
+                item = version(number, data=bytes(MAX_SMALL))
+                self.reader.open(SimpleNamespace(
+                    database=Database([item]), item=item, size=0))
+        self.assertEqual(3, len(self.reader._read))
 
 
 class TestRequests(StreamCase):
