@@ -30,6 +30,7 @@ from swift_losf.format.layout import Layout
 from swift_losf.index.db import VersionError
 from swift_losf.index.index_lock import ServerError, locked
 from swift_losf.index.index_service import FATAL, IndexService
+from swift_losf.index.publisher import Publisher, identity
 from swift_losf.options import CompactOptions, LosfOptions
 from swift_losf.upkeep.compaction_plan import Limits
 from swift_losf.upkeep.compactor import Compaction, Compactor
@@ -181,6 +182,9 @@ class IndexServer:
             with listening(self.layout, self.service):
                 index = recover(self.layout, self._progress)
                 at_end.callback(self._close, index)
+                publisher = Publisher(index.db, identity(self.layout.socket))
+                at_end.callback(publisher.close)
+                publisher.start()
                 sweeper = Sweeper(lock.pinned, index,
                                   self.options.sweep_interval, self.fail)
                 compactor = Compactor(

@@ -78,6 +78,10 @@ def locked(layout, mount_check=False):
             raise ServerError('%s: another index server holds it'
                               % layout.lock)
         at_end.callback(os.close, fd)
+        # Left by a server that was killed. Readers trust what it has
+        # published for as long as it is there.
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(layout.socket)
         ballasts = [at_end.enter_context(contextlib.closing(Ballast(path)))
                     for path in layout.ballasts]
         for ballast in ballasts:
