@@ -68,7 +68,7 @@ class KVWriter(diskfile.BaseDiskFileWriter):
         try:
             yield
         except OSError as err:
-            if err.errno in (errno.ENOSPC, errno.EDQUOT):
+            if err.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS):
                 raise DiskFileNoSpace() from err
             raise
 

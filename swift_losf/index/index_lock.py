@@ -4,10 +4,11 @@ Locks the index of a device and policy for one process: index.lock.
 """
 
 import contextlib
+import errno
 import os
 from dataclasses import dataclass
 
-from swift_lightsync.common.files import open_locked
+from swift_lightsync.common.files import open_locked, try_lock
 from swift_losf.format.layout import Layout
 from swift_losf.mounts import STUB, opened_path
 from swift_losf.volumes.ballast import Ballast
@@ -58,6 +59,35 @@ def check_device(path, mount_check):
                           % (path, STUB))
 
 
+def _open_lock(path):
+    try:
+        return open_locked(path)
+    except OSError as err:
+        if err.errno != errno.EROFS:
+            raise
+    fd = os.open(path, os.O_RDONLY)
+    if try_lock(fd):
+        return fd
+    os.close(fd)
+    return None
+
+
+def _unlink_socket(path):
+    """
+    Remove the socket of a server that was killed.
+
+    Readers trust what that server has published for as long as it is there.
+    On a disk that cannot be written nothing is to be published anew.
+    """
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        pass
+    except OSError as err:
+        if err.errno != errno.EROFS:
+            raise
+
+
 @contextlib.contextmanager
 def locked(layout, mount_check=False):
     """
@@ -73,19 +103,16 @@ def locked(layout, mount_check=False):
     check_device(layout.device_path, mount_check)
     os.makedirs(layout.volumes, exist_ok=True)
     with contextlib.ExitStack() as at_end:
-        fd = open_locked(layout.lock)
+        fd = _open_lock(layout.lock)
         if fd is None:
             raise ServerError('%s: another index server holds it'
                               % layout.lock)
         at_end.callback(os.close, fd)
-        # Left by a server that was killed. Readers trust what it has
-        # published for as long as it is there.
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(layout.socket)
+        _unlink_socket(layout.socket)
         ballasts = [at_end.enter_context(contextlib.closing(Ballast(path)))
                     for path in layout.ballasts]
         for ballast in ballasts:
-            ballast.relieve()
+            ballast.tend(may_make=False)
         check_filesystem(layout.volumes)
         device = os.open(layout.device_path, os.O_RDONLY | os.O_DIRECTORY)
         at_end.callback(os.close, device)

@@ -76,6 +76,8 @@ class Recovery:
         self.layout = layout
         self.index = index
         self.progress = progress
+        #: whether the disk can be written; if not, it is left as it is
+        self._durable = index.db.durable
 
     def run(self):
         """Do the steps 3 to 7."""
@@ -85,6 +87,8 @@ class Recovery:
                 done, len(numbers), self.index.adopter.recovered))
             self._recover_volume(number)
         self._forget_removed(numbers)
+        if not self._durable:
+            return
         self.index.sync()
         self.progress('partitions')
         for partition in self.index.reader.list_partitions():
@@ -105,7 +109,7 @@ class Recovery:
 
     def _recover_volume(self, number):
         path = self.layout.volume(number)
-        fd = os.open(path, os.O_RDWR)
+        fd = os.open(path, os.O_RDWR if self._durable else os.O_RDONLY)
         try:
             free = try_lock(fd)
             header = self._header(number, fd, free)
@@ -123,10 +127,10 @@ class Recovery:
             expect('the number in the header', header.number, number,
                    header.number == number)
         except FormatError as err:
-            if free:
+            if free and self._durable:
                 self._set_volume_aside(number, fd, err)
             return None
-        if flaw and free:
+        if flaw and free and self._durable:
             mend_copies(fd, header)
             logger.warning('%s: a copy of its header was damaged, and is '
                            'written anew: %s', self.layout.volume(number),
@@ -157,7 +161,7 @@ class Recovery:
                 self._enter(fd, batch)
                 batch = []
         self._enter(fd, batch)
-        if free and start < end:
+        if free and start < end and self._durable:
             # Lest the end comes back lower, and is written to again.
             os.fsync(fd)
             self._raise_watermark(header, end)
@@ -174,8 +178,16 @@ class Recovery:
 
     def _enter(self, fd, batch):
         new = [found for found in batch if self._is_new(found)]
-        if new:
-            os.fdatasync(fd)
+        if self._durable:
+            if new:
+                os.fdatasync(fd)
+            self._invalidate(batch)
+        for found in new:
+            self.index.adopter.adopt(found.header, _name(found),
+                                     found.location, self._written)
+        self.progress('%d files recovered' % self.index.adopter.recovered)
+
+    def _invalidate(self, batch):
         # Also of those that are known: hashes.invalid is never synced.
         suffixes: Dict[int, Set[int]] = {}
         for found in batch:
@@ -183,10 +195,6 @@ class Recovery:
                 keys.suffix_of(found.header.hash))
         for partition, numbers in suffixes.items():
             invalidate(self.layout, partition, numbers)
-        for found in new:
-            self.index.adopter.adopt(found.header, _name(found),
-                                     found.location, self._written)
-        self.progress('%d files recovered' % self.index.adopter.recovered)
 
     def _is_new(self, found):
         header, location = found.header, found.location
