@@ -53,6 +53,8 @@ setup(
         ('share/swift-lightsync/etc/cosbench',
          sorted(glob('etc/cosbench/*.xml'))
          + ['etc/cosbench/grafana-dashboard.json']),
+        ('share/swift-lightsync/etc/monitoring',
+         sorted(glob('etc/monitoring/*'))),
     ],
     install_requires=[
         'swift>=2.38,<2.39',
@@ -96,6 +98,7 @@ setup(
             'cosbench = cosbench.commands.cli:main',
             'swift-container-propagator = '
             'swift_lightsync.versioning.sites.propagator:main',
+            'swift-lightsync-health = swift_lightsync.health.cli:main',
             'swift-lightsync-patch = swift_lightsync.patcher:main',
             'swift-lightsync-report = swift_lightsync.report.cli:main',
             'swift-object-converger = '
@@ -123,6 +126,8 @@ setup(
             'proxy = swift_lightsync.proxy_server:app_factory',
         ],
         'swift.diskfile': [
+            'erasure_coding.kv = '
+            'swift_losf.diskfile.fragments:KVECDiskFileManager',
             'replication.kv = swift_losf.diskfile.kvfile:KVDiskFileManager',
         ],
         'swift.object_replicator': [

@@ -6,6 +6,7 @@ It is Swift's proxy-server with PROAR, and with writes that leave no rows for
 the versioning filter.
 """
 
+import copy
 from functools import partial
 
 from swift.common.registry import register_swift_info
@@ -14,6 +15,7 @@ from swift.proxy import server
 from swift_lightsync.common.rowless import rowless
 from swift_lightsync.proar.proxy.controller import PrimaryRoleController
 from swift_lightsync.proar.proxy.policy_options import primary_role_policies
+from swift_lightsync.proar.proxy.role_application import RoleApplication
 
 
 class RowlessPrimaryRole(PrimaryRoleController):
@@ -23,7 +25,7 @@ class RowlessPrimaryRole(PrimaryRoleController):
         return super()._attempt(rowless(cls), *args)
 
 
-class Application(server.Application):
+class Application(RoleApplication):
     """Swift's proxy-server, with primary-role writes where they are set."""
 
     def __init__(self, conf, *args, **kwargs):
@@ -34,11 +36,23 @@ class Application(server.Application):
         for index, controller in controllers.items():
             controllers[index] = rowless(controller)
         for policy, options in self.primary_role_policies.items():
+            self._send_to_all_roles(policy)
             controllers[policy.idx] = partial(
                 RowlessPrimaryRole, policy=policy, options=options)
         if self.primary_role_policies:
             register_swift_info('proar', policies=sorted(
                 policy.name for policy in self.primary_role_policies))
+
+    def _send_to_all_roles(self, policy):
+        """
+        Have writes that fail over go to all roles, near or far.
+
+        Swift's write affinity would have hand-offs near by take them, which
+        no primary role asks.
+        """
+        options = copy.copy(self.get_policy_options(policy))
+        options.write_affinity_is_local_fn = None
+        self._override_options[policy.idx] = options
 
 
 def app_factory(global_conf, **local_conf):

@@ -45,6 +45,22 @@ def add_cluster(parser: argparse.ArgumentParser) -> None:
                         help='ask these object-servers only')
 
 
+def all_policies(swift_dir: str) -> list[StoragePolicy]:
+    """
+    Return the policies of a cluster.
+
+    :param swift_dir: the directory of swift.conf
+    :raises UsageError: if it cannot be read
+    """
+    try:
+        if set_swift_dir(swift_dir):
+            reload_storage_policies()
+    except (OSError, LookupError, ValueError, configparser.Error,
+            SystemExit) as err:
+        raise UsageError('--swift-dir %s: %s' % (swift_dir, err))
+    return list(POLICIES)
+
+
 def policies(swift_dir: str, wanted: Optional[str]) -> list[StoragePolicy]:
     """
     Return the replicated policies of a cluster.
@@ -53,20 +69,15 @@ def policies(swift_dir: str, wanted: Optional[str]) -> list[StoragePolicy]:
     :param wanted: a policy's name or index; None: all
     :raises UsageError: if there are none
     """
-    try:
-        if set_swift_dir(swift_dir):
-            reload_storage_policies()
-    except (OSError, LookupError, ValueError, configparser.Error,
-            SystemExit) as err:
-        raise UsageError('--swift-dir %s: %s' % (swift_dir, err))
-    found = [policy for policy in POLICIES
+    known = all_policies(swift_dir)
+    found = [policy for policy in known
              if policy.policy_type == REPL_POLICY and (
                  wanted is None or wanted == str(int(policy))
                  or wanted in policy.alias_list)]
     if not found:
         raise UsageError('--policy %s: no replicated policy; there are %s' % (
             wanted, ', '.join('%s (%d)' % (policy.name, policy)
-                              for policy in POLICIES
+                              for policy in known
                               if policy.policy_type == REPL_POLICY)))
     return found
 
@@ -79,9 +90,21 @@ def load_ring(swift_dir: str, policy: StoragePolicy) -> Ring:
     :param policy: the policy
     :raises UsageError: if the ring cannot be read
     """
+    return read_ring(swift_dir, policy.ring_name,
+                     'the ring of policy %s' % policy.name)
+
+
+def read_ring(swift_dir: str, name: str, what: str = 'the ring') -> Ring:
+    """
+    Return a ring.
+
+    :param swift_dir: the directory of the rings
+    :param name: the ring's, such as ``container``
+    :param what: what errors call it
+    :raises UsageError: if the ring cannot be read
+    """
     try:
-        return Ring(swift_dir, ring_name=policy.ring_name)
+        return Ring(swift_dir, ring_name=name)
     except RING_ERRORS as err:
-        raise UsageError('the ring of policy %s, %s in %s: %s: %s' % (
-            policy.name, policy.ring_name, swift_dir, type(err).__name__,
-            err))
+        raise UsageError('%s, %s in %s: %s: %s' % (
+            what, name, swift_dir, type(err).__name__, err))

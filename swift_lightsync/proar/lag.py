@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-How far the peers of a node's devices are behind.
+How far the peers of a node's devices are behind, and how these stand.
 
 The converger records it, the recon filter answers it, and swift-proar-lag
 reads the answers. OPERATING.md.
@@ -9,6 +9,7 @@ reads the answers. OPERATING.md.
 import json
 import os
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Annotated, Dict, Optional, Tuple
 
 from swift.common.utils import dump_recon_cache
@@ -54,15 +55,43 @@ class DeviceLag(Record):
 
 
 @dataclass(frozen=True)
+class DeviceStanding(Record):
+    """
+    How one device stands with its peers, in one policy.
+
+    :param device: its name
+    :param policy: the index of the policy
+    :param ring: the epoch that it has
+    :param silent: ids of devices that do not vouch for it: reads of the
+        partitions that it shares with one of them ask all devices
+    :param silent_since: since when there has been one, Unix time; None:
+        there is none
+    :param older: ids of devices that know its log to have been newer
+    :param held: places of which another device holds what it lacks
+    :param others: id of each device with another epoch -> that
+    """
+    device: str
+    policy: Count
+    ring: Count
+    silent: Tuple[int, ...]
+    silent_since: Optional[Number]
+    older: Tuple[int, ...]
+    held: Count
+    others: Dict[int, Count]
+
+
+@dataclass(frozen=True)
 class Recorded(Record):
     """
     What a converger records of one device.
 
     :param updated: when it did, Unix time
     :param policies: one for each policy of the device
+    :param roles: the same, once it has asked
     """
     updated: Number
     policies: Tuple[DeviceLag, ...]
+    roles: Tuple[DeviceStanding, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -86,12 +115,14 @@ class NodeLag(Record):
     :param source: the directory of its recon file
     :param updated: when its convergers had all written it; 0: never
     :param devices: one for each device and policy
+    :param roles: the same, of those that have asked
     :param troubles: device -> what its object-servers counted
     """
     time: Number
     source: str
     updated: Number
     devices: Tuple[DeviceLag, ...]
+    roles: Tuple[DeviceStanding, ...] = ()
     troubles: Dict[str, Troubles] = field(default_factory=dict)
 
     def encode(self):
@@ -99,36 +130,37 @@ class NodeLag(Record):
         return json.dumps(self.to_json()).encode('ascii')
 
 
-def recorded(devices, updated):
+def recorded(devices, updated, roles=MappingProxyType({})):
     """
     Return what a converger records, which leaves that of others alone.
 
     :param devices: a dict of name -> DeviceLags
     :param updated: Unix time
+    :param roles: a dict of name -> DeviceStandings
     :returns: a dict for dump_recon_cache
     """
-    return {KEY: {name: Recorded(updated, tuple(lags)).to_json()
-                  for name, lags in (devices or {NONE: ()}).items()}}
+    return {KEY: {name: Recorded(
+        updated, tuple(lags), tuple(roles.get(name, ()))).to_json()
+        for name, lags in (devices or {NONE: ()}).items()}}
 
 
-def forget(path, key, devices, logger):
+def forget(path, devices, logger):
     """
     Remove what is recorded of devices that are not this node's.
 
-    :param path: of a recon file
-    :param key: in it, of a dict by the names of devices
+    :param path: of the recon file
     :param devices: names of those that are
     :param logger: Swift's
     """
     try:
         with open(path, 'rb') as recon:
-            known = json.loads(recon.read(MAX_BYTES))[key]
+            known = json.loads(recon.read(MAX_BYTES))[KEY]
         gone: Dict[str, Dict] = {name: {} for name in known
                                  if name not in devices}
     except (OSError, ValueError, KeyError, TypeError):
         return
     if gone:
-        dump_recon_cache({key: gone}, path, logger)
+        dump_recon_cache({KEY: gone}, path, logger)
 
 
 def decode(data):
@@ -165,4 +197,6 @@ def read(directory, now):
         min((each.updated for each in found.values()), default=0),
         tuple(lag for _, each in sorted(found.items())
               for lag in each.policies),
+        tuple(role for _, each in sorted(found.items())
+              for role in each.roles),
         together(known.object_troubles or {}))

@@ -21,6 +21,7 @@ from swift_lightsync.common.node_arguments import (
 from swift_lightsync.common.nodes import Outcome, Question, ask_all
 from swift_lightsync.common.options import positive_seconds
 from swift_lightsync.common.text import printable
+from swift_lightsync.proar.core.epochs import epoch_text
 from swift_lightsync.proar.lag import PATH, DeviceLag, decode
 
 PROAR = Question(PATH, decode)
@@ -99,8 +100,31 @@ def assess(replies, indexes, max_seconds, remember=REMEMBER):
         'converger says why' % (row.name, row.lag.aside, row.lag.policy)
         for row in rows if row.lag.aside]
     complaints += [complaint for reply in answers.values()
-                   for complaint in _troubles(reply, remember)]
+                   for complaint in (*_behind(reply, indexes, max_seconds),
+                                     *_troubles(reply, remember))]
     return Lags(rows, complaints)
+
+
+def _behind(reply, indexes, max_seconds):
+    """Yield which devices of a node have others asked, as texts."""
+    for role in reply.answer.roles:
+        name = place_name((*reply.host, printable(role.device)))
+        if role.policy not in indexes:
+            continue
+        if role.others:
+            yield '%s: it has %s of policy %d, %d devices have another: %s' % (
+                name, epoch_text(role.ring), role.policy, len(role.others),
+                '; '.join(sorted(map(epoch_text, set(role.others.values())))))
+        if role.older:
+            yield '%s: its log is older than %d devices know it in policy ' \
+                '%d, as after a disk was restored: reads ask all until the ' \
+                'object-replicators of their nodes have ended a pass' % (
+                    name, len(role.older), role.policy)
+        silent = reply.answer.time - (role.silent_since or reply.answer.time)
+        if silent > max_seconds:
+            yield '%s: %d devices have not vouched for it in policy %d for ' \
+                '%d s: reads ask all' % (name, len(role.silent), role.policy,
+                                         silent)
 
 
 def _troubles(reply, remember):
@@ -182,7 +206,8 @@ def _parser():
     parser.add_argument('--max-seconds', default=MAX_SECONDS,
                         metavar='S', type=argument(positive_seconds),
                         help='how old an operation may be that '
-                        'a device lacks (%(default)s)')
+                        'a device lacks, and how long a device may be behind '
+                        '(%(default)s)')
     parser.add_argument('--remember', default=REMEMBER, metavar='S',
                         type=argument(positive_seconds),
                         help='how long to complain of writes that failed or '

@@ -33,7 +33,7 @@ class Troubles(Record):
 
     :param last: when the last of it happened, Unix time
     :param failed_intents: writes whose bodies had come when they could not be
-        logged: their clients got 503
+        logged: a quorum was made of them at once, or their clients got 503
     :param refused_log: writes that were refused, since the log has no room
     :param refused_lag: ... since the device holds too much alone
     :param failed_rows: container updates without a majority that could not

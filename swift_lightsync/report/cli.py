@@ -12,19 +12,14 @@ import time
 from collections.abc import Sequence
 from typing import Optional
 
-from swift.common.storage_policy import StoragePolicy
-
 from swift_lightsync.common.command import UsageError, argument, run
-from swift_lightsync.common.node_arguments import (
-    add_cluster,
-    load_ring,
-    policies,
-)
+from swift_lightsync.common.node_arguments import add_cluster
 from swift_lightsync.common.nodes import ask_all
 from swift_lightsync.common.options import positive_seconds
 from swift_lightsync.report import as_json, page, text
 from swift_lightsync.report.answer import QUESTION
-from swift_lightsync.report.health import Ring, assess
+from swift_lightsync.report.health import assess
+from swift_lightsync.report.watched import object_rings
 
 #: Seconds without agreement after which a pair is stale.
 STALE_AFTER = 3600
@@ -45,16 +40,8 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _ring(swift_dir: str, policy: StoragePolicy) -> Ring:
-    return Ring(int(policy), policy.name, {
-        (dev['replication_ip'], dev['replication_port'], dev['device']):
-        (dev['ip'], dev['port'])
-        for dev in load_ring(swift_dir, policy).devs if dev})
-
-
 def _report(args: argparse.Namespace) -> int:
-    rings = [_ring(args.swift_dir, policy) for policy
-             in policies(args.swift_dir, args.policy)]
+    rings = object_rings(args.swift_dir, args.policy)
     hosts = set(args.hosts) or {host for ring in rings
                                 for host in ring.devices.values()}
     health = assess(rings, ask_all(hosts, args.timeout, QUESTION), args.stale,

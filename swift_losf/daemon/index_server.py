@@ -14,18 +14,16 @@ import _thread
 import argparse
 import contextlib
 import logging
-import os
 import signal
 import sys
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields
 
-import grpc
 import plyvel
 
 from swift_lightsync.common.command import argument
+from swift_losf.daemon.listener import listening
 from swift_losf.format.layout import Layout
 from swift_losf.index.db import VersionError
 from swift_losf.index.index_lock import ServerError, locked
@@ -36,18 +34,10 @@ from swift_losf.upkeep.compactor import Compaction, Compactor
 from swift_losf.upkeep.lost_index import is_lost, set_aside
 from swift_losf.upkeep.pace import Rates
 from swift_losf.upkeep.recovery import recover
+from swift_losf.upkeep.standby import drop_index, is_writable_again
 from swift_losf.upkeep.sweeper import Sweeper
 from swift_losf.volumes.space import FilesystemError
 
-#: of Linux, for the path of a socket
-MAX_SOCKET_PATH = 107
-#: calls that are answered at a time, and that may wait for it: the next ones
-#: are refused with RESOURCE_EXHAUSTED
-WORKERS = 8
-MAX_CALLS = 1024
-MAX_REQUEST = 2 ** 20
-#: seconds that calls may take that are under way when the server ends
-GRACE = 5.0
 #: seconds between two looks at the device: whether it is there, what is left
 TICK = 1.0
 
@@ -84,43 +74,6 @@ class Options:
             Limits(compact.garbage / 100, compact.extents, compact.reserve),
             Rates(compact.bandwidth, compact.idle_bandwidth),
             self.sweep_interval, self.max_volume_size)
-
-
-@contextlib.contextmanager
-def listening(layout, service):
-    """
-    Serve on the socket, which only its owner may use.
-
-    REQUIRES: index.lock; so a socket that exists is left from a server that
-    was killed.
-    """
-    path = layout.socket
-    if len(os.fsencode(path)) > MAX_SOCKET_PATH:
-        raise ServerError('%s: a socket path must have at most %d bytes'
-                          % (path, MAX_SOCKET_PATH))
-    with contextlib.suppress(FileNotFoundError):
-        os.unlink(path)
-    server = grpc.server(
-        ThreadPoolExecutor(WORKERS, 'call'), (service.handler(),),
-        options=(('grpc.max_receive_message_length', MAX_REQUEST),
-                 ('grpc.so_reuseport', 0)),
-        maximum_concurrent_rpcs=MAX_CALLS)
-    mask = os.umask(0o177)
-    try:
-        server.add_insecure_port('unix:' + path)
-        server.start()
-    except RuntimeError as err:
-        raise ServerError('%s: cannot listen: %s' % (path, err)) from err
-    finally:
-        os.umask(mask)
-    try:
-        yield
-    finally:
-        # Not server.stop(GRACE), which waits for clients that do nothing.
-        service.close(GRACE)
-        server.stop(None).wait()
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(path)
 
 
 class IndexServer:
@@ -179,8 +132,12 @@ class IndexServer:
         with contextlib.ExitStack() as at_end:
             # At the end: calls, sweeper and compactor, index.
             with listening(self.layout, self.service):
+                drop_index(self.layout)
                 index = recover(self.layout, self._progress)
                 at_end.callback(self._close, index)
+                if not index.db.durable:
+                    self._stand_by(index, lock)
+                    return
                 sweeper = Sweeper(lock.pinned, index,
                                   self.options.sweep_interval, self.fail)
                 compactor = Compactor(
@@ -192,6 +149,23 @@ class IndexServer:
                 self.service.index = index
                 logger.info('%s: serving', self.layout.root)
                 self._tend(index, lock)
+
+    def _stand_by(self, index, lock):
+        """Serve from memory until stop(), or the disk can be written."""
+        self.service.index = index
+        logger.warning('%s: serving; what has to be durable in the index is '
+                       'refused', self.layout.root)
+        begun = time.monotonic()
+        while not self._stop.wait(min(TICK, self.options.sync_interval)):
+            if not lock.is_in_place():
+                return
+            # An index that could not be opened all the same is not tried
+            # again and again.
+            if (time.monotonic() - begun >= self.options.sync_interval
+                    and is_writable_again(self.layout)):
+                logger.warning('%s can be written again: the server ends, '
+                               'to be started anew', self.layout.root)
+                return
 
     def _tend(self, index, lock):
         """
@@ -229,7 +203,8 @@ class IndexServer:
         logger.error('%s: the index cannot go on, the server ends; started '
                      'again, it recovers: %s: %s', self.layout.index,
                      type(error).__name__, error)
-        if is_lost(error) and lock.is_in_place():
+        if is_lost(error) and lock.is_in_place() and is_writable_again(
+                self.layout):
             set_aside(self.layout, error)
         return False
 

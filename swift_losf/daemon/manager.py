@@ -18,7 +18,9 @@ the report is stale; and ``index_servers``, a list of objects with
     device, policy   its name, and the index of the policy
     state            one of supervisor.State
     pid, restarts    null if it does not run; how often it had died
-    files, bytes …   of values.Statistics, or
+    files, bytes …   of values.Statistics, with
+    free_percent     of the device, or of where the index is if less is free
+    is_full          whether only deletes are accepted, or
     error            why the server does not tell
 """
 
@@ -44,6 +46,7 @@ from swift.common.utils import (
 )
 
 from swift_losf.daemon.supervisor import State, Supervised, command
+from swift_losf.daemon.watched import RECON_KEY
 from swift_losf.diskfile.kvmanager import KVManager
 from swift_losf.errors import IndexUnavailable
 from swift_losf.format.layout import Layout
@@ -51,11 +54,11 @@ from swift_losf.index.channel import check_path
 from swift_losf.index.index_client import IndexClient
 from swift_losf.mounts import Devices
 from swift_losf.options import CompactOptions, LosfOptions, ManagerOptions
+from swift_losf.volumes.ballast import is_given_up
 
 SECTION = 'object-losf'
 #: statistics that statsd is told of as counters
 COUNTED = ('moved', 'removed_volumes')
-RECON_KEY = 'object_losf'
 NO_ONCE = '%s serves for ever; it cannot be run once' % SECTION
 #: seconds between two looks at mounts, rings and children
 TICK = 0.5
@@ -69,6 +72,12 @@ class ServerKey:
 
     def __str__(self):
         return '%s.%d' % (self.device, self.policy_index)
+
+
+def free_percent(layout):
+    """Return what is free where volumes or index are, whichever has less."""
+    return min(100 * found.f_bavail / found.f_blocks
+               for found in map(os.statvfs, (layout.volumes, layout.index)))
 
 
 @dataclass(frozen=True)
@@ -271,8 +280,10 @@ class IndexServerManager(Daemon):
             try:
                 known = vars(server.client.statistics())
                 self._count(key, known)
-                seen.update(known)
-            except IndexUnavailable as err:
+                layout = self._layout(key)
+                seen.update(known, free_percent=free_percent(layout),
+                            is_full=any(map(is_given_up, layout.ballasts)))
+            except (IndexUnavailable, OSError) as err:
                 seen['error'] = str(err)
         return seen
 

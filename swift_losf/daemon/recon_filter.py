@@ -9,7 +9,7 @@ no directory below ``quarantined/``: as many as `object-losf` reported last.
 
 from swift.common.middleware.recon import ReconMiddleware
 
-from swift_losf.daemon.manager import RECON_KEY
+from swift_losf.daemon.watched import RECON_KEY
 
 
 class LosfRecon(ReconMiddleware):

@@ -14,7 +14,6 @@ device that hangs costs `losf_index_timeout`, and all are asked at once.
 import argparse
 import enum
 import json
-import os
 import sys
 from dataclasses import dataclass
 from typing import Optional
@@ -26,7 +25,11 @@ from swift.common.utils import readconf
 from swift_lightsync.common import command
 from swift_lightsync.common.command import argument
 from swift_lightsync.common.options import number
-from swift_losf.daemon.manager import SECTION, IndexServerManager
+from swift_losf.daemon.manager import (
+    SECTION,
+    IndexServerManager,
+    free_percent,
+)
 from swift_losf.errors import IndexUnavailable
 from swift_losf.format.layout import Layout
 from swift_losf.format.values import Statistics
@@ -140,12 +143,6 @@ class _Problems:
     @staticmethod
     def error(message, *args):
         raise CannotTell(message % args)
-
-
-def free_percent(layout):
-    """Return what is free where volumes or index are, whichever has less."""
-    return min(100 * found.f_bavail / found.f_blocks
-               for found in map(os.statvfs, (layout.volumes, layout.index)))
 
 
 def look(key, layout, is_there, timeout):

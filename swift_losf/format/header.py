@@ -13,14 +13,19 @@ from typing import Any
 
 from google_crc32c import value as crc32c
 
-VERSION = 2
+VOLUME_VERSION = 3
+RECORD_VERSION = 2
 #: data is verified in blocks of this length, in bytes
 BLOCK = 65536
 #: data up to this length, in bytes, is kept in memory: it is written and read
 #: at once
 SMALL = 4 * BLOCK
 
+#: A volume begins with two copies of its header, in different sectors of
+#: whatever disk: one that is damaged or cannot be read costs nothing.
 VOLUME_HEADER_LENGTH = 4096
+COPIES = 2
+FIRST_RECORD = COPIES * VOLUME_HEADER_LENGTH
 HEADER_LENGTH = 64
 SALT_LENGTH = 8
 HASH_LENGTH = 16
@@ -120,7 +125,7 @@ def record_length(data_length: int, metadata_length: int,
 @dataclass(frozen=True)
 class VolumeHeader:
     """
-    The first 4,096 bytes of a volume.
+    The first bytes of a volume: twice the same 4,096.
 
     :param number: of the volume, from 1
     :param type: a VolumeType
@@ -152,17 +157,17 @@ class VolumeHeader:
         return crc
 
     def pack(self) -> bytes:
-        """Return the header's 4,096 bytes."""
+        """Return one copy of the header, 4,096 bytes."""
         fields = _VOLUME.pack(
-            VOLUME_MAGIC, VERSION, self.type, self.alignment, self.number,
-            self.policy, self.created, self.salt)
+            VOLUME_MAGIC, VOLUME_VERSION, self.type, self.alignment,
+            self.number, self.policy, self.created, self.salt)
         return (fields + CRC.pack(crc32c(fields))).ljust(
             VOLUME_HEADER_LENGTH, b'\0')
 
     @classmethod
     def unpack(cls, data: bytes) -> 'VolumeHeader':
         """
-        Read a header.
+        Read one copy of a header.
 
         :param data: 4,096 bytes
         :raises FormatError: if they are no header of a volume
@@ -176,8 +181,8 @@ class VolumeHeader:
         expect_crc('the CRC of the volume header',
                    CRC.unpack_from(data, _VOLUME.size)[0],
                    crc32c(data[:_VOLUME.size]))
-        expect('the version of the volume', version, VERSION,
-               version == VERSION)
+        expect('the version of the volume', version, VOLUME_VERSION,
+               version == VOLUME_VERSION)
         expect('the type of the volume', kind,
                ', '.join('%d' % each for each in VolumeType),
                kind in list(VolumeType))
@@ -225,7 +230,7 @@ class RecordHeader:
 
     def _fields(self, quarantined: bool, durable: bool) -> bytes:
         return _RECORD.pack(
-            RECORD_MAGIC, VERSION, FLAG_SET * quarantined,
+            RECORD_MAGIC, RECORD_VERSION, FLAG_SET * quarantined,
             FLAG_SET * durable, self.tag, self.hash, self.partition,
             self.metadata_length, self.data_length, self.written,
             self.name_length, 0)
@@ -254,8 +259,8 @@ class RecordHeader:
                    data[DURABLE_OFFSET + 1:_RECORD.size])
         expect_crc('the CRC of the record header',
                    CRC.unpack_from(data, _RECORD.size)[0], crc32c(covered))
-        expect('the version of the record', version, VERSION,
-               version == VERSION)
+        expect('the version of the record', version, RECORD_VERSION,
+               version == RECORD_VERSION)
         for flag in (quarantined, durable):
             expect('a flag', flag, '0 or %d' % FLAG_SET,
                    flag in (0, FLAG_SET))

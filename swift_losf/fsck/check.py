@@ -79,7 +79,7 @@ class Check:
         path = find_volume(self.layout, number)
         if path is None:
             yield from compare_state(number, state, count)
-            yield from self._without_volume(number)
+            yield from self.without_volume(number)
             return
         self.totals.volumes += 1
         fd = os.open(path, os.O_RDONLY)
@@ -89,7 +89,8 @@ class Check:
         finally:
             os.close(fd)
 
-    def _without_volume(self, number):
+    def without_volume(self, number):
+        """Yield a Finding for each entry of a volume that is lost."""
         for offset, entries in self.order.volume(number):
             for entry in entries:
                 # The index server forgets of a volume that is gone what was

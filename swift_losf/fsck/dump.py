@@ -17,7 +17,7 @@ from swift_lightsync.common.command import Exit, UsageError
 from swift_losf.diskfile.vfile import read_metadata
 from swift_losf.errors import IndexUnavailable
 from swift_losf.format.header import (
-    VOLUME_HEADER_LENGTH,
+    FIRST_RECORD,
     FormatError,
     VolumeType,
 )
@@ -167,10 +167,10 @@ class Dump:
                     self.layout.volume(number))
             self._show({'volume': number, **_header_fields(fd, number)})
             try:
-                header = read_own_header(fd, number)
+                header, _ = read_own_header(fd, number)
             except FormatError:
                 return Exit.NOT_WELL
-            for found in iter_records(fd, header, VOLUME_HEADER_LENGTH,
+            for found in iter_records(fd, header, FIRST_RECORD,
                                       os.fstat(fd).st_size, self._damaged):
                 self._record(found)
         return Exit.WELL
@@ -255,7 +255,7 @@ def _open(layout, number):
 
 def _header_fields(fd, number):
     try:
-        header = read_own_header(fd, number)
+        header, _ = read_own_header(fd, number)
     except FormatError as err:
         return {'damaged': str(err)}
     return {'type': VolumeType(header.type).name.lower(),

@@ -21,11 +21,15 @@ class Kind(enum.Enum):
         'statistics', 'what the index counts in the volume is wrong',
         'put the counted values')
     VOLUME_HEADER = (
-        'volume-header', 'the header of the volume is damaged',
-        'write it anew; what it has to be follows from the records')
+        'volume-header', 'a copy of the header of the volume is damaged',
+        'write it anew, as the other one')
     LOST_VOLUME = (
-        'lost-volume', 'the header of the volume is damaged, and no record '
-        'of it is valid', 'set it aside, as the index server does')
+        'lost-volume', 'both copies of the header of the volume are damaged',
+        'set it aside, as the index server does')
+    SET_ASIDE = (
+        'set-aside', 'the volume was set aside: both copies of its header are '
+        'damaged, and nothing tells its records from what clients sent',
+        'remove it when the replicators have brought its objects back')
     READ_ERROR = (
         'read-error', 'the volume cannot be read there',
         'replace the disk')
@@ -78,7 +82,7 @@ class Kind(enum.Enum):
 
 
 #: what repair cannot put right
-BEYOND_REPAIR = frozenset([Kind.READ_ERROR])
+BEYOND_REPAIR = frozenset([Kind.READ_ERROR, Kind.SET_ASIDE])
 
 
 @dataclass(frozen=True)

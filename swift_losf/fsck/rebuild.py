@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from swift_losf.format.header import (
     ALIGNMENT,
-    VOLUME_HEADER_LENGTH,
+    FIRST_RECORD,
     FormatError,
     aligned,
 )
@@ -60,9 +60,9 @@ def count_records(layout, progress):
 def _count(fd, number, seen, progress):
     def incomplete(offset, error):
         seen.incomplete += 1
-    header = read_own_header(fd, number)
+    header, _ = read_own_header(fd, number)
     seen.volumes += 1
-    for found in iter_records(fd, header, VOLUME_HEADER_LENGTH,
+    for found in iter_records(fd, header, FIRST_RECORD,
                               os.fstat(fd).st_size, incomplete):
         seen.records += 1
         seen.quarantined += found.header.quarantined

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Looks at one place of a volume, where a record should be."""
 
-import errno
 from dataclasses import dataclass
 from typing import Optional
 
@@ -11,10 +10,13 @@ from swift_losf.format.header import (
     RecordHeader,
     expect,
 )
-from swift_losf.volumes.volume import Found, location_of, pread, verify
-
-#: what a disk says about sectors that it cannot read
-UNREADABLE = (errno.EIO, errno.ENODATA, errno.EUCLEAN)
+from swift_losf.volumes.volume import (
+    UNREADABLE,
+    Found,
+    location_of,
+    pread,
+    verify,
+)
 
 
 @dataclass(frozen=True)
@@ -39,8 +41,7 @@ def probe(fd, number, volume_header, offset, check_data):
 
     :param fd: of a volume
     :param number: of the volume
-    :param volume_header: its VolumeHeader; None if it is damaged: then the
-        record may be one that a client has put into its data
+    :param volume_header: its VolumeHeader
     :param offset: in the volume
     :param check_data: whether the data is to be verified too
     :returns: a Probe
@@ -51,9 +52,8 @@ def probe(fd, number, volume_header, offset, check_data):
         if not any(raw):
             return Probe(empty=True)
         unpacked = RecordHeader.unpack(raw)
-        if volume_header:
-            tag = volume_header.tag(offset)
-            expect('the tag', unpacked.tag, tag, unpacked.tag == tag)
+        tag = volume_header.tag(offset)
+        expect('the tag', unpacked.tag, tag, unpacked.tag == tag)
         header = unpacked
         return Probe(header=header, found=verify(
             fd, location_of(number, offset, header), header, check_data))

@@ -22,7 +22,7 @@ from swift_losf.fsck.check import find_volume
 from swift_losf.fsck.findings import BEYOND_REPAIR, Kind
 from swift_losf.index.db import fsync
 from swift_losf.upkeep.recovery import Recovery, invalidate
-from swift_losf.volumes.volume import mark_quarantined
+from swift_losf.volumes.volume import mark_quarantined, mend_copies
 
 
 class Repair:
@@ -59,6 +59,8 @@ class Repair:
         if self._missing or self._lost:
             with self.index.db.change() as change:
                 for number, offset in self._missing.items():
+                    if number not in self.index.db.volumes:
+                        continue  # it is scanned as a whole
                     state = change.volume(number)
                     change.put_volume(number, replace(
                         state, checkpoint=min(state.checkpoint, offset)))
@@ -78,8 +80,7 @@ class Repair:
         path = find_volume(self.layout, finding.volume)
         fd = os.open(path, os.O_RDWR)
         try:
-            os.pwrite(fd, finding.put.pack(), 0)
-            os.fsync(fd)
+            mend_copies(fd, finding.put)
         finally:
             os.close(fd)
         if path != self.layout.volume(finding.volume):

@@ -8,11 +8,12 @@ the data. Only what no valid record covers is searched for records.
 
 import os
 from dataclasses import replace
+from typing import Any
 
 from swift_lightsync.common.files import try_lock
 from swift_losf.format import keys
 from swift_losf.format.header import (
-    VOLUME_HEADER_LENGTH,
+    FIRST_RECORD,
     FormatError,
     VolumeType,
     aligned,
@@ -22,22 +23,20 @@ from swift_losf.format.name_code import durable_name
 from swift_losf.format.values import VolumeState
 from swift_losf.fsck.entry_order import Count
 from swift_losf.fsck.findings import Finding, Kind
-from swift_losf.fsck.record_state import UNREADABLE, probe
-from swift_losf.index.index import is_tombstone
-from swift_losf.volumes.header_repair import make_header
-from swift_losf.volumes.volume import iter_records, read_header
+from swift_losf.fsck.record_state import probe
+from swift_losf.volumes.volume import UNREADABLE, iter_records, read_copies
 
 
 def read_own_header(fd, number):
     """
-    Return the VolumeHeader of a volume.
+    Return the VolumeHeader of a volume, and what is wrong with it, or None.
 
     :raises FormatError: if it has none, or that of another
     """
-    header = read_header(fd)
+    header, flaw = read_copies(fd)
     expect('the number in the header', header.number, number,
            header.number == number)
-    return header
+    return header, flaw
 
 
 def compare_state(number, state, count, type_=None, end=None):
@@ -53,12 +52,12 @@ def compare_state(number, state, count, type_=None, end=None):
     if state is None and count == Count():
         return
     right = state or VolumeState(type_ or VolumeType.DATA,
-                                 VOLUME_HEADER_LENGTH, VOLUME_HEADER_LENGTH)
+                                 FIRST_RECORD, FIRST_RECORD)
     right = replace(right, type=type_ or right.type, files=count.files,
                     bytes=count.bytes, dead_bytes=count.dead_bytes,
                     held=count.held, held_bytes=count.held_bytes)
     if end is not None:
-        end = max(end, VOLUME_HEADER_LENGTH)
+        end = max(end, FIRST_RECORD)
         right = replace(right, watermark=min(right.watermark, end),
                         checkpoint=min(right.checkpoint, end))
     if right != state:
@@ -91,9 +90,9 @@ class VolumeCheck:
         self.set_aside = set_aside
         self.end = os.fstat(fd).st_size
         self.free = try_lock(fd)
-        self.header = None
+        self.header: Any = None
         #: behind the last valid record, or what was searched for one
-        self.scanned = VOLUME_HEADER_LENGTH
+        self.scanned = FIRST_RECORD
 
     def run(self):
         """Return an iterator of Findings."""
@@ -106,6 +105,9 @@ class VolumeCheck:
             self.header and aligned(self.end, self.header.alignment))
         if header_finding:
             yield header_finding
+        if not self.header:
+            yield from self.check.without_volume(self.number)
+            return
         for offset, entries in self.check.order.volume(self.number):
             yield from self._advance(offset)
             yield from self._look_at(offset, entries)
@@ -113,34 +115,20 @@ class VolumeCheck:
         yield from self._advance(self.end)
 
     def _read_header(self):
-        """Read or make the header; return a Finding about it, or None."""
+        """Read the header; return a Finding about it, or None."""
         try:
-            self.header = read_own_header(self.fd, self.number)
-            detail = 'the volume was set aside, and is sound'
-            if not self.set_aside:
-                return None
+            self.header, flaw = read_own_header(self.fd, self.number)
         except (FormatError, OSError) as err:
             if isinstance(err, OSError) and err.errno not in UNREADABLE:
                 raise
-            self.header = self._make_header()
-            detail = str(err)
-        if self.header:
-            return Finding(Kind.VOLUME_HEADER, self.number, 0,
-                           detail=detail, put=self.header)
-        if self.set_aside:
+            return Finding(
+                Kind.SET_ASIDE if self.set_aside else Kind.LOST_VOLUME,
+                self.number, 0, detail=str(err))
+        if not flaw and not self.set_aside:
             return None
-        return Finding(Kind.LOST_VOLUME, self.number, 0, detail=detail)
-
-    def _make_header(self):
-        for offset, entries in self.check.order.volume(self.number):
-            entry = entries[0]
-            found = entry.location and self._probe(offset).found
-            if found and found.header.hash == entry.hash:
-                type_ = VolumeType.TOMBSTONES if is_tombstone(
-                    found.name) else VolumeType.DATA
-                return make_header(self.check.layout, self.number, type_,
-                                   os.fstat(self.fd).st_mtime_ns, found)
-        return None
+        return Finding(
+            Kind.VOLUME_HEADER, self.number, 0, put=self.header,
+            detail=str(flaw or 'the volume was set aside, and is sound'))
 
     def _probe(self, offset):
         return probe(self.fd, self.number, self.header, offset,
@@ -149,7 +137,7 @@ class VolumeCheck:
     # The space between what the index knows.
 
     def _advance(self, to):
-        if to <= self.scanned or not self.header:
+        if to <= self.scanned:
             return
         suspects = []
         try:
@@ -184,9 +172,8 @@ class VolumeCheck:
     def _cover(self, offset, length):
         """Note that a range has a valid record."""
         end = offset + length
-        if self.header:
-            end = aligned(end, self.header.alignment)
-        self.scanned = max(self.scanned, end)
+        self.scanned = max(self.scanned,
+                           aligned(end, self.header.alignment))
 
     # What the index knows.
 

@@ -25,6 +25,7 @@ from swift_lightsync.common.backoff import Backoff
 from swift_losf.errors import IndexUnavailable
 from swift_losf.index.grpc_reply import CallError, Status
 from swift_losf.index.grpc_unary import UnaryConnection
+from swift_losf.memory_directory import standby_socket
 
 #: of one kind, in one process
 MAX_CONNECTIONS = 64
@@ -162,7 +163,7 @@ class _Pool:
             sock.setblocking(False)
             while True:
                 try:
-                    sock.connect(self._path)
+                    self._reach(sock)
                     return UnaryConnection(sock)
                 except BlockingIOError:
                     left = deadline - time.monotonic()
@@ -172,6 +173,21 @@ class _Pool:
         except BaseException:
             sock.close()
             raise
+
+
+    def _reach(self, sock):
+        try:
+            sock.connect(self._path)
+        except BlockingIOError:
+            raise
+        except OSError as err:
+            # A disk that cannot be written takes no socket.
+            try:
+                sock.connect(standby_socket(os.path.dirname(self._path)))
+            except BlockingIOError:
+                raise
+            except OSError:
+                raise err from None
 
 
 class _Process:

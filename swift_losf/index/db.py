@@ -27,7 +27,7 @@ from swift_losf.index.change import NEXT_KEY, Change
 from swift_losf.index.leveldb_log import MARK
 from swift_losf.mounts import opened_path
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 _VERSION_KEY = keys.STATE + b'version'
 
 #: Bytes that LevelDB may use for blocks it has read, and for what is not yet
@@ -42,6 +42,10 @@ _OPEN_FILES = 1000
 _MAX_REMOVALS = 100000
 
 
+class NotDurable(Exception):
+    """What is to be durable is refused, as the disk cannot be written."""
+
+
 class VersionError(Exception):
     """Another release has written the index, in another format."""
 
@@ -51,14 +55,16 @@ class Database:
     A LevelDB, and what is kept in memory of it.
 
     :param path: its directory; is made if it is missing
+    :param durable: whether it is on a disk, not in memory
     :raises plyvel.Error: if it cannot be opened or read
     :raises VersionError: if another release has written it
     :raises FormatError: if an entry is not what it should be
     """
 
-    def __init__(self, path):
+    def __init__(self, path, durable=True):
         os.makedirs(path, exist_ok=True)
         self.path = path
+        self.durable = durable
         self._db = plyvel.DB(
             path, create_if_missing=True, paranoid_checks=True,
             lru_cache_size=_CACHE, write_buffer_size=_WRITE_BUFFER,
@@ -166,7 +172,13 @@ class Database:
         return len(self._removals) >= _MAX_REMOVALS
 
     def sync(self):
-        """Make all durable that has been written before the call."""
+        """
+        Make all durable that has been written before the call.
+
+        :raises NotDurable: if the index is in memory
+        """
+        if not self.durable:
+            raise NotDurable('%s: the disk cannot be written' % self.path)
         wanted = self._written
         with self._sync_lock:
             if self._synced >= wanted:
@@ -217,7 +229,8 @@ class Database:
         if self._db.closed:
             return
         try:
-            self.sync()
+            if self.durable:
+                self.sync()
         finally:
             with self._lock:
                 self._close()

@@ -47,13 +47,14 @@ class Index:
     what was copied.
 
     :param path: the directory of its LevelDB
+    :param durable: whether that is on a disk, not in memory
     :raises InvalidArgument: in all calls, if an argument is not allowed
     :raises plyvel.Error: here and in all calls, if LevelDB cannot go on
     :raises FormatError: the same, if an entry is not what it should be
     """
 
-    def __init__(self, path):
-        self.db = Database(path)
+    def __init__(self, path, durable=True):
+        self.db = Database(path, durable)
         self.reader = EntryReader(self.db)
         self.reclaim = ReclaimQueue(self.db)
         self.adopter = Adopter(self.db, self.reader)

@@ -4,10 +4,11 @@ Locks the index of a device and policy for one process: index.lock.
 """
 
 import contextlib
+import errno
 import os
 from dataclasses import dataclass
 
-from swift_lightsync.common.files import open_locked
+from swift_lightsync.common.files import open_locked, try_lock
 from swift_losf.format.layout import Layout
 from swift_losf.mounts import STUB, opened_path
 from swift_losf.volumes.ballast import Ballast
@@ -58,6 +59,19 @@ def check_device(path, mount_check):
                           % (path, STUB))
 
 
+def _open_lock(path):
+    try:
+        return open_locked(path)
+    except OSError as err:
+        if err.errno != errno.EROFS:
+            raise
+    fd = os.open(path, os.O_RDONLY)
+    if try_lock(fd):
+        return fd
+    os.close(fd)
+    return None
+
+
 @contextlib.contextmanager
 def locked(layout, mount_check=False):
     """
@@ -73,7 +87,7 @@ def locked(layout, mount_check=False):
     check_device(layout.device_path, mount_check)
     os.makedirs(layout.volumes, exist_ok=True)
     with contextlib.ExitStack() as at_end:
-        fd = open_locked(layout.lock)
+        fd = _open_lock(layout.lock)
         if fd is None:
             raise ServerError('%s: another index server holds it'
                               % layout.lock)
@@ -81,7 +95,7 @@ def locked(layout, mount_check=False):
         ballasts = [at_end.enter_context(contextlib.closing(Ballast(path)))
                     for path in layout.ballasts]
         for ballast in ballasts:
-            ballast.relieve()
+            ballast.tend(may_make=False)
         check_filesystem(layout.volumes)
         device = os.open(layout.device_path, os.O_RDONLY | os.O_DIRECTORY)
         at_end.callback(os.close, device)

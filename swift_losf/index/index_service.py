@@ -17,14 +17,15 @@ from swift_losf.format.header import FormatError
 from swift_losf.format.values import Location
 from swift_losf.index import index_pb2 as pb
 from swift_losf.index.call_arguments import InvalidArgument
-from swift_losf.index.db import is_full
+from swift_losf.index.db import NotDurable, is_full
 from swift_losf.index.index import NotFound, Refused
 
 _SERVICE = pb.DESCRIPTOR.services_by_name['Index']
 _CODES = {InvalidArgument: grpc.StatusCode.INVALID_ARGUMENT,
           DecodeError: grpc.StatusCode.INVALID_ARGUMENT,
           NotFound: grpc.StatusCode.NOT_FOUND,
-          Refused: grpc.StatusCode.FAILED_PRECONDITION}
+          Refused: grpc.StatusCode.FAILED_PRECONDITION,
+          NotDurable: grpc.StatusCode.RESOURCE_EXHAUSTED}
 #: after these, the index has to be recovered
 FATAL = (plyvel.Error, FormatError, OSError)
 #: seconds without a call after which nobody is served

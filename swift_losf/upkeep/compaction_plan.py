@@ -8,7 +8,7 @@ FORMAT.md, "Compaction".
 from dataclasses import dataclass
 from typing import Iterable, List
 
-from swift_losf.format.header import VOLUME_HEADER_LENGTH
+from swift_losf.format.header import FIRST_RECORD
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class VolumeUse:
     @property
     def garbage(self) -> int:
         """The bytes that compaction gives back."""
-        return max(0, self.allocated - self.live - VOLUME_HEADER_LENGTH)
+        return max(0, self.allocated - self.live - FIRST_RECORD)
 
     @property
     def garbage_share(self) -> float:

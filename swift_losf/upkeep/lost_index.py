@@ -17,6 +17,7 @@ from swift_losf.format.header import FormatError
 from swift_losf.index.db import fsync
 from swift_losf.index.index import Index
 from swift_losf.index.leveldb_log import is_torn
+from swift_losf.upkeep.standby import is_for_want_of_disk, open_standby
 
 logger = logging.getLogger(__name__)
 
@@ -26,11 +27,14 @@ def open_index(layout):
     Open an index; one that is lost is set aside, and a new one is made.
 
     :param layout: a Layout
-    :returns: the Index, which may lack what was not synced
+    :returns: the Index, which may lack what was not synced; one in memory if
+        the disk cannot be written
     """
     try:
         return Index(layout.index)
-    except (plyvel.Error, FormatError) as err:
+    except (plyvel.Error, FormatError, OSError) as err:
+        if is_for_want_of_disk(err, layout):
+            return open_standby(layout, err)
         if not is_lost(err):
             raise
         if is_torn(layout.index):

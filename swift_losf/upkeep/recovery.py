@@ -13,8 +13,8 @@ from typing import Dict, Set
 from swift_lightsync.common.files import try_lock
 from swift_losf.format import keys
 from swift_losf.format.header import (
+    FIRST_RECORD,
     HEADER_LENGTH,
-    VOLUME_HEADER_LENGTH,
     FormatError,
     RecordHeader,
     aligned,
@@ -23,12 +23,12 @@ from swift_losf.format.header import (
 from swift_losf.format.layout import volume_number
 from swift_losf.format.name_code import durable_name
 from swift_losf.index.db import fsync
-from swift_losf.upkeep.header_restore import restore_header
 from swift_losf.upkeep.lost_index import open_index
 from swift_losf.volumes.volume import (
     iter_records,
+    mend_copies,
     pread,
-    read_header,
+    read_copies,
 )
 
 BROKEN = '.broken'
@@ -76,6 +76,8 @@ class Recovery:
         self.layout = layout
         self.index = index
         self.progress = progress
+        #: whether the disk can be written; if not, it is left as it is
+        self._durable = index.db.durable
 
     def run(self):
         """Do the steps 3 to 7."""
@@ -85,6 +87,8 @@ class Recovery:
                 done, len(numbers), self.index.adopter.recovered))
             self._recover_volume(number)
         self._forget_removed(numbers)
+        if not self._durable:
+            return
         self.index.sync()
         self.progress('partitions')
         for partition in self.index.reader.list_partitions():
@@ -105,7 +109,7 @@ class Recovery:
 
     def _recover_volume(self, number):
         path = self.layout.volume(number)
-        fd = os.open(path, os.O_RDWR)
+        fd = os.open(path, os.O_RDWR if self._durable else os.O_RDONLY)
         try:
             free = try_lock(fd)
             header = self._header(number, fd, free)
@@ -119,24 +123,24 @@ class Recovery:
         Return the volume's header, or None if it has none or was set aside.
         """
         try:
-            header = read_header(fd)
+            header, flaw = read_copies(fd)
             expect('the number in the header', header.number, number,
                    header.number == number)
-            return header
         except FormatError as err:
-            header = restore_header(self.layout, self.index, number, fd) \
-                if free else None
-            if header:
-                logger.warning('%s: its header was damaged, and is written '
-                               'anew: %s', self.layout.volume(number), err)
-            elif free:
+            if free and self._durable:
                 self._set_volume_aside(number, fd, err)
-            return header
+            return None
+        if flaw and free and self._durable:
+            mend_copies(fd, header)
+            logger.warning('%s: a copy of its header was damaged, and is '
+                           'written anew: %s', self.layout.volume(number),
+                           flaw)
+        return header
 
     def _set_volume_aside(self, number, fd, error):
         path = self.layout.volume(number)
         state = self.index.db.volumes.get(number)
-        if os.fstat(fd).st_size <= VOLUME_HEADER_LENGTH and not (
+        if os.fstat(fd).st_size <= FIRST_RECORD and not (
                 state and state.files):
             os.unlink(path)
         else:
@@ -148,7 +152,7 @@ class Recovery:
     def _recover_records(self, fd, header, free):
         end = os.fstat(fd).st_size
         start = self._checkpoint(header, end)
-        self._raise_watermark(header, VOLUME_HEADER_LENGTH)
+        self._raise_watermark(header, FIRST_RECORD)
         batch = []
         for found in iter_records(fd, header, start, end,
                                   _log_damage(header)):
@@ -157,7 +161,7 @@ class Recovery:
                 self._enter(fd, batch)
                 batch = []
         self._enter(fd, batch)
-        if free and start < end:
+        if free and start < end and self._durable:
             # Lest the end comes back lower, and is written to again.
             os.fsync(fd)
             self._raise_watermark(header, end)
@@ -170,12 +174,20 @@ class Recovery:
         state = self.index.db.volumes.get(header.number)
         if state and state.checkpoint <= aligned(end, header.alignment):
             return aligned(state.checkpoint, header.alignment)
-        return VOLUME_HEADER_LENGTH
+        return FIRST_RECORD
 
     def _enter(self, fd, batch):
         new = [found for found in batch if self._is_new(found)]
-        if new:
-            os.fdatasync(fd)
+        if self._durable:
+            if new:
+                os.fdatasync(fd)
+            self._invalidate(batch)
+        for found in new:
+            self.index.adopter.adopt(found.header, _name(found),
+                                     found.location, self._written)
+        self.progress('%d files recovered' % self.index.adopter.recovered)
+
+    def _invalidate(self, batch):
         # Also of those that are known: hashes.invalid is never synced.
         suffixes: Dict[int, Set[int]] = {}
         for found in batch:
@@ -183,10 +195,6 @@ class Recovery:
                 keys.suffix_of(found.header.hash))
         for partition, numbers in suffixes.items():
             invalidate(self.layout, partition, numbers)
-        for found in new:
-            self.index.adopter.adopt(found.header, _name(found),
-                                     found.location, self._written)
-        self.progress('%d files recovered' % self.index.adopter.recovered)
 
     def _is_new(self, found):
         header, location = found.header, found.location

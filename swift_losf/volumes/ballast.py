@@ -89,17 +89,27 @@ class Ballast:
         """Close what the ballast has open; its files stay."""
         os.close(self._parent)
 
-    def relieve(self):
+    def _relieve(self):
         """Give the ballast up if little is left; return the Space left."""
         left = Space.of(self._parent)
         if not left.covers(SHORT):
             self._give_up(left)
         return left
 
-    def tend(self):
-        """Give the ballast up if little is left, or make it if enough is."""
-        if self.relieve().covers(PLENTY) and not self._is_whole():
-            self._make()
+    def tend(self, may_make=True):
+        """
+        Give the ballast up if little is left, or make it if enough is.
+
+        A disk that cannot be written keeps what it has.
+
+        :param may_make: whether it is made, too
+        """
+        try:
+            left = self._relieve()
+            if may_make and left.covers(PLENTY) and not self._is_whole():
+                self._make()
+        except OSError as err:
+            logger.error('%s: %s', self.path, err)
 
     def _is_whole(self):
         try:

@@ -17,6 +17,8 @@ from swift_losf.volumes.volume import next_data, punch_hole
 _FIEMAP = struct.Struct('=QQIIII')
 _FS_IOC_FIEMAP = 0xc020660b
 _NO_FIEMAP = (errno.EOPNOTSUPP, errno.ENOTTY)
+#: what says nothing about the filesystem: it was checked when it had no files
+_LATER = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO)
 _CANNOT = (errno.EOPNOTSUPP, errno.ENOSYS, errno.EISDIR)
 
 
@@ -91,6 +93,8 @@ def check_filesystem(directory):
         finally:
             os.close(fd)
     except OSError as err:
+        if err.errno in _LATER:
+            return
         if err.errno not in _CANNOT:
             raise
         raise FilesystemError(

@@ -11,10 +11,13 @@ import fcntl
 import os
 import struct
 from dataclasses import dataclass
+from typing import Any
 
 from swift_losf.format.header import (
     BLOCK,
+    COPIES,
     DURABLE_OFFSET,
+    FIRST_RECORD,
     FLAG_SET,
     HEADER_LENGTH,
     QUARANTINED_OFFSET,
@@ -30,6 +33,8 @@ from swift_losf.format.header import (
 from swift_losf.format.record import Footer
 from swift_losf.format.values import Location
 
+#: what a disk says about sectors that it cannot read
+UNREADABLE = (errno.EIO, errno.ENODATA, errno.EUCLEAN)
 #: of the C library's struct flock; l_pid has to be 0 for these locks
 _FLOCK = struct.Struct('@hhqqi4x')
 #: FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE
@@ -68,12 +73,62 @@ def pread(fd, length, offset):
 
 def read_header(fd):
     """
-    Return the VolumeHeader of a volume.
+    Return the VolumeHeader of a volume, by whichever copy is sound.
 
     :param fd: of a volume
     :raises FormatError: if it has none
+    :raises OSError: if it cannot be read
     """
-    return VolumeHeader.unpack(pread(fd, VOLUME_HEADER_LENGTH, 0))
+    return read_copies(fd)[0]
+
+
+def read_copies(fd):
+    """
+    Read both copies of the header of a volume.
+
+    :param fd: of a volume
+    :returns: (the VolumeHeader, why a copy is not sound: None if both are)
+    :raises FormatError: if neither is sound
+    :raises OSError: if neither can be read
+    """
+    header: Any = None
+    flaw: Any = None
+    for number in range(COPIES):
+        try:
+            copy = VolumeHeader.unpack(
+                pread(fd, VOLUME_HEADER_LENGTH, number * VOLUME_HEADER_LENGTH))
+            expect('a copy of the volume header', copy, header,
+                   header in (None, copy))
+            header = copy
+        except FormatError as err:
+            flaw = flaw or err
+        except OSError as err:
+            if err.errno not in UNREADABLE:
+                raise
+            flaw = flaw or err
+    if header is None:
+        raise flaw
+    return header, flaw
+
+
+def mend_copies(fd, header):
+    """
+    Write the copies of the header of a volume anew that are not sound.
+
+    :param fd: of a volume
+    :param header: its VolumeHeader, by the copy that is sound
+    """
+    packed = header.pack()
+    for start in range(0, FIRST_RECORD, VOLUME_HEADER_LENGTH):
+        try:
+            is_sound = pread(fd, VOLUME_HEADER_LENGTH, start) == packed
+        except OSError as err:
+            if err.errno not in UNREADABLE:
+                raise
+            is_sound = False
+        if not is_sound:
+            os.pwrite(fd, packed, start)
+    os.fsync(fd)
 
 
 def find_header(fd, volume_header, offset):
@@ -168,7 +223,7 @@ def iter_records(fd, volume_header, start, end, damaged=None,
     :param check_data: whether the data is to be verified too
     :returns: an iterator of Found
     """
-    offset = max(start, VOLUME_HEADER_LENGTH)
+    offset = max(start, FIRST_RECORD)
     while True:
         offset = aligned(offset, volume_header.alignment)
         data = next_data(fd, offset) if offset < end else None

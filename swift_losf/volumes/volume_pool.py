@@ -21,6 +21,7 @@ from swift.common.concurrency import patcher
 from swift_losf.format.header import FormatError
 from swift_losf.format.layout import volume_number
 from swift_losf.volumes.held_volume import HeldVolume
+from swift_losf.volumes.volume import UNREADABLE
 from swift_losf.volumes.writable import WritableVolume
 
 threading = patcher.original('threading')
@@ -34,8 +35,6 @@ PATIENCE = 1.0
 _LOOK = 0.01
 #: how many numbers of volumes that exist are tried before giving up
 ATTEMPTS = 100
-#: what reading a volume's header gives if the disk cannot: others may do
-_DAMAGED = (errno.EIO, errno.ENODATA, errno.EUCLEAN)
 
 
 class VolumePool:
@@ -108,7 +107,7 @@ class VolumePool:
                 self._unfit.add(number)
                 continue
             except OSError as err:
-                if err.errno not in _DAMAGED:
+                if err.errno not in UNREADABLE:
                     raise
                 self._unfit.add(number)
                 continue

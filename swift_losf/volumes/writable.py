@@ -11,8 +11,9 @@ import time
 
 from swift_lightsync.common.files import sync_directory
 from swift_losf.format.header import (
+    COPIES,
+    FIRST_RECORD,
     SALT_LENGTH,
-    VOLUME_HEADER_LENGTH,
     VolumeHeader,
     aligned,
 )
@@ -83,9 +84,9 @@ class WritableVolume:
                                   time.time_ns(), os.urandom(SALT_LENGTH))
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             volume = cls(fd, header)
-            volume.write_at([header.pack()], 0)
+            volume.write_at(COPIES * [header.pack()], 0)
             os.fsync(fd)
-            volume.end = volume.align(VOLUME_HEADER_LENGTH)
+            volume.end = volume.align(FIRST_RECORD)
             _link(fd, layout.volumes, layout.volume(number))
         except BaseException:
             os.close(fd)

@@ -73,7 +73,8 @@ class RoleCluster:
         """:returns: the names of an object's devices, by their roles"""
         _, _, account, container = traffic.path.split('/')
         return [node['device'] for node in Roles.of(
-            self.objects.ring, account, container, name).nodes]
+            self.objects.ring, self.objects.policy, account, container,
+            name).nodes]
 
     def primary(self, traffic, name):
         """:returns: the number of the node of an object's primary role"""

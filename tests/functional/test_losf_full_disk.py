@@ -2,7 +2,9 @@
 """Disks of objects in volumes that are full, or that are to be unmounted."""
 
 import os
+import shutil
 import signal
+import subprocess
 import unittest
 from contextlib import contextmanager, suppress
 
@@ -21,6 +23,7 @@ IDLE = 1
 OPTIONS = {'object-server': {
     'DEFAULT': {'losf_volume_idle_time': IDLE},
     'object-losf': {'sweep_interval': 0.2, 'restart_delay': 0.2,
+                    'sync_interval': 1,
                     'max_restart_delay': 1}}}
 
 
@@ -163,6 +166,43 @@ class TestFullDisk(DiskCase):
         wait_for(self.serves, 'it serves')
         self.assert_only_deletes_are_accepted()
         self.assert_all_is_accepted_again()
+
+    def restart(self, prepare):
+        """Restart all servers; the disk is changed between."""
+        wait_for(self.serves, 'it serves')
+        self.cluster.kill(1)
+        with suppress(FileNotFoundError):
+            os.unlink(self.objects.layout(DEVICE).socket)
+        prepare()
+        self.cluster.start(1)
+        wait_for(self.serves, 'it serves')
+
+    def test_when_something_else_took_the_last_space_all_is_read(self):
+        def take_all():
+            shutil.rmtree(self.ballast)
+            self.filler.fill()
+        self.restart(take_all)
+        self.assert_all_is_served()
+        self.assertEqual(507, self.status('PUT', 'long', bytes(MIB)))
+        self.filler.remove()
+        wait_for(lambda: self.status('PUT', 'new', b'x' * 1000) == 201,
+                 'objects are accepted')
+        self.assert_all_is_served()
+
+    def remount(self, how):
+        subprocess.run(['mount', '-o', 'remount,' + how,
+                        self.cluster.device_path(1, DEVICE)], check=True)
+
+    def test_all_of_a_read_only_disk_is_read_and_deletes_are_refused(self):
+        self.restart(lambda: self.remount('ro'))
+        self.assert_all_is_served()
+        self.assertEqual(507, self.status('DELETE', self.names[0]))
+        self.assertEqual(507, self.status('PUT', 'new', b'x' * 1000))
+        self.assert_all_is_served()
+        self.remount('rw')
+        wait_for(lambda: self.status('PUT', 'new', b'x' * 1000) == 201,
+                 'objects are accepted')
+        self.assert_all_is_served()
 
     def test_writes_until_it_is_full_lose_nothing(self):
         """Others write faster than anybody looks."""

@@ -27,8 +27,8 @@ PURE = {'array', 'base64', 'binascii', 'bisect', 'collections', 'contextlib',
 #: What pure rooms may import beside each other: modules that only compute.
 PURE_MODULES = {'cosbench.errors'} | {
     'swift_lightsync.common.' + name for name in (
-        'address', 'backoff', 'options', 'record_codecs', 'record_limits',
-        'records', 'signing', 'text')}
+        'address', 'backoff', 'openmetrics', 'options', 'record_codecs',
+        'record_limits', 'records', 'signing', 'text')}
 #: What modules of common/ import beside the standard library: COSBench and
 #: LOSF use the others where there is no Swift.
 COMMON_ALSO = {'node_arguments': {'swift'}, 'nodes': {'swift'},

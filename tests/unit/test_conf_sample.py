@@ -19,6 +19,7 @@ from swift_lightsync.proar.proxy.policy_options import (
     PolicyOptions,
     primary_role_policies,
 )
+from swift_lightsync.software import RUN_DIR
 from swift_lightsync.sync.replicator import LightSyncReplicator
 from swift_lightsync.versioning.proxy import middleware
 from swift_lightsync.versioning.proxy.filter_options import FilterOptions
@@ -132,6 +133,10 @@ class TestConfSample(SwiftTestCase):
         self.assert_defaults(
             self.options_of(IndexServerManager),
             {**self.shared(losf=True), **self.shown['object-losf']})
+
+    def test_the_recon_filter_has_the_option_that_is_shown(self):
+        self.assertEqual({'run_dir': RUN_DIR},
+                         self.shown['filter:lightsync-recon'])
 
     def test_the_converger_has_the_options_that_are_shown(self):
         self.assert_defaults(vars(ConvergerOptions()),

@@ -167,6 +167,24 @@ class TestPipeline(SwiftTestCase):
             for filters in ('recon', '')])
 
     def test_the_factory_prefers_the_options_of_its_section(self):
+        self.write_records()
         made = filter_factory({'recon_cache_path': '/x'},
                               recon_cache_path=self.root)('app')
-        self.assertEqual((self.root, 'app'), (made.source, made.app))
+        answer = decode(self.get(app=made).body)
+        self.assertEqual((self.root, 'app'), (answer.source, made.app))
+
+    def test_an_error_is_logged_once_a_minute(self):
+        self.write('lightsync.recon', 'garbage')
+        made = filter_factory({'recon_cache_path': self.root})('app')
+        made.logger = mock.Mock()
+        for _ in range(5):
+            self.assertEqual(500, self.get(app=made).status_int)
+        self.assertEqual(1, made.logger.error.call_count)
+
+    def test_each_system_answers_at_its_paths(self):
+        app = self.app()
+        for path in ('lightsync', 'proar', 'losf', 'versions',
+                     'swift-lightsync'):
+            response = self.get('/recon/' + path, app=app)
+            self.assertEqual(200, response.status_int, path)
+            json.loads(response.body)

@@ -114,14 +114,15 @@ class ConfRenderer:
 
     @staticmethod
     def _policy_type(policy: Policy) -> dict[str, Any]:
+        module = {'diskfile_module': 'egg:swift-lightsync#%s.kv' % (
+            'erasure_coding' if policy.parity else 'replication')} \
+            if policy.kv else {}
         if policy.parity:
-            return {'policy_type': 'erasure_coding',
+            return {'policy_type': 'erasure_coding', **module,
                     'ec_type': 'liberasurecode_rs_vand',
                     'ec_num_data_fragments': policy.replicas - policy.parity,
                     'ec_num_parity_fragments': policy.parity}
-        return {'policy_type': 'replication', **({
-            'diskfile_module': 'egg:swift-lightsync#replication.kv'}
-            if policy.kv else {})}
+        return {'policy_type': 'replication', **module}
 
     def _defaults(self, port: int, ip: str) -> dict[str, Any]:
         return {'swift_dir': self.layout.etc,
@@ -135,8 +136,8 @@ class ConfRenderer:
                    spec.has_proar(),
                    'container': bool(spec.versioning)}.get(service, False)
         app = 'app:%s' % ('object-server' if service == 'object' else server)
-        extra = ['lightsync-recon'] if is_ours and service == 'object' \
-            else []
+        extra = ['lightsync-recon'] if is_ours or service == 'object' and any(
+            policy.kv for policy in spec.policies) else []
         sections: Sections = {
             'DEFAULT': {
                 **self._defaults(spec.port(server, node),
@@ -151,7 +152,8 @@ class ConfRenderer:
                 'log_name': '%s.%d' % (server, node)},
             'filter:healthcheck': {'use': 'egg:swift#healthcheck'},
             'filter:recon': {'use': 'egg:swift#recon'},
-            **{'filter:' + each: {'use': 'egg:swift-lightsync#recon'}
+            **{'filter:' + each: {'use': 'egg:swift-lightsync#recon',
+                                  'run_dir': self.layout.run}
                for each in extra}}
         if server == 'object-server' and spec.replication_ports:
             sections[app]['replication_server'] = False

@@ -219,8 +219,9 @@ class Copies:
 
     def primary_role(self, where: ObjectName) -> str:
         """Return the device that takes the writes of an object."""
-        return Roles.of(self.rings[where.container], self.account,
-                        where.container, where.name).nodes[0]['device']
+        return Roles.of(self.rings[where.container], self.policy(where).index,
+                        self.account, where.container,
+                        where.name).nodes[0]['device']
 
     def holders(self, where: ObjectName) -> set[str]:
         """Return the devices that hold an object's newest file."""

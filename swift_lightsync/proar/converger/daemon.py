@@ -7,17 +7,12 @@ other devices of each partition. PROTOCOL.md, "Convergence"; OPERATING.md says
 what it logs, counts and records.
 """
 
-import ctypes
-import errno
 import os
-import signal
 import socket
-import sys
 import time
 from collections import defaultdict
 from functools import partial
-from hashlib import sha256
-from typing import List, Optional
+from typing import Any, List, Optional
 
 from swift.common.concurrency import Timeout, sleep
 from swift.common.daemon import Daemon, run_daemon
@@ -43,20 +38,24 @@ from swift_lightsync.proar.converger.followed_device import (
     FollowedDevice,
 )
 from swift_lightsync.proar.converger.log_watch import LogWatch
+from swift_lightsync.proar.converger.one_process import (
+    be_alone,
+    end_with_parent,
+)
 from swift_lightsync.proar.converger.peer_queue import PeerQueues
 from swift_lightsync.proar.converger.pusher import PushOptions
-from swift_lightsync.proar.lag import FILE, KEY, forget, recorded
-from swift_lightsync.proar.vouching import report
+from swift_lightsync.proar.lag import FILE, forget, recorded
 from swift_lightsync.proar.vouching.rounds import Rounds
 
 SECTION = 'object-converger'
-#: seconds between two looks for events
+#: seconds from an event to the look for all that have come
 TICK = 0.05
 #: ... and at rings, and for telling how far all are
 REPORT = 1.0
+#: ... and for telling it again though nothing has changed
+AT_LEAST = 5.0
 #: Clients come first, unless the section says otherwise.
 IDLE = {'nice_priority': '19', 'ionice_class': 'IOPRIO_CLASS_IDLE'}
-PR_SET_PDEATHSIG = 1
 
 
 class ObjectConverger(Daemon):
@@ -83,8 +82,6 @@ class ObjectConverger(Daemon):
                      else int(conf.get('bind_port', 6200)))
         self.recon_file = os.path.join(
             conf.get('recon_cache_path', DEFAULT_RECON_CACHE_PATH), FILE)
-        self.roles_file = os.path.join(
-            os.path.dirname(self.recon_file), report.FILE)
         self.policies = [policy for policy in POLICIES
                          if policy.policy_type == REPL_POLICY]
         self.router = DiskFileRouter(conf, self.logger)
@@ -99,6 +96,9 @@ class ObjectConverger(Daemon):
         #: names of the devices that this process follows; None: all
         self._only: Optional[List[str]] = None
         self._worker_count = 1
+        #: what was recorded last, and when
+        self._reported: Any = None
+        self._reported_at = 0.0
         self._shared_out: List[str] = []
 
     def get_worker_args(self, once=False, **kwargs):
@@ -110,9 +110,7 @@ class ObjectConverger(Daemon):
         self._be_alone()
         self._load_rings()
         self._shared_out = sorted(self.local_devices())
-        for path, key in ((self.recon_file, KEY),
-                          (self.roles_file, report.KEY)):
-            forget(path, key, self._shared_out, self.logger)
+        forget(self.recon_file, self._shared_out, self.logger)
         count = min(self.options.workers, len(self._shared_out))
         if once or count < 2:
             return []
@@ -131,13 +129,13 @@ class ObjectConverger(Daemon):
         """
         self._be_alone()
         if kwargs.get('override_devices'):
-            _end_with_parent()
+            end_with_parent()
         modify_priority({**IDLE, **self.conf}, self.logger)
         super().run(*args, **kwargs)
 
     def _be_alone(self):
         if self._alone is None:
-            self._alone = _be_alone('%s %s' % (
+            self._alone = be_alone(SECTION, '%s %s' % (
                 os.path.realpath(self.conf.get('devices', '/srv/node')),
                 self.port))
 
@@ -148,9 +146,11 @@ class ObjectConverger(Daemon):
             device.follow_once()
         while not self.peer_queues.are_idle:
             sleep(TICK)
+        self.rounds.ask_all()
         for device in self.devices:
             device.tend(once=True)
         self.report()
+        self.peer_queues.close_idle(0)
         self.watch.close()
 
     def run_forever(self, override_devices=None, worker_count=1, **kwargs):
@@ -174,10 +174,13 @@ class ObjectConverger(Daemon):
                 if time.monotonic() >= report_at:
                     report_at = time.monotonic() + REPORT
                     self.follow_rings()
+                    self.peer_queues.close_idle()
                     self.report()
+                self.watch.wait(report_at - time.monotonic())
             except (Exception, Timeout):
                 # Nothing is lost: the next look sees the same.
                 self.logger.exception_of('follow', 'Unable to follow the logs')
+            # What comes meanwhile is pushed together.
             sleep(TICK)
 
     def _load_rings(self):
@@ -230,8 +233,8 @@ class ObjectConverger(Daemon):
                 for name, found in sorted(self.local_devices().items())
                 if self._only is None or name in self._only]
 
-    def _rings_agree(self, nodes):
-        return all(self.rounds.rings_agree(policy, node['id'])
+    def _rings_agree(self, nodes, since):
+        return all(self.rounds.rings_agree(policy, node['id'], since)
                    for policy, node in nodes)
 
     def notice_events(self):
@@ -255,45 +258,19 @@ class ObjectConverger(Daemon):
             device.start()
 
     def report(self):
-        """Record in recon how far the peers of all devices are behind."""
+        """
+        Record in recon how far the peers of all devices are behind.
+
+        What has not changed is recorded seldom: it costs more than to see so.
+        """
         now = time.time()
-        dump_recon_cache(recorded(
-            {device.name: device.lags(now) for device in self.devices}, now),
-            self.recon_file, self.logger)
-        dump_recon_cache({report.KEY: self.rounds.report(now)},
-                         self.roles_file, self.logger)
-
-
-def _end_with_parent():
-    """Have the kernel kill this process when its parent ends, however."""
-    parent = os.getppid()
-    if ctypes.CDLL(None, use_errno=True).prctl(
-            PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0):
-        raise OSError(ctypes.get_errno(), 'prctl')
-    if os.getppid() != parent:
-        os.kill(os.getpid(), signal.SIGKILL)
-
-
-def _be_alone(what):
-    """
-    Let one process run at a time.
-
-    :param what: a text; of the processes that say the same, one may run
-    :returns: a socket to keep for as long as this one runs
-    :raises SystemExit: if one runs already
-    """
-    # An abstract name: it goes with the process, however that ends.
-    name = '\0%s-%s' % (SECTION, sha256(os.fsencode(what)).hexdigest())
-    lock = socket.socket(socket.AF_UNIX)
-    try:
-        lock.bind(name)
-    except OSError as err:
-        lock.close()
-        if err.errno != errno.EADDRINUSE:
-            raise
-        sys.exit('%s: one runs already for %s, devices and port: stop that '
-                 'first' % (SECTION, what))
-    return lock
+        found = ({device.name: device.lags(now) for device in self.devices},
+                 self.rounds.report(now))
+        if found == self._reported and now - self._reported_at < AT_LEAST:
+            return
+        self._reported, self._reported_at = found, now
+        dump_recon_cache(recorded(found[0], now, found[1]), self.recon_file,
+                         self.logger)
 
 
 def main():

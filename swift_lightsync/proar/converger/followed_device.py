@@ -8,7 +8,6 @@ Each device has a greenthread, so that a slow disk delays no other device.
 import os
 import time
 from collections import defaultdict
-from dataclasses import replace
 from typing import Any
 
 from swift.common.concurrency import (
@@ -19,12 +18,13 @@ from swift.common.concurrency import (
     tpool,
 )
 
+from swift_lightsync.proar.converger.carrying import carry_along
 from swift_lightsync.proar.converger.followed_log import FollowedLog
 from swift_lightsync.proar.converger.followed_policy import FollowedPolicy
 from swift_lightsync.proar.converger.log_watch import CONTENT, NAMES
 from swift_lightsync.proar.core.oplog import CAPACITY
-from swift_lightsync.proar.log.device_log import DeviceLog
 from swift_lightsync.proar.log.segment import logs_path, number_of
+from swift_lightsync.proar.vouching.clock import now_ns
 from swift_lightsync.proar.vouching.rounds import Asker
 
 #: seconds between two rounds of upkeep
@@ -46,12 +46,13 @@ class FollowedDevice:
     :param peer_queues: PeerQueues, which push what the log names
     :param options: ConvergerOptions
     :param logger: a QuietLogger
-    :param rings_agree: whether nobody is known to have another ring; what
-        those of another ring lack is pushed when that ring is here
+    :param rings_agree: whether all who were asked since a time, nanoseconds,
+        have the same ring; what those of another ring lack is pushed when
+        that ring is here
     """
 
     def __init__(self, name, nodes, router, watch, peer_queues, options,
-                 logger, rings_agree=lambda: True):
+                 logger, rings_agree=lambda since: True):
         self._rings_agree = rings_agree
         self.name = name
         self.manager = router[nodes[0][0]]
@@ -185,6 +186,7 @@ class FollowedDevice:
 
     def _have_pushed(self):
         for policy in self.policies.values():
+            policy.note_again()
             policy.decide()
             for node in policy.lacking():
                 self.peer_queues.add(policy, node)
@@ -215,6 +217,8 @@ class FollowedDevice:
             self.scan()
         for number in tpool.execute(self.log.lost):
             self._forget(number)
+            # Another file may be in its place.
+            self._note_change(number)
         self._shorten(once)
         if not once:
             self._have_pushed()
@@ -231,24 +235,24 @@ class FollowedDevice:
         """
         Remove segments of which nobody needs anything; cut the log.
 
-        They stay for as long as a round of questions may take to tell that
-        rings differ.
+        They stay until all were asked whether rings differ.
         """
         known = self.log.read_numbers()
         sizes = {number: len(self._open_in(number)) for number in known}
-        if not self._rings_agree() and sum(map(
-                self.log.length, known)) <= self.options.max_log_entries:
+        is_long = sum(map(self.log.length, known)) \
+            > self.options.max_log_entries
+        if not is_long and not self._rings_agree(0):
             return
         excess = sum(sizes.values()) - self.options.max_log_entries
-        now = time.monotonic()
+        now = now_ns()
         self._over = {number: self._over.get(number, now)
                       for number in known if not sizes[number]}
         # The last one tells the number of the next.
         for place, number in enumerate(known[:-1]):
             size = sizes[number]
             if not size:
-                if once or now - self._over[number] >= \
-                        self.options.vouch_seconds:
+                if is_long or self._rings_agree(
+                        0 if once else self._over[number]):
                     tpool.execute(self.log.remove, number)
             elif excess > 0 and tpool.execute(self.log.remove, number,
                                               True):
@@ -260,23 +264,9 @@ class FollowedDevice:
 
     def _carry(self, number):
         """Write the few open entries of a segment anew, and remove it."""
-        entries = [replace(entry, eversion=0)
-                   for entry in self._open_in(number)]
-        if tpool.execute(self._write, entries, number):
+        if tpool.execute(carry_along, self.path, self.log,
+                         self._open_in(number), number, self.logger):
             self._forget(number)
-
-    def _write(self, entries, number):
-        """Write entries durably; return whether their segment is gone."""
-        log = DeviceLog(self.path, self.logger)
-        try:
-            intents = [log.begin(entry) for entry in entries]
-            for intent in intents:
-                intent.begin_sync()
-            for intent in intents:
-                intent.sync()
-        finally:
-            log.close()
-        return self.log.remove(number)
 
     def _tell_of_cut(self, entries):
         self.logger.error(

@@ -8,7 +8,16 @@ PROTOCOL.md, "Ring epochs".
 import json
 import struct
 from dataclasses import dataclass
-from typing import Annotated, Any, Dict, List, Mapping, Optional, Sequence
+from typing import (
+    Annotated,
+    Any,
+    Dict,
+    FrozenSet,
+    List,
+    Mapping,
+    Optional,
+    Sequence,
+)
 
 from swift_lightsync.common.records import Between, Length, Record
 from swift_lightsync.proar.core import role_ring
@@ -62,15 +71,17 @@ class Epoch:
     """
     A ring as it was loaded once.
 
-    :param version: its version
+    :param version: the number of the epoch
     :param rows: for each row the device id of each partition
     :param devices: by their ids
     :param part_shift: of the hash's first 32 bits, for the partition
+    :param regions: in which primary roles live; none: in all
     """
     version: int
     rows: Sequence[Sequence[int]]
     devices: Sequence[Optional[Mapping[str, Any]]]
     part_shift: int
+    regions: FrozenSet[int] = frozenset()
 
     def partition(self, path_hash: bytes) -> int:
         """Return the partition of an object."""
@@ -82,9 +93,13 @@ class Epoch:
         """Return the devices of an object, the primary role first."""
         partition = self.partition(path_hash)
         ids = [row[partition] for row in self.rows if partition < len(row)]
-        slot = role_ring.slot_of(path_hash, len(ids))
-        found = (self.devices[each] for each in role_ring.roles(ids, slot))
-        return [device for device in found if device]
+        found = [self.devices[each] for each in ids]
+        rows = role_ring.primary_rows(
+            [device['region'] if device else -1 for device in found],
+            self.regions)
+        return [device for device in map(
+            self.devices.__getitem__, role_ring.roles(
+                ids, role_ring.slot_in(path_hash, rows), rows)) if device]
 
     def role_nodes(self, path_hash: bytes) -> 'tuple[RoleNode, ...]':
         """Return the same as records."""

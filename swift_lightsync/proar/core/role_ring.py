@@ -6,7 +6,7 @@ PROTOCOL.md, "The primary role hash ring"; PROAR §IV-A, Algorithm 1.
 """
 
 import struct
-from typing import List, Sequence, TypeVar
+from typing import Collection, List, Sequence, TypeVar
 
 #: the ultimate value of 32 bits
 ULTIMATE = 0xffffffff
@@ -48,13 +48,42 @@ def slot_of(path_hash: bytes, slots: int) -> int:
     return min(point // unit(slots), slots - 1)
 
 
-def roles(devices: Sequence[_Device], slot: int) -> List[_Device]:
+def primary_rows(row_regions: Sequence[int],
+                 regions: Collection[int] = ()) -> List[int]:
+    """
+    Return the rows of a partition that may be slots.
+
+    :param row_regions: the region of each row's device
+    :param regions: in which primary roles live; none: in all
+    :returns: the rows in these regions; all rows, if none is
+    """
+    found = [row for row, region in enumerate(row_regions)
+             if region in regions]
+    return found or list(range(len(row_regions)))
+
+
+def slot_in(path_hash: bytes, rows: Sequence[int]) -> int:
+    """
+    Return the slot that is an object's primary role, one of some rows.
+
+    :param path_hash: the object's, 16 bytes
+    :param rows: those that may be
+    :raises ValueError: if there is none
+    """
+    return rows[slot_of(path_hash, len(rows))]
+
+
+def roles(devices: Sequence[_Device], slot: int,
+          first: Collection[int] = ()) -> List[_Device]:
     """
     Return the devices of an object from its slot on, the primary role first.
 
     :param devices: of the partition's rows, in the order of the rows; a
         device may stand in several
     :param slot: the primary role's
+    :param first: rows that come before the others
     :returns: each device once
     """
-    return list(dict.fromkeys([*devices[slot:], *devices[:slot]]))
+    rows = [*range(slot, len(devices)), *range(slot)]
+    rows.sort(key=lambda row: row not in first)
+    return list(dict.fromkeys(devices[row] for row in rows))

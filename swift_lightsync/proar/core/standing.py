@@ -5,7 +5,15 @@ Whether a primary role may answer alone. PROTOCOL.md, "Vouching".
 
 import json
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Collection, Dict, Iterable, Mapping, Tuple
+from typing import (
+    Annotated,
+    Collection,
+    Dict,
+    FrozenSet,
+    Iterable,
+    Mapping,
+    Tuple,
+)
 
 from swift_lightsync.common.records import Between, Length, Record
 
@@ -24,11 +32,13 @@ class Told(Record):
     :param ring: the version of its ring
     :param can_tell: whether it knows what it holds
     :param held: the places of which it holds what the asker lacks
+    :param is_older: whether it knows the asker's log to have been newer
     """
     asked: Time
     ring: int
     can_tell: bool
     held: Tuple[Place, ...] = ()
+    is_older: bool = False
 
 
 @dataclass(frozen=True)
@@ -40,7 +50,8 @@ class Standing(Record):
     :param device: id of the device
     :param ring: the version of its object ring
     :param seconds: how long an answer counts
-    :param round: when the last round of questions began, nanoseconds
+    :param round: when the last round of questions to all devices began,
+        nanoseconds
     :param told: id of a peer -> what it has answered last
     """
     boot: Annotated[str, Length(64)]
@@ -54,7 +65,8 @@ class Standing(Record):
         """Return the bytes of a file that has it."""
         return json.dumps(self.to_json()).encode('ascii')
 
-    def after(self, began: int, answers: Mapping[int, Told]) -> 'Standing':
+    def after(self, began: int, answers: Mapping[int, Told],
+              is_of_all: bool = True) -> 'Standing':
         """
         Return the standing after a round of questions.
 
@@ -62,26 +74,43 @@ class Standing(Record):
 
         :param began: when the round began, nanoseconds
         :param answers: id of a peer -> what it has answered
+        :param is_of_all: whether all devices of the ring were asked
         """
+        if not is_of_all:
+            return replace(self, told={**self.told, **answers})
         told: Dict[int, Told] = {
             peer: each for peer, each in self.told.items()
             if self._counts(each.asked, began)}
         told.update(answers)
         return replace(self, round=began, told=told)
 
+    def open_peers(self) -> FrozenSet[int]:
+        """Return the peers whose last word keeps reads from being answered.
+
+        They have another ring, hold what is missing here, or know the log
+        to have been newer.
+        """
+        return frozenset(peer for peer, each in self.told.items()
+                         if each.held or each.is_older
+                         or each.ring != self.ring)
+
     def _counts(self, asked: int, now: int) -> bool:
         return asked <= now < asked + int(self.seconds * NS)
 
-    def others(self, now: int) -> Dict[int, int]:
+    def others(self) -> Dict[int, int]:
         """Return the peers that have another ring, and its version."""
         return {peer: each.ring for peer, each in self.told.items()
-                if each.ring != self.ring and self._counts(each.asked, now)}
+                if each.ring != self.ring}
 
-    def agrees(self, now: int, ring: int) -> bool:
-        """Return whether all who answered of late have a version of the ring.
+    def agrees(self, ring: int, since: int = 0) -> bool:
         """
-        return self.ring == ring and self._counts(self.round, now) \
-            and not self.others(now)
+        Return whether all who answered have a version of the ring.
+
+        :param ring: the version
+        :param since: all have to have been asked later, nanoseconds
+        """
+        return self.ring == ring and self.round > since \
+            and not self.others()
 
     def may_take_alone(self, ring: int) -> bool:
         """
@@ -112,6 +141,17 @@ class Standing(Record):
                 found.append(peer)
         return tuple(found)
 
+    def unheard(self, peers: Iterable[int]) -> Tuple[int, ...]:
+        """
+        Return those of some peers that did not vouch when last asked.
+
+        :param peers: ids of devices
+        """
+        return tuple(peer for peer in peers if not (
+            peer in self.told and self.told[peer].can_tell
+            and self.told[peer].ring == self.ring
+            and self.told[peer].asked >= self.round))
+
     def obstacle(self, now: int, place: Place, peers: Collection[int],
                  missed: int = 0) -> str:
         """
@@ -122,16 +162,15 @@ class Standing(Record):
         :param peers: ids of the other roles of the partition
         :param missed: when the place was last missed, by any device
         """
-        if not self._counts(self.round, now) or self.round <= missed:
-            return 'nobody was asked for %g s or since a write was missed' % (
-                self.seconds)
+        if self.round <= missed:
+            return 'nobody was asked, or not since a write was missed'
         silent = self.silent(now, peers, missed)
         if silent:
             return 'device %d does not vouch' % silent[0]
         for peer, each in self.told.items():
             if place in each.held:
                 return 'device %d holds what is missing' % peer
-        others = self.others(now)
+        others = self.others()
         for peer, ring in others.items():
             return 'device %d has ring %d, this one %d' % (
                 peer, ring, self.ring)

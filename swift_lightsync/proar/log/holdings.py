@@ -8,18 +8,18 @@ cannot be read is an error. PROTOCOL.md, "Vouching".
 """
 
 import os
-from typing import List, Optional, Set, Tuple
+from contextlib import suppress
+from typing import List, Optional
 
-from swift_lightsync.proar.core.oplog import OVER, Entry, Op
+from swift_lightsync.proar.core.oplog import Entry, FormatError, Op
+from swift_lightsync.proar.core.remembered import NEWEST, LogPosition
+from swift_lightsync.proar.core.states import position
 from swift_lightsync.proar.log.segment import (
     logs_path,
     numbers,
     open_segment,
     segment_path,
 )
-
-#: partition and slot
-Place = Tuple[int, int]
 
 
 def held_entries(device_path: str, policy: int,
@@ -58,21 +58,22 @@ def _held(path: str, ring_version: int) -> List[Entry]:
         segment.close()
 
 
-def holdings(device_path: str, policy: int, peer: Optional[int] = None,
-             ring_version: int = 0) -> Set[Place]:
+def log_position(device_path: str) -> Optional[LogPosition]:
     """
-    Return where a device holds operations that have not converged.
+    Return how far the log of a device is; None if it has none.
 
-    :param device_path: of the device
-    :param policy: the storage policy, or its index
-    :param peer: id of the device that lacks them, which may be new in the
-        ring; None: any device
-    :param ring_version: of the present object ring
-    :returns: a set of (partition, slot)
-    :raises OSError: if a segment of the log cannot be read
-    :raises FormatError: if a segment is damaged as a whole
+    A segment that cannot be read is left out.
+
+    :raises OSError: if the log cannot be read
     """
-    return {(entry.partition, entry.slot)
-            for entry in held_entries(device_path, policy, ring_version)
-            if (entry.state not in OVER if peer is None
-                else entry.is_lacked_by(peer, ring_version))}
+    directory = logs_path(device_path)
+    identity, found = b'', []
+    for number in numbers(directory)[-NEWEST:]:
+        with suppress(FormatError):
+            segment = open_segment(segment_path(directory, number),
+                                   os.O_RDONLY)
+            if segment:
+                with segment.file:
+                    identity = segment.header.identity
+                    found.append((number, *position(segment.content())))
+    return LogPosition(identity.hex(), tuple(found)) if found else None

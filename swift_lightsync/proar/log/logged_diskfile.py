@@ -2,21 +2,26 @@
 """
 A diskfile whose one write is logged. PROTOCOL.md, "Writes".
 
-It wraps any diskfile of a replicated policy. A write becomes durable within
-one of the three calls that are logged here: :meth:`put` of a writer,
-:meth:`write_metadata` and :meth:`delete`. The flush of the log begins when the
-first of the body is awaited, and ends before one of these begins.
+PUT, POST and DELETE become durable when a writer of the diskfile puts a file.
+The flush of the log begins when the writer is opened, before the first of a
+body is awaited, and ends before the put begins.
 """
 
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Callable
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Any, Callable, Optional
 
 from swift.common.concurrency import tpool
 from swift.common.exceptions import DiskFileNoSpace
 
 from swift_lightsync.proar.log.intent import Intent
+
+if TYPE_CHECKING:
+    from swift.obj.diskfile import BaseDiskFileWriter as _Writer
+else:
+    _Writer = object
 
 
 @dataclass(frozen=True)
@@ -29,18 +34,23 @@ class LogContext:
     :param fence: what a fail-over write has to pass before it is done, or
         None
     :param failed: called if the write cannot be logged any more
+    :param make_quorum: brings what is durable here to other devices at once,
+        and returns whether a quorum has it; None: others are asked to take
+        the write instead
     """
     intent: Intent
     logger: Any
     fence: Any = None
     failed: Callable[[], None] = lambda: None
+    make_quorum: Optional[Callable[[], bool]] = None
 
     @contextmanager
     def logged(self):
         """
         Wait until the operation is logged, and note its outcome.
 
-        :raises DiskFileNoSpace: if it could not be logged
+        :raises DiskFileNoSpace: if it could not be logged, and no quorum of
+            devices has it
         """
         start = time.time()
         intent = self.intent
@@ -51,12 +61,14 @@ class LogContext:
             else:
                 tpool.execute(intent.sync)
         except OSError as err:
-            self.logger.error_of(('intent', err.errno),
-                                 'Unable to log a write: %s', err)
-            self.logger.increment('proar.intent.errors')
-            self.failed()
-            # It is 507: the proxy asks another device.
-            raise DiskFileNoSpace() from err
+            self._tell_of(err)
+            if self.make_quorum is None:
+                # It is 507: the proxy asks another device.
+                raise DiskFileNoSpace() from err
+            yield
+            if not self.make_quorum():
+                raise DiskFileNoSpace() from err
+            return
         self.logger.timing_since('proar.intent.timing', start)
         self._pass_fence(intent)
         try:
@@ -66,6 +78,12 @@ class LogContext:
             intent.abandon(is_open=True)
             raise
         intent.commit()
+
+    def _tell_of(self, err):
+        self.logger.error_of(('intent', err.errno),
+                             'Unable to log a write: %s', err)
+        self.logger.increment('proar.intent.errors')
+        self.failed()
 
     def _pass_fence(self, intent):
         """
@@ -85,58 +103,45 @@ class LogContext:
             raise
 
 
-class _Wrapper:
-    """Passes on every attribute that a subclass does not define."""
+class LoggedWrites(_Writer):
+    """
+    A mixin of a diskfile's writers: the log knows of a write first.
 
-    def __init__(self, wrapped, log):
-        self._wrapped = wrapped
+    :param log: a LogContext
+    """
+
+    def __init__(self, log, *args, **kwargs):
+        super().__init__(*args, **kwargs)
         self._log = log
 
-    def __getattr__(self, name):
-        return getattr(self._wrapped, name)
-
-
-class LoggedWriter(_Wrapper):
-    """A diskfile's writer that logs its put()."""
-
     def open(self):
-        self._wrapped.open()
+        opened = super().open()
         self._log.intent.begin_sync()
-        return self
+        return opened
 
     def put(self, metadata):
         with self._log.logged():
-            self._wrapped.put(metadata)
+            super().put(metadata)
 
     def close(self):
         # Without a put, nothing has changed.
         self._log.intent.abandon()
-        self._wrapped.close()
+        super().close()
 
 
-class LoggedDiskFile(_Wrapper):
+@lru_cache(maxsize=None)
+def _logged(writer):
+    """Return a subclass of a class of writers that logs what it puts."""
+    return type(writer.__name__, (LoggedWrites, writer), {})
+
+
+def log_writes(disk_file, log):
     """
-    A diskfile that logs its write.
+    Have the one write of a diskfile logged: all that it writes, it puts.
 
-    :param wrapped: a diskfile
+    :param disk_file: of Swift, or of a class that is derived from it
     :param log: a LogContext
+    :returns: the diskfile
     """
-
-    def writer(self, *args, **kwargs):
-        return LoggedWriter(self._wrapped.writer(*args, **kwargs), self._log)
-
-    @contextmanager
-    def create(self, *args, **kwargs):
-        writer = self.writer(*args, **kwargs)
-        try:
-            yield writer.open()
-        finally:
-            writer.close()
-
-    def write_metadata(self, metadata):
-        with self._log.logged():
-            self._wrapped.write_metadata(metadata)
-
-    def delete(self, timestamp):
-        with self._log.logged():
-            self._wrapped.delete(timestamp)
+    disk_file.writer_cls = partial(_logged(disk_file.writer_cls), log)
+    return disk_file

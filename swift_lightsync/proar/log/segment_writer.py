@@ -69,10 +69,14 @@ class SegmentWriter:
     def is_ready(self):
         """Return whether there is room for records, without waiting."""
         active = self._active
-        return active is not None and (
-            self._next + HEADROOM <= CAPACITY or self._spare is not None
-        ) and not os.statvfs(self.directory).f_flag & os.ST_RDONLY \
-            and active.is_named()
+        if active is None or (self._next + HEADROOM > CAPACITY
+                              and self._spare is None):
+            return False
+        try:
+            flags = os.statvfs(self.directory).f_flag
+        except FileNotFoundError:
+            return False  # It was removed: it is made again.
+        return not flags & os.ST_RDONLY and active.is_named()
 
     def make_ready(self):
         """

@@ -22,11 +22,7 @@ from swift.proxy.controllers.obj import ReplicatedObjectController
 from swift_lightsync.proar.proxy.other_rings import OtherRings
 from swift_lightsync.proar.proxy.policy_options import OnPrimaryFailure
 from swift_lightsync.proar.proxy.reads import NewestRead, RoleRead, Undecided
-from swift_lightsync.proar.proxy.role_nodes import (
-    ReadApplication,
-    RoleApplication,
-    Roles,
-)
+from swift_lightsync.proar.proxy.role_nodes import Roles
 from swift_lightsync.proar.proxy.writes import QuorumWrite, RoleWrite
 
 #: Seconds that devices may take to name other rings before a fail-over.
@@ -37,7 +33,7 @@ class PrimaryRoleController(ReplicatedObjectController):
     """
     The object controller of a storage policy with primary-role writes.
 
-    :param app: Swift's Application
+    :param app: a RoleApplication
     :param policy: the storage policy
     :param options: its PolicyOptions
     :param path: the names that the application found in the path
@@ -52,7 +48,7 @@ class PrimaryRoleController(ReplicatedObjectController):
     @cached_property
     def _roles(self):
         return Roles.of(self.app.get_object_ring(self._policy.idx),
-                        self.account_name, self.container_name,
+                        self._policy, self.account_name, self.container_name,
                         self.object_name)
 
     @cached_property
@@ -85,7 +81,7 @@ class PrimaryRoleController(ReplicatedObjectController):
         return answer or self._unavailable(req)
 
     def _read(self, cls, req, *args):
-        return self._attempt(cls, ReadApplication(self.app), self._roles,
+        return self._attempt(cls, self.app, self._roles,
                              *args).GETorHEAD(req)
 
     @public
@@ -127,7 +123,7 @@ class PrimaryRoleController(ReplicatedObjectController):
         if ring.replica_count < copies:
             raise Undecided()
         attempt = self._attempt(
-            RoleWrite, RoleApplication(self.app, ring),
+            RoleWrite, self.app.with_roles(ring),
             self._roles, first > 0, self._refuse_existing)
         return getattr(attempt, req.method)(req)
 
@@ -136,10 +132,9 @@ class PrimaryRoleController(ReplicatedObjectController):
         # While a ring is rolled out, devices know roles that this proxy does
         # not, and take only what is sent to those, too.
         with Timeout(PATIENCE, False):
-            self._attempt(NewestRead, ReadApplication(self.app), self._roles,
-                          rings, None).ask(
+            self._attempt(NewestRead, self.app, self._roles, rings, None).ask(
                 req, self._reachable(), self._roles.partition)
-        app = RoleApplication(self.app, rings.ring()) if rings.nodes \
+        app = self.app.with_roles(rings.ring()) if rings.nodes \
             else self.app
         attempt = self._attempt(QuorumWrite, app, self._roles, rings)
         return getattr(attempt, req.method)(req)

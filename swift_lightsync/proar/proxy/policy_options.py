@@ -4,6 +4,7 @@
 from dataclasses import dataclass, fields
 from enum import Enum
 
+from swift.common import utils
 from swift.common.storage_policy import POLICIES, REPL_POLICY
 
 from swift_lightsync.common.options import (
@@ -15,10 +16,10 @@ from swift_lightsync.common.options import (
     option,
     read_option,
 )
+from swift_lightsync.proar import regions
+from swift_lightsync.proar.regions import regions_of
 
 SWITCH = 'primary_role_writes'
-#: What moves requests to other devices than the primary role.
-AFFINITIES = ('read_affinity', 'write_affinity')
 
 
 class OnPrimaryFailure(Enum):
@@ -53,7 +54,8 @@ def primary_role_policies(conf, overrides):
     :raises OptionError: if a value is not allowed, or not in this policy
     """
     source = conf.get('__file__', 'configuration')
-    for name in (SWITCH, *(each.name for each in fields(PolicyOptions))):
+    for name in (SWITCH, regions.NAME,
+                 *(each.name for each in fields(PolicyOptions))):
         if name in conf:
             raise OptionError(
                 '%s: %s = %s: must stand in a section [proxy-server:policy:N]'
@@ -83,9 +85,61 @@ def _check_policy(section, policy, options, override):
     if options.min_sync_copies > replicas:
         refuse('min_sync_copies', 'must be at most %g, the replicas of policy '
                '%s' % (replicas, policy.name))
-    for name in AFFINITIES:
-        if getattr(override, name):
+    if regions.NAME in section:
+        refuse(regions.NAME, 'must stand in swift.conf, section [%s]: '
+               'object-servers and convergers have to know it' % (
+                   regions.SECTION % int(policy)))
+    _check_regions(policy)
+    for name, is_heeded in AFFINITIES.items():
+        if getattr(override, name) and not is_heeded(
+                override, *_shared_out(policy)):
             raise OptionError(
-                '%s: %s = %s: must be empty for policy %s, which has %s' % (
+                '%s: %s = %s: must be empty for policy %s, which has %s, or '
+                'prefer the regions of its primary roles, %s (%s)' % (
                     section['__file__'], name, getattr(override, name),
-                    policy.name, SWITCH))
+                    policy.name, SWITCH, _text(regions_of(policy)),
+                    regions.NAME))
+
+
+def _check_regions(policy):
+    """Check that the regions of primary roles have devices."""
+    wanted = regions_of(policy)
+    found = wanted and {device['region'] for device in
+                        policy.object_ring.devs if device}
+    if not wanted <= found:
+        raise OptionError('%s: [%s]: %s = %s: the ring of policy %s has '
+                          'regions %s' % (
+                              utils.SWIFT_CONF_FILE,
+                              regions.SECTION % int(policy), regions.NAME,
+                              _text(wanted), policy.name, _text(found)))
+
+
+def _text(numbers):
+    return ', '.join(map(str, sorted(numbers))) or 'all'
+
+
+def _shared_out(policy):
+    """Return the devices that may be primary roles, and all others."""
+    wanted = regions_of(policy)
+    devices = [device for device in policy.object_ring.devs if device]
+    return ([each for each in devices
+             if not wanted or each['region'] in wanted],
+            [each for each in devices
+             if wanted and each['region'] not in wanted])
+
+
+def _reads_agree(override, primary, others):
+    """Return whether primary roles are read from first anyway."""
+    key = override.read_affinity_sort_key
+    return bool(others) and max(map(key, primary)) < min(map(key, others))
+
+
+def _writes_agree(override, primary, others):
+    """Return whether primary roles are written to first anyway."""
+    return bool(others) and all(map(override.write_affinity_is_local_fn,
+                                    primary))
+
+
+#: What moves requests to other devices than the primary role, if these are
+#: not preferred anyway.
+AFFINITIES = {'read_affinity': _reads_agree, 'write_affinity': _writes_agree}

@@ -3,8 +3,8 @@
 The devices of one object, in the form in which Swift's controllers ask.
 
 Stock controllers ask their application for a ring, and the ring for nodes.
-Here they get an application that knows one object only, and a ring that has
-only some of the object's roles: so they work unchanged, with fewer devices.
+Here they get a ring that has only some of the object's roles: so they work
+unchanged, with fewer devices.
 PROTOCOL.md, "The primary role hash ring".
 """
 
@@ -15,12 +15,8 @@ from swift.common.ring import Ring
 from swift.common.utils import hash_path
 from swift.proxy.controllers.base import NodeIter
 
-from swift_lightsync.proar.core import role_ring
-from swift_lightsync.proar.names import (
-    REFUSED_HEADER,
-    RING_HEADER,
-    SLOT_HEADER,
-)
+from swift_lightsync.proar.names import RING_HEADER, SLOT_HEADER
+from swift_lightsync.proar.vouching.places import Rows, version_of
 
 
 class RoleRing:
@@ -37,12 +33,13 @@ class RoleRing:
         self._partition = partition
         self._nodes = list(nodes)
 
-    def __getattr__(self, name):
-        return getattr(self._ring, name)
-
     @property
     def replica_count(self):
         return len(self._nodes)
+
+    @property
+    def next_part_power(self):
+        return self._ring.next_part_power
 
     def get_part(self, *_name):
         return self._partition
@@ -64,7 +61,7 @@ class Roles:
 
     :param ring: the Ring of its storage policy
     :param partition: its partition
-    :param version: of the ring
+    :param version: the number of the epoch
     :param slot: its slot
     :param nodes: its devices, a tuple of node dicts; the primary role first
     """
@@ -75,22 +72,21 @@ class Roles:
     nodes: Tuple[Dict[str, Any], ...]
 
     @classmethod
-    def of(cls, ring, account, container, obj):
+    def of(cls, ring, policy, account, container, obj):
         """
         Return the roles of an object.
 
         :param ring: a Ring
+        :param policy: its storage policy
         :param account, container, obj: the object's name
         """
         partition = ring.get_part(account, container, obj)
         devices = ring.devs
-        ids = [row[partition] for row in ring._replica2part2dev_id
-               if partition < len(row)]
-        slot = role_ring.slot_of(
-            hash_path(account, container, obj, raw_digest=True), len(ids))
-        return cls(ring, partition, ring.version or 0, slot, tuple(
+        rows = Rows.of(ring, policy, partition)
+        slot = rows.slot(hash_path(account, container, obj, raw_digest=True))
+        return cls(ring, partition, version_of(ring, policy), slot, tuple(
             dict(devices[each], index=index)
-            for index, each in enumerate(role_ring.roles(ids, slot))))
+            for index, each in enumerate(rows.roles(slot))))
 
     @property
     def ids(self):
@@ -134,55 +130,3 @@ class RoleNodeIter(NodeIter):
                 yield node
 
 
-class ReadApplication:
-    """
-    The proxy application, for which a refusal is no error of a device.
-
-    A device that was error-limited for it would not be asked for what it has.
-
-    :param app: Swift's Application
-    """
-
-    def __init__(self, app):
-        self._app = app
-
-    def __getattr__(self, name):
-        return getattr(self._app, name)
-
-    def __call__(self, env, start_response):
-        return self._app(env, start_response)
-
-    def check_response(self, node, server_type, response, *args, **kwargs):
-        if response.getheader(REFUSED_HEADER):
-            return False
-        return self._app.check_response(node, server_type, response, *args,
-                                        **kwargs)
-
-
-class RoleApplication(ReadApplication):
-    """
-    The proxy application as writes of one object see it.
-
-    :param app: Swift's Application
-    :param ring: a RoleRing
-    """
-
-    def __init__(self, app, ring):
-        super().__init__(app)
-        self._ring = ring
-
-    def get_object_ring(self, _policy_index):
-        return self._ring
-
-    def sort_nodes(self, nodes, policy=None):
-        """Return the nodes as they are: headers are made for each role."""
-        return nodes
-
-    def error_occurred(self, node, msg):
-        """
-        Log a 5xx that came instead of 100 Continue.
-
-        Swift's Putter does not pass on its headers: it may be a refusal. If
-        it is an error, the write that is then failed over counts it.
-        """
-        self.logger.warning('%s %s/%s', msg, node['ip'], node['device'])

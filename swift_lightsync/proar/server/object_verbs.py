@@ -18,7 +18,7 @@ from typing import Any, Optional
 from swift.common.concurrency import tpool
 from swift.common.constraints import valid_timestamp
 from swift.common.request_helpers import get_name_and_placement
-from swift.common.storage_policy import REPL_POLICY
+from swift.common.storage_policy import POLICIES, REPL_POLICY
 from swift.common.swob import (
     HTTPBadRequest,
     HTTPInsufficientStorage,
@@ -27,12 +27,12 @@ from swift.common.swob import (
 from swift.common.utils import config_true_value, hash_path, public
 
 from swift_lightsync.common.options import Options, integer, option, seconds
-from swift_lightsync.common.quiet_logger import QuietLogger
+from swift_lightsync.proar.converger.object_state import Source
 from swift_lightsync.proar.core.oplog import NO_SLOT, Entry, Op
 from swift_lightsync.proar.log.device_log import DeviceLog
 from swift_lightsync.proar.log.logged_diskfile import (
     LogContext,
-    LoggedDiskFile,
+    log_writes,
 )
 from swift_lightsync.proar.names import (
     ALONE,
@@ -42,13 +42,13 @@ from swift_lightsync.proar.names import (
     REFUSED_HEADER,
     SLOT_HEADER,
 )
-from swift_lightsync.proar.server.expiry_updates import ExpiryUpdates
 from swift_lightsync.proar.server.row_updates import (
     LOGGED,
     Logged,
     RowUpdates,
 )
 from swift_lightsync.proar.server.vouching_verbs import VouchingVerbs, number
+from swift_lightsync.proar.server.write_through import WriteThrough
 from swift_lightsync.proar.vouching.fence import Fence
 from swift_lightsync.proar.vouching.places import version_of
 
@@ -109,14 +109,11 @@ class PrimaryRoleVerbs(RowUpdates, VouchingVerbs):
 
     #: what this copy of the controller serves; None: any request of Swift's
     _role_write: Optional[RoleWrite] = None
-    #: the notes of expiry that this copy makes
-    _expiry_updates: Optional[ExpiryUpdates] = None
 
     def setup(self, conf):
         """Set up the stock controller, and what the logs need."""
         super().setup(conf)
         self._limits = LagOptions.from_conf(conf)
-        self._quiet = QuietLogger(self.logger)
         self._log = lru_cache(None)(self._make_log)
 
     @public
@@ -158,7 +155,7 @@ class PrimaryRoleVerbs(RowUpdates, VouchingVerbs):
         entry = replace(_entry(request, policy, number(
             request, 'partition', partition, self._last_partition(policy)),
             hash_path(account, container, obj, raw_digest=True)),
-            ring_version=version_of(ring) if ring else 0)
+            ring_version=version_of(ring, policy) if ring else 0)
         kind = request.headers.get(FAILOVER_HEADER)
         fence = Fence(path, policy, ring, entry.partition, entry.path_hash,
                       self.logger) if kind else None
@@ -191,9 +188,29 @@ class PrimaryRoleVerbs(RowUpdates, VouchingVerbs):
             return disk_file
         intent = self._begin(write)
         write.request.environ[LOGGED] = Logged(write.log, write.entry)
-        return LoggedDiskFile(disk_file, LogContext(
+        return log_writes(disk_file, LogContext(
             intent, self._quiet, write.fence, partial(
-                self._troubles.count, write.device, 'failed_intents')))
+                self._troubles.count, write.device, 'failed_intents'),
+            self._write_through(write)))
+
+    def _write_through(self, write):
+        """
+        Return what makes a quorum of a write that cannot be logged, or None.
+
+        A write without a body is taken by others instead, and so is one that
+        others take anyway.
+        """
+        if write.request.method != 'PUT' or write.fence is not None:
+            return None
+        entry = write.entry
+        policy = POLICIES.get_by_index(entry.policy)
+        ring = self._ring(policy)
+        if ring is None:
+            return None
+        return WriteThrough(
+            Source(self._diskfile_router[policy], write.device, policy),
+            ring, entry.slot, entry.partition, entry.path_hash,
+            self.conn_timeout, self.node_timeout, self.logger).make_quorum
 
     def _begin(self, write):
         """
@@ -232,24 +249,6 @@ class PrimaryRoleVerbs(RowUpdates, VouchingVerbs):
         if exposure is None or self._limits.exceeded(exposure, time.time()):
             exposure = tpool.execute(log.exposure)
         return self._limits.exceeded(exposure, time.time())
-
-    # Container updates
-
-    def delete_at_update(self, *args, **kwargs):
-        """Have expiry noted as stock Swift, but wait for a majority only."""
-        if self._role_write is None:
-            return super().delete_at_update(*args, **kwargs)
-        updating = copy.copy(self)
-        updating._expiry_updates = ExpiryUpdates(self.logger)
-        super(PrimaryRoleVerbs, updating).delete_at_update(*args, **kwargs)
-        updating._expiry_updates.wait()
-
-    def async_update(self, *args, **kwargs):
-        """Make one update, now or, of expiry, besides."""
-        update = super().async_update
-        if self._expiry_updates is None:
-            return update(*args, **kwargs)
-        self._expiry_updates.begin(update, *args, **kwargs)
 
 
 def _entry(request, policy, partition, path_hash):

@@ -7,6 +7,7 @@ role refuses. PROTOCOL.md, "Vouching".
 from functools import lru_cache
 
 from swift.common.concurrency import tpool
+from swift.common.recon import DEFAULT_RECON_CACHE_PATH
 from swift.common.request_helpers import get_name_and_placement
 from swift.common.storage_policy import POLICIES, REPL_POLICY
 from swift.common.swob import (
@@ -19,8 +20,10 @@ from swift.common.swob import (
 from swift.common.utils import hash_path, public
 from swift.obj.server import ObjectController
 
+from swift_lightsync.common.quiet_logger import QuietLogger
 from swift_lightsync.common.records import RecordError
 from swift_lightsync.common.request_body import length_of, read_body
+from swift_lightsync.proar.core.epochs import is_newer
 from swift_lightsync.proar.core.oplog import NO_SLOT
 from swift_lightsync.proar.core.ring_history import (
     RingHistory,
@@ -38,7 +41,6 @@ from swift_lightsync.proar.names import (
     SLOT_HEADER,
 )
 from swift_lightsync.proar.vouching import answers
-from swift_lightsync.proar.vouching.clock import now_ns
 from swift_lightsync.proar.vouching.places import (
     Rows,
     epoch_of,
@@ -46,6 +48,7 @@ from swift_lightsync.proar.vouching.places import (
     version_of,
 )
 from swift_lightsync.proar.vouching.standings import Standings
+from swift_lightsync.proar.vouching.uses import Uses
 from swift_lightsync.proar.wire.messages import MAX_BYTES, Ask, Missed
 
 #: The paths of PROAR that are answered here.
@@ -53,6 +56,8 @@ QUESTIONS = '/' + ASK_PATH, '/' + MISSED_PATH
 MAX_PARTITION = (1 << 32) - 1
 #: Devices whose standing is kept in memory.
 REMEMBERED = 1024
+#: Seconds between two marks for a converger, while reads wait for it.
+SOON = 0.25
 
 
 class VouchingVerbs(ObjectController):
@@ -62,8 +67,12 @@ class VouchingVerbs(ObjectController):
         """Set up the stock controller, and what vouching needs."""
         super().setup(conf)
         self._swift_dir = conf.get('swift_dir', '/etc/swift')
+        self._recon_cache_path = conf.get('recon_cache_path',
+                                          DEFAULT_RECON_CACHE_PATH)
         self._history = RingHistory()
+        self._quiet = QuietLogger(self.logger)
         self._standings = lru_cache(REMEMBERED)(Standings)
+        self._uses = lru_cache(REMEMBERED)(Uses)
 
     def _ring(self, policy):
         return ring_of(policy, self._swift_dir)
@@ -94,7 +103,8 @@ class VouchingVerbs(ObjectController):
                 request=request, body='There is no ring of policy %s' %
                 policy.name)
         found = tpool.execute(answers.answer, ask, policy, ring,
-                              self._diskfile_router[policy], self.logger)
+                              self._diskfile_router[policy], self._quiet,
+                              self._recon_cache_path)
         return Response(request=request, body=found.encode(),
                         content_type='application/json')
 
@@ -161,15 +171,35 @@ class VouchingVerbs(ObjectController):
             return {}
         versions = versions_of(request.headers[RING_HEADER])
         standing = self._standings(path, policy).read()
-        if max(versions, default=0) > version_of(ring) and \
+        own = version_of(ring, policy)
+        if any(is_newer(each, own) for each in versions) and \
                 ring.has_changed():
             ring._reload(force=True)
-        epochs = self._history.epochs(int(policy), epoch_of(ring))
+        epochs = self._history.epochs(int(policy), epoch_of(ring, policy))
         if standing is not None and standing.agrees(
-                now_ns(), version_of(ring)):
+                version_of(ring, policy)):
             del epochs[1:]
         other = unknown_roles(epochs, versions, path_hash)
-        return {ROLES_HEADER: other.encode()} if other else {}
+        if not other:
+            return {}
+        self._have_asked(path, policy)
+        return {ROLES_HEADER: other.encode()}
+
+    def _have_asked(self, path, policy, peers=None, seconds=SOON):
+        """
+        Have the converger ask peers whose word is needed; None: all.
+
+        :param seconds: for which its having been told before is good enough
+        """
+        uses = self._uses(path, policy)
+        try:
+            if peers is None:
+                uses.mark_all(seconds)
+            else:
+                uses.mark(peers, seconds)
+        except OSError as err:
+            # Reads ask all until they are asked for another reason.
+            self.logger.debug('Unable to write %s: %s', uses.path, err)
 
     def _refuse_behind(self, request, path, device, policy, place, headers):
         obstacle = self._obstacle(policy, path, place)
@@ -189,12 +219,16 @@ class VouchingVerbs(ObjectController):
         standings = self._standings(path, policy)
         standing = standings.read()
         if standing is None:
+            self._have_asked(path, policy)
             return 'nobody has been asked'
-        rows = Rows.of(ring, place[0])
+        rows = Rows.of(ring, policy, place[0])
         if rows.ids[place[1]:place[1] + 1] != (standing.device,):
             return 'it is not the primary role'
-        return standings.obstacle(version_of(ring), place,
-                                  rows.others(standing.device))
+        peers = rows.others(standing.device)
+        obstacle = standings.obstacle(version_of(ring, policy), place, peers)
+        self._have_asked(path, policy, peers,
+                         SOON if obstacle else standing.seconds)
+        return obstacle
 
     # Writes
 
@@ -209,7 +243,7 @@ class VouchingVerbs(ObjectController):
             return
         standing = self._standings(path, policy).read()
         headers = self._other_roles(request, policy, path, path_hash)
-        version = version_of(self._ring(policy))
+        version = version_of(self._ring(policy), policy)
         if headers or is_alone and not (
                 standing and standing.may_take_alone(version)):
             self.logger.increment('proar.refused.ring')

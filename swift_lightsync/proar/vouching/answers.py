@@ -5,15 +5,22 @@ What a node answers to those that ask whether its devices hold something.
 PROTOCOL.md, "Vouching".
 """
 
+from collections import defaultdict
+from functools import lru_cache, partial
+
+from swift.common.utils import get_partition_for_hash
+
 from swift_lightsync.proar.core.oplog import FormatError
 from swift_lightsync.proar.log.holdings import held_entries
 from swift_lightsync.proar.names import PROMISES, roles_path
+from swift_lightsync.proar.vouching.memory import Memory
 from swift_lightsync.proar.vouching.places import Rows, version_of
 from swift_lightsync.proar.vouching.promises import Promises
+from swift_lightsync.proar.vouching.uses import Uses
 from swift_lightsync.proar.wire.messages import MOST_HELD, Answer
 
 
-def answer(ask, policy, ring, manager, logger):
+def answer(ask, policy, ring, manager, logger, recon_cache_path):
     """
     Answer a question; it blocks.
 
@@ -21,22 +28,31 @@ def answer(ask, policy, ring, manager, logger):
     :param policy: its storage policy
     :param ring: the Ring of the policy
     :param manager: the DiskFileManager of the policy
-    :param logger: is told of what cannot be read
+    :param logger: a QuietLogger, told of what cannot be read
+    :param recon_cache_path: where the node's object-replicator tells of its
+        passes
     :returns: the Answer
     """
-    version = version_of(ring)
-    peers = {}
-    if ask.ring == version:
-        for number, name in ask.peers.items():
-            path = _path(ring, number, name, manager)
-            if path is None:
-                continue
-            try:
+    version = version_of(ring, policy)
+    peers, older = {}, {}
+    for number, name in ask.peers.items():
+        path = _path(ring, number, name, manager)
+        if path is None:
+            continue
+        try:
+            if ask.ring == version:
+                found = Memory(path, policy, recon_cache_path).older(
+                    ask.askers, ask.logs)
+                if found:
+                    older[number] = found
                 peers[number] = _of_device(ask, policy, ring, path)
-            except (OSError, FormatError) as err:
-                logger.warning('Unable to tell what %s holds: %s', path, err)
+            else:
+                Uses(path, policy).mark_all(0)
+        except (OSError, FormatError) as err:
+            logger.warning_of(path, 'Unable to tell what %s holds: %s', path,
+                              err)
     return Answer(version, {number: told for number, told in peers.items()
-                            if told is not None})
+                            if told is not None}, older)
 
 
 def _path(ring, number, name, manager):
@@ -51,16 +67,19 @@ def _of_device(ask, policy, ring, path):
     """Return asker -> places; None if the device must not vouch yet."""
     # In this order: a write that is fenced between the two finds the promise.
     if not Promises(roles_path(path, policy, PROMISES)).give(
-            ask.askers, version_of(ring), ask.seconds):
+            ask.askers, version_of(ring, policy), ask.seconds):
         return None
     told = {}
-    version = version_of(ring)
-    entries = held_entries(path, policy, version)
+    version = version_of(ring, policy)
+    held = defaultdict(list)
+    place_of = lru_cache(None)(partial(_place_of, ring, policy))
+    for entry in held_entries(path, policy, version):
+        primary, place = place_of(entry.path_hash)
+        held[primary].append((place, entry))
     for asker in ask.askers:
-        held = {(entry.partition, entry.slot) for entry in entries
-                if entry.is_lacked_by(asker, version)}
-        places = tuple(sorted(place for place in held
-                              if _concerns(ring, place, asker)))
+        places = tuple(sorted({
+            place for place, entry in held[asker]
+            if entry.is_lacked_by(asker, version)}))
         if len(places) > MOST_HELD:
             return None
         if places:
@@ -68,13 +87,13 @@ def _of_device(ask, policy, ring, path):
     return told
 
 
-def _concerns(ring, place, asker):
+def _place_of(ring, policy, path_hash):
     """
-    Return whether a device is the primary role of a place.
+    Return the primary role of an object, and its partition and slot.
 
-    A slot that the partition has not got is of another ring: it may be any
-    device's.
+    They are those of the present ring, whatever ring its writer had.
     """
-    partition, slot = place
-    ids = Rows.of(ring, partition).ids
-    return ids[slot] == asker if slot < len(ids) else True
+    partition = get_partition_for_hash(path_hash.hex(), ring.part_power)
+    rows = Rows.of(ring, policy, partition)
+    slot = rows.slot(path_hash)
+    return rows.ids[slot], (partition, slot)

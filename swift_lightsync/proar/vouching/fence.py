@@ -50,7 +50,8 @@ class Fence:
         slot, primary = self._primary()
         told, waited = Promises(roles_path(
             self.device_path, self.policy, PROMISES)).stand_until(
-                primary, version_of(self.ring) if self.ring else 0)
+                primary, version_of(self.ring, self.policy)
+                if self.ring else 0)
         if told > now_ns() and not self._tell(primary, slot):
             waited = max(told, waited)
         while now_ns() < waited:
@@ -59,11 +60,12 @@ class Fence:
 
     def _primary(self):
         """Return the slot of the object, and the id of its primary role."""
-        ids = Rows.of(self.ring, self.partition).ids if self.ring else ()
-        if not ids:
+        rows = Rows.of(self.ring, self.policy, self.partition) \
+            if self.ring else None
+        if not rows or not rows.ids:
             return 0, None
-        slot = Rows(self.partition, ids).slot(self.path_hash)
-        return slot, ids[slot]
+        slot = rows.slot(self.path_hash)
+        return slot, rows.ids[slot]
 
     def _tell(self, primary, slot):
         """Tell a primary role that it misses a write, and return if it is."""

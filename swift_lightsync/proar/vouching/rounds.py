@@ -9,23 +9,34 @@ import time
 from collections import defaultdict
 from typing import Any, Callable, Dict, NamedTuple, Tuple
 
-from swift.common.bufferedhttp import http_connect_raw
 from swift.common.concurrency import GreenPool, Timeout, sleep, spawn, tpool
-from swift.common.http import HTTP_OK
 
-from swift_lightsync.proar.core.standing import Standing, Told
-from swift_lightsync.proar.names import ASK_PATH
+from swift_lightsync.proar.core.standing import NS, Standing, Told
+from swift_lightsync.proar.lag import DeviceStanding
+from swift_lightsync.proar.log.holdings import log_position
 from swift_lightsync.proar.vouching.clock import boot_id, now_ns
 from swift_lightsync.proar.vouching.places import version_of
-from swift_lightsync.proar.vouching.report import DeviceStanding, Recorded
+from swift_lightsync.proar.vouching.questions import (
+    nodes_of,
+    of_node,
+    put_question,
+    told_by,
+)
 from swift_lightsync.proar.vouching.standings import Standings
-from swift_lightsync.proar.wire.messages import MAX_BYTES, Answer, Ask
+from swift_lightsync.proar.vouching.uses import Uses
+from swift_lightsync.proar.wire.messages import Ask
 
 #: Nodes that are asked at the same time.
 CONCURRENCY = 200
-#: of vouch_seconds: from one round to the next, and what an answer may take
+#: of vouch_seconds: from one look to the next, and what an answer may take
 PERIOD = 1 / 3
 PATIENCE = 1 / 4
+#: ... how long a peer is asked after a read has last needed its word
+KEPT = 20
+#: ... after which all are asked again, though nothing has happened; and how
+#: many nodes may be asked in a second for that
+ALL_EVERY = 10
+NODES_PER_SECOND = 10
 
 
 class Asker(NamedTuple):
@@ -47,6 +58,9 @@ class Rounds:
     """
     Asks for the devices of a node, as long as it runs.
 
+    Peers are asked while reads need their word. All are asked seldom, and
+    when something may have changed.
+
     :param devices: a function that returns the node's Askers
     :param seconds: how long an answer counts
     :param logger: Swift's
@@ -60,6 +74,9 @@ class Rounds:
         self.standings: Dict[Tuple[int, int], Standing] = {}
         #: the same -> since when a device has not vouched for it, Unix time
         self._silent_since: Dict[Tuple[int, int], float] = {}
+        #: the same -> the Uses, and peer -> when a read needed its word last
+        self._uses: Dict[Tuple[int, int], Uses] = {}
+        self._used: Dict[Tuple[int, int], Dict[int, int]] = defaultdict(dict)
 
     def start(self):
         """Ask from now on."""
@@ -67,7 +84,7 @@ class Rounds:
 
     def report(self, now):
         """
-        Return how the devices stand, as objects of JSON by their names.
+        Return how the devices stand: DeviceStandings by their names.
 
         :param now: Unix time
         """
@@ -76,15 +93,16 @@ class Rounds:
             if (int(device.policy), device.node['id']) in self.standings:
                 found[device.node['device']].append(
                     self._report_of(device, now))
-        return {name: Recorded(now, tuple(each)).to_json()
-                for name, each in found.items()}
+        return found
 
     def _report_of(self, device, now):
         key = int(device.policy), device.node['id']
         standing = self.standings[key]
         peers = {node['id'] for node in device.policy.object_ring.devs
                  if node and node['weight']} - {device.node['id']}
-        silent = tuple(sorted(standing.silent(now_ns(), peers)))
+        silent = tuple(sorted({
+            *standing.unheard(peers), *standing.silent(
+                now_ns(), peers & self._used[key].keys())}))
         if silent:
             self._silent_since.setdefault(key, now)
         else:
@@ -92,19 +110,25 @@ class Rounds:
         return DeviceStanding(
             device.node['device'], int(device.policy), standing.ring, silent,
             self._silent_since.get(key),
+            tuple(sorted(peer for peer, told in standing.told.items()
+                         if told.is_older)),
             len({place for told in standing.told.values()
-                 for place in told.held}), standing.others(now_ns()))
+                 for place in told.held}), standing.others())
 
-    def rings_agree(self, policy, device):
-        """Return whether nobody is known to have another ring."""
+    def rings_agree(self, policy, device, since):
+        """
+        Return whether all who answer have the ring that a device has.
+
+        :param since: when all have to have been asked, nanoseconds
+        """
         standing = self.standings.get((int(policy), device))
-        return standing is None or not standing.others(now_ns())
+        return standing is not None and standing.agrees(standing.ring, since)
 
     def _run(self):
         while True:
             began = time.monotonic()
             try:
-                self.ask_all()
+                self.ask_those_needed()
             except (Exception, Timeout):
                 # Nothing is lost: who is not vouched has others asked.
                 self._logger.exception('Unable to ask for vouches')
@@ -112,7 +136,20 @@ class Rounds:
                       - time.monotonic()))
 
     def ask_all(self):
-        """Ask one round of questions for all devices."""
+        """Ask all peers of all devices."""
+        self._ask_each(lambda policy, devices: None)
+
+    def ask_those_needed(self):
+        """Ask those whose word is needed, or may have changed."""
+        self._ask_each(self._needed)
+
+    def _ask_each(self, needed):
+        """
+        Ask for all devices that can be used.
+
+        :param needed: a function of a policy and its Askers: which peers are
+            asked for each of these; None: all
+        """
         of_policy = defaultdict(list)
         for device in self._devices():
             if device.is_mounted():
@@ -124,71 +161,105 @@ class Rounds:
                           in self.standings.items() if key in present}
         pool = GreenPool(CONCURRENCY)
         for policy, devices in of_policy.items():
-            pool.spawn_n(self._ask_for, policy, devices)
+            peers = needed(policy, devices)
+            if peers is None or any(peers.values()):
+                pool.spawn_n(self._ask_for, policy, devices, peers)
         pool.waitall()
 
-    def _ask_for(self, policy, devices):
+    def _needed(self, policy, devices):
+        """Return the ids of the peers to ask for each asker; None: all."""
+        now = now_ns()
+        found = {}
+        for device in devices:
+            key = int(policy), device.node['id']
+            uses = self._uses.setdefault(key, Uses(device.path, policy))
+            used, standing = self._used[key], self.standings.get(key)
+            try:
+                marked, is_all = uses.take()
+            except OSError as err:
+                self._logger.debug('Unable to tell what %s needs: %s',
+                                   device, err)
+                marked, is_all = frozenset(), True
+            used.update(dict.fromkeys(marked, now))
+            for peer, marked_at in list(used.items()):
+                if now - marked_at > KEPT * self._seconds * NS:
+                    del used[peer]
+            if is_all or standing is None or self._may_have_changed(
+                    device, standing, now):
+                return None
+            found[device.node['id']] = standing.open_peers() | used.keys()
+        return found
+
+    def _may_have_changed(self, device, standing, now):
+        """Return whether all have to be asked again."""
+        ring = device.policy.object_ring
+        every = max(ALL_EVERY * self._seconds,
+                    len(nodes_of(ring)) / NODES_PER_SECOND)
+        return standing.ring != version_of(ring, device.policy) \
+            or now - standing.round > every * NS \
+            or Standings(device.path, device.policy).last_missed() \
+            >= standing.round
+
+    def _ask_for(self, policy, devices, wanted):
+        """
+        Ask for devices of a policy.
+
+        :param wanted: id of each of them -> the ids of the peers to ask;
+            None: all
+        """
         began = now_ns()
-        ring = policy.object_ring
-        version = version_of(ring)
-        nodes: Dict[Tuple[str, int], Dict[int, str]] = defaultdict(dict)
-        for node in ring.devs:
-            if node:
-                nodes[node['replication_ip'], node['replication_port']][
-                    node['id']] = node['device']
-        askers = tuple(device.node['id'] for device in devices)
-        pool = GreenPool(CONCURRENCY)
-        answers = pool.imap(lambda item: (item[1], self._ask(item[0], Ask(
-            int(policy), version, self._seconds, askers, item[1]))),
-            nodes.items())
+        version = version_of(policy.object_ring, policy)
+        askers = {device.node['id'] for device in devices}
         told: Dict[int, Dict[int, Told]] = {
             asker: {} for asker in askers}
-        for peers, answer in answers:
-            for peer in peers if answer else ():
-                for asker in askers:
-                    told[asker][peer] = _told(began, answer, peer, asker)
+        logs = self._positions(devices) if wanted is None else {}
+        asks = []
+        for address, peers in nodes_of(policy.object_ring).items():
+            needing, needed = of_node(askers, peers, wanted)
+            if needed:
+                asks.append((address, Ask(
+                    int(policy), version, self._seconds, needing, needed,
+                    logs)))
+        pool = GreenPool(CONCURRENCY)
+        for ask, answer in pool.imap(
+                lambda item: (item[1], self._ask(*item)), asks):
+            for peer in ask.peers if answer else ():
+                for asker in ask.askers:
+                    told[asker][peer] = told_by(began, answer, peer, asker)
         for device in devices:
-            self._note(device, policy, version, began,
-                       told[device.node['id']])
+            if wanted is None or told[device.node['id']]:
+                self._note(device, policy, version, began,
+                           told[device.node['id']], wanted is None)
+
+    def _positions(self, devices):
+        """Return how far the logs of some devices are, by their ids."""
+        found = {}
+        for device in devices:
+            try:
+                position = tpool.execute(log_position, device.path)
+            except OSError as err:
+                self._logger.debug('Unable to tell how far the log of %s is: '
+                                   '%s', device, err)
+                continue
+            if position:
+                found[device.node['id']] = position
+        return found
 
     def _ask(self, address, ask):
         """Ask one node, and return its Answer; None if it gives none."""
-        body = ask.encode()
-        try:
-            with Timeout(self._seconds * PATIENCE):
-                connection = http_connect_raw(
-                    *address, 'PROAR', '/' + ASK_PATH,
-                    {'Content-Length': str(len(body))})
-                try:
-                    connection.send(body)
-                    response = connection.getresponse()
-                    content = response.read(MAX_BYTES)
-                finally:
-                    connection.close()
-            if response.status != HTTP_OK:
-                raise ValueError('it answers %d' % response.status)
-            return Answer.parse(content, MAX_BYTES)
-        except (Exception, Timeout) as err:
-            # Its devices do not vouch; recon tells so.
-            self._logger.debug('%s:%d does not vouch: %s', *address, err)
-            return None
+        return put_question(address, ask, self._seconds * PATIENCE,
+                            self._logger)
 
-    def _note(self, device, policy, version, began, told):
+    def _note(self, device, policy, version, began, told, is_of_all):
         number = device.node['id']
         told.pop(number, None)
         standing = self.standings.get((int(policy), number))
         if standing is None or standing.ring != version:
             standing = Standing(boot_id(), number, version, self._seconds)
-        standing = standing.after(began, told)
+        standing = standing.after(began, told, is_of_all)
         self.standings[int(policy), number] = standing
         try:
             tpool.execute(Standings(device.path, policy).write, standing)
         except OSError as err:
             self._logger.debug('Unable to note how %s stands: %s', device,
                                err)
-
-
-def _told(began, answer, peer, asker):
-    can_tell = peer in answer.peers
-    return Told(began, answer.ring, can_tell,
-                answer.peers[peer].get(asker, ()) if can_tell else ())

@@ -22,6 +22,7 @@ from swift_lightsync.proar.wire.messages import MAX_BYTES
 #: length and CRC-32 of what follows
 _HEAD = struct.Struct('<LL')
 #: All places share so many times: one that is missed has others wait, too.
+#: The next one is the last of them.
 PLACES = 1021
 
 
@@ -91,7 +92,17 @@ class Standings:
         :raises OSError: if that cannot be noted
         """
         with self._missed.locked() as stamps:
-            stamps.write(_index(place), now_ns())
+            now = now_ns()
+            stamps.write(_index(place), now)
+            stamps.write(PLACES, now)
+
+    def last_missed(self):
+        """Return when the device was last told that it misses a write, or 0.
+        """
+        try:
+            return self._missed.read(PLACES)[0]
+        except (OtherBoot, OSError):
+            return 0
 
     def obstacle(self, ring, place, peers):
         """

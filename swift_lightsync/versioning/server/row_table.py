@@ -9,7 +9,7 @@ they cost follows the rows that they return.
 
 import json
 from dataclasses import dataclass
-from sqlite3 import Connection, Cursor
+from sqlite3 import Connection, Cursor, OperationalError
 from typing import (
     Any,
     Dict,
@@ -78,9 +78,9 @@ def record_of(row: Row, policy: int) -> Dict[str, Any]:
 #: What a database says of its container.
 _DESCRIBED = (
     'SELECT account, container, metadata, storage_policy_index, '
-    'put_timestamp, delete_timestamp, EXISTS (SELECT 1 FROM shard_range '
-    "WHERE deleted = 0 AND name != account || '/' || container) "
-    'FROM container_info')
+    'put_timestamp, delete_timestamp, id, %s FROM container_info')
+_HAS_SHARDS = ('EXISTS (SELECT 1 FROM shard_range WHERE deleted = 0 '
+               "AND name != account || '/' || container)")
 
 
 @dataclass(frozen=True)
@@ -88,6 +88,9 @@ class Container:
     """
     What a database says of its container, read once for a request.
 
+    :param id: of the database
+    :param own: its account and name
+    :param account: the root's
     :param root: the name of the container that it is, or is a shard of
     :param is_root: whether it is no shard
     :param mode: how versions are listed; empty: not said
@@ -95,6 +98,9 @@ class Container:
     :param may_be_deleted: whether it is, if it has no objects
     :param has_shards: whether it has any, or is getting them
     """
+    id: str
+    own: Tuple[str, str]
+    account: str
     root: str
     is_root: bool
     mode: str
@@ -105,13 +111,19 @@ class Container:
     @classmethod
     def of(cls, connection: Connection) -> 'Container':
         """Read what a database says."""
-        account, name, metadata, policy, put, deleted, has_shards = \
-            connection.execute(_DESCRIBED).fetchone()
+        try:
+            found = connection.execute(_DESCRIBED % _HAS_SHARDS)
+        except OperationalError:
+            # One that is older than sharding has no such table.
+            found = connection.execute(_DESCRIBED % 0)
+        account, name, metadata, policy, put, deleted, id, has_shards = \
+            found.fetchone()
         said = json.loads(metadata) if metadata else {}
-        own = '%s/%s' % (account, name)
-        root = unquote(said.get(QUOTED_ROOT, ('',))[0]) or \
+        own = account, name
+        path = unquote(said.get(QUOTED_ROOT, ('',))[0]) or \
             said.get(ROOT, ('',))[0]
-        return cls((root or own).partition('/')[2], root in ('', own),
+        account, _, name = (path or '/'.join(own)).partition('/')
+        return cls(id, own, account, name, (account, name) == own,
                    said.get(MODE, ('',))[0], policy,
                    deleted > put, bool(has_shards))
 

@@ -11,7 +11,7 @@ import time
 from collections import namedtuple
 
 from swift.common.concurrency import sleep
-from swift.common.utils import audit_location_generator
+from swift.common.utils import audit_location_generator, ismount
 from swift.container.backend import DATADIR, ContainerBroker
 
 from swift_lightsync.versioning.core.keys import RESERVED, user_container
@@ -19,24 +19,24 @@ from swift_lightsync.versioning.sites.database import (
     BROKER_ERRORS,
     Database,
     closed_after,
+    described,
     state_of,
 )
 
 #: Set by the middleware on a container whose objects have versions.
 ENABLED = 'X-Container-Sysmeta-Site-Versions-Enabled'
-MODE = 'X-Container-Sysmeta-Site-Versions-Mode'
 #: Seconds, more than those between two ticks of a file system's clock.
 TICK = 0.1
+#: Seconds after which a directory that was made has its database.
+MADE = 5.0
+#: Of the time, looks for new databases take one part in so many.
+SHARE = 100
 #: Directories that are looked at, or scanned, without a pause.
 YIELD = 500
 SCANNED = 20
 
 _Looked = namedtuple('_Looked', 'state followed')
 
-
-def _mode(broker):
-    """Return the mode of a container; empty if it never had versions."""
-    return broker.metadata.get(MODE, ('', ''))[0]
 
 
 class Databases:
@@ -63,6 +63,9 @@ class Databases:
         self._looked = {}
         self._states = {}
         self._refreshed = None
+        # Of the directories above: when each was changed, and what it has.
+        self._above = {}
+        self._next_look = 0.0
         # Of the containers of shards, as they were said to be in this scan.
         self._modes = {}
 
@@ -147,7 +150,7 @@ class Databases:
         """
         Look for databases that are new, gone or versioned since the last scan.
         """
-        there, self._modes = {}, {}
+        there, self._modes, self._above = {}, {}, {}
         for path, device, _ in audit_location_generator(
                 self.devices, DATADIR, '.db', mount_check=self.mount_check,
                 logger=self.logger):
@@ -163,6 +166,55 @@ class Databases:
             except BROKER_ERRORS as err:
                 self._looked.pop(directory, None)
                 self.logger.warning('%s is left out: %s', directory, err)
+
+    def look_for_new(self):
+        """
+        Look for databases that were made since the last scan, where the
+        times of the directories above say that there may be some.
+        """
+        begin = time.monotonic()
+        if begin < self._next_look:
+            return
+        self._modes = {}
+        number = 0
+        for device in os.listdir(self.devices):
+            top = os.path.join(self.devices, device)
+            if self.mount_check and not ismount(top):
+                continue
+            partitions, _ = self._children(os.path.join(top, DATADIR))
+            for partition in partitions:
+                for suffix in self._children(partition)[0]:
+                    number += 1
+                    if number % YIELD == 0:
+                        sleep(0)
+                    found, is_changed = self._children(suffix)
+                    if is_changed:
+                        self._look_at_new(found, device)
+        self._next_look = begin + SHARE * (time.monotonic() - begin)
+
+    def _children(self, path):
+        """
+        Return what is in a directory, and whether some of it may be new.
+        """
+        before, found = self._above.get(path, (None, []))
+        try:
+            changed = os.stat(path).st_mtime
+            if changed == before:
+                return found, False
+            found = [os.path.join(path, name) for name in os.listdir(path)]
+        except OSError:
+            return [], False
+        self._above[path] = changed if changed < time.time() - MADE \
+            else None, found
+        return found, True
+
+    def _look_at_new(self, directories, device):
+        for directory in directories:
+            try:
+                if directory not in self._looked and state_of(directory):
+                    self._look(directory, device)
+            except BROKER_ERRORS as err:
+                self.logger.debug('%s is not there yet: %s', directory, err)
 
     def state(self, directory):
         """
@@ -184,46 +236,56 @@ class Databases:
     def _looked_at(self, directory, device, state, before):
         """Read which databases of a directory to follow, a ``_Looked``."""
         name = os.path.basename(directory) + '.db'
-        with closed_after(ContainerBroker(
-                os.path.join(directory, name), logger=self.logger)) as broker:
-            return self._followed(broker, device, state, before)
-
-    def _followed(self, broker, device, state, before):
-        root = broker.root_container
-        hidden = root.startswith(RESERVED)
-        known = {each.id: each for each in before}
+        broker = ContainerBroker(os.path.join(directory, name),
+                                 logger=self.logger)
+        told = described(broker)
+        found, _ = told
+        hidden = found.root.startswith(RESERVED)
         if hidden:
             try:
-                user = user_container(root)
+                user = user_container(found.root)
             except ValueError:
                 return _Looked(state, ())
             # Once it is known it never changes.
-            mode = _mode(broker) or next(
+            mode = found.mode or next(
                 (each.mode for each in before), '') or \
-                self._mode_of_root(broker.root_account, user)
+                self._mode_of_root(found.account, user)
             state = state if mode else None
-        elif broker.is_root_container():
-            mode = _mode(broker)
+        elif found.is_root:
+            mode = found.mode
         else:
             # That its container gets versions does not change the shard.
-            state, mode = None, self._mode_of_root(broker.root_account, root)
+            state, mode = None, self._mode_of_root(found.account, found.root)
             if mode is None:
                 return _Looked(state, before)
-        if not (hidden or mode) or broker.is_deleted():
+        if not (hidden or mode) or \
+                found.may_be_deleted and self._is_deleted(broker):
             return _Looked(state, ())
-        brokers = broker.get_brokers()
-        if len(brokers) == 1:
-            # Of the same file.
-            brokers[0].conn, broker.conn = broker.conn, None
-        return _Looked(state, tuple(
-            self._database(each, known, device, mode) for each in brokers))
+        return _Looked(state, tuple(self._databases(
+            broker, told, {each.id: each for each in before}, device,
+            mode)))
 
-    def _database(self, broker, known, device, mode):
+    @staticmethod
+    def _is_deleted(broker):
         with closed_after(broker):
-            found = known.get(broker.get_info()['id']) or Database(
-                broker, device, self.site, mode)
-        found.mode = mode
-        return found
+            return broker.is_deleted()
+
+    def _databases(self, broker, newest, known, device, mode):
+        """
+        Yield the databases of a container: two while it is being sharded.
+
+        :param newest: what is ``described`` of the last one
+        """
+        files = broker.db_files[-2:]
+        for path in files:
+            each = ContainerBroker(path, logger=self.logger,
+                                   force_db_file=True,
+                                   skip_commits=path != files[-1])
+            told = newest if path == files[-1] else described(each)
+            found = known.get(told[0].id) or Database(
+                each, device, self.site, mode, told)
+            found.mode = mode
+            yield found
 
     def _mode_of_root(self, *root):
         if root not in self._modes:

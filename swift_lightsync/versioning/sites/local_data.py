@@ -33,7 +33,8 @@ from swift_lightsync.versioning.core.stored_headers import (
     DELETE_AT,
     stored_headers,
 )
-from swift_lightsync.versioning.sites.databases import ENABLED, MODE
+from swift_lightsync.versioning.server.row_table import MODE
+from swift_lightsync.versioning.sites.databases import ENABLED
 from swift_lightsync.versioning.sites.older_object import null_version
 
 SOURCE = 'SV'
@@ -175,7 +176,7 @@ class LocalData:
         :param database: a ``Database`` of the hidden container
         :raises DataMissing: if it could not be made
         """
-        policy = POLICIES[database.broker.storage_policy_index]
+        policy = POLICIES[database.policy]
         response = self._ask('PUT', (database.account, database.container), {
             'X-Storage-Policy': policy.name, ENABLED: 'True', MODE: mode,
             STOCK_ENABLED: 'True', STOCK_CONTAINER: wsgi_quote(str_to_wsgi(

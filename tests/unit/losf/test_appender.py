@@ -37,19 +37,19 @@ class TestErrors(AppenderTest):
         # cut off to the end of the last record, or its padding
         self.assertLess(os.path.getsize(self.layout.volume(1)) - size, 4096)
         pending = self.put(3, b'later')
-        self.assertEqual(4224, pending.location.offset)
+        self.assertEqual(8320, pending.location.offset)
         self.assertEqual(2, len(self.found()))
 
     def test_a_long_file_that_does_not_fit_is_cut_off(self):
         writer = VFileWriter(self.appender)
-        self.disk.space = 4096 + LONG
+        self.disk.space = 8192 + LONG
         with self.assertRaises(OSError) as caught:
             for _ in range(20):
                 writer.write(bytes(65536))
         self.assertEqual(errno.ENOSPC, caught.exception.errno)
-        self.assertEqual(4096, os.path.getsize(self.layout.volume(1)))
+        self.assertEqual(8192, os.path.getsize(self.layout.volume(1)))
         self.disk.space = None
-        self.assertEqual(4096, self.put(1, b'x').location.offset)
+        self.assertEqual(8192, self.put(1, b'x').location.offset)
 
     def test_a_long_file_whose_sync_fails_is_not_there(self):
         self.put(1, bytes_of(1, LONG)).done()
@@ -84,18 +84,18 @@ class TestWatermark(AppenderTest):
 
     def test_it_is_the_end_if_all_before_is_registered(self):
         pending = self.put(1, b'x')
-        self.assertEqual(4224, pending.watermark())
+        self.assertEqual(8320, pending.watermark())
         pending.done()
-        self.assertEqual(4352, self.put(2, b'x').watermark())
+        self.assertEqual(8448, self.put(2, b'x').watermark())
 
     def test_it_is_the_first_other_that_is_not_registered(self):
         first, second, third = (self.put(n, b'x') for n in range(3))
-        self.assertEqual(4224, first.watermark())
-        self.assertEqual(4096, third.watermark())
+        self.assertEqual(8320, first.watermark())
+        self.assertEqual(8192, third.watermark())
         second.done()
-        self.assertEqual(4352, first.watermark())
+        self.assertEqual(8448, first.watermark())
         first.done()
-        self.assertEqual(4480, third.watermark())
+        self.assertEqual(8576, third.watermark())
 
     def test_a_file_that_is_being_written_holds_it_back(self):
         pending = self.put(1, bytes_of(1, LONG))

@@ -19,7 +19,7 @@ class TestChoice(AppenderTest):
         self.put(1, b'x').done()
         self.appender.close()
         pending = self.put(2, b'x', appender=self.new_appender())
-        self.assertEqual((1, 4224), (pending.location.volume,
+        self.assertEqual((1, 8320), (pending.location.volume,
                                      pending.location.offset))
 
     def test_volumes_of_others_are_left_alone(self):

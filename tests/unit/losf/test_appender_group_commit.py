@@ -113,7 +113,7 @@ class TestGroupCommit(AppenderTest):
             self.join(threads)
         self.assertEqual([errno.EMFILE] * 5,
                          [each.errno for each in outcomes.values()])
-        self.assertEqual(4224, self.put(7, b'later').location.offset)
+        self.assertEqual(8320, self.put(7, b'later').location.offset)
 
     def test_many_threads_for_many_rounds_lose_nothing(self):
         self.disk.gate.set()

@@ -1,21 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """Damaged headers, volumes and indexes: written anew, or set aside."""
 
+import errno
 import os
 import random
-import unittest
+import shutil
+from unittest import mock
 
 import plyvel
 
 from swift_losf.format.header import (
+    FIRST_RECORD,
     VOLUME_HEADER_LENGTH,
-    VolumeHeader,
     VolumeType,
 )
 from swift_losf.upkeep import lost_index, recovery
 from swift_losf.upkeep.lost_index import set_aside
 from swift_losf.upkeep.recovery import recover
-from swift_losf.volumes.header_repair import find_salt
+from swift_losf.volumes import volume as volume_module
 from swift_losf.volumes.volume import read_header
 from tests.unit.losf.index_world import (
     HASH,
@@ -51,50 +53,64 @@ class TestDamagedHeaders(RecoveryTest):
         with open(self.layout.volume(number), 'rb') as volume:
             return read_header(volume.fileno())
 
-    def assert_mended(self, number=1, type_=VolumeType.DATA):
+    def assert_mended(self, before, number=1):
         with self.assertLogs(recovery.logger, 'WARNING') as logs:
             index = self.recover()
         self.assertIn('written anew', logs.output[0])
-        self.assertEqual(['v0000000001', 'v0000000002'],
-                         sorted(os.listdir(self.layout.volumes)))
-        header = self.header(number)
-        self.assertEqual((number, type_, 0), (
-            header.number, header.type, header.policy))
+        self.assertEqual(before, self.head(number))
         self.assertEqual(
             {**self.locations, '1700000000.00009.data': self.unregistered},
             dict(index.reader.list_hash(PARTITION, HASH)))
         index.close()
 
+    def head(self, number=1):
+        """:returns: the bytes of both copies"""
+        with open(self.layout.volume(number), 'rb') as volume:
+            return volume.read(FIRST_RECORD)
+
     def test_one_bit_anywhere_is_mended_and_all_files_are_there(self):
+        before = self.head()
         for at in (0, 9, 10, 13, 17, 25, 30, 40, 45,
                    random.randrange(48, VOLUME_HEADER_LENGTH)):
-            with self.subTest(at=at):
-                self.damage(at)
-                self.assert_mended()
+            for copy in (0, VOLUME_HEADER_LENGTH):
+                with self.subTest(at=at, copy=copy):
+                    self.damage(copy + at)
+                    self.assertEqual(1, self.header().number)
+                    self.assert_mended(before)
 
-    def test_a_header_that_is_gone_is_made_anew(self):
-        self.overwrite(1, 0, bytes(VOLUME_HEADER_LENGTH))
-        self.assert_mended()
+    def test_a_copy_that_is_gone_is_made_anew_even_without_the_index(self):
+        before = self.head()
+        for copy in (0, VOLUME_HEADER_LENGTH):
+            self.overwrite(1, copy, bytes(VOLUME_HEADER_LENGTH))
+            shutil.rmtree(self.layout.index)
+            self.assert_mended(before)
 
     def test_a_volume_of_tombstones_stays_one(self):
+        before = self.head(2)
         self.damage(20, number=2)
-        self.assert_mended(2, VolumeType.TOMBSTONES)
+        self.assert_mended(before, 2)
+        self.assertEqual(VolumeType.TOMBSTONES, self.header(2).type)
 
-    def test_of_several_records_one_that_is_valid_will_do(self):
-        self.damage(self.locations[NAME].data_offset)
-        self.damage(20)
-        self.assert_mended()
+    def test_a_copy_that_the_disk_cannot_read_is_written_anew(self):
+        before, real = self.head(), os.pread
+        unread = {0}
 
-    def test_without_a_valid_record_it_is_set_aside(self):
-        self.damage(self.locations[NAME].data_offset)
-        self.damage(self.locations[OTHER].offset + 30)
-        self.damage(20)
-        self.recover()
-        self.assertIn('v0000000001.broken', os.listdir(self.layout.volumes))
+        def pread(fd, length, offset):
+            if offset in unread and length == VOLUME_HEADER_LENGTH:
+                raise OSError(errno.EIO, 'the disk is broken')
+            return real(fd, length, offset)
+        with mock.patch.object(volume_module.os, 'pread', pread):
+            self.assert_mended(before)
 
-    def test_without_its_entries_a_volume_is_set_aside(self):
-        os.rename(self.layout.index, self.layout.index + '.lost')
-        self.damage(20)
+    def test_copies_that_differ_are_no_header(self):
+        other = self.head(2)[:VOLUME_HEADER_LENGTH]
+        self.overwrite(1, VOLUME_HEADER_LENGTH, other)
+        before = self.head()[:VOLUME_HEADER_LENGTH]
+        self.assert_mended(2 * before)
+
+    def test_without_either_copy_it_is_set_aside(self):
+        for copy in (0, VOLUME_HEADER_LENGTH):
+            self.damage(copy + 20)
         self.recover()
         self.assertIn('v0000000001.broken', os.listdir(self.layout.volumes))
 
@@ -123,7 +139,7 @@ class TestBrokenFiles(RecoveryTest):
         self.assertEqual([], self.broken())
 
     def test_a_volume_without_records_and_header_is_removed(self):
-        for size in (0, 10, 4096):
+        for size in (0, 10, 4096, FIRST_RECORD):
             with open(self.layout.volume(1), 'wb') as volume:
                 volume.write(b'x' * size)
             self.recover().close()
@@ -132,7 +148,7 @@ class TestBrokenFiles(RecoveryTest):
     def test_a_volume_with_a_broken_header_is_set_aside(self):
         self.write()
         self.release(1)
-        self.overwrite(1, 0, b'x')
+        self.overwrite(1, 0, bytes(FIRST_RECORD))
         index = self.recover()
         self.assertEqual([], self.names(index))
         self.assertEqual(['v0000000001.broken'],
@@ -149,7 +165,7 @@ class TestBrokenFiles(RecoveryTest):
 
     def test_a_volume_that_is_in_use_is_never_set_aside(self):
         self.volume(1, VolumeType.DATA)
-        self.overwrite(1, 0, b'x')
+        self.overwrite(1, 0, bytes(FIRST_RECORD))
         self.recover()
         self.assertEqual(['v0000000001'], os.listdir(self.layout.volumes))
 
@@ -163,18 +179,3 @@ class TestSetAside(RecoveryTest):
         self.assertRegex(logs.output[0], r'/losf/index is set aside as \S+'
                          r'/index\.broken-\d+, and .*: it is rebuilt, as')
         self.assertNotIn('cannot be read', logs.output[0])
-
-
-class TestSalt(unittest.TestCase):
-
-    def test_the_salt_that_is_found_gives_all_records_their_tags(self):
-        rng = random.Random(7)
-        for _ in range(20):
-            header = VolumeHeader(3, VolumeType.DATA, 0, 0,
-                                  rng.randbytes(8))
-            at = 64 * rng.randrange(2 ** 40)
-            found = VolumeHeader(3, VolumeType.DATA, 0, 0, find_salt(
-                header.tag(at), at))
-            for _ in range(20):
-                offset = rng.randrange(2 ** 50)
-                self.assertEqual(header.tag(offset), found.tag(offset))

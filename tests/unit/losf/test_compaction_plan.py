@@ -14,7 +14,7 @@ PLENTY = 2 ** 40
 
 def use(number, garbage, allocated=100 * MIB, **kwargs):
     """:returns: the VolumeUse of a volume with a part of garbage"""
-    live = int(allocated * (1 - garbage)) - 4096
+    live = int(allocated * (1 - garbage)) - 8192
     return VolumeUse(number, 1, 10, live, allocated, allocated,
                      kwargs.pop('extents', 1), **kwargs)
 
@@ -55,10 +55,10 @@ class TestPlan(unittest.TestCase):
             use(3, 0.09, extents=501)], LIMITS, PLENTY))
 
     def test_a_little_garbage_is_what_filesystems_allocate(self):
-        small = VolumeUse(1, 1, 1, 0, 69632, 69632, 1)
+        small = VolumeUse(1, 1, 1, 0, 73728, 73728, 1)
         self.assertEqual(65536, small.garbage)
         self.assertEqual([], plan([small], LIMITS, PLENTY))
-        self.assertEqual([1], plan([replace(small, allocated=73728)], LIMITS,
+        self.assertEqual([1], plan([replace(small, allocated=77824)], LIMITS,
                                    PLENTY))
 
     def test_a_volume_that_takes_nothing_has_no_garbage(self):

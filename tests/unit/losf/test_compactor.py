@@ -115,7 +115,7 @@ class TestMoving(CompactorTest):
         self.assert_readable(data)
         self.assertEqual(([FIRST], [FIRST]), self.numbers())
         self.assertLess(os.path.getsize(self.layout.volume(FIRST)),
-                        4096 + 10 * 3400)
+                        8192 + 10 * 3400)
         self.assertEqual(0, self.index.statistics().dead_bytes)
 
     def test_tombstones_stay_among_their_like(self):
@@ -461,7 +461,7 @@ class TestTrouble(CompactorTest):
                 errno.EIO, 'the disk is damaged')), \
                 self.assertLogs(compactor_module.logger, 'ERROR'):
             self.compact()
-        self.assertEqual(4096, os.path.getsize(self.layout.volume(FIRST)))
+        self.assertEqual(8192, os.path.getsize(self.layout.volume(FIRST)))
         self.assert_readable(data)
 
     def test_readers_see_one_or_the_other_at_all_times(self):

@@ -11,6 +11,7 @@ import swift_losf
 from swift_losf.diskfile.vfile import VFileReader
 from swift_losf.format import keys
 from swift_losf.format.header import (
+    FIRST_RECORD,
     HEADER_LENGTH,
     VOLUME_HEADER_LENGTH,
     RecordHeader,
@@ -95,7 +96,7 @@ class TestExample(unittest.TestCase):
     def test_its_fields_are_where_the_tables_say(self):
         for heading, fields, base in (
                 ('Volumes', self.volume, 0),
-                ('Records', self.record, VOLUME_HEADER_LENGTH)):
+                ('Records', self.record, FIRST_RECORD)):
             expected = rows(heading)
             self.assertGreater(len(expected), 8)
             self.assertEqual(expected, [
@@ -114,14 +115,14 @@ class TestExample(unittest.TestCase):
 
     def test_a_scan_finds_the_record_and_a_reader_its_data(self):
         data = self.bytes_of(self.volume).ljust(
-            VOLUME_HEADER_LENGTH, b'\0') + self.bytes_of(self.record)
+            FIRST_RECORD, b'\0') + self.bytes_of(self.record)
         with tempfile.TemporaryFile() as file:
             file.write(data)
             file.flush()
             fd = file.fileno()
             header = read_header(fd)
             found, = iter_records(fd, header, 0, len(data))
-            self.assertEqual(find_header(fd, header, 4096), found.header)
+            self.assertEqual(find_header(fd, header, 8192), found.header)
         self.assertEqual((1, VolumeType.DATA, 64),
                          (header.number, header.type, header.alignment))
         self.assertEqual((HASH, 5, NAME), (
@@ -139,7 +140,7 @@ class TestExample(unittest.TestCase):
         made = NewRecord.make(
             5, HASH, NAME, METADATA, 5, sums.pack(),
             RecordHeader.unpack(record[:HEADER_LENGTH]).written)
-        location, head, footer = made.place(header, 4096)
+        location, head, footer = made.place(header, 8192)
         self.assertEqual(record, head + b'hello' + footer)
         self.assertEqual(Location.unpack(self.bytes_of(self.value)), location)
         self.assertEqual((5, HASH, NAME),

@@ -82,11 +82,11 @@ class TestDump(DumpTest):
                 'dump', self.device, '--no-mount-check', '--volume', '2']))
         header, record = out.getvalue().splitlines()
         self.assertRegex(header, 'volume 2, type tombstones, alignment')
-        self.assertRegex(record, 'offset 4096, .* name %s' % TOMBSTONE)
+        self.assertRegex(record, 'offset 8192, .* name %s' % TOMBSTONE)
 
     def test_damage_is_shown(self):
         self.overwrite(1, self.files[HASHES[1]].footer_offset, b'x')
-        self.overwrite(2, 0, b'x')
+        self.overwrite(2, 0, bytes(8192))
         records = self.dump('--volume', '1')
         self.assertIn('CRC', records[2]['damaged'])
         self.assertEqual(self.files[HASHES[1]].offset, records[2]['offset'])

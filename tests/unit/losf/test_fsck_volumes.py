@@ -32,7 +32,7 @@ class TestBrokenVolumes(MendTest):
         expected = self.listed()
         with self.changed() as change:
             change.remove_file(self.key(HASHES[1]), self.files[HASHES[1]])
-        self.overwrite(1, 0, bytes(4096))
+        self.overwrite(1, 4096, bytes(4096))
         self.assert_mended('volume-header', 'missing')
         self.assertEqual(expected, self.listed())
 
@@ -72,21 +72,41 @@ class TestBrokenVolumes(MendTest):
         size = os.path.getsize(self.layout.volume(2))
         self.overwrite(2, 0, b'x' * size)
         status, lines = self.run_fsck('repair')
-        self.assertEqual((0, ['damaged', 'lost-volume']),
+        self.assertEqual((0, ['lost-volume', 'no-volume']),
                          (status, sorted(self.kinds(lines))))
         self.assertEqual(['v0000000001', 'v0000000002.broken'],
                          sorted(os.listdir(self.layout.volumes)))
         self.assertNotIn((HASH, TOMBSTONE), self.listed())
         status, lines = self.run_fsck('check')
-        self.assertEqual((0, ['v0000000002.broken']), (
-            status, lines[-1]['summary']['set_aside']))
+        self.assertEqual((1, ['set-aside'], ['v0000000002.broken']), (
+            status, self.kinds(lines), lines[-1]['summary']['set_aside']))
+        self.assertEqual((1, ['set-aside']), (
+            *self.run_fsck('repair')[:1], self.kinds(lines)))
+        os.unlink(self.layout.volume(2) + '.broken')
+        self.assertEqual(0, self.run_fsck('check')[0])
+
+    def test_headers_that_are_lost_with_the_index_are_put_right(self):
+        expected = self.listed()
+        for number in (1, 2):
+            self.overwrite(number, 0, bytes(4096))
+            os.rename(self.layout.volume(number),
+                      self.layout.volume(number) + '.broken')
+        shutil.rmtree(self.layout.index)
+        self.run_fsck('rebuild')
+        status, lines = self.run_fsck('repair')
+        self.assertEqual(0, status)
+        self.assertEqual(2, self.kinds(lines).count('volume-header'))
+        self.assertEqual((0, []), (
+            self.run_fsck('check')[0], [name for name in os.listdir(
+                self.layout.volumes) if name.endswith('.broken')]))
+        self.assertLess(expected.items(), self.listed().items())
 
     def test_a_volume_under_the_name_of_another_is_no_volume(self):
         self.volume(4, VolumeType.DATA)
         self.release(4)
         os.rename(self.layout.volume(4), self.layout.volume(2))
         status, lines = self.run_fsck('repair')
-        self.assertEqual((0, ['lost-volume', 'no-record']),
+        self.assertEqual((0, ['lost-volume', 'no-volume']),
                          (status, sorted(self.kinds(lines))))
         self.assertEqual(0, self.run_fsck('check')[0])
 

@@ -46,7 +46,7 @@ class TestVolumeHeader(unittest.TestCase):
         data = VOLUME.pack()
         self.assertEqual(4096, len(data))
         self.assertEqual(
-            b'LOSFvol\n' b'\x02\0' b'\x01\0' b'\x40\0\0\0'
+            b'LOSFvol\n' b'\x03\0' b'\x01\0' b'\x40\0\0\0'
             b'\x02\x01\0\0\0\0\0\0' b'\x03\0\0\0'
             b'\x05\0\0\0\0\0\0\x10' b'saltsalt', data[:44])
         self.assertEqual(struct.pack('<I', crc32c(data[:44])), data[44:48])

@@ -184,7 +184,7 @@ class TestOtherCalls(IndexTest):
         self.index.close()
         with plyvel.DB(self.layout.index) as db:
             db.put(b'sversion', b'\x01')
-        with self.assertRaisesRegex(VersionError, 'is 01, allowed is 2'):
+        with self.assertRaisesRegex(VersionError, 'is 01, allowed is 3'):
             Index(self.layout.index)
 
     def test_a_flipped_bit_in_a_table_is_noticed(self):

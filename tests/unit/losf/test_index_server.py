@@ -17,7 +17,7 @@ import grpc
 import plyvel
 
 import swift_losf
-from swift_losf.daemon import index_server as index_server
+from swift_losf.daemon import index_server, listener
 from swift_losf.daemon.index_server import (
     IndexServer,
     Options,
@@ -248,7 +248,7 @@ class TestServer(ServerTest):
             yield waiting, going_on
 
     def test_more_calls_than_allowed_are_refused(self):
-        with mock.patch.object(index_server, 'MAX_CALLS', 1):
+        with mock.patch.object(listener, 'MAX_CALLS', 1):
             self.start_and_wait()
         with self.call_under_way(REQUEST) as (waiting, going_on):
             self.assert_refused(grpc.StatusCode.RESOURCE_EXHAUSTED,
@@ -260,7 +260,7 @@ class TestServer(ServerTest):
         self.start_and_wait()
         self.list_hash()
         begun = time.monotonic()
-        with mock.patch.object(index_server, 'GRACE', 1000):
+        with mock.patch.object(listener, 'GRACE', 1000):
             self.assertTrue(self.end())
         self.assertLess(time.monotonic() - begun, 500)
 
@@ -280,7 +280,7 @@ class TestServer(ServerTest):
 
     def test_a_call_that_never_ends_is_given_up(self):
         self.start_and_wait()
-        with mock.patch.object(index_server, 'GRACE', 0.1), \
+        with mock.patch.object(listener, 'GRACE', 0.1), \
                 self.call_under_way() as (waiting, _):
             self.assertTrue(self.end())
             with self.assertRaises(grpc.RpcError):

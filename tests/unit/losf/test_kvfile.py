@@ -267,7 +267,7 @@ class TestSpace(KVTest):
                 count = self.fill(device, manager, bytes_of(length))
                 self.assert_status(507, 'PUT', device, body=bytes_of(length),
                                    server=self.controller())
-                ends = dict.fromkeys(os.listdir(store.layout.volumes), 4096)
+                ends = dict.fromkeys(os.listdir(store.layout.volumes), 8192)
                 for number in range(count):
                     df = self.numbered(device, manager, number)
                     with df.open():

@@ -155,7 +155,7 @@ class TestRecovery(RecoveryTest):
     def test_the_watermark_of_a_volume_in_use_is_left_to_its_owner(self):
         self.write()
         index = self.recover()
-        self.assertEqual(4096, index.db.volumes[1].watermark)
+        self.assertEqual(8192, index.db.volumes[1].watermark)
         self.crash(index)
         self.release(1)
         index = self.recover()

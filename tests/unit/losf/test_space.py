@@ -58,11 +58,11 @@ class TestFilesystem(unittest.TestCase):
                 r'^%s: the filesystem \(\w+.*\) must have O_TMPFILE and '
                 'FALLOC_FL_PUNCH_HOLE, .*: Operation not supported' % path))
 
-    def test_a_full_disk_is_no_such_thing(self):
-        with tempfile.TemporaryDirectory() as path, mock.patch.object(
-                space.os, 'pwrite', side_effect=OSError(errno.ENOSPC, '')):
-            with self.assertRaises(OSError):
-                check_filesystem(path)
+    def test_a_disk_that_cannot_be_written_is_no_such_thing(self):
+        for error in (errno.ENOSPC, errno.EROFS, errno.EIO):
+            with tempfile.TemporaryDirectory() as path, mock.patch.object(
+                    space.os, 'pwrite', side_effect=OSError(error, '')):
+                space.check_filesystem(path)
 
     @unittest.skipIf(os.geteuid(), 'mounting takes root')
     def test_ramfs_cannot(self):

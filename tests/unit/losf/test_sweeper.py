@@ -229,7 +229,7 @@ class TestSweeper(IndexTest):
 
     def test_a_volume_whose_header_is_damaged_is_left_to_recovery(self):
         gone = self.removed()
-        self.overwrite(1, 0, b'x')
+        self.overwrite(1, 0, bytes(8192))
         with self.assertRaisesRegex(OSError, 'magic.*v0000000001') as raised:
             self.sweeper.sweep()
         self.assertNotIsInstance(raised.exception, FormatError)

@@ -42,8 +42,8 @@ class TestScan(VolumeTest):
 
     def test_it_begins_at_the_next_record(self):
         locations = self.put_all([10, 10, 10])
-        for start, first in ((0, 0), (4096, 0), (4097, 1), (4224, 1),
-                             (4225, 2), (4353, 3)):
+        for start, first in ((0, 0), (8192, 0), (8193, 1), (8320, 1),
+                             (8321, 2), (8449, 3)):
             self.assertEqual(
                 locations[first:],
                 [each.location for each in self.found(start=start)], start)
@@ -52,7 +52,7 @@ class TestScan(VolumeTest):
         locations = self.put_all([10, 10])
         fd = self.open_volume()
         header = read_header(fd)
-        for end, count in ((4096, 0), (4097, 0), (4224, 1), (4225, 1),
+        for end, count in ((8192, 0), (8193, 0), (8320, 1), (8321, 1),
                            (locations[1].offset + locations[1].length, 2),
                            (2 ** 40, 2)):
             self.assertEqual(
@@ -121,7 +121,7 @@ class TestScan(VolumeTest):
         fd = self.open_volume()
         os.pwrite(fd, bytes(HEADER_LENGTH), location.offset)
         self.assertEqual(b'\xc3LOSFobj', os.pread(
-            fd, 8, location.offset + 2 * 4096))
+            fd, 8, location.offset + 3 * 4096))
         self.assertEqual(3, len(self.found()))
 
     def test_marks_are_found_again(self):
@@ -202,7 +202,7 @@ class TestWritableVolume(VolumeTest):
         self.assertEqual((5, VolumeType.DATA, 0),
                          (header.number, header.type, header.policy))
         self.assertIsNone(WritableVolume.take(self.layout.volume(5)))
-        self.assertEqual(4096, volume.end)
+        self.assertEqual(8192, volume.end)
 
     def test_it_gets_its_name_when_it_is_on_disk(self):
         events = []

@@ -21,6 +21,8 @@ MARGIN = 1.05
 PLACE = (0, 0)
 #: version of the ring -> its rows; the first is the primary role
 RINGS = {1: (0, 1, 2), 2: (3, 1, 2)}
+#: the same of epochs that differ in where primary roles live
+REGIONS = {1: (0, 1, 2), 2: (1, 0, 2)}
 DEVICES = (0, 1, 2, 3)
 QUORUM = 2
 ALL = frozenset(DEVICES)
@@ -76,12 +78,14 @@ class World:
     :param mutations: names of rules that are left out
     :param rolls_out: whether the ring changes; otherwise devices die and are
         cut off from each other
+    :param rings: RINGS or REGIONS
     """
 
-    def __init__(self, chance, mutations=(), rolls_out=False):
+    def __init__(self, chance, mutations=(), rolls_out=False, rings=RINGS):
         self.chance = chance
         self.without = set(mutations)
         self.rolls_out = rolls_out
+        self.rings = rings
         self.now = NS
         self.devices = [Device(number) for number in DEVICES]
         self.proxies = [1, 1]
@@ -119,7 +123,11 @@ class World:
     def round(self, device):
         began = self.now
         ring, told = device.ring, {}
-        for number in self.chance.sample(DEVICES, len(DEVICES)):
+        # Often only some are asked, in any case those with open questions.
+        is_of_all = device.standing.ring != ring or self.chance.random() < 0.4
+        asked = DEVICES if is_of_all else {
+            *self.chance.sample(DEVICES, 2), *device.standing.open_peers()}
+        for number in self.chance.sample(sorted(asked), len(asked)):
             if number == device.number:
                 continue
             yield from self.on(device)
@@ -139,7 +147,7 @@ class World:
         if device.standing.ring != device.ring:
             device.forget()
         if ring == device.ring:
-            device.standing = device.standing.after(began, told)
+            device.standing = device.standing.after(began, told, is_of_all)
 
     def promise(self, peer, asker):
         peer.promise_as(peer.ring)
@@ -155,7 +163,7 @@ class World:
     def fence(self, device):
         if 'fence' in self.without:
             return
-        primary = RINGS[device.ring][0]
+        primary = self.rings[device.ring][0]
         if device.promised_by != device.ring:
             until = max([device.others_end, *device.promises.values()])
         else:
@@ -186,7 +194,7 @@ class World:
     def write(self, proxy):
         self.stamp += 1
         stamp, ring, here = self.stamp, self.proxies[proxy], 'p%d' % proxy
-        primary = self.answers(here, RINGS[ring][0])
+        primary = self.answers(here, self.rings[ring][0])
         yield
         if primary and self.takes_alone(primary, ring):
             try:
@@ -196,12 +204,13 @@ class World:
             self.shown = max(self.shown, stamp)
             return
         rings = {ring}
-        for number in self.chance.sample(RINGS[ring], 3):
+        for number in self.chance.sample(self.rings[ring], 3):
             device = self.answers(here, number)
             if device and 'epochs' not in self.without:
                 rings.add(device.ring)
             yield
-        targets = sorted({number for each in rings for number in RINGS[each]})
+        targets = sorted({number for each in rings
+                          for number in self.rings[each]})
         needed = len(targets) - (3 - QUORUM)
         spare = [number for number in DEVICES if number not in targets]
         takers = []
@@ -240,13 +249,13 @@ class World:
 
     def read(self, proxy):
         wanted, ring, here = self.shown, self.proxies[proxy], 'p%d' % proxy
-        primary = self.answers(here, RINGS[ring][0])
+        primary = self.answers(here, self.rings[ring][0])
         if primary and primary.value and self.is_vouched(primary, ring):
             yield
             self.show(primary.value, wanted, 'alone %d' % primary.number)
             return
         asked: Set[int] = set()
-        found, todo = 0, set(DEVICES if not self.rolls_out else RINGS[ring])
+        found, todo = 0, set(self.rings[ring] if self.rolls_out else DEVICES)
         is_complete = primary is not None
         while todo:
             number = self.chance.choice(sorted(todo))
@@ -260,10 +269,10 @@ class World:
             found = max(found, device.value)
             if 'epochs' not in self.without:
                 named = {device.ring}
-                if not device.standing.agrees(self.now, device.ring):
+                if not device.standing.agrees(device.ring):
                     named.add(1)  # which it had before
                 todo |= {each for version in named
-                         for each in RINGS[version]} - asked
+                         for each in self.rings[version]} - asked
         if is_complete:
             self.show(found, wanted, 'asked %s' % sorted(asked))
 
@@ -273,7 +282,8 @@ class World:
         if device.standing.ring != device.ring:
             return False
         return not device.standing.obstacle(
-            self.now, PLACE, frozenset(RINGS[device.ring]) - {device.number},
+            self.now, PLACE,
+            frozenset(self.rings[device.ring]) - {device.number},
             device.missed)
 
     def show(self, value, wanted, how):
@@ -285,22 +295,21 @@ class World:
 
     def converge(self, device):
         for entry in list(device.log):
-            for number in RINGS[device.ring]:
+            for number in self.rings[device.ring]:
                 yield from self.on(device)
                 peer = self.answers(device.number, number)
                 if peer:
                     peer.value = max(peer.value, device.value)
                     if device.value >= entry.stamp:
                         entry.has.add(number)
-            if entry.has >= set(RINGS[device.ring]):
+            if entry.has >= set(self.rings[device.ring]):
                 entry.converged = entry.converged or self.now
                 if entry in device.log and self.may_forget(device, entry):
                     device.log.remove(entry)
 
     def may_forget(self, device, entry):
-        return 'kept log' in self.without or (
-            device.standing.round > entry.converged
-            and device.standing.agrees(self.now, device.ring))
+        return 'kept log' in self.without or device.standing.agrees(
+            device.ring, entry.converged)
 
     def die(self, device):
         device.is_up = False
@@ -319,7 +328,11 @@ class World:
         One that is new at its place has nothing of before, when it was a
         hand-off: see the table of what can be seen.
         """
-        if device.number == 3 and device.ring == 1:
+        if self.rings is REGIONS:
+            # An option: its processes are started anew.
+            device.lives += 1
+            device.forget()
+        elif device.number == 3 and device.ring == 1:
             if device.log:
                 return
             device.value = 0 if all(
@@ -355,7 +368,7 @@ class World:
         elif kind == 'fill':
             # A replicator that has the new ring fills the new device.
             for each in self.devices:
-                if each.ring == 2:
+                if each.ring == 2 and self.rings is RINGS:
                     self.devices[3].value = max(
                         each.value, self.devices[3].value)
         elif kind == 'proxy':

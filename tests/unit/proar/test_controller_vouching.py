@@ -3,6 +3,7 @@
 
 from swift.common.swob import Response
 
+from swift_lightsync.proar.names import SLOT_HEADER
 from tests.unit.proar.proxy_world import VouchedCase
 
 
@@ -127,3 +128,18 @@ class TestFences(VouchedCase):
         self.app.error_limiter.stats.clear()
         self.vouch(self.role[0])
         self.assertEqual(b'one', self.request('GET').body)
+
+    def test_what_was_logged_for_another_slot_is_told_by_the_ring_of_now(
+            self):
+        """As when the regions, or the number of rows, have changed."""
+        self.put()
+        name = self.name
+        # The log of another role has it, for a slot of its own.
+        number = self.servers.index(self.role[1])
+        self.assertEqual(201, self.role[1].direct('PUT', name, b'two', {
+            'X-Timestamp': '%d.00000' % (self.clock + 1),
+            'Content-Type': 'text/plain', SLOT_HEADER: str(number)
+        }).status_int)
+        self.clock += 1
+        self.vouch()
+        self.assertEqual(b'two', self.request('GET').body)

@@ -203,6 +203,7 @@ class TestSegments(LogTestCase):
     def test_a_log_that_was_removed_begins_anew(self):
         self.append(1)
         shutil.rmtree(self.directory)
+        self.assertFalse(self.log.is_ready())
         self.append(2)
         self.assertEqual([200000], [each.timestamp
                                     for each in self.entries()])

@@ -20,6 +20,7 @@ from swift_lightsync.proar import lag_report
 from swift_lightsync.proar.lag import (
     KEY,
     DeviceLag,
+    DeviceStanding,
     NodeLag,
     decode,
     forget,
@@ -42,6 +43,7 @@ from tests.unit.sync.fixtures import (
 )
 
 LAG = DeviceLag('sda', 0, 3, 1, 2.5, {1: 3}, 0, 0)
+ROLE = DeviceStanding('sda', 0, 7, (), None, (), 0, {})
 SWIFT_CONF = '''\
 [swift-hash]
 swift_hash_path_suffix = x
@@ -54,7 +56,7 @@ default = yes
 class TestLag(unittest.TestCase):
 
     def test_an_answer_is_read_as_it_was_written(self):
-        answer = NodeLag(5, '/cache', 4, (LAG,))
+        answer = NodeLag(5, '/cache', 4, (LAG,), (ROLE,))
         self.assertEqual(answer, decode(answer.encode()))
 
     def test_an_answer_that_is_none_is_refused(self):
@@ -95,9 +97,9 @@ class TestRecon(SwiftTestCase):
     def test_a_device_that_is_gone_is_forgotten(self):
         self.record(LAG, replace(LAG, device='sdb'))
         path = os.path.join(self.root, FILE)
-        forget(path, KEY, ['sda'], self.logger)
+        forget(path, ['sda'], self.logger)
         self.assertEqual((LAG,), read(self.root, 9).devices)
-        forget(path + '.none', KEY, ['sda'], self.logger)
+        forget(path + '.none', ['sda'], self.logger)
 
     def test_a_worker_that_is_silent_is_told_by_the_node(self):
         self.record(LAG)
@@ -243,6 +245,32 @@ class TestCommand(SwiftTestCase):
         self.tell(0, troubles={'sda': Troubles(
             self.answers[0].time - 100, failed_intents=1)})
         self.assertEqual(0, self.run_command('--remember', '50')[0])
+
+    def test_a_device_that_is_behind_for_long_is_complained_of(self):
+        for seconds, wanted in ((100, 1), (50, 0)):
+            self.tell(0, roles=(replace(
+                ROLE, silent=(1,),
+                silent_since=self.answers[0].time - seconds),))
+            status, text = self.run_command()
+            self.assertEqual((wanted, wanted), (status, text.count(
+                '! %s/sda: 1 devices have not vouched for it in policy 0 for '
+                '100 s: reads ask all\n' % self.name(0))))
+
+    def test_a_log_that_went_back_is_complained_of(self):
+        self.tell(0, roles=(replace(ROLE, older=(1, 2)),))
+        status, text = self.run_command()
+        self.assertEqual(1, status)
+        self.assertIn('! %s/sda: its log is older than 2 devices know it in '
+                      'policy 0' % self.name(0), text)
+
+    def test_rings_and_regions_that_differ_are_complained_of(self):
+        self.tell(0, roles=(replace(ROLE, others={1: 7 + (2 << 20), 2: 8}),))
+        status, text = self.run_command()
+        self.assertEqual(1, status)
+        self.assertIn(
+            '! %s/sda: it has ring 7 of policy 0, 2 devices have another: '
+            'ring 7, primary roles in regions 1; ring 8\n' % self.name(0),
+            text)
 
     def test_a_converger_that_does_not_run_is_complained_of(self):
         self.tell(0, updated=self.answers[0].time - 100)

@@ -14,7 +14,7 @@ from swift_lightsync.proar.core.oplog import Op
 from swift_lightsync.proar.log.device_log import DeviceLog
 from swift_lightsync.proar.log.logged_diskfile import (
     LogContext,
-    LoggedDiskFile,
+    log_writes,
 )
 from swift_lightsync.proar.log.segment import Segment
 from tests.unit.proar.logs import BROKEN, entries_of, entry
@@ -28,12 +28,15 @@ class TestLoggedDiskFile(SwiftTestCase):
         self.path = os.path.join(self.devices_dir, 'sda')
         self.log = DeviceLog(self.path)
         self.addCleanup(self.log.close)
-        self.stock = self.manager().get_diskfile(
+        self.stock = self.diskfile()
+
+    def diskfile(self):
+        return self.manager().get_diskfile(
             'sda', '3', 'a', 'c', 'o', self.policy)
 
     def logged(self, stamp=1, op=Op.MODIFY):
         """:returns: the diskfile of a request"""
-        return LoggedDiskFile(self.stock, LogContext(
+        return log_writes(self.diskfile(), LogContext(
             self.log.begin(entry(stamp, op)), QuietLogger(self.logger)))
 
     def write(self, stamp=1, with_writer=False):
@@ -141,11 +144,31 @@ class TestLoggedDiskFile(SwiftTestCase):
         self.assertLessEqual({state for _, _, state in self.ended()},
                              {'ABORTED'})
 
-    def test_in_all_else_it_is_the_diskfile(self):
+    def test_what_is_read_of_it_is_not_logged(self):
         self.write()
-        logged = self.logged()
-        self.assertEqual('1', logged.read_metadata()['Content-Length'])
-        self.assertEqual(Timestamp(1), logged.data_timestamp)
-        self.assertIs(self.stock.manager, logged.manager)
-        with self.assertRaises(AttributeError):
-            logged.nothing
+        before = self.ended()
+        self.assertEqual('1', self.logged().read_metadata()['Content-Length'])
+        self.assertEqual(before, self.ended())
+
+    def test_what_cannot_be_logged_is_brought_to_a_quorum_if_it_may_be(self):
+        metadata = {'X-Timestamp': Timestamp(1).internal, 'ETag': 'e',
+                    'Content-Type': 'text/plain', 'Content-Length': '1'}
+        for is_quorum in True, False:
+            seen = []
+
+            def make_quorum(is_quorum=is_quorum, seen=seen):
+                seen.append(self.files())
+                return is_quorum
+            disk_file = log_writes(self.diskfile(), LogContext(
+                self.log.begin(entry(1)), QuietLogger(self.logger),
+                make_quorum=make_quorum))
+            with mock.patch.object(Segment, 'sync', side_effect=BROKEN), \
+                    disk_file.create(size=1) as writer:
+                writer.write(b'x')
+                if is_quorum:
+                    writer.put(metadata)
+                else:
+                    with self.assertRaises(DiskFileNoSpace):
+                        writer.put(metadata)
+            # Others are asked when it is durable here.
+            self.assertEqual([['0000000001.00000.data']], seen)

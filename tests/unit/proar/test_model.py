@@ -10,7 +10,7 @@ import os
 import random
 import unittest
 
-from tests.unit.proar.model_roles import World
+from tests.unit.proar.model_roles import REGIONS, RINGS, World
 
 FIRST = int(os.environ.get('FIRST_SEED', 0))
 SEEDS = int(os.environ.get('SEEDS', 40))
@@ -19,8 +19,8 @@ STEPS = 1500
 ENOUGH = 400
 
 
-def live(seed, *mutations, rolls_out):
-    return World(random.Random(seed), mutations, rolls_out).live(STEPS)
+def live(seed, *mutations, rolls_out, rings=RINGS):
+    return World(random.Random(seed), mutations, rolls_out, rings).live(STEPS)
 
 
 class TestModel(unittest.TestCase):
@@ -34,6 +34,12 @@ class TestModel(unittest.TestCase):
         for seed in range(FIRST, FIRST + SEEDS):
             with self.subTest(seed=seed):
                 self.assertEqual([], live(seed, rolls_out=True))
+
+    def test_while_the_regions_change_no_read_misses_a_write(self):
+        for seed in range(FIRST, FIRST + SEEDS):
+            with self.subTest(seed=seed):
+                self.assertEqual([], live(seed, rolls_out=True,
+                                          rings=REGIONS))
 
     def test_each_rule_is_needed(self):
         for mutation, rolls_out in (

@@ -10,6 +10,10 @@ from swift.common.storage_policy import (
     StoragePolicy,
     StoragePolicyCollection,
 )
+from swift.common.utils import (
+    affinity_key_function,
+    affinity_locality_predicate,
+)
 
 from swift_lightsync.common.options import OptionError
 from swift_lightsync.proar.proxy.policy_options import (
@@ -57,7 +61,7 @@ class TestPrimaryRolePolicies(unittest.TestCase):
                             ec_ndata=4, ec_nparity=2),
             StoragePolicy(2, 'silver')]
         for policy in self.policies:
-            policy.object_ring = mock.Mock(replica_count=3)
+            policy.object_ring = mock.Mock(replica_count=3, devs=[])
         self.enterContext(mock.patch.object(
             storage_policy, '_POLICIES',
             StoragePolicyCollection(self.policies)))
@@ -99,13 +103,57 @@ class TestPrimaryRolePolicies(unittest.TestCase):
             'min_sync_copies = 2: must be at most 1.5, the replicas of policy '
             'gold', p0=dict(ON, min_sync_copies='2'))
 
+    def affinities(self, read='', write=''):
+        return mock.Mock(
+            read_affinity=read, write_affinity=write,
+            read_affinity_sort_key=affinity_key_function(read),
+            write_affinity_is_local_fn=affinity_locality_predicate(write))
+
     def test_affinities_are_refused(self):
-        for name in ('read_affinity', 'write_affinity'):
-            override = mock.Mock(**dict(
-                {'read_affinity': '', 'write_affinity': ''}, **{name: 'r1'}))
-            self.assert_refused('%s = r1: must be empty for policy gold'
+        for name, override in (('read_affinity', {'read': 'r1=1'}),
+                               ('write_affinity', {'write': 'r1'})):
+            override = self.affinities(**override)
+            self.assert_refused('%s = r1.*: must be empty for policy gold'
                                 % name, override, p0=ON)
             self.assertEqual({}, self.load(override, p0={}))
+
+    def in_regions(self, *wanted):
+        for module in 'swift_lightsync.proar.proxy.policy_options', :
+            self.enterContext(mock.patch(
+                module + '.regions_of', return_value=frozenset(wanted)))
+        self.policies[0].object_ring.devs = [None, *(
+            {'region': region, 'zone': zone, 'ip': '127.0.0.1'}
+            for region in (1, 2, 3) for zone in (1, 2))]
+
+    def test_an_affinity_that_agrees_with_the_regions_is_allowed(self):
+        self.in_regions(1, 2)
+        for allowed in (dict(write='r1, r2'), dict(write='r1, r2, r3'),
+                        dict(read='r1=100, r2=100'),
+                        dict(read='r1=100, r2=100, r3=200'),
+                        dict(read='r1=1, r2=2', write='r1, r2')):
+            self.assertEqual([self.policies[0]], list(self.load(
+                self.affinities(**allowed), p0=ON)), allowed)
+        for refused in (dict(write='r1'), dict(write='r1, r2z1'),
+                        dict(write='r3'), dict(read='r1=100'),
+                        dict(read='r1=100, r2=200, r3=150'),
+                        dict(read='r3=100')):
+            self.assert_refused(
+                'must be empty for policy gold, which has '
+                'primary_role_writes, or prefer the regions of its primary '
+                r'roles, 1, 2 \(primary_role_regions\)',
+                self.affinities(**refused), p0=ON)
+
+    def test_a_region_without_devices_is_refused(self):
+        self.in_regions(1, 4)
+        self.assert_refused(
+            'primary_role_regions = 1, 4: the ring of policy gold has '
+            'regions 1, 2, 3', p0=ON)
+
+    def test_the_regions_stand_in_swift_conf(self):
+        self.assert_refused(
+            r'primary_role_regions = 1: must stand in swift.conf, section '
+            r'\[primary-role-writes:0\]',
+            p0=dict(ON, primary_role_regions='1'))
 
     def test_options_in_the_wrong_section_are_refused(self):
         for name in ('primary_role_writes', 'on_primary_failure',

@@ -22,6 +22,7 @@ from swift_lightsync.proar.log.segment import (
 )
 from swift_lightsync.proar.proxy.role_nodes import Roles
 from swift_lightsync.proar.vouching.rounds import Asker, Rounds
+from swift_lightsync.proxy_server import Application
 from tests.unit.proar.logs import entries_of
 from tests.unit.proar.proxy_world import VouchedCase
 from tests.unit.sync.fixtures import node, wait_for
@@ -56,10 +57,18 @@ class RolloutCase(VouchedCase):
                 self.of_server[number]
         self.proxies = [self.app, self.another_proxy()]
         for number, app in enumerate(self.proxies):
-            app.get_object_ring = lambda _, number=number: \
-                self.of_proxy[number]
+            app.__class__ = self.with_ring_of(type(app), number)
         self.rounds = {}
         self.vouch()
+
+    def with_ring_of(self, application, number):
+        """:returns: a class of proxies that have one of `of_proxy`"""
+        rings = self.of_proxy
+
+        class Proxy(application):
+            def get_object_ring(self, policy_idx):
+                return self._role_ring or rings[number]
+        return Proxy
 
     def ring(self, version, rows, nodes):
         directory = os.path.join(self.root, 'ring%d' % version)
@@ -71,7 +80,7 @@ class RolloutCase(VouchedCase):
 
     def another_proxy(self):
         ring = self.app.container_ring
-        app = type(self.app)(dict(
+        app = Application(dict(
             self.conf, conn_timeout='60', node_timeout='60',
             post_quorum_timeout='60', policy_config={
                 '0': {'primary_role_writes': 'true'}}),
@@ -119,7 +128,8 @@ class RolloutCase(VouchedCase):
         if here.status_int != 200:
             return
         # In this order, as the converger: what is read is what is pushed.
-        roles = Roles.of(self.of_server[number], 'a', 'c', self.name)
+        roles = Roles.of(self.of_server[number], self.policy, 'a', 'c',
+                         self.name)
         self.note(os.path.join(self.servers[number].devices, 'sda'),
                   roles.ids - {number}, self.of_server[number].version)
         for each in roles.nodes:

@@ -7,8 +7,14 @@ from unittest import mock
 from swift.common.swob import Request
 from swift.common.utils import dump_recon_cache
 
+from swift_lightsync.proar.lag import (
+    FILE,
+    PATH,
+    DeviceStanding,
+    decode,
+    recorded,
+)
 from swift_lightsync.proar.names import PROMISES, roles_path
-from swift_lightsync.proar.vouching import report
 from swift_lightsync.proar.vouching.promises import Promises
 from swift_lightsync.recon_filter import filter_factory
 from tests.unit.proar.proxy_world import VouchedCase
@@ -17,12 +23,11 @@ from tests.unit.proar.proxy_world import VouchedCase
 class TestReport(VouchedCase):
 
     def reported(self, number=0):
-        return report.Recorded.from_json(
-            self.rounds[number].report(1000.0)['sda']).devices[0]
+        return self.rounds[number].report(1000.0)['sda'][0]
 
     def test_one_whose_peers_all_vouch(self):
-        self.assertEqual(report.DeviceStanding(
-            'sda', 0, 0, (), None, 0, {}), self.reported())
+        self.assertEqual(DeviceStanding(
+            'sda', 0, 0, (), None, (), 0, {}), self.reported())
 
     def test_who_is_silent_and_since_when(self):
         self.servers[2].stop()
@@ -30,8 +35,8 @@ class TestReport(VouchedCase):
         self.vouch()
         found = self.reported()
         self.assertEqual(((2,), 1000.0), (found.silent, found.silent_since))
-        self.assertEqual(1000.0, report.Recorded.from_json(
-            self.rounds[0].report(2000.0)['sda']).devices[0].silent_since)
+        self.assertEqual(
+            1000.0, self.rounds[0].report(2000.0)['sda'][0].silent_since)
 
     def test_what_others_hold(self):
         self.role[0].stop()
@@ -42,13 +47,13 @@ class TestReport(VouchedCase):
             self.servers.index(self.role[0])).held)
 
     def test_the_filter_answers_it(self):
-        dump_recon_cache({report.KEY: self.rounds[0].report(1000.0)},
-                         '%s/%s' % (self.root, report.FILE), self.logger)
-        answer = Request.blank(report.PATH).get_response(
+        roles = self.rounds[0].report(1000.0)
+        dump_recon_cache(recorded({'sda': ()}, 1000.0, roles),
+                         '%s/%s' % (self.root, FILE), self.logger)
+        answer = Request.blank(PATH).get_response(
             filter_factory({}, recon_cache_path=self.root)(None))
-        self.assertEqual((200, 1000.0, ['sda']), (
-            answer.status_int, json.loads(answer.body)['updated'],
-            [each['device'] for each in json.loads(answer.body)['devices']]))
+        self.assertEqual((200, tuple(roles['sda'])), (
+            answer.status_int, decode(answer.body).roles))
 
 
 class TestVerb(VouchedCase):

@@ -64,12 +64,44 @@ class TestStanding(unittest.TestCase):
         later = later.after(100 + 3 * NS, {1: told(100 + 3 * NS)})
         self.assertEqual({1}, set(later.told))
 
-    def test_rings_agree_by_what_was_heard_of_late(self):
+    def test_when_some_are_asked_the_word_of_the_others_stands(self):
+        standing = self.standing(d1=told(), d2=told(),
+                                 d9=told(held=[PLACE]))
+        later = 100 + 5 * NS
+        found = standing.after(later, {1: told(later), 2: told(later)},
+                               is_of_all=False)
+        self.assertEqual(100, found.round)
+        self.assertIn('device 9 holds', self.obstacle(found, later))
+        found = found.after(later, {9: told(later)}, is_of_all=False)
+        self.assertEqual('', self.obstacle(found, later))
+
+    def test_all_have_to_be_asked_after_a_write_was_missed(self):
+        later = 100 + NS
+        standing = self.standing(d1=told(), d2=told()).after(
+            later, {1: told(later), 2: told(later)}, is_of_all=False)
+        self.assertIn('since a write was missed', self.obstacle(
+            standing, later, missed=200))
+        self.assertEqual('', self.obstacle(standing.after(
+            later, {1: told(later), 2: told(later)}), later, missed=200))
+
+    def test_those_with_open_questions_are_known(self):
+        self.assertEqual({2, 3}, self.standing(
+            d1=told(), d2=told(held=[PLACE]), d3=told(ring=2),
+            d4=told(can_tell=False)).open_peers())
+
+    def test_rings_agree_by_what_was_heard_last(self):
         standing = self.standing(d1=told(), d2=told())
-        self.assertTrue(standing.agrees(101, 1))
-        self.assertFalse(standing.agrees(101, 2))
-        self.assertFalse(standing.agrees(100 + 3 * NS, 1))
-        self.assertFalse(self.standing(d9=told(ring=2)).agrees(101, 1))
+        self.assertTrue(standing.agrees(1))
+        self.assertFalse(standing.agrees(2))
+        self.assertTrue(standing.agrees(1, since=99))
+        self.assertFalse(standing.agrees(1, since=100))
+        self.assertFalse(self.standing(d9=told(ring=2)).agrees(1))
+        self.assertFalse(Standing('boot', 0, 1, 3.0).agrees(1))
+
+    def test_who_did_not_vouch_when_asked_last_is_unheard(self):
+        standing = self.standing(d1=told(), d2=told(can_tell=False)).after(
+            101, {2: told(101)})
+        self.assertEqual((1, 3), standing.unheard((1, 2, 3)))
 
     def test_it_is_read_as_it_was_written(self):
         standing = self.standing(d1=told(held=[PLACE]), d9=told(ring=2))

@@ -4,7 +4,7 @@
 from collections import Counter
 
 from cosbench.controller.core.workload_states import WorkloadState
-from cosbench.watch.core.openmetrics import Family
+from swift_lightsync.common.openmetrics import Family
 
 _COUNTERS = (
     ('operations', 'Operations of the workload that runs.', 'count'),

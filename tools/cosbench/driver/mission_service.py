@@ -18,9 +18,9 @@ from cosbench.engine.core.mission_states import MissionState
 from cosbench.engine.mission_run import MissionRun
 from cosbench.engine.request_log import RequestLog
 from cosbench.errors import ConfigError
-from cosbench.watch.core.openmetrics import Family
 from cosbench.workload.model import OperationType
 from cosbench.workload.pacing import log_share
+from swift_lightsync.common.openmetrics import Family
 
 #: How long a request for news may wait, seconds.
 MAX_WAIT = 30.0

@@ -12,8 +12,8 @@ from typing import Any, Tuple
 
 from aiohttp import web
 
-from cosbench.watch.core.openmetrics import CONTENT_TYPE, Family, exposition
 from cosbench.watch.core.server_timings import ServerTimings
+from swift_lightsync.common.openmetrics import CONTENT_TYPE, Family, exposition
 
 #: As in /proc/stat.
 _MODES = ('user', 'nice', 'system', 'idle', 'iowait', 'irq', 'softirq',

@@ -15,7 +15,7 @@ import aiohttp
 
 from cosbench.measure.nodes import MAX_POINTS, NodePoint
 from cosbench.watch.core.node_figures import Look, busy_disks, point
-from cosbench.watch.core.openmetrics import MAX_TEXT
+from swift_lightsync.common.openmetrics import MAX_TEXT
 
 #: Seconds between two looks, and in which an answer must be there.
 PERIOD, TIMEOUT = 1.0, 5.0

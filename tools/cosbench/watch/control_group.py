@@ -9,7 +9,7 @@ import os
 import time
 
 from cosbench.errors import ConfigError
-from cosbench.watch.core.openmetrics import Family
+from swift_lightsync.common.openmetrics import Family
 
 _ROOT = '/sys/fs/cgroup'
 

@@ -4,7 +4,7 @@
 from types import SimpleNamespace
 
 from cosbench.controller.metrics import families
-from cosbench.watch.core.openmetrics import exposition, parse
+from swift_lightsync.common.openmetrics import exposition, parse
 from tests.unit.cosbench.console.sites import SHORT, TOKEN, SiteCase
 from tests.unit.cosbench.controller import runs
 

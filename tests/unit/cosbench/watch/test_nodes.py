@@ -12,8 +12,8 @@ from cosbench.measure.nodes import NodePoint, NodeResult
 from cosbench.watch import agent, collector
 from cosbench.watch.collector import Node, watching
 from cosbench.watch.core.node_figures import Look, busy_disks, point
-from cosbench.watch.core.openmetrics import exposition, parse
 from cosbench.watch.core.targets import Target
+from swift_lightsync.common.openmetrics import exposition, parse
 from tests.unit.cosbench.directory_case import DirectoryCase
 
 STAT = 'cpu  1 1 1 1\ncpu0 %d 0 0 %d 0 0 0 0 0 0\ncpu1 %d 0 0 %d 0 0 0 0 0 0\n'

@@ -9,8 +9,8 @@ from cosbench.errors import ConfigError
 from cosbench.watch import agent
 from cosbench.watch.control_group import ControlGroup
 from cosbench.watch.core.node_figures import Look, point
-from cosbench.watch.core.openmetrics import exposition, parse
 from cosbench.watch.core.server_timings import ServerTimings
+from swift_lightsync.common.openmetrics import exposition, parse
 from tests.unit.cosbench.directory_case import DirectoryCase
 
 STATSD = (b'object-server.1.PUT.timing:10|ms\n'

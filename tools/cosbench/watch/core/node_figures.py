@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Dict, Optional
 
 from cosbench.measure.nodes import NodePoint
-from cosbench.watch.core.openmetrics import parse
+from swift_lightsync.common.openmetrics import parse
 
 PREFIX = ('node_', 'swift_')
 _CPU = 'node_cpu_seconds_total'

@@ -12,7 +12,7 @@ import math
 import re
 from typing import Dict, List, Tuple
 
-from cosbench.watch.core.openmetrics import Family
+from swift_lightsync.common.openmetrics import Family
 
 #: Lines of a packet that are read, and milliseconds that are believed.
 MAX_LINES, MAX_MS = 1000, 1e9

@@ -7,13 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cosbench.errors import ConfigError
-from cosbench.watch.core.openmetrics import (
+from cosbench.watch.core.targets import Target, target
+from swift_lightsync.common.openmetrics import (
     MAX_SAMPLES,
     Family,
     exposition,
     parse,
 )
-from cosbench.watch.core.targets import Target, target
 
 
 class TestText(unittest.TestCase):

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One health check over all systems: ``swift-lightsync-health``. HEALTH.md."""

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""PROAR as ``swift-lightsync-health`` sees it. See OPERATING.md."""
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from swift.common.recon import DEFAULT_RECON_CACHE_PATH
+
+from swift_lightsync.common.health import (
+    Routes,
+    Scope,
+    Verdict,
+    Watched,
+    warn,
+)
+from swift_lightsync.common.node_arguments import policies
+from swift_lightsync.common.nodes import Reply
+from swift_lightsync.common.openmetrics import Family
+from swift_lightsync.proar import lag
+from swift_lightsync.proar.lag_report import PROAR, Lags, assess
+
+
+def routes(conf: Mapping[str, Any]) -> Routes:
+    """
+    Return what a node answers.
+
+    :param conf: ``recon_cache_path``
+    """
+    source = conf.get('recon_cache_path', DEFAULT_RECON_CACHE_PATH)
+    return {lag.PATH: lambda: lag.read(source, time.time()).encode()}
+
+
+def _judge(replies: Mapping[str, Sequence[Reply]], scope: Scope) -> Verdict:
+    heard = [reply for reply in replies[lag.PATH]
+             if not reply.answer or reply.answer.updated
+             or reply.answer.troubles]
+    if not any(reply.answer for reply in heard):
+        return Verdict(False)
+    indexes = {int(policy) for policy in policies(scope.swift_dir, None)}
+    lags: Lags = assess(heard, indexes, scope.patience)
+    entries = sum(row.lag.entries for row in lags.rows)
+    exposed = sum(row.lag.exposed for row in lags.rows)
+    return Verdict(
+        True, warn(lags.complaints),
+        '%d entries that a device lacks, %d that all lack' % (
+            entries, exposed),
+        [Family('swift_proar_entries', 'gauge', 'Logged writes that a device '
+                'lacks.').add(entries),
+         Family('swift_proar_exposed', 'gauge', 'Logged writes that only one '
+                'device holds.').add(exposed),
+         Family('swift_proar_oldest_seconds', 'gauge', 'Age of the oldest '
+                'write that a device lacks.').add(max(
+                    (row.lag.oldest_seconds for row in lags.rows),
+                    default=0))])
+
+
+WATCHED = Watched('PROAR', routes, (PROAR,), _judge)
