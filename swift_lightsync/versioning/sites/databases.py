@@ -15,7 +15,7 @@ from swift.common.utils import audit_location_generator
 from swift.container.backend import DATADIR, ContainerBroker
 
 from swift_lightsync.versioning.core.keys import RESERVED, user_container
-from swift_lightsync.versioning.server.row_table import MODE, Container
+from swift_lightsync.versioning.server.row_table import Container
 from swift_lightsync.versioning.sites.database import (
     BROKER_ERRORS,
     Database,
