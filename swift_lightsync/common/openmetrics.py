@@ -3,7 +3,7 @@
 
 import math
 import re
-from typing import Dict, Iterable, Iterator, List, Mapping, Tuple
+from typing import Dict, Iterable, Iterator, List, Mapping, Tuple, Union
 
 #: Characters of an exposition, and samples of it, that are read.
 MAX_TEXT, MAX_SAMPLES = 4 << 20, 50000
@@ -60,12 +60,13 @@ def _escaped(text: str) -> str:
     return ''.join(_ESCAPES.get(each, each) for each in text)
 
 
-def parse(text: str, prefix: str = '') -> Iterator[Tuple[str, Labels, float]]:
+def parse(text: str, prefix: Union[str, Tuple[str, ...]] = ''
+          ) -> Iterator[Tuple[str, Labels, float]]:
     """
     Yield the samples of an exposition; what is none is passed over.
 
     :param text: from anyone
-    :param prefix: of the names that are wanted
+    :param prefix: one, or several, of the names that are wanted
     :returns: (name, labels, finite value)
     """
     number = 0

@@ -5,7 +5,7 @@ the versioning filter, when it knows that their data is there.
 """
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Dict, List
+from typing import TYPE_CHECKING, Any, Dict, FrozenSet, List
 
 #: In the environ of a request whose object-servers update no container.
 ROWLESS = 'swift_lightsync.rowless'
@@ -24,6 +24,12 @@ if TYPE_CHECKING:
             raise NotImplementedError
 else:
     _Controller = object
+
+
+def _marked(controller: type, mark: str) -> FrozenSet[str]:
+    """Return the names of a class's methods that have a mark."""
+    return frozenset(name for name in dir(controller) if getattr(
+        getattr(controller, name), mark, False))
 
 
 class RowlessUpdates(_Controller):
@@ -47,4 +53,7 @@ def rowless(controller: type) -> type:
 
     :param controller: their class
     """
-    return type(controller.__name__, (RowlessUpdates, controller), {})
+    # Swift's look for these methods anew for each request.
+    return type(controller.__name__, (RowlessUpdates, controller), {
+        'allowed_methods': _marked(controller, 'publicly_accessible'),
+        'private_methods': _marked(controller, 'privately_accessible')})

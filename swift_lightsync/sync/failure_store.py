@@ -113,6 +113,16 @@ class FailureStore:
         #: The inode and the mtime of the file that ``table`` was read from.
         self._version: Optional[tuple[int, int]] = None
 
+    @property
+    def limit(self) -> int:
+        """Exceptions at which a key has failed (ESL)."""
+        return self.table.limit
+
+    @property
+    def interval(self) -> float:
+        """Seconds for which it is then skipped (ESI)."""
+        return self.table.interval
+
     def has_failed(self, key: PlaceTuple) -> bool:
         """Return whether to skip a key now."""
         self._refresh()
@@ -127,6 +137,13 @@ class FailureStore:
         """Return whether a reporter has said that it cannot reach a key."""
         self._refresh()
         return self.table.is_reported(reporter, key, time.time())
+
+    def is_reporter(self, reporter: PlaceTuple) -> bool:
+        """Return whether a node has said that it cannot reach somebody."""
+        self._refresh()
+        now = time.time()
+        return any(who == reporter and self.table.is_reported(who, key, now)
+                   for who, key in self.table.reports)
 
     def rejoined(self) -> dict[PlaceTuple, float]:
         """Return the keys that have come back, and when they did."""

@@ -1,51 +1,65 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The other nodes, as a replicator knows them and talks to them.
+The other nodes, as a replicator talks to them.
 
-It sends sync messages and notices, and records their outcome in the failure
-table (LightSync §5.4). PROTOCOL.md, "Failed neighbours", "Notices".
+What is asked, and what is charged for it, is the engine's
+(``core/engine/peers``); this performs its actions.
 """
 
+import random
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Optional, TypeVar, Union
+from typing import TYPE_CHECKING, Any, Optional, Union
 
 from swift.common.concurrency import (
     GreenPool,
     Timeout,
     green_http_client,
-    sleep,
     socket,
 )
 from swift.common.http import HTTP_BAD_REQUEST
 from swift.common.storage_policy import StoragePolicy
 from swift.common.utils import node_to_string
 
-from swift_lightsync.common.address import (
-    NodeTuple,
-    PlaceTuple,
-)
-from swift_lightsync.sync.activity import Activity, Idleness
-from swift_lightsync.sync.charged_calls import MAX_NOTIFIED, ChargedCalls
+from swift_lightsync.common.address import NodeTuple
+from swift_lightsync.sync.activity import Activity
 from swift_lightsync.sync.connections import ConnectFailure
-from swift_lightsync.sync.core.conversation import Condition, SharedTold
+from swift_lightsync.sync.core.conversation import SharedTold, Told
+from swift_lightsync.sync.core.engine.actions import (
+    Failed,
+    Knock,
+    Outcome,
+    Process,
+    Reply,
+    Sender,
+)
+from swift_lightsync.sync.core.engine.charging import MAX_NOTIFIED
+from swift_lightsync.sync.core.engine.peers import AskDevice, AskNode, Peers
 from swift_lightsync.sync.core.replica_ring import RingDevice
 from swift_lightsync.sync.core.shared_set import SharedItem
 from swift_lightsync.sync.core.sync_round import Answer
+from swift_lightsync.sync.driving import drive
 from swift_lightsync.sync.failure_store import FailureStore
 from swift_lightsync.sync.keys import Job, device_key, endpoint
 from swift_lightsync.sync.local_devices import LocalDevices
-from swift_lightsync.sync.sync_client import Refusal, SyncClient, Told
+from swift_lightsync.sync.standing_sets import Pair, Standing
+from swift_lightsync.sync.sync_client import Refusal, SyncClient
+from swift_lightsync.sync.wire.notice import Notice
 from swift_lightsync.sync.wire.sync_message import SyncMessageError
 
 if TYPE_CHECKING:
     from swift_lightsync.sync.replicator import LightSyncReplicator
 
 
-_Result = TypeVar('_Result')
+class _Send:
+    """Calls a method of the client; the value is what it returns."""
+
+    def __init__(self, method: Callable[..., Any], *args: Any) -> None:
+        self.method = method
+        self.args = args
 
 
-class Neighbours(ChargedCalls):
+class Neighbours(Peers):
     """
     The nodes and devices that share partitions with the local ones.
 
@@ -54,21 +68,17 @@ class Neighbours(ChargedCalls):
     :raises OptionError: if an option has a value that is not allowed
     """
 
+    failures: FailureStore
+
     def __init__(self, conf: Mapping[str, Any],
                  daemon: 'LightSyncReplicator') -> None:
         self.daemon = daemon
-        super().__init__(
-            FailureStore(conf, daemon.logger),
-            SyncClient(daemon.conn_timeout, daemon.http_timeout),
-            daemon.logger)
+        self.logger: Any = daemon.logger
+        super().__init__(FailureStore(conf, daemon.logger),
+                         lambda: time.monotonic(), random,
+                         Activity(conf, daemon.logger))
+        self.client = SyncClient(daemon.conn_timeout, daemon.http_timeout)
         self.local = LocalDevices(daemon.ring_ip, daemon.port)
-        self.idleness = Idleness(Activity(conf, daemon.logger))
-        #: Nodes that are asked device by device in this pass.
-        self.without_shared: set[NodeTuple] = set()
-        #: Nodes that answered like stock Swift in this pass.
-        self.without_verb: set[NodeTuple] = set()
-        #: When keys came back, as this was last looked up.
-        self._rejoined: dict[PlaceTuple, float] = {}
 
     def begin_pass(self, jobs: Iterable[Job], partial: bool = False) -> None:
         """
@@ -77,50 +87,14 @@ class Neighbours(ChargedCalls):
         :param jobs: the jobs of the pass whose partitions belong here
         :param partial: whether it leaves out some partitions of its devices
         """
-        self.idleness.begin_pass(partial)
-        self.postponed.begin_pass()
-        self.without_verb.clear()
-        self.without_shared.clear()
-        self._notified.clear()
         self.local.forget()
-        self.sharing = {device_key(node): node
-                        for job in jobs for node in job['nodes']}
-        self._knock()
-        self._rejoined = self.failures.rejoined()
+        self._drive(self.beginning(
+            {device_key(node): node for job in jobs for node in job['nodes']},
+            self.daemon.sync_batch_partitions > 1, partial))
 
     def end_pass(self) -> None:
         """Close the connections that the pass has kept."""
         self.client.close()
-
-    def has_verb(self, node: RingDevice) -> bool:
-        """Return False if a node answered like stock Swift in this pass."""
-        return endpoint(node) not in self.without_verb
-
-    def converses(self, where: NodeTuple) -> bool:
-        """Return whether to ask a node about all its devices at once."""
-        return where not in self.without_shared \
-            and where not in self.without_verb \
-            and self.daemon.sync_batch_partitions > 1
-
-    def is_cut(self, device: str, node: RingDevice,
-               other: RingDevice) -> bool:
-        """
-        Return whether what a device holds does not reach another through it.
-
-        That is so if it is idle, or has put us off for as long, or if its node
-        has said that it cannot reach the other.
-
-        :param device: name of the local device that asked the first
-        :param node: the first
-        :param other: the other
-        """
-        reporter, now = endpoint(node), time.monotonic()
-        return (self.idleness.is_idle(device, device_key(node))
-                or any(self.postponed.since(key, now)
-                       > self.idleness.patience(device)
-                       for key in (reporter, device_key(node)))
-                or self.failures.is_reported(reporter, endpoint(other))
-                or self.failures.is_reported(reporter, device_key(other)))
 
     def newly_rejoined(self, nodes: Iterable[RingDevice]) -> list[RingDevice]:
         """
@@ -130,40 +104,7 @@ class Neighbours(ChargedCalls):
         :returns: those that have come back since the pass began, or since
             this was last called
         """
-        self._knock()
-        rejoined = self.failures.rejoined()
-        new = rejoined.items() - self._rejoined.items()
-        self._rejoined = rejoined
-        keys = {key for key, _ in new}
-        return [node for node in nodes
-                if keys & {endpoint(node), device_key(node)}]
-
-    def _knock(self) -> None:
-        """
-        See whether nodes that refused connections accept them again.
-
-        A further refusal costs nothing, so there is no need to wait for ESI
-        to pass.
-        """
-        refusing = self.failures.refusing()
-        nodes = {endpoint(node): node for node in self.sharing.values()
-                 if endpoint(node) in refusing}
-        pool = GreenPool(MAX_NOTIFIED)
-        for node in nodes.values():
-            pool.spawn_n(self._knock_at, node)
-        pool.waitall()
-
-    def _knock_at(self, node: RingDevice) -> None:
-        try:
-            with Timeout(self.client.connections.conn_timeout):
-                socket.create_connection(endpoint(node)).close()
-        except Timeout as err:
-            self._failed(None, node, endpoint(node), self._patience, err)
-        except OSError:
-            # It still refuses.
-            pass
-        else:
-            self.failures.contact(endpoint(node))
+        return self._drive(self.looking_for_rejoined(nodes))
 
     def ask(self, device: str, node: RingDevice, policy: StoragePolicy,
             roots: Mapping[int, str]) -> Told:
@@ -176,9 +117,23 @@ class Neighbours(ChargedCalls):
         :param roots: the root of each partition, by its number
         :returns: what it says
         """
-        told = self._ask(device, node, policy, roots)
+        own = self.local.find(policy, device)
+        told = self._drive(self.asking_device(
+            device_key(own) if own else None, node, policy, roots))
         self.note(device, node, policy, roots, told)
         return told
+
+    def ask_node(self, sender: Sender, node: RingDevice,
+                 roots: Mapping[SharedItem, str]) -> Union[SharedTold, Told]:
+        """
+        Send the roots of partitions to a node that shares many with us.
+
+        :param sender: the local node, if the ring names it
+        :param node: any device of the node
+        :param roots: the root of each partition
+        :returns: what it says, or a Told that holds for all devices
+        """
+        return self._drive(self.asking_node(sender, node, roots))
 
     def note(self, device: str, node: RingDevice, policy: StoragePolicy,
              partitions: Collection[int], told: Told) -> None:
@@ -191,103 +146,140 @@ class Neighbours(ChargedCalls):
         :param partitions: their numbers
         :param told: what it said
         """
-        counts = {told.answer: len(partitions)}
-        if told.answer in (Answer.DIFFER, Answer.MATCH):
-            left = len(told.differing) + len(told.unread)
-            counts = {Answer.DIFFER: len(told.differing),
-                      Answer.NOT_YET: len(told.unread),
-                      Answer.MATCH: len(partitions) - left}
-        for each, count in counts.items():
-            if count:
-                self.logger.update_stats('partition.check.%s.%s' % (
-                    each.value, device), count)
+        for each, count in told.counts(len(partitions)).items():
+            self.logger.update_stats('partition.check.%s.%s' % (
+                each.value, device), count)
         self.daemon.recon.note_answer(policy, device, node, partitions, told)
-        if told.answer is Answer.UNSUPPORTED:
-            self.without_verb.add(endpoint(node))
         if self.idleness.note_answer(device, device_key(node), told.idle):
             self.logger.warning(
                 'The rounds of %s were not played for %d s: going on to the '
                 'devices after it', node_to_string(node, replication=True),
                 told.idle)
 
-    def _ask(self, device: str, node: RingDevice, policy: StoragePolicy,
-             roots: Mapping[int, str]) -> Told:
-        if not self.has_verb(node):
-            return Told(Answer.UNSUPPORTED)
-        own = self.local.find(policy, device)
-        return self._told(
-            endpoint(own) if own else None, node, self.client.ask,
-            device_key(own) if own else None, node, policy, roots)
-
-    def ask_node(self, sender: Optional[NodeTuple], node: RingDevice,
-                 roots: Mapping[SharedItem, str]
-                 ) -> Union[SharedTold, Told]:
+    def call(self, sender: Optional[NodeTuple], node: RingDevice,
+             method: Callable[..., Any], *args: Any) -> Any:
         """
-        Send the roots of partitions to a node that shares many with us.
-
-        Devices that have not read theirs are asked again, as far as the pass
-        has time.
+        Call a method of the client, as :meth:`calling` sends a request.
 
         :param sender: the local node, if the ring names it
-        :param node: any device of the node
-        :param roots: the root of each partition
-        :returns: what it says, or a Told that holds for all devices
+        :param node: the device to talk to
+        :param method: the method
+        :param args: its arguments
+        :returns: what the method returns
+        :raises: what it raises
         """
-        told, where = SharedTold(), endpoint(node)
-        # Those that have put us off for longer are left out of the set.
-        resting = {device for device in {item[1] for item in roots}
-                   if self.postponed.turn((*where, device),
-                                          time.monotonic()) is None}
-        left = {item: root for item, root in roots.items()
-                if item[1] not in resting}
-        while left:
-            found = self._told(sender, node, self.client.ask_shared, sender,
-                               node, left, whole_node=True)
-            if isinstance(found, Told):
-                return told if told.states else found
-            told.add(found)
-            left = self._await_devices(where, found, left)
-        return told
+        reply = self._drive(self.calling(sender, node,
+                                         _Send(method, *args)))
+        if reply.error:
+            raise reply.error
+        if reply.answer:
+            raise Refusal(reply.answer)
+        return reply.value
 
-    def _await_devices(self, where: NodeTuple, found: SharedTold,
-                       roots: Mapping[SharedItem, str]
-                       ) -> dict[SharedItem, str]:
-        """Wait for devices that put us off; return what to ask again."""
-        again: set[str] = set()
-        waits = [0.0]
-        for device, state in found.states.items():
-            key = (*where, device)
-            if state.condition is not Condition.NOT_YET:
-                self.postponed.answered(key)
-                continue
-            now = time.monotonic()
-            self.postponed.put_off(key, now, state.seconds)
-            wait = self.postponed.turn(key, now)
-            if wait is not None:
-                again.add(device)
-                waits.append(wait)
-        sleep(max(waits))
-        return {item: root for item, root in roots.items()
-                if item[1] in again}
+    def ask_standing(self, pair: Pair,
+                     standing: Standing) -> Optional[SharedTold]:
+        """
+        Compare a standing set with a node.
 
-    def _told(self, sender: Optional[NodeTuple], node: RingDevice,
-              method: Callable[..., _Result], *args: Any,
-              whole_node: bool = False) -> Union[_Result, Told]:
-        """Call a method of the client; make a Told of what goes wrong."""
+        :param pair: any of its pairs
+        :param standing: the set
+        :returns: what the node says, or None if it does not
+        """
+        policy, device = pair.local
+        sender = self.local.endpoint(policy, device)
+        reply = self._drive(self.calling(sender, pair.node, _Send(
+            self.client.ask_standing, sender, pair.node, standing.items,
+            standing.tree), whole_node=True))
+        found: Optional[SharedTold] = None
+        if reply.answer is None:
+            found = reply.value
+        return found
+
+    def _drive(self, process: Process[Any]) -> Any:
+        return drive(process, self.perform)
+
+    def perform(self, action: object) -> Optional[Reply]:
+        """
+        Perform an action of the engine.
+
+        :param action: the action
+        :returns: its result
+        """
+        if isinstance(action, Failed):
+            self._tell_of(action)
+            return None
+        if isinstance(action, Knock):
+            return self._outcome(self._knock_at_door, action.node)
+        if isinstance(action, _Send):
+            return self._outcome(action.method, *action.args)
+        if isinstance(action, AskDevice):
+            return self._asked(action, self.client.ask, action.sender,
+                               action.node, action.policy, action.roots)
+        if isinstance(action, AskNode):
+            return self._asked(action, self.client.ask_shared, action.sender,
+                               action.node, action.roots)
+        raise TypeError('%r is no action of peers' % action)
+
+    def _asked(self, asked: Union[AskDevice, AskNode],
+               method: Callable[..., Any], *args: Any) -> Reply:
+        """Compare roots; whatever goes wrong is no reason to end a pass."""
         try:
-            return self.call(sender, node, method, *args,
-                             whole_node=whole_node)
-        except ConnectFailure as err:
-            return Told(err.answer)
-        except Refusal as refusal:
-            if refusal.status == HTTP_BAD_REQUEST and whole_node:
-                self.without_shared.add(endpoint(node))
-            return Told(refusal.answer)
-        except Timeout:
-            return Told(Answer.TIMEOUT)
-        except SyncMessageError as err:
+            reply = self._outcome(method, *args)
+        except (Exception, Timeout):
+            self.logger.exception(
+                'Error in a sync message about %d partitions to %s; comparing '
+                'them by suffixes', len(asked.roots),
+                node_to_string(asked.node, replication=True))
+            return Reply(Outcome.ANSWERED, refusal=Answer.INVALID)
+        if isinstance(reply.error, SyncMessageError):
             self.logger.error('%s: %s', node_to_string(
-                node, replication=True), err)
-            return Told(Answer.INVALID)
-        except (OSError, green_http_client.HTTPException):
-            return Told(Answer.REFUSED)
+                asked.node, replication=True), reply.error)
+        return reply
+
+    @staticmethod
+    def _outcome(method: Callable[..., Any], *args: Any) -> Reply:
+        """Call a method, and make a Reply of what goes wrong."""
+        try:
+            return Reply(Outcome.ANSWERED, method(*args))
+        except ConnectFailure as err:
+            return Reply(Outcome.REFUSED if err.answer is Answer.REFUSED
+                         else Outcome.SILENT, error=err)
+        except Timeout as err:
+            return Reply(Outcome.HANGING, error=err)
+        except Refusal as err:
+            return Reply(Outcome.ANSWERED, refusal=err.answer, wait=err.wait,
+                         error=err,
+                         lacks_message=err.status == HTTP_BAD_REQUEST)
+        except SyncMessageError as err:
+            return Reply(Outcome.ANSWERED, refusal=Answer.INVALID, error=err)
+        except (OSError, green_http_client.HTTPException) as err:
+            return Reply(Outcome.BROKEN, error=err)
+
+    def _knock_at_door(self, node: RingDevice) -> None:
+        try:
+            with Timeout(self.client.connections.conn_timeout):
+                socket.create_connection(endpoint(node)).close()
+        except Timeout as err:
+            raise ConnectFailure(Answer.TIMEOUT, err)
+
+    def _tell_of(self, failed: Failed) -> None:
+        node_str = node_to_string(failed.node, replication=True)
+        self.logger.error('No answer to the sync message to %s: %s',
+                          node_str, failed.error)
+        if failed.closes:
+            self.logger.warning(
+                'Closing the replica rings over %s for %s seconds',
+                node_str if len(failed.key) == 3 else '%s:%s' % failed.key,
+                self.failures.interval)
+        if failed.notice:
+            pool = GreenPool(MAX_NOTIFIED)
+            for node in failed.others:
+                pool.spawn_n(self._notify, node, failed.notice)
+
+    def _notify(self, node: RingDevice, notice: Notice) -> None:
+        try:
+            self.client.notify(node, notice.encode())
+        except (ConnectFailure, Timeout, OSError,
+                green_http_client.HTTPException) as err:
+            self.logger.debug('Notice to %s not delivered: %s',
+                              node_to_string(node, replication=True), err)

@@ -18,13 +18,16 @@ from swift.common.utils import node_to_string
 
 from swift_lightsync.common.address import NodeTuple
 from swift_lightsync.sync.changed_file import ABSENT, Fingerprint
-from swift_lightsync.sync.core.conversation import SharedTold
+from swift_lightsync.sync.core.conversation import (
+    SharedTold,
+    Told,
+    told_of,
+)
 from swift_lightsync.sync.core.sync_round import Answer, Check
 from swift_lightsync.sync.exchange_batch import ExchangeBatch
 from swift_lightsync.sync.fingerprints import in_portions
 from swift_lightsync.sync.keys import Job, JobKey, endpoint
 from swift_lightsync.sync.partition_round import PartitionRound, Relist
-from swift_lightsync.sync.sync_client import Told, told_of
 from swift_lightsync.sync.sync_pairs import Pair, messages_of, pairs_of
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple, Optional
+from typing import Any, Optional
 
 from swift.common.bufferedhttp import BufferedHTTPResponse
 from swift.common.concurrency import tpool
@@ -17,16 +17,18 @@ from swift.common.storage_policy import StoragePolicy
 from swift_lightsync.common.address import DeviceTuple, NodeTuple
 from swift_lightsync.sync import missing_message
 from swift_lightsync.sync.connections import Connections
+from swift_lightsync.sync.core.compact_set import CompactSet
 from swift_lightsync.sync.core.comparison import Ask, compare
 from swift_lightsync.sync.core.conversation import (
-    Condition,
-    DeviceState,
     SharedReply,
     SharedTold,
+    Told,
     converse,
 )
 from swift_lightsync.sync.core.replica_ring import RingDevice
+from swift_lightsync.sync.core.root_tree import RootTree
 from swift_lightsync.sync.core.shared_set import SharedItem, SharedSet
+from swift_lightsync.sync.core.standing import narrow_down
 from swift_lightsync.sync.core.sync_round import NEXT, Answer, Next
 from swift_lightsync.sync.names import (
     IDLE_HEADER,
@@ -56,9 +58,6 @@ REFUSALS: dict[int, Answer] = {
     HTTP_INSUFFICIENT_STORAGE: Answer.UNMOUNTED,
     **dict.fromkeys((400, 404, 405, 501), Answer.UNSUPPORTED),
     **dict.fromkeys((408, 429, 502, 503, 504), Answer.BUSY)}
-#: What it means that a device cannot be compared with.
-CONDITIONS = {Condition.UNMOUNTED: Answer.UNMOUNTED,
-              Condition.NOT_YET: Answer.NOT_YET}
 #: Bytes of a set of a conversation that is sent at once.
 SHORT = 64
 #: Roots that are compared without a thread, which costs more than it saves.
@@ -87,53 +86,6 @@ class Refusal(Exception):
     def is_postponement(self) -> bool:
         """Whether to ask again later."""
         return NEXT[self.answer] is Next.POSTPONE
-
-
-class Told(NamedTuple):
-    """
-    What a device says about the roots of partitions.
-
-    :param answer: the answer; UNSUPPORTED, UNMOUNTED and the like hold for
-        all partitions
-    :param differing: the partitions that differ, if it is DIFFER
-    :param idle: how many seconds ago the device's rounds were last played, or
-        None if it does not say
-    :param unread: the partitions that it cannot read now
-    """
-    answer: Answer
-    differing: frozenset[int] = frozenset()
-    idle: Optional[int] = None
-    unread: frozenset[int] = frozenset()
-
-    def about(self, partition: int) -> Answer:
-        """Return the answer about one of the partitions."""
-        if partition in self.unread:
-            return Answer.NOT_YET
-        if self.answer is Answer.DIFFER and partition not in self.differing:
-            return Answer.MATCH
-        return self.answer
-
-
-def told_of(shared: SharedTold, policy: int, device: str,
-            partitions: Iterable[int]) -> Told:
-    """
-    Return what a node says about the partitions of one of its devices.
-
-    :param shared: what it says
-    :param policy: index of the policy
-    :param device: name of its device
-    :param partitions: the partitions
-    """
-    state = shared.states.get(device, DeviceState(Condition.NOT_YET))
-    if state.condition is not Condition.READY:
-        return Told(CONDITIONS[state.condition])
-    items = {(policy, device, partition): partition
-             for partition in partitions}
-    differing, unread = (frozenset(items[item] for item in items
-                                   if item in found)
-                         for found in (shared.differing, shared.unread))
-    return Told(Answer.DIFFER if differing else Answer.MATCH, differing,
-                state.seconds, unread)
 
 
 class SyncClient:
@@ -225,11 +177,24 @@ class SyncClient:
         :returns: what the node says
         :raises: as :meth:`suffix_hashes`
         """
-        headers = {SENDER_HEADER: '%s:%d' % sender} if sender else {}
         conversation = converse(roots)
-        step: Callable[[Any], Ask] = (
-            conversation.send if len(roots) <= AT_ONCE
+        return self._converse(
+            sender, node, conversation.send if len(roots) <= AT_ONCE
             else partial(tpool.execute, conversation.send))
+
+    def ask_standing(self, sender: Optional[NodeTuple], node: RingDevice,
+                     items: CompactSet, tree: RootTree) -> SharedTold:
+        """
+        Compare a standing set; as :meth:`ask_shared`.
+
+        :param items: the set
+        :param tree: the roots of its partitions
+        """
+        return self._converse(sender, node, narrow_down(items, tree).send)
+
+    def _converse(self, sender: Optional[NodeTuple], node: RingDevice,
+                  step: Callable[[Any], Any]) -> SharedTold:
+        headers = {SENDER_HEADER: '%s:%d' % sender} if sender else {}
         reply: Optional[SharedReply] = None
         try:
             while True:
@@ -238,10 +203,10 @@ class SyncClient:
             told: SharedTold = end.value
             return told
 
-    def _shared_reply(self, node: RingDevice, asked: Ask,
+    def _shared_reply(self, node: RingDevice, asked: Any,
                       headers: Mapping[str, object]) -> SharedReply:
         items = asked.partitions
-        if not isinstance(items, SharedSet):
+        if not isinstance(items, (SharedSet, CompactSet)):
             raise TypeError('%r is no shared set' % type(items))
         for with_list in ((True,) if len(items.encoded) <= SHORT
                           else (False, True)):

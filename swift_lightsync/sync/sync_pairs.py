@@ -9,12 +9,12 @@ from typing import Any
 
 from swift.common.storage_policy import StoragePolicy
 
+from swift_lightsync.sync.core.conversation import Told
 from swift_lightsync.sync.core.replica_ring import RingDevice
 from swift_lightsync.sync.core.shared_set import SharedItem
 from swift_lightsync.sync.core.sync_round import Check
 from swift_lightsync.sync.keys import device_key
 from swift_lightsync.sync.partition_round import PartitionRound
-from swift_lightsync.sync.sync_client import Told
 
 
 @dataclass(frozen=True)

@@ -91,8 +91,9 @@ class KVWriter(diskfile.BaseDiskFileWriter):
             self.manager.invalidate_hash(suffix_path)
         if cleanup:
             try:
-                self.manager.cleanup_listed_files(
-                    self._datadir, [name for name, _ in files])
+                self.manager.of_object(
+                    self._datadir, dict(files)).cleanup_ondisk_files(
+                        self._datadir)
             except (OSError, DiskFileDeviceUnavailable):
                 self.logger.exception('Problem cleaning up %s',
                                       self._datadir)
@@ -143,21 +144,29 @@ class KVDiskFileWriter(diskfile.DiskFileWriter, KVWriter):
 class KVFile(diskfile.BaseDiskFile):
     """An object whose files are in volumes."""
 
+    _manager: Any
     #: names of its files and their Locations, as they were a while ago, or
     #: None: then the index is asked
     listed = None
 
     def open(self, *args, **kwargs):
         if self.listed is None:
-            return super().open(*args, **kwargs)
+            return self._open(None, *args, **kwargs)
         name = self._name
         try:
-            with self.manager.files.with_files(self._datadir, self.listed):
-                return super().open(*args, **kwargs)
+            return self._open(self.listed, *args, **kwargs)
         except (Superseded, DiskFileStateChanged):
             self.listed = None
             self._name = name
+            return self._open(None, *args, **kwargs)
+
+    def _open(self, files, *args, **kwargs):
+        manager = self._manager
+        self._manager = manager.of_object(self._datadir, files)
+        try:
             return super().open(*args, **kwargs)
+        finally:
+            self._manager = manager
 
     def require_current(self, path):
         """

@@ -7,9 +7,11 @@ what volumes cannot do. What Swift asks of single files and directories goes
 to an :class:`ObjectFiles`.
 """
 
+import copy
 import random
 import shutil
 from os.path import basename, dirname, isdir, join
+from typing import Any, Optional, Tuple
 
 from swift.common.concurrency import tpool
 from swift.common.constraints import check_drive
@@ -22,15 +24,13 @@ from swift.common.utils import list_from_csv, listdir
 from swift.obj import diskfile
 
 from swift_losf.diskfile.audit import Walk
+from swift_losf.diskfile.known_files import ListedSuffix, OneObject
 from swift_losf.diskfile.lookahead import Lookahead
 from swift_losf.diskfile.object_files import ObjectFiles
 from swift_losf.diskfile.store import Store
 from swift_losf.errors import IndexUnavailable
 from swift_losf.format.layout import Layout, ObjectPath
 from swift_losf.options import LosfOptions
-
-#: methods of Swift's manager that the patches of this distribution add
-HOOKS = ('list_dir', 'list_suffixes')
 
 
 class KVManager(diskfile.BaseDiskFileManager):
@@ -43,21 +43,26 @@ class KVManager(diskfile.BaseDiskFileManager):
         the installed Swift lacks the patches
     """
 
+    #: methods of Swift's manager that the patches of this distribution add
+    hooks: Tuple[str, ...] = ('list_dir', 'list_suffixes')
+
     #: tells the replicators that nothing can be pushed by rsync
     supports_rsync = False
 
     def __init__(self, conf, logger):
-        missing = [hook for hook in HOOKS
+        missing = [hook for hook in self.hooks
                    if not hasattr(diskfile.BaseDiskFileManager, hook)]
         if missing:
             raise ValueError(
-                'Swift lacks what replication.kv needs (%s): apply the '
+                'Swift lacks what objects in volumes need (%s): apply the '
                 'patches with swift-lightsync-patch apply' %
                 ', '.join(missing))
         super().__init__(conf, logger)
         self.options = LosfOptions.from_conf(conf)
         self.use_splice = False
         self.files = ObjectFiles(lambda path: self.find(path))
+        #: of the partition that _get_hashes hashes: its path, a Lookahead
+        self._ahead: Tuple[Optional[str], Any] = (None, None)
         self._stores = {}
         # Watchers may act on what they are shown: it has to exist still.
         self._has_watchers = bool(list_from_csv(conf.get('watchers', '')))
@@ -91,6 +96,32 @@ class KVManager(diskfile.BaseDiskFileManager):
         where = ObjectPath.parse(path)
         return self.store(where.device_path, where.policy_index), where
 
+    def with_files(self, files):
+        """
+        Return a manager like this one that has other files.
+
+        What Swift's own methods ask while they carry out one operation, they
+        ask of the manager that they belong to: so it is answered by the files
+        that are given here, and for nobody else.
+
+        :param files: an ObjectFiles
+        """
+        view = copy.copy(self)
+        view.files = files
+        return view
+
+    def of_object(self, path, files=None):
+        """
+        Return a manager that asks once where the files of an object are.
+
+        :param path: of the hash directory
+        :param files: a dict of their names to Locations, if they are known
+        """
+        return self.with_files(OneObject(self.files.find, path, files))
+
+    def _of_suffix(self, path, files):
+        return self.with_files(ListedSuffix(self.files.find, path, files))
+
     # What Swift asks of single files and directories (patch 0004).
 
     def list_dir(self, path):
@@ -101,6 +132,9 @@ class KVManager(diskfile.BaseDiskFileManager):
 
     def remove_file(self, path):
         self.files.remove_file(path)
+
+    def rename_file(self, source, target):
+        self.files.rename_file(source, target)
 
     def is_file_older(self, path, age):
         return self.files.is_file_older(path, age)
@@ -121,16 +155,6 @@ class KVManager(diskfile.BaseDiskFileManager):
             raise DiskFileNotExist()
 
     # What concerns objects, suffixes, partitions and devices.
-
-    def cleanup_listed_files(self, path, names):
-        """
-        Clean up a hash directory whose files are known.
-
-        :param path: of the hash directory
-        :param names: of its files
-        """
-        with self.files.listed(dirname(path), {basename(path): names}):
-            self.cleanup_ondisk_files(path)
 
     def get_diskfile(self, device, partition, account, container, obj,
                      policy, **kwargs):
@@ -179,18 +203,21 @@ class KVManager(diskfile.BaseDiskFileManager):
         hashes = super().consolidate_hashes(partition_dir)
         # A change behind a listing from now on invalidates its suffix again.
         store, where = self.find(partition_dir)
-        self.files.look_ahead(partition_dir, Lookahead(store, where.partition))
+        self._ahead = partition_dir, Lookahead(store, where.partition)
         return hashes
 
     def _get_hashes(self, *args, **kwargs):
-        try:
-            return super()._get_hashes(*args, **kwargs)
-        finally:
-            self.files.look_ahead()
+        # Swift's method calls consolidate_hashes, then _hash_suffix_dir for
+        # each suffix: one manager for this partition keeps what is between.
+        return super(KVManager, copy.copy(self))._get_hashes(*args, **kwargs)
 
     def _hash_suffix_dir(self, path, policy):
-        with self.files.listed(path):
-            return super()._hash_suffix_dir(path, policy)
+        partition, ahead = self._ahead
+        store, where = self.find(path)
+        files = ahead.files(where.suffix) if partition == dirname(path) \
+            else dict(store.list_suffix(where.partition, where.suffix))
+        return super(KVManager, self._of_suffix(
+            path, files))._hash_suffix_dir(path, policy)
 
     def yield_hashes(self, device, partition, policy, suffixes=None,
                      **kwargs):
@@ -201,10 +228,9 @@ class KVManager(diskfile.BaseDiskFileManager):
         store, where = self.find(path)
         ahead = Lookahead(store, where.partition)
         for suffix in suffixes:
-            with self.files.listed(join(path, suffix), ahead.files(suffix)):
-                found = list(super().yield_hashes(
-                    device, partition, policy, suffixes=[suffix], **kwargs))
-            yield from found
+            view = self._of_suffix(join(path, suffix), ahead.files(suffix))
+            yield from super(KVManager, view).yield_hashes(
+                device, partition, policy, suffixes=[suffix], **kwargs)
 
     def list_suffixes(self, device, partition, policy):
         store, where = self.find(

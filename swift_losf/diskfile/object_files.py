@@ -7,30 +7,15 @@ obsolete, and what the suffix hashes are. Here is only what they ask of a file
 system (patch 0004). A path of a hash directory, or of a file in one, is a name
 like any other: nothing is found there on the disk.
 
-The index is asked once for what several calls of Swift's need. What it said
-last is kept for each greenlet and thread: the files of a suffix (``listed``),
-those of the suffixes to come (``look_ahead``), and where the files of a hash
-are (``with_files``).
+Here the index is asked each time. Where several calls of Swift's need one
+answer, they are given a manager whose files remember it: known_files.py.
 """
 
 import errno
 import os
 import time
-from contextlib import contextmanager
-from contextvars import ContextVar
-from dataclasses import dataclass, field
-from os.path import basename, dirname
-from typing import (
-    Any,
-    Callable,
-    Dict,
-    Iterator,
-    List,
-    Mapping,
-    Optional,
-    Tuple,
-    TypeVar,
-)
+from os.path import basename
+from typing import Any, Callable, Dict, List, Optional, Tuple, TypeVar
 
 from swift.common.exceptions import (
     DiskFileBadMetadataChecksum,
@@ -39,7 +24,6 @@ from swift.common.exceptions import (
 )
 from swift.common.utils import EUCLEAN
 
-from swift_losf.diskfile.lookahead import Lookahead
 from swift_losf.diskfile.store import Store
 from swift_losf.diskfile.vfile import VFileReader
 from swift_losf.format.layout import ObjectPath
@@ -49,31 +33,6 @@ _T = TypeVar('_T')
 
 #: what a disk answers if a file is to be put into quarantine
 UNREADABLE = errno.EIO, errno.ENODATA, EUCLEAN
-
-
-@dataclass
-class _Listed:
-    """
-    What the index has just said of a suffix.
-
-    :param path: of the suffix
-    :param files: a dict of hash to file names; each is taken out once
-    :param lasts: whether the suffix still has files, as far as is known
-    """
-    path: Optional[str] = None
-    files: Dict[str, List[str]] = field(default_factory=dict)
-    lasts: bool = False
-
-
-#: Each greenlet and thread has its own; threading.local, once eventlet has
-#: patched it, mixes up threads.
-_LISTED: ContextVar[_Listed] = ContextVar('listed', default=_Listed())
-#: The path of a partition, and a Lookahead of its suffixes.
-_AHEAD: ContextVar[Tuple[Optional[str], Optional[Lookahead]]] = ContextVar(
-    'ahead', default=(None, None))
-#: A path of a hash directory, and where its files are.
-_LOCATED: ContextVar[Tuple[Optional[str], Mapping[str, Location]]] = \
-    ContextVar('located', default=(None, {}))
 
 
 def _no_such(path: str) -> FileNotFoundError:
@@ -95,18 +54,18 @@ class ObjectFiles:
 
     def __init__(self,
                  find: Callable[[str], Tuple[Store, ObjectPath]]) -> None:
-        self._find = find
+        self.find = find
 
     def list_dir(self, path: str) -> List[str]:
         """Return the names in a directory, as os.listdir does."""
         try:
-            store, where = self._find(path)
+            store, where = self.find(path)
         except ValueError:
             return os.listdir(path)
         if where.object_hash:
-            names = self._list_files(store, where, path)
+            names = list(self._files(store, where, path))
         elif where.suffix:
-            names = self._list_hashes(store, where, path)
+            names = self._hashes(store, where, path)
         else:
             # An error, if it is no directory.
             os.listdir(path)
@@ -115,72 +74,15 @@ class ObjectFiles:
             raise _no_such(path)
         return names
 
-    @staticmethod
-    def _list_hashes(store: Store, where: ObjectPath, path: str) -> List[str]:
-        listed = _LISTED.get()
-        if listed.path == path:
-            return list(listed.files)
+    def _hashes(self, store: Store, where: ObjectPath, path: str
+                ) -> List[str]:
         return [each for each, _ in store.list_suffix(
             where.partition, where.suffix)]
 
-    @staticmethod
-    def _list_files(store: Store, where: ObjectPath, path: str) -> List[str]:
-        listed = _LISTED.get()
-        if listed.path == dirname(path) and where.object_hash in listed.files:
-            return listed.files.pop(where.object_hash)
-        files = dict(store.list_hash(where.partition, where.object_hash))
-        _LOCATED.set((path, files))
-        return list(files)
-
-    @contextmanager
-    def listed(self, path: str, files: Optional[Dict[str, List[str]]] = None
-               ) -> Iterator[None]:
-        """
-        Answer from one listing what is asked of a suffix in the context.
-
-        The files of each object are listed once without asking the index.
-
-        :param path: of the suffix
-        :param files: a dict, hash to file names, or None to ask the index
-        """
-        if files is None:
-            files = self._files_of(path)
-        token = _LISTED.set(_Listed(path, files, bool(files)))
-        try:
-            yield
-        finally:
-            _LISTED.reset(token)
-
-    def _files_of(self, path: str) -> Dict[str, List[str]]:
-        store, where = self._find(path)
-        partition, ahead = _AHEAD.get()
-        if ahead and partition == dirname(path):
-            return ahead.files(where.suffix)
-        return dict(store.list_suffix(where.partition, where.suffix))
-
-    @staticmethod
-    def look_ahead(path: Optional[str] = None,
-                   ahead: Optional[Lookahead] = None) -> None:
-        """
-        Ask a Lookahead for the suffixes of a partition from now on.
-
-        :param path: of the partition; None: ask the index again
-        :param ahead: the Lookahead of the partition
-        """
-        _AHEAD.set((path, ahead))
-
-    @contextmanager
-    def with_files(self, path: str, files: Mapping[str, Location]
-                   ) -> Iterator[None]:
-        """
-        Answer from given files what is asked once of a hash directory.
-
-        :param path: of the hash directory
-        :param files: a dict of names to Locations
-        """
-        _LOCATED.set((path, files))
-        with self.listed(dirname(path), {basename(path): list(files)}):
-            yield
+    def _files(self, store: Store, where: ObjectPath, path: str
+               ) -> Dict[str, Location]:
+        """Return where the files of a hash are."""
+        return dict(store.list_hash(where.partition, where.object_hash))
 
     def locate(self, path: str) -> Optional[Location]:
         """
@@ -189,7 +91,7 @@ class ObjectFiles:
         :param path: of the file
         :returns: the Location of its record, or None
         """
-        return self._locate(*self._find(path))
+        return self._locate(*self.find(path))
 
     def remove_dir(self, path: str) -> None:
         """
@@ -197,32 +99,47 @@ class ObjectFiles:
 
         :raises OSError: ENOTEMPTY if a suffix still has files
         """
-        store, where = self._find(path)
-        listed = _LISTED.get()
-        lasts = listed.path == path and listed.lasts
-        if not where.object_hash and (lasts or store.has_files(
-                where.partition, where.suffix)):
+        store, where = self.find(path)
+        if not where.object_hash and self._has_files(store, where, path):
             raise OSError(errno.ENOTEMPTY, os.strerror(errno.ENOTEMPTY), path)
+
+    def _has_files(self, store: Store, where: ObjectPath, path: str) -> bool:
+        return store.has_files(where.partition, where.suffix)
 
     def remove_file(self, path: str) -> None:
         """Remove a file from the index."""
-        store, where = self._find(path)
+        store, where = self.find(path)
         store.remove(where.partition, where.object_hash, [where.name])
         self.note_removal()
 
-    @staticmethod
-    def note_removal() -> None:
-        """Note that files were removed, maybe of the suffix just listed."""
-        _LISTED.get().lasts = False
+    def rename_file(self, source: str, target: str) -> None:
+        """
+        Give a fragment the name by which it is durable.
+
+        :raises FileNotFoundError: if it does not exist any more
+        """
+        store, where = self.find(source)
+        store.make_durable(where, basename(target))
+
+    def note_removal(self) -> None:
+        """Note that files were removed, maybe of a suffix that is known."""
 
     def is_file_older(self, path: str, age: float) -> bool:
-        """Return whether a file was written more than age seconds ago."""
+        """
+        Return whether a file was written more than age seconds ago.
+
+        Nobody waits for one that is damaged.
+        """
         if age <= 0:
             return True
         try:
             _, written = self._read(path)
         except FileNotFoundError:
             return False
+        except OSError as err:
+            if err.errno == EUCLEAN:
+                return True
+            raise
         return time.time() - written / 1e9 > age
 
     def open_data_file(self, path: str) -> VFileReader:
@@ -233,7 +150,7 @@ class ObjectFiles:
         :raises OSError: EUCLEAN if the file is to be put into quarantine
         :raises DiskFileError: if it cannot be read for another reason
         """
-        store, where = self._find(path)
+        store, where = self.find(path)
         return self._at_location(store, where, path, store.open)
 
     def read_file_metadata(self, source: Any) -> Dict[str, Any]:
@@ -254,7 +171,7 @@ class ObjectFiles:
             raise DiskFileBadMetadataChecksum(str(err)) from err
 
     def _read(self, path: str) -> Tuple[Dict[str, Any], int]:
-        store, where = self._find(path)
+        store, where = self.find(path)
         return self._at_location(store, where, path, store.read_metadata)
 
     def _at_location(self, store: Store, where: ObjectPath, path: str,
@@ -262,13 +179,10 @@ class ObjectFiles:
         """
         Call a method of the store with the location of a file.
 
-        This is where the file was when it was listed, or, if it is no longer
-        there, where it is now.
+        This is where it is known to have been, or, if it is no longer there,
+        where it is now.
         """
-        directory, files = _LOCATED.get()
-        known = files.get(str(where.name)) if directory == dirname(path) \
-            else None
-        location = known or self._locate(store, where)
+        location = self._known(path) or self._locate(store, where)
         tried: Optional[Location] = None
         while location and location != tried:
             try:
@@ -284,6 +198,9 @@ class ObjectFiles:
         if location:
             raise _unreadable(path, 'the index has it, but not its volume')
         raise _no_such(path)
+
+    def _known(self, path: str) -> Optional[Location]:
+        """Return where a file was a while ago, or None."""
 
     @staticmethod
     def _locate(store: Store, where: ObjectPath) -> Optional[Location]:

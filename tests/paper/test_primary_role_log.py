@@ -8,8 +8,8 @@ from swift.common.utils import Timestamp, hash_path
 from swift_lightsync.proar.core.oplog import (
     State,
     eversion_of,
-    last_commit,
 )
+from swift_lightsync.proar.core.states import last_commit
 from tests.unit.proar.server_world import ServerTestCase
 
 VERBS = ('PUT', 'PUT', 'DELETE', 'POST', 'DELETE')

@@ -2,17 +2,21 @@
 """proxy_server: the paste app, Swift's with another object controller."""
 
 import os
+import unittest
 from unittest import mock
 
 from swift.common import registry
 from swift.common.swob import Request
 from swift.common.wsgi import loadapp
 from swift.proxy import server
-from swift.proxy.controllers.obj import ReplicatedObjectController
+from swift.proxy.controllers.obj import (
+    ECObjectController,
+    ReplicatedObjectController,
+)
 
 from swift_lightsync import proxy_server
 from swift_lightsync.common.options import OptionError
-from swift_lightsync.common.rowless import ROWLESS
+from swift_lightsync.common.rowless import ROWLESS, rowless
 from swift_lightsync.proar.proxy.controller import PrimaryRoleController
 from swift_lightsync.proar.proxy.policy_options import PolicyOptions
 from swift_lightsync.proar.proxy.writes import QuorumWrite
@@ -33,6 +37,17 @@ use = egg:swift-lightsync#proxy
 [proxy-server:policy:0]
 %(policy)s
 """
+
+
+class TestRowless(unittest.TestCase):
+
+    def test_its_controllers_answer_the_same_methods(self):
+        for stock in ReplicatedObjectController, ECObjectController:
+            one = stock(mock.Mock(), 'a', 'c', 'o')
+            other = rowless(stock)(mock.Mock(), 'a', 'c', 'o')
+            self.assertIn('PUT', other.allowed_methods)
+            for name in 'allowed_methods', 'private_methods':
+                self.assertEqual(getattr(one, name), getattr(other, name))
 
 
 class TestProxyServer(SwiftTestCase):

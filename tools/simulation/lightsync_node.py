@@ -9,12 +9,12 @@ are the product's; this module does what its replicator does around them.
 from collections import defaultdict
 from operator import attrgetter
 
+from swift_lightsync.sync.core.conversation import told_of
 from swift_lightsync.sync.core.sync_queue import SyncQueue
 from swift_lightsync.sync.core.sync_round import Answer, Check
 from swift_lightsync.sync.keys import device_key, endpoint
 from swift_lightsync.sync.replicator import WATCH
 from swift_lightsync.sync.sync_batch import MESSAGES
-from swift_lightsync.sync.sync_client import told_of
 from tools.simulation.events import Together
 from tools.simulation.exchange_batch import ExchangeBatch
 from tools.simulation.neighbours import Neighbours

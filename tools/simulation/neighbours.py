@@ -12,11 +12,11 @@ from swift_lightsync.sync.core.conversation import (
     DeviceState,
     converse,
 )
+from swift_lightsync.sync.core.engine.charging import MAX_NOTIFIED
 from swift_lightsync.sync.core.failure_table import FailureTable
 from swift_lightsync.sync.core.shared_set import SharedSet
 from swift_lightsync.sync.core.sync_round import Answer
 from swift_lightsync.sync.keys import device_key, endpoint
-from swift_lightsync.sync.neighbours import MAX_NOTIFIED
 from swift_lightsync.sync.patient_reads import PATIENCE
 from swift_lightsync.sync.sync_batch import MESSAGES
 from swift_lightsync.sync.sync_client import SHORT

@@ -17,6 +17,7 @@ TOOLS = {
     'bench': ('tools.benchmarks.cli', True),
     'demo': ('tools.demonstration.cli', False),
     'fuzz': ('tools.fuzzing.cli', False),
+    'package': ('tools.packaging.cli', False),
     'saio': ('tools.cluster.cli', True),
     'simulate': ('tools.simulation.cli', False)}
 

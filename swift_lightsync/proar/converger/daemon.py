@@ -7,16 +7,11 @@ other devices of each partition. PROTOCOL.md, "Convergence"; OPERATING.md says
 what it logs, counts and records.
 """
 
-import ctypes
-import errno
 import os
-import signal
 import socket
-import sys
 import time
 from collections import defaultdict
 from functools import partial
-from hashlib import sha256
 from typing import Any, List, Optional
 
 from swift.common.concurrency import Timeout, sleep
@@ -43,13 +38,17 @@ from swift_lightsync.proar.converger.followed_device import (
     FollowedDevice,
 )
 from swift_lightsync.proar.converger.log_watch import LogWatch
+from swift_lightsync.proar.converger.one_process import (
+    be_alone,
+    end_with_parent,
+)
 from swift_lightsync.proar.converger.peer_queue import PeerQueues
 from swift_lightsync.proar.converger.pusher import PushOptions
 from swift_lightsync.proar.lag import FILE, forget, recorded
 from swift_lightsync.proar.vouching.rounds import Rounds
 
 SECTION = 'object-converger'
-#: seconds between two looks for events
+#: seconds from an event to the look for all that have come
 TICK = 0.05
 #: ... and at rings, and for telling how far all are
 REPORT = 1.0
@@ -57,7 +56,6 @@ REPORT = 1.0
 AT_LEAST = 5.0
 #: Clients come first, unless the section says otherwise.
 IDLE = {'nice_priority': '19', 'ionice_class': 'IOPRIO_CLASS_IDLE'}
-PR_SET_PDEATHSIG = 1
 
 
 class ObjectConverger(Daemon):
@@ -131,13 +129,13 @@ class ObjectConverger(Daemon):
         """
         self._be_alone()
         if kwargs.get('override_devices'):
-            _end_with_parent()
+            end_with_parent()
         modify_priority({**IDLE, **self.conf}, self.logger)
         super().run(*args, **kwargs)
 
     def _be_alone(self):
         if self._alone is None:
-            self._alone = _be_alone('%s %s' % (
+            self._alone = be_alone(SECTION, '%s %s' % (
                 os.path.realpath(self.conf.get('devices', '/srv/node')),
                 self.port))
 
@@ -152,6 +150,7 @@ class ObjectConverger(Daemon):
         for device in self.devices:
             device.tend(once=True)
         self.report()
+        self.peer_queues.close_idle(0)
         self.watch.close()
 
     def run_forever(self, override_devices=None, worker_count=1, **kwargs):
@@ -175,10 +174,13 @@ class ObjectConverger(Daemon):
                 if time.monotonic() >= report_at:
                     report_at = time.monotonic() + REPORT
                     self.follow_rings()
+                    self.peer_queues.close_idle()
                     self.report()
+                self.watch.wait(report_at - time.monotonic())
             except (Exception, Timeout):
                 # Nothing is lost: the next look sees the same.
                 self.logger.exception_of('follow', 'Unable to follow the logs')
+            # What comes meanwhile is pushed together.
             sleep(TICK)
 
     def _load_rings(self):
@@ -269,38 +271,6 @@ class ObjectConverger(Daemon):
         self._reported, self._reported_at = found, now
         dump_recon_cache(recorded(found[0], now, found[1]), self.recon_file,
                          self.logger)
-
-
-def _end_with_parent():
-    """Have the kernel kill this process when its parent ends, however."""
-    parent = os.getppid()
-    if ctypes.CDLL(None, use_errno=True).prctl(
-            PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0):
-        raise OSError(ctypes.get_errno(), 'prctl')
-    if os.getppid() != parent:
-        os.kill(os.getpid(), signal.SIGKILL)
-
-
-def _be_alone(what):
-    """
-    Let one process run at a time.
-
-    :param what: a text; of the processes that say the same, one may run
-    :returns: a socket to keep for as long as this one runs
-    :raises SystemExit: if one runs already
-    """
-    # An abstract name: it goes with the process, however that ends.
-    name = '\0%s-%s' % (SECTION, sha256(os.fsencode(what)).hexdigest())
-    lock = socket.socket(socket.AF_UNIX)
-    try:
-        lock.bind(name)
-    except OSError as err:
-        lock.close()
-        if err.errno != errno.EADDRINUSE:
-            raise
-        sys.exit('%s: one runs already for %s, devices and port: stop that '
-                 'first' % (SECTION, what))
-    return lock
 
 
 def main():

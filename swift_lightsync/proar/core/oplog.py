@@ -5,19 +5,11 @@ The log of a device: its bytes.
 PROTOCOL.md, "The log"; PROAR §IV-C, Figure 4.
 """
 
-import re
 import struct
 import zlib
 from dataclasses import dataclass, replace
 from enum import Enum, IntEnum
-from typing import (
-    FrozenSet,
-    Iterable,
-    Iterator,
-    NamedTuple,
-    Optional,
-    Tuple,
-)
+from typing import FrozenSet, Iterable, NamedTuple, Tuple
 
 MAGIC = b'PROARLOG'
 VERSION = 2
@@ -77,7 +69,6 @@ class State(IntEnum):
 EXPOSED = State.COMMITTED, State.UNDECIDED
 #: nobody needs it any more
 OVER = State.ABORTED, State.CONVERGED
-_NOT_OVER = re.compile(b'[^%s]' % re.escape(bytes(OVER)), re.DOTALL)
 
 
 class Header(NamedTuple):
@@ -259,51 +250,3 @@ def eversion_of(number: int, index: int) -> int:
 def place_of(eversion: int) -> Tuple[int, int]:
     """Return (the number of a record's segment, its index there)."""
     return eversion >> _INDEX_BITS, eversion & CAPACITY
-
-
-def exposed(content: bytes, has_writer: bool) -> Tuple[int, Optional[int]]:
-    """
-    Count the operations of a segment that no other device is known to hold.
-
-    :param content: of the segment, from its begin on
-    :param has_writer: whether its intents are those of a process at work;
-        if not, they may be durable
-    :returns: how many, and the index of the oldest, None if there is none
-    """
-    states = content[STATE_OFFSET::RECORD]
-    # The first byte is the header's.
-    wanted = EXPOSED if has_writer else (*EXPOSED, State.INTENT)
-    places = [states.find(state, 1) for state in wanted]
-    return (sum(states.count(state, 1) for state in wanted),
-            min((each for each in places if each > 0), default=None))
-
-
-def not_over(content: bytes, ring_version: int) -> Iterator[int]:
-    """
-    Yield the indexes of the records of a segment that some device may lack.
-
-    :param content: of the segment, from its begin on
-    :param ring_version: of the present object ring
-    """
-    ring = ring_version.to_bytes(4, 'little')
-    records = len(content) // RECORD - 1
-    if all(content[RECORD + RING_OFFSET + place::RECORD].count(byte)
-           == records for place, byte in enumerate(ring)):
-        states = content[STATE_OFFSET::RECORD]
-        yield from (match.start() for match in _NOT_OVER.finditer(states, 1))
-    else:
-        yield from range(1, records + 1)
-
-
-def last_commit(states: Iterable[Tuple[int, State]], before: int) -> int:
-    """
-    Return the eversion up to which all devices hold everything (Figure 4).
-
-    :param states: (eversion, State) of the records, in order
-    :param before: the eversion before the first of them
-    """
-    for eversion, state in states:
-        if state not in OVER:
-            break
-        before = eversion
-    return before

@@ -9,7 +9,8 @@ import time
 from dataclasses import dataclass
 from typing import Dict, Optional, Tuple
 
-from swift_lightsync.proar.core.oplog import FormatError, exposed
+from swift_lightsync.proar.core.oplog import FormatError
+from swift_lightsync.proar.core.states import exposed
 from swift_lightsync.proar.log.segment import (
     logs_path,
     numbers,

@@ -27,9 +27,9 @@ from swift_lightsync.proar.core.oplog import (
     Header,
     encode_holders,
     eversion_of,
-    not_over,
     state_of,
 )
+from swift_lightsync.proar.core.states import not_over
 
 LOG_SUFFIX = '.log'
 #: read at once behind what is known of a segment, in bytes

@@ -42,7 +42,6 @@ from swift_lightsync.proar.names import (
     REFUSED_HEADER,
     SLOT_HEADER,
 )
-from swift_lightsync.proar.server.expiry_updates import ExpiryUpdates
 from swift_lightsync.proar.server.row_updates import (
     LOGGED,
     Logged,
@@ -110,8 +109,6 @@ class PrimaryRoleVerbs(RowUpdates, VouchingVerbs):
 
     #: what this copy of the controller serves; None: any request of Swift's
     _role_write: Optional[RoleWrite] = None
-    #: the notes of expiry that this copy makes
-    _expiry_updates: Optional[ExpiryUpdates] = None
 
     def setup(self, conf):
         """Set up the stock controller, and what the logs need."""
@@ -252,24 +249,6 @@ class PrimaryRoleVerbs(RowUpdates, VouchingVerbs):
         if exposure is None or self._limits.exceeded(exposure, time.time()):
             exposure = tpool.execute(log.exposure)
         return self._limits.exceeded(exposure, time.time())
-
-    # Container updates
-
-    def delete_at_update(self, *args, **kwargs):
-        """Have expiry noted as stock Swift, but wait for a majority only."""
-        if self._role_write is None:
-            return super().delete_at_update(*args, **kwargs)
-        updating = copy.copy(self)
-        updating._expiry_updates = ExpiryUpdates(self.logger)
-        super(PrimaryRoleVerbs, updating).delete_at_update(*args, **kwargs)
-        updating._expiry_updates.wait()
-
-    def async_update(self, *args, **kwargs):
-        """Make one update, now or, of expiry, besides."""
-        update = super().async_update
-        if self._expiry_updates is None:
-            return update(*args, **kwargs)
-        self._expiry_updates.begin(update, *args, **kwargs)
 
 
 def _entry(request, policy, partition, path_hash):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The container updates of primary-role writes, as durable as stock Swift's.
+The container updates of primary-role writes, as durable as stock Swift's: the
+rows of listings, and the notes of when objects expire.
 
 Stock Swift has each replica's server update one container server, and keep on
 its own disk what was not acknowledged. Here one server makes all updates. It
@@ -9,17 +10,20 @@ repeated is kept on disk and logged, and convergers bring it to the other
 devices, whose object-updaters repeat it as well. PROTOCOL.md, "Rows".
 """
 
+import copy
 import time
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, Dict, List, Optional, Tuple
 from urllib.parse import unquote
 
-from swift.common.concurrency import Event, spawn, tpool
+from swift.common.concurrency import Event, Timeout, spawn, tpool
 from swift.common.storage_policy import POLICIES
+from swift.common.utils import hash_path
 from swift.obj.server import ObjectController
 
 from swift_lightsync.proar.core.oplog import Entry, Op
+from swift_lightsync.proar.core.row import Row
 from swift_lightsync.proar.log.device_log import DeviceLog
 from swift_lightsync.proar.troubles import TroubleCounter
 
@@ -42,10 +46,11 @@ class Logged:
 @dataclass
 class _Updates:
     """
-    The updates of one write.
+    The updates of one row.
 
     :param headers: of all of them
     :param count: of container servers
+    :param row: what is kept of them
     :param over: how many have been asked, and have answered or not
     :param kept: of those, how many have to be asked again
     :param ended: sent to when a majority has acknowledged, or nothing more
@@ -53,6 +58,7 @@ class _Updates:
     """
     headers: Any
     count: int
+    row: Row
     over: int = 0
     kept: int = 0
     ended: Any = field(default_factory=Event)
@@ -71,11 +77,14 @@ class _Updates:
 class RowUpdates(ObjectController):
     """Makes an object-server's controller wait for a majority of rows."""
 
+    #: the arguments of the updates that a copy would make; None: it is none
+    _notes: Optional[List[Tuple[Tuple, Dict]]] = None
+
     def setup(self, conf):
         """Set up the stock controller, and note what updates it keeps."""
         super().setup(conf)
         self._troubles = TroubleCounter(conf, self.logger)
-        #: id of the headers of a write's updates -> its _Updates
+        #: id of the headers of some updates -> their _Updates
         self._updates = {}
         for policy in POLICIES:
             manager = self._diskfile_router[policy]
@@ -103,15 +112,15 @@ class RowUpdates(ObjectController):
         if hosts != devices:
             # Swift says so, and updates none.
             return super().container_update(*args)
-        updates = _Updates(headers_out, hosts)
+        path = request.headers.get('X-Backend-Quoted-Container-Path')
+        path = unquote(path) if path else request.headers.get(
+            'X-Backend-Container-Path')
+        updates = _Updates(headers_out, hosts, Row(
+            op, account, container, obj, headers_out,
+            request.headers.get('X-Container-Root-Db-State'), path))
         self._updates[id(headers_out)] = updates
         spawn(self._update_all, updates, args)
-        updates.ended.wait()
-        if not updates.is_durable:
-            if updates.over < updates.count:
-                # They are under way, and nothing is on this disk.
-                self._keep(*args)
-            self._log_rows(logged, objdevice)
+        self._await(updates, logged, objdevice, policy)
         return None
 
     def _update_all(self, updates, args):
@@ -120,9 +129,56 @@ class RowUpdates(ObjectController):
         finally:
             updates.end()
 
+    def delete_at_update(self, op, delete_at, account, container, obj,
+                         request, objdevice, policy, *args, **kwargs):
+        """Have the notes of an object's expiry made, as stock Swift does."""
+        logged = request.environ.get(LOGGED)
+        noting = self if logged is None else copy.copy(self)
+        if logged is not None:
+            noting._notes = []
+        super(RowUpdates, noting).delete_at_update(
+            op, delete_at, account, container, obj, request, objdevice,
+            policy, *args, **kwargs)
+        if logged is None or not noting._notes:
+            return
+        # All are of one task, with the same headers.
+        _op, account, container, obj, *_server, headers_out = \
+            noting._notes[0][0][:8]
+        updates = _Updates(headers_out, len(noting._notes), Row(
+            op, account, container, obj, headers_out))
+        self._updates[id(headers_out)] = updates
+        for each, options in noting._notes:
+            spawn(self.async_update, *each, **dict(
+                options, logger_thread_locals=self.logger.thread_locals))
+        self._await(updates, logged, objdevice, policy)
+
+    def _await(self, updates, logged, objdevice, policy):
+        """
+        Return when a majority of updates is made, or will be.
+
+        :param updates: _Updates that have begun
+        :param logged: the Logged of the write
+        """
+        with Timeout(self.container_update_timeout, False):
+            updates.ended.wait()
+        if updates.is_durable:
+            return
+        if updates.over < updates.count:
+            # They are under way, and nothing is on this disk.
+            row, headers = updates.row, updates.headers
+            self._diskfile_router[policy].pickle_async_update(
+                objdevice, row.account, row.container, row.obj, row.data(),
+                headers.get('x-meta-timestamp', headers.get('x-timestamp')),
+                policy)
+        self._log_rows(logged, objdevice, updates.row)
+
     def async_update(self, op, account, container, obj, host, partition,
                      contdevice, headers_out, *args, **kwargs):
         """Update one container server, or keep that on disk for later."""
+        if self._notes is not None:
+            self._notes.append(((op, account, container, obj, host, partition,
+                                 contdevice, headers_out, *args), kwargs))
+            return
         updates = self._updates.get(id(headers_out))
         try:
             super().async_update(op, account, container, obj, host, partition,
@@ -137,30 +193,16 @@ class RowUpdates(ObjectController):
 
     def _end_one(self, updates):
         updates.over += 1
-        if updates.is_durable:
+        if updates.is_durable or updates.over == updates.count:
             updates.end()
         if updates.over == updates.count:
             self._updates.pop(id(updates.headers), None)
 
-    def _keep(self, op, account, container, obj, request, headers_out,
-              objdevice, policy):
-        """Keep an update on disk, as async_update does."""
-        path = request.headers.get('X-Backend-Quoted-Container-Path')
-        path = unquote(path) if path else request.headers.get(
-            'X-Backend-Container-Path')
-        data = {'op': op, 'account': account, 'container': container,
-                'obj': obj, 'headers': headers_out,
-                'db_state': request.headers.get('X-Container-Root-Db-State')}
-        if path:
-            data['container_path'] = path
-        self._diskfile_router[policy].pickle_async_update(
-            objdevice, account, container, obj, data, headers_out.get(
-                'x-meta-timestamp', headers_out.get('x-timestamp')), policy)
-
-    def _log_rows(self, logged, objdevice):
-        """Have convergers bring what is kept to the other devices."""
-        entry = replace(logged.entry, op=Op.ROW,
-                        logged=int(time.time() * 1e6))
+    def _log_rows(self, logged, objdevice, row):
+        """Have convergers bring what is kept to other devices."""
+        entry = replace(logged.entry, op=Op.ROW, path_hash=hash_path(
+            row.account, row.container, row.obj, raw_digest=True),
+            logged=int(time.time() * 1e6))
         try:
             tpool.execute(_log, logged.log, entry)
         except OSError as err:

@@ -7,12 +7,14 @@ cannot be compared by is told apart, so that one disk does not hold up the
 others. PROTOCOL.md, "A conversation".
 """
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
+from typing import NamedTuple, Optional
 
 from swift_lightsync.sync.core.comparison import Ask, compare
 from swift_lightsync.sync.core.shared_set import SharedItem, SharedSet
+from swift_lightsync.sync.core.sync_round import Answer
 
 
 class Condition(IntEnum):
@@ -68,6 +70,72 @@ class SharedTold:
         self.differing |= more.differing
         self.unread |= more.unread
         self.states.update(more.states)
+
+
+#: What it means that a device cannot be compared with.
+CONDITIONS = {Condition.UNMOUNTED: Answer.UNMOUNTED,
+              Condition.NOT_YET: Answer.NOT_YET}
+
+
+class Told(NamedTuple):
+    """
+    What a device says about the roots of partitions.
+
+    :param answer: the answer; UNSUPPORTED, UNMOUNTED and the like hold for
+        all partitions
+    :param differing: the partitions that differ, if it is DIFFER
+    :param idle: how many seconds ago the device's rounds were last played, or
+        None if it does not say
+    :param unread: the partitions that it cannot read now
+    """
+    answer: Answer
+    differing: frozenset[int] = frozenset()
+    idle: Optional[int] = None
+    unread: frozenset[int] = frozenset()
+
+    def about(self, partition: int) -> Answer:
+        """Return the answer about one of the partitions."""
+        if partition in self.unread:
+            return Answer.NOT_YET
+        if self.answer is Answer.DIFFER and partition not in self.differing:
+            return Answer.MATCH
+        return self.answer
+
+    def counts(self, asked: int) -> dict[Answer, int]:
+        """
+        Return to how many of the partitions each answer applies.
+
+        :param asked: how many there are
+        """
+        counts = {self.answer: asked}
+        if self.answer in (Answer.DIFFER, Answer.MATCH):
+            left = len(self.differing) + len(self.unread)
+            counts = {Answer.DIFFER: len(self.differing),
+                      Answer.NOT_YET: len(self.unread),
+                      Answer.MATCH: asked - left}
+        return {answer: count for answer, count in counts.items() if count}
+
+
+def told_of(shared: SharedTold, policy: int, device: str,
+            partitions: Iterable[int]) -> Told:
+    """
+    Return what a node says about the partitions of one of its devices.
+
+    :param shared: what it says
+    :param policy: index of the policy
+    :param device: name of its device
+    :param partitions: the partitions
+    """
+    state = shared.states.get(device, DeviceState(Condition.NOT_YET))
+    if state.condition is not Condition.READY:
+        return Told(CONDITIONS[state.condition])
+    items = {(policy, device, partition): partition
+             for partition in partitions}
+    differing, unread = (frozenset(items[item] for item in items
+                                   if item in found)
+                         for found in (shared.differing, shared.unread))
+    return Told(Answer.DIFFER if differing else Answer.MATCH, differing,
+                state.seconds, unread)
 
 
 def converse(roots: Mapping[SharedItem, str]

@@ -47,7 +47,8 @@ def _place(work: Any) -> Tuple[str, str]:
 
 
 def _weight(work: Any) -> int:
-    return _OFFERED + len(encoded((*_place(work), work.item.entry.object)))
+    entry = work.item.entry
+    return _OFFERED + len(encoded((*_place(work), entry and entry.object)))
 
 
 class Outbox:

@@ -2,11 +2,12 @@
 """
 The messages between sites: the heads of requests, and the answers.
 
-A head is a JSON object. An *offer* lists versions of many containers, and is
-answered with the places in its list that the receiver lacks. A *pack* lists
-shipments of many containers; their data follow the head, in the same order.
-It has one shipment of any length, or several small ones, and is answered with
-a result for each. A bad shipment says nothing against the others of its pack.
+A head is a JSON object. An *offer* lists versions and life records of many
+containers, and is answered with the places in its list that the receiver
+lacks. A *pack* lists shipments of many containers; their data follow the head,
+in the same order. It has one shipment of any length, or several small ones,
+and is answered with a result for each. A bad shipment says nothing against the
+others of its pack.
 """
 
 import json
@@ -78,21 +79,32 @@ class Offered(Record):
 
 @dataclass(frozen=True)
 class Group(Record):
-    """The versions of one container in an offer."""
+    """
+    The versions of one container in an offer.
+
+    :param life: the stamp of its life record, which has the first place; None:
+        that is not offered
+    """
     account: PlaceName
     container: PlaceName
     versions: Annotated[Tuple[Offered, ...], Length(MAX_OFFERED)]
+    life: Optional[AnyStamp] = None
+
+    @property
+    def places(self) -> int:
+        """How many places it has in the offer."""
+        return len(self.versions) + (self.life is not None)
 
 
 @dataclass(frozen=True)
 class Offer(Record):
-    """The head of an offer; its versions are numbered through all groups."""
+    """The head of an offer; its places are counted through all groups."""
     format: Literal[1]
     verb: Literal['offer']
     groups: Annotated[Tuple[Group, ...], Length(MAX_OFFERED)]
 
     def __post_init__(self) -> None:
-        count = sum(len(group.versions) for group in self.groups)
+        count = sum(group.places for group in self.groups)
         if count > MAX_OFFERED:
             raise ValueError('its groups have %d versions, at most %d are '
                              'allowed' % (count, MAX_OFFERED))

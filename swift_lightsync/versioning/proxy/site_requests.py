@@ -99,6 +99,8 @@ class SiteContainer:
         sent = internal(self._env, method, self._versioned.version_path(name),
                         dict(headers, **{'X-Timestamp': str(stamp)}),
                         rows=False)
+        # The access log has the request that brought it.
+        sent.environ['swift.proxy_access_log_made'] = True
         if self.exists:
             sent.environ['swift.infocache'] = self._versioned.infocache(
                 self._env)

@@ -4,11 +4,18 @@ Stores one version of another site, data first, or does its purge, and says
 what the site is told of the errors that this meets.
 """
 
+from typing import Any, Dict
+
 from swift.common.exceptions import ChunkReadError
 from swift.common.swob import HTTPException
 
 from swift_lightsync.versioning.core.clock import ClockAhead
-from swift_lightsync.versioning.core.keys import purge_name, version_name
+from swift_lightsync.versioning.core.keys import (
+    LIFE,
+    purge_name,
+    version_name,
+)
+from swift_lightsync.versioning.core.life import life_of
 from swift_lightsync.versioning.core.row_data import Kind, entry_of
 from swift_lightsync.versioning.core.shipping import MAX_ERROR, Result
 from swift_lightsync.versioning.core.verb import MAX_ROWS, Request
@@ -56,21 +63,26 @@ def result_of(err):
         'utf8', 'replace')[:MAX_ERROR].decode('utf8', 'ignore'))
 
 
-def known(strategy, versions):
+def known(strategy, versions, life=False):
     """
     Read what a site has of some versions of a container.
 
     :param versions: pairs of an object and a ``Stamp``
+    :param life: whether to read the life record, too
     :returns: a dict, from such pairs to the ``Entry`` (see ``purged``) of
-        those that are known
+        those that are known, and from ``LIFE`` to the ``Life``
     """
-    versions, found = sorted(set(versions)), {}
-    half = MAX_ROWS // 2
-    for start in range(0, len(versions), half):
+    found: Dict[Any, Any] = {}
+    versions = sorted(set(versions))
+    half = (MAX_ROWS - 1) // 2
+    for start in range(0, max(len(versions), int(life)), half):
         some = versions[start:start + half]
         rows = strategy.rows.read(Request(names=tuple(
-            name(*each) for each in some
-            for name in (version_name, purge_name)))).rows
+            [LIFE] * (life and not start) + [
+                name(*each) for each in some
+                for name in (version_name, purge_name)]))).rows
+        if LIFE in rows and not rows[LIFE].deleted:
+            found[LIFE] = life_of(rows[LIFE])
         for each in some:
             record = rows.get(purge_name(*each))
             row = rows.get(version_name(*each)) \
@@ -115,12 +127,26 @@ def apply_version(container, mine, shipment, body):
                                   _newest(entry, mine or entry))
         container.strategy.apply(entry)
     elif mine is None:
+        if entry.null:
+            _check_null(container.strategy, entry)
         if entry.kind is Kind.DATA:
             _put(container, shipment, body)
         _drop(container, container.strategy.apply(entry), entry)
     elif not mine.purged and is_older(mine, entry.changed):
         _post(container, shipment, mine.data_name)
         container.strategy.amend(mine, entry.content_type, entry.changed)
+
+
+def _check_null(strategy, entry):
+    """
+    Raise Refusal of a null version that is older than one that is here. Either
+    that one comes to the sender, too, and replaces it there, or is purged: if
+    this site had dropped the older one, only the others would have it then.
+    """
+    if any(each.version.id > entry.version.id
+           for each in strategy.nulls(entry.object)[1]):
+        raise Refusal(409, 'a newer null version of %r is here' %
+                      entry.object)
 
 
 def _put(container, shipment, body):

@@ -16,6 +16,7 @@ from typing import Any, Dict, List
 from swift.common.concurrency import GreenPool, Timeout
 
 from swift_lightsync.versioning.core.clock import ClockAhead
+from swift_lightsync.versioning.core.keys import LIFE
 from swift_lightsync.versioning.core.row_data import Kind
 from swift_lightsync.versioning.core.shipping import (
     LATER,
@@ -99,7 +100,7 @@ class Arrivals:
         found = GreenPool(CONCURRENCY).imap(
             lambda group: self._tried(self._lacked, group), offer.groups)
         for group, places in zip(offer.groups, found):
-            end = start + len(group.versions)
+            end = start + group.places
             if not isinstance(places, Result):
                 lacking += [start + place for place in places]
             elif places.status == LATER:
@@ -113,20 +114,24 @@ class Arrivals:
 
     def _lacked(self, group):
         container = self._container(group.account, group.container)
-        every = range(len(group.versions))
+        every = range(group.places)
         if container is None:
             return every
         try:
             mine = known(container.strategy, [
-                (each.object, each.id) for each in group.versions])
+                (each.object, each.id) for each in group.versions],
+                life=bool(group.life))
         except RowsUnavailable as err:
             self._infos.forget(self._env, group.account, group.container)
             if err.missing:
                 return every
             raise
-        return [place for place in every if _lacks(
-            mine.get((group.versions[place].object,
-                      group.versions[place].id)), group.versions[place])]
+        lacks = [_lacks(mine.get((each.object, each.id)), each)
+                 for each in group.versions]
+        if group.life:
+            lacks.insert(0, LIFE not in mine or
+                         mine[LIFE].stamp < group.life)
+        return [place for place in every if lacks[place]]
 
     def store(self, pack, data):
         """

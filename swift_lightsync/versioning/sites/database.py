@@ -133,6 +133,16 @@ def reading(broker):
         broker.possibly_quarantine(err)
 
 
+def described(broker):
+    """
+    Read what a database says of itself.
+
+    :returns: its ``Container``, and its sync points: (name, ROWID)
+    """
+    with reading(broker) as connection:
+        return Container.of(connection), connection.execute(_SYNCS).fetchall()
+
+
 @contextmanager
 def closed_after(broker):
     """
@@ -156,25 +166,24 @@ class Database:
     :param site: the name of this site
     :param mode: of the user's container, a text; empty: there is no container,
         or it never had versions; None: nobody can tell
+    :param told: what ``described`` has read of it, if it has been read
     """
 
-    def __init__(self, broker, device, site, mode=''):
+    def __init__(self, broker, device, site, mode='', told=None):
         self.broker = broker
         self.device = device
         self.site = site
-        with reading(broker) as connection:
-            found = Container.of(connection)
-            #: of its storage policy
-            self.policy = found.policy
-            self.account = found.account
-            broker.account, broker.container = found.own
-            #: whether it is none of a shard
-            self.is_root = found.is_root
-            self.id = found.id
-            prefix = _SYNC % (self.id, '')
-            self._points = {name[len(prefix):]: point for name, point in
-                            connection.execute(_SYNCS).fetchall()
-                            if name.startswith(prefix)}
+        found, syncs = told or described(broker)
+        #: of its storage policy
+        self.policy = found.policy
+        self.account = found.account
+        broker.account, broker.container = found.own
+        #: whether it is none of a shard
+        self.is_root = found.is_root
+        self.id = found.id
+        prefix = _SYNC % (self.id, '')
+        self._points = {name[len(prefix):]: point for name, point in syncs
+                        if name.startswith(prefix)}
         self.hidden = found.root.startswith(RESERVED)
         self.container = user_container(found.root) if self.hidden \
             else found.root

@@ -11,16 +11,15 @@ import time
 from collections import namedtuple
 
 from swift.common.concurrency import sleep
-from swift.common.utils import audit_location_generator
+from swift.common.utils import audit_location_generator, ismount
 from swift.container.backend import DATADIR, ContainerBroker
 
 from swift_lightsync.versioning.core.keys import RESERVED, user_container
-from swift_lightsync.versioning.server.row_table import Container
 from swift_lightsync.versioning.sites.database import (
     BROKER_ERRORS,
     Database,
     closed_after,
-    reading,
+    described,
     state_of,
 )
 
@@ -28,6 +27,10 @@ from swift_lightsync.versioning.sites.database import (
 ENABLED = 'X-Container-Sysmeta-Site-Versions-Enabled'
 #: Seconds, more than those between two ticks of a file system's clock.
 TICK = 0.1
+#: Seconds after which a directory that was made has its database.
+MADE = 5.0
+#: Of the time, looks for new databases take one part in so many.
+SHARE = 100
 #: Directories that are looked at, or scanned, without a pause.
 YIELD = 500
 SCANNED = 20
@@ -60,6 +63,9 @@ class Databases:
         self._looked = {}
         self._states = {}
         self._refreshed = None
+        # Of the directories above: when each was changed, and what it has.
+        self._above = {}
+        self._next_look = 0.0
         # Of the containers of shards, as they were said to be in this scan.
         self._modes = {}
 
@@ -144,7 +150,7 @@ class Databases:
         """
         Look for databases that are new, gone or versioned since the last scan.
         """
-        there, self._modes = {}, {}
+        there, self._modes, self._above = {}, {}, {}
         for path, device, _ in audit_location_generator(
                 self.devices, DATADIR, '.db', mount_check=self.mount_check,
                 logger=self.logger):
@@ -160,6 +166,55 @@ class Databases:
             except BROKER_ERRORS as err:
                 self._looked.pop(directory, None)
                 self.logger.warning('%s is left out: %s', directory, err)
+
+    def look_for_new(self):
+        """
+        Look for databases that were made since the last scan, where the
+        times of the directories above say that there may be some.
+        """
+        begin = time.monotonic()
+        if begin < self._next_look:
+            return
+        self._modes = {}
+        number = 0
+        for device in os.listdir(self.devices):
+            top = os.path.join(self.devices, device)
+            if self.mount_check and not ismount(top):
+                continue
+            partitions, _ = self._children(os.path.join(top, DATADIR))
+            for partition in partitions:
+                for suffix in self._children(partition)[0]:
+                    number += 1
+                    if number % YIELD == 0:
+                        sleep(0)
+                    found, is_changed = self._children(suffix)
+                    if is_changed:
+                        self._look_at_new(found, device)
+        self._next_look = begin + SHARE * (time.monotonic() - begin)
+
+    def _children(self, path):
+        """
+        Return what is in a directory, and whether some of it may be new.
+        """
+        before, found = self._above.get(path, (None, []))
+        try:
+            changed = os.stat(path).st_mtime
+            if changed == before:
+                return found, False
+            found = [os.path.join(path, name) for name in os.listdir(path)]
+        except OSError:
+            return [], False
+        self._above[path] = changed if changed < time.time() - MADE \
+            else None, found
+        return found, True
+
+    def _look_at_new(self, directories, device):
+        for directory in directories:
+            try:
+                if directory not in self._looked and state_of(directory):
+                    self._look(directory, device)
+            except BROKER_ERRORS as err:
+                self.logger.debug('%s is not there yet: %s', directory, err)
 
     def state(self, directory):
         """
@@ -183,8 +238,8 @@ class Databases:
         name = os.path.basename(directory) + '.db'
         broker = ContainerBroker(os.path.join(directory, name),
                                  logger=self.logger)
-        with reading(broker) as connection:
-            found = Container.of(connection)
+        told = described(broker)
+        found, _ = told
         hidden = found.root.startswith(RESERVED)
         if hidden:
             try:
@@ -207,7 +262,7 @@ class Databases:
                 found.may_be_deleted and self._is_deleted(broker):
             return _Looked(state, ())
         return _Looked(state, tuple(self._databases(
-            broker, found.id, {each.id: each for each in before}, device,
+            broker, told, {each.id: each for each in before}, device,
             mode)))
 
     @staticmethod
@@ -219,15 +274,16 @@ class Databases:
         """
         Yield the databases of a container: two while it is being sharded.
 
-        :param newest: the id of the last one
+        :param newest: what is ``described`` of the last one
         """
         files = broker.db_files[-2:]
         for path in files:
-            found = known.get(newest) if path == files[-1] else None
-            found = found or Database(ContainerBroker(
-                path, logger=self.logger, force_db_file=True,
-                skip_commits=path != files[-1]), device, self.site, mode)
-            found = known.get(found.id, found)
+            each = ContainerBroker(path, logger=self.logger,
+                                   force_db_file=True,
+                                   skip_commits=path != files[-1])
+            told = newest if path == files[-1] else described(each)
+            found = known.get(told[0].id) or Database(
+                each, device, self.site, mode, told)
             found.mode = mode
             yield found
 

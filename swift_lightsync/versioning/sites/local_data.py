@@ -33,7 +33,8 @@ from swift_lightsync.versioning.core.stored_headers import (
     DELETE_AT,
     stored_headers,
 )
-from swift_lightsync.versioning.sites.databases import ENABLED, MODE
+from swift_lightsync.versioning.server.row_table import MODE
+from swift_lightsync.versioning.sites.databases import ENABLED
 from swift_lightsync.versioning.sites.older_object import null_version
 
 SOURCE = 'SV'

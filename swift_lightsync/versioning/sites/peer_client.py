@@ -79,7 +79,7 @@ class PeerClient:
         :raises PeerDown: if it does not answer
         :raises PeerRefused: if it does not take offers now
         """
-        count = sum(len(group.versions) for group in groups)
+        count = sum(group.places for group in groups)
         body = self._ask(shipping.offer(groups))
         return self._read(shipping.lacking, body, count)
 

@@ -3,8 +3,9 @@
 The task of the propagator that gives a peer each version it lacks.
 
 1. What the peer itself has made it has. (Comparisons find what it has lost.)
-2. A small version that was just made at this site, and that nobody has tried,
-   is shipped at once: the peer lacks it. All others are offered before.
+2. A small version, or a life record, that was just made at this site, and
+   that nobody has tried, is shipped at once: the peer lacks it. All others are
+   offered before.
 3. Small ones travel in packs, of many containers; a large one travels alone.
 4. The peer is given only as much as it does in a few seconds, see ``Pace``.
    Large ones take half of the connections at most, so that small ones do not
@@ -30,7 +31,7 @@ from swift_lightsync.versioning.core.shipping import (
     bounded,
 )
 from swift_lightsync.versioning.sites.local_data import DataMissing
-from swift_lightsync.versioning.sites.outgoing import Outgoing, Truncated
+from swift_lightsync.versioning.sites.outgoing import Truncated
 from swift_lightsync.versioning.sites.peer_client import PeerDown, PeerRefused
 
 #: Versions of a pack that are read at the same time.
@@ -39,11 +40,18 @@ READERS = 8
 MOST = 4096
 WAITING = 256
 
-def offered(item):
-    """Return the ``Offered`` of an ``Item``."""
-    entry = item.entry
-    return Offered(entry.object, entry.version.id, entry.version.site,
-                   entry.kind, entry.changed)
+def offered(database, items):
+    """
+    Return the ``Group`` that offers some items of a database.
+
+    :param items: each an ``Item``; the life record, if it is one, first
+    """
+    entries = [item.entry for item in items if item.entry]
+    life = items[0].life
+    return Group(database.account, database.container, tuple(
+        Offered(entry.object, entry.version.id, entry.version.site,
+                entry.kind, entry.changed) for entry in entries),
+        life and life.stamp)
 
 
 class PeerTask:
@@ -51,7 +59,7 @@ class PeerTask:
     Offers versions to a peer, and ships those that it lacks.
 
     :param client: a ``PeerClient``
-    :param source: ``LocalData``
+    :param reader: ``Reader``
     :param options: ``PropagatorOptions``
     :param limit: a function that returns when a version may be sent
     """
@@ -60,7 +68,7 @@ class PeerTask:
     by_object = False
     of_hidden = True
 
-    def __init__(self, client, source, options, logger, limit=lambda: None,
+    def __init__(self, client, reader, options, logger, limit=lambda: None,
                  now=time.time):
         self.name = client.peer.name
         self.site = client.site
@@ -71,7 +79,7 @@ class PeerTask:
         self.shipped = 0
         self.shipped_bytes = 0
         self.error = ''
-        self._source = source
+        self._reader = reader
         self._options = options
         self._logger = logger
         self._limit = limit
@@ -104,9 +112,9 @@ class PeerTask:
     def _is_lacked(self, work):
         """Check that the peer surely lacks a version, and nothing is lost."""
         entry = work.item.entry
-        return entry is None or (
-            work.fresh and work.size <= MAX_SMALL and not entry.changed
-            and entry.version.site == self.client.site)
+        made = entry.version if entry else work.item.life
+        return work.fresh and made.site == self.client.site and not (
+            work.size > MAX_SMALL or entry and entry.changed)
 
     # Requests
 
@@ -161,13 +169,13 @@ class PeerTask:
         """Ask what the peer lacks; return what is to be shipped."""
         groups: Dict[Any, List[Any]] = {}
         for work in works:
-            groups.setdefault((work.database.account,
-                               work.database.container), []).append(work)
+            groups.setdefault(work.database, []).append(work)
+        for group in groups.values():
+            group.sort(key=lambda work: work.item.life is None)
         works = [work for group in groups.values() for work in group]
         answer = self.client.offer([
-            Group(account, container, tuple(
-                offered(work.item) for work in group))
-            for (account, container), group in groups.items()])
+            offered(database, [work.item for work in group])
+            for database, group in groups.items()])
         self._answered(burst, answer.seconds,
                        [works[place] for place in answer.later])
         lacking, later = set(answer.lacking), set(answer.later)
@@ -226,12 +234,7 @@ class PeerTask:
         """
         self._limit()
         try:
-            found = Outgoing(self._source, work)
-            if found.is_small:
-                found.read()
-            elif not keep:
-                found.close()
-            return found
+            return self._reader.open(work, keep)
         except (DataMissing, Truncated) as err:
             self._refused(work, err)
         except (Exception, Timeout) as err:

@@ -37,6 +37,7 @@ from swift_lightsync.versioning.sites.databases import Databases
 from swift_lightsync.versioning.sites.life import LifeTask
 from swift_lightsync.versioning.sites.lifecycle import Lifecycle
 from swift_lightsync.versioning.sites.local_data import LocalData, make_client
+from swift_lightsync.versioning.sites.outgoing import Reader
 from swift_lightsync.versioning.sites.peer_client import PeerClient
 from swift_lightsync.versioning.sites.peer_task import PeerTask
 from swift_lightsync.versioning.sites.propagator_options import (
@@ -56,8 +57,10 @@ from swift_lightsync.versioning.sites.upkeep_tasks import (
     RepairTask,
     TidyTask,
 )
-from swift_lightsync.versioning.strategies.read_repair import ReadRepair
-from swift_lightsync.versioning.strategies.write_repair import WriteRepair
+from swift_lightsync.versioning.strategies.strategy import (
+    ReadRepair,
+    WriteRepair,
+)
 
 SECTION = 'container-propagator'
 #: Seconds that sync points wait for those of other tasks: what is lost with a
@@ -116,6 +119,7 @@ class VersionsPropagator(Daemon):
     def _tasks(self):
         peers = self.sites.peers()
         options = self.options
+        self._reader = Reader(self.source, len(peers))
         upkeep = {
             'adopt': AdoptTask(self.strategy, self.source, self.logger),
             'repair': RepairTask(self.strategy, self._replicas,
@@ -136,7 +140,7 @@ class VersionsPropagator(Daemon):
         versions = EventletRateLimiter(options.max_versions_per_second)
         client = PeerClient(peer, self.sites.site, options,
                             lambda size: rate.wait(incr_by=size))
-        return PeerTask(client, self.source, options, self.logger,
+        return PeerTask(client, self._reader, options, self.logger,
                         versions.wait)
 
     def strategy(self, database):
@@ -188,10 +192,11 @@ class VersionsPropagator(Daemon):
 
     def run_forever(self, *args, **kwargs):
         """Follow the rows until SIGTERM."""
+        # They begin with what is found first.
+        started = [spawn(each.run_forever) for each in self.runners]
         self._guarded(self.databases.scan)
-        all_of_it: List[Any] = [*self.runners, *self.comparing,
-                                self.lifecycle]
-        started = [spawn(each.run_forever) for each in all_of_it]
+        whole: List[Any] = [*self.comparing, self.lifecycle]
+        started += [spawn(each.run_forever) for each in whole]
         scan_at = time.monotonic() + self.options.scan_interval
         ended: List[Any] = []
         end: Any = signal(SIGTERM, lambda *args: ended.append(args))
@@ -206,6 +211,8 @@ class VersionsPropagator(Daemon):
             if time.monotonic() >= scan_at:
                 self._guarded(self.databases.scan)
                 scan_at = time.monotonic() + self.options.scan_interval
+            else:
+                self._guarded(self.databases.look_for_new)
             self._guarded(self.report)
             self._guarded(partial(self.databases.flush, FLUSH_AFTER))
 

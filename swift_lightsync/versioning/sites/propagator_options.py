@@ -97,7 +97,7 @@ class PropagatorOptions(Options):
     The options of the propagator.
 
     :param interval: seconds between two looks at the rows of containers
-    :param scan_interval: seconds between two looks for new containers
+    :param scan_interval: seconds between two scans of all containers
     :param concurrency: requests to one site at the same time
     :param batch_size: versions that a site is asked about at once
     :param handover_delay: seconds after which the server of another replica

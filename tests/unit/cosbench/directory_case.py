@@ -23,6 +23,7 @@ class DirectoryCase(unittest.TestCase):
 
     def put(self, name, text):
         """:returns: the path of a new file"""
+        os.makedirs(os.path.dirname(self.path(name)), exist_ok=True)
         with open(self.path(name), 'w', encoding='utf8') as output:
             output.write(text)
         return self.path(name)

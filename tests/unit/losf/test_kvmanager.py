@@ -17,6 +17,7 @@ from swift.obj.diskfile import DiskFileManager
 
 from swift_lightsync.common.options import OptionError
 from swift_losf.diskfile.kvfile import KVDiskFileManager
+from swift_losf.diskfile.object_files import ObjectFiles
 from swift_losf.errors import IndexUnavailable
 from swift_losf.format.header import QUARANTINED_OFFSET
 from tests.unit.losf.kv_world import PARTITION, KVTest, World
@@ -228,14 +229,14 @@ class TestQuarantine(KVTest):
             self.write(b'x', 1, name)
         late = min(names, key=lambda name: self.hash(name)[-3:])
         last = max(names, key=lambda name: self.hash(name)[-3:])
-        hashed = self.manager._hash_suffix_dir
+        hashed = KVDiskFileManager._hash_suffix_dir
 
-        def hash_suffix_dir(path, policy):
+        def hash_suffix_dir(manager, path, policy):
             if path.endswith(self.hash(late)[-3:]) and not written:
                 written.append(self.write(b'y', 2, last))
-            return hashed(path, policy)
+            return hashed(manager, path, policy)
         written = []
-        with mock.patch.object(self.manager, '_hash_suffix_dir',
+        with mock.patch.object(KVDiskFileManager, '_hash_suffix_dir',
                                hash_suffix_dir):
             self.get_hashes()
         self.assertTrue(written)
@@ -280,7 +281,7 @@ class TestQuarantine(KVTest):
     def test_no_index_no_quarantine_on_a_guess(self):
         self.write(b'x', 1)
         self.diskfile().write_metadata({'X-Timestamp': '0000000002.00000'})
-        with mock.patch.object(self.manager.files, '_read',
+        with mock.patch.object(ObjectFiles, '_read',
                                side_effect=IndexUnavailable('away')):
             with self.assertRaises(IndexUnavailable):
                 self.diskfile().open()

@@ -10,7 +10,7 @@ from unittest import mock
 
 from swift_lightsync.common.options import OptionError
 from swift_lightsync.proar.converger import daemon
-from swift_lightsync.proar.converger.daemon import _be_alone
+from swift_lightsync.proar.converger.one_process import be_alone
 from swift_lightsync.proar.log.segment import (
     segment_path,
 )
@@ -133,12 +133,12 @@ class TestOneAtATime(unittest.TestCase):
 
     def test_a_second_one_ends_and_says_why(self):
         name = '/srv/of-%d 6200' % os.getpid()
-        first = _be_alone(name)
+        first = be_alone('section', name)
         with self.assertRaisesRegex(SystemExit, name):
-            _be_alone(name)
-        _be_alone(name + '1').close()
+            be_alone('section', name)
+        be_alone('section', name + '1').close()
         first.close()
-        _be_alone(name).close()
+        be_alone('section', name).close()
 
 
 class TestOptions(ConvergerTestCase):

@@ -21,10 +21,9 @@ from swift_lightsync.proar.core.oplog import (
     State,
     encode_holders,
     eversion_of,
-    exposed,
-    last_commit,
     place_of,
 )
+from swift_lightsync.proar.core.states import exposed, last_commit
 
 HASH = bytes(range(16))
 ENTRY = Entry(Op.DELETE, 2, 258, 7, HASH, 170000000000001, 5,

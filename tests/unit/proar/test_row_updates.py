@@ -193,6 +193,82 @@ class TestConverged(RowsTestCase):
         self.assertEqual(['CONVERGED', 'ASIDE'], self.states())
 
 
+class TestExpiry(RowsTestCase):
+    """The notes of when an object expires."""
+
+    at = 4 * 10 ** 9
+
+    def put(self, hosts, at=at):
+        """:returns: the status of a PUT of an object that expires"""
+        container = self.container_of(at)
+        return self.write(
+            [self.container_server(201) for _ in range(3)], **{
+                'X-Delete-At': str(at), 'X-Delete-At-Container': container,
+                'X-Delete-At-Partition': '9',
+                'X-Delete-At-Host': ','.join(hosts),
+                'X-Delete-At-Device': ','.join('e' for _ in hosts)})
+
+    def container_of(self, at):
+        return self.app.expirer_config.get_expirer_container(
+            at, 'a', 'c', 'o')
+
+    def noted(self, device=HERE, at=at):
+        """:returns: the ops of the notes that a device is to repeat"""
+        return self.kept_of(device, '.expiring_objects',
+                            self.container_of(at), '%d-a/c/o' % at)
+
+    def kept_of(self, device, *name):
+        path_hash = hash_path(*name)
+        directory = os.path.join(self.devices_dir, device, get_async_dir(
+            self.policy), path_hash[-3:])
+        names = os.listdir(directory) if os.path.isdir(directory) else []
+        found = []
+        for each in names:
+            if each.startswith(path_hash):
+                with open(os.path.join(directory, each), 'rb') as file:
+                    found.append(pickle.load(file)['op'])
+        return found
+
+    def converge(self):
+        self.close_logs()
+        self.app._log.cache_clear()
+        self.run_once()
+        self.assertTrue(self.is_converged())
+
+    def test_a_majority_is_awaited_and_no_more(self):
+        self.app.container_update_timeout = 1000
+        hosts = [self.container_server(status) for status in (201, None, 201)]
+        self.assertEqual(201, self.put(hosts))
+        self.assertFalse(self.hung.ready())
+        self.assertEqual(['MODIFY'], self.ops())
+        self.hung.send()
+        wait_for(self.noted, 'its note is kept')
+        wait_for(lambda: not self.app._updates, 'it is forgotten')
+
+    def test_without_a_majority_they_outlive_the_disk(self):
+        for hosts in ([self.container_server(201), self.nobody(),
+                       self.nobody()],
+                      [self.container_server(None) for _ in range(3)]):
+            self.assertEqual(201, self.put(hosts))
+            self.assertEqual({'PUT'}, set(self.noted()))
+        self.hung.send()
+        self.assertEqual(['MODIFY', 'ROW'] * 2, self.ops())
+        self.converge()
+        for device in PEERS:
+            self.assertEqual(['PUT'], self.noted(device))
+
+    def test_what_removes_one_is_carried_too(self):
+        self.assertEqual(201, self.put(
+            [self.container_server(201) for _ in range(3)]))
+        self.assertEqual(204, self.write(
+            [self.container_server(201) for _ in range(3)], 'DELETE'))
+        self.assertEqual(['DELETE'], self.noted())
+        self.assertEqual(['MODIFY', 'ROW', 'DELETE'], self.ops())
+        self.converge()
+        for device in PEERS:
+            self.assertEqual(['DELETE'], self.noted(device))
+
+
 class TestRow(unittest.TestCase):
 
     row = Row('PUT', 'a', 'c', 'ö', {'x-size': '1'}, 'unsharded', 'a/c')

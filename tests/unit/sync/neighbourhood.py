@@ -10,10 +10,10 @@ from swift.common.concurrency import Timeout, sleep
 
 from swift_lightsync.sync import failure_store, local_devices, neighbours
 from swift_lightsync.sync.connections import ConnectFailure
+from swift_lightsync.sync.core.conversation import Told
 from swift_lightsync.sync.core.sync_round import Answer
 from swift_lightsync.sync.keys import endpoint
 from swift_lightsync.sync.neighbours import Neighbours
-from swift_lightsync.sync.sync_client import Told
 from swift_lightsync.sync.wire.notice import decode
 from tests.unit.sync.fixtures import CapturingLogger, node
 
@@ -109,7 +109,8 @@ class Bench:
             self.stack.enter_context(mock.patch.object(target, name, value))
         self.subject = Neighbours(self.conf, SimpleNamespace(
             logger=self.logger, ring_ip=HERE[0], port=HERE[1],
-            conn_timeout=0.5, http_timeout=60, recon=mock.Mock()))
+            conn_timeout=0.5, http_timeout=60, sync_batch_partitions=1,
+            recon=mock.Mock()))
         self.subject.client = self.client
         self.policy = SimpleNamespace(object_ring=self.ring)
 

@@ -7,8 +7,9 @@ import tempfile
 import time
 import unittest
 
-from swift_lightsync.sync import activity
-from swift_lightsync.sync.activity import Activity, Idleness
+from swift_lightsync.sync.activity import Activity
+from swift_lightsync.sync.core import idleness
+from swift_lightsync.sync.core.idleness import Idleness
 from swift_lightsync.sync.names import ROUNDS_FILE
 from tests.unit.sync import documented
 from tests.unit.sync.cluster import ClusterTestCase
@@ -101,7 +102,7 @@ class TestIdleness(ActivityTestCase):
         times, seconds = documented.found(
             r'more than (\w+) times the\ntime between .*?more than (\d+)\n',
             re.M | re.S)
-        self.assertEqual((activity.IDLE_INTERVALS, activity.IDLE),
+        self.assertEqual((idleness.IDLE_INTERVALS, idleness.IDLE),
                          ({'three': 3}[times], int(seconds)))
 
     def test_rounds_are_noted_once_a_pass(self):

@@ -10,11 +10,11 @@ from types import SimpleNamespace
 from unittest import mock
 
 from swift_lightsync.sync import pass_recon
+from swift_lightsync.sync.core.conversation import Told
 from swift_lightsync.sync.core.sync_round import Answer
 from swift_lightsync.sync.keys import device_key, endpoint
 from swift_lightsync.sync.pass_recon import KEEP, PassRecorder
 from swift_lightsync.sync.recon_records import PairRecord, read
-from swift_lightsync.sync.sync_client import Told
 from tests.unit.sync.fixtures import (
     CapturingLogger,
     SwiftTestCase,

@@ -11,11 +11,11 @@ from swift.obj.diskfile import DiskFileManager
 
 from swift_lightsync.common.options import OptionError
 from swift_lightsync.sync.connections import ConnectFailure
+from swift_lightsync.sync.core.conversation import Told
 from swift_lightsync.sync.core.replica_ring import clockwise
 from swift_lightsync.sync.core.sync_round import Answer
 from swift_lightsync.sync.keys import endpoint
 from swift_lightsync.sync.replicator import LightSyncReplicator
-from swift_lightsync.sync.sync_client import Told
 from tests.unit.sync.cluster import ClusterTestCase
 from tests.unit.sync.fixtures import PARTITION, SwiftTestCase, node, ring_of
 

@@ -13,11 +13,11 @@ from swift_lightsync.sync.core.conversation import (
     SharedReply,
     SharedTold,
     converse,
+    told_of,
 )
 from swift_lightsync.sync.core.partition_set import PartitionSetError
 from swift_lightsync.sync.core.shared_set import SECTION, SharedSet
 from swift_lightsync.sync.core.sync_round import Answer
-from swift_lightsync.sync.sync_client import told_of
 from swift_lightsync.sync.wire import shared_message
 from swift_lightsync.sync.wire.shared_message import (
     decode_question,

@@ -13,7 +13,7 @@ from swift.common.utils import lock_path
 from swift.obj.diskfile import get_part_path
 from swift.obj.replicator import ObjectReplicator
 
-from swift_lightsync.sync import changed_file, charged_calls, neighbours
+from swift_lightsync.sync import changed_file, neighbours
 from swift_lightsync.sync.core import replica_ring
 from swift_lightsync.sync.core.postponed import MOST
 from tests.unit.sync.cluster import ClusterTestCase
@@ -436,7 +436,7 @@ class TestTrouble(BatchTestCase):
         # Its turn has come.
         clock = mock.Mock(wraps=time)
         clock.monotonic.side_effect = lambda: time.monotonic() + 2 * MOST
-        with mock.patch.object(charged_calls, 'time', clock):
+        with mock.patch.object(neighbours, 'time', clock):
             self.assertEqual(self.held(), self.one_pass()['hashmatch'])
 
     def test_who_is_busy_for_long_no_longer_ends_the_rounds(self):
@@ -445,8 +445,7 @@ class TestTrouble(BatchTestCase):
         self.requests()
         clock = mock.Mock(wraps=time)
         clock.monotonic.side_effect = lambda: time.monotonic() + 2 * MOST
-        with mock.patch.object(charged_calls, 'time', clock), \
-                mock.patch.object(neighbours, 'time', clock):
+        with mock.patch.object(neighbours, 'time', clock):
             stats = self.one_pass()
         self.assertEqual(self.held(), stats['hashmatch'])
         self.assertEqual({'LIGHTSYNC'}, set(self.requests()[2]))

@@ -8,9 +8,10 @@ from unittest import mock
 from swift_lightsync.object_server import ObjectController
 from swift_lightsync.sync.changed_file import ABSENT
 from swift_lightsync.sync.core import merkle
+from swift_lightsync.sync.core.conversation import Told
 from swift_lightsync.sync.core.sync_round import Answer
 from swift_lightsync.sync.fingerprints import Fingerprints
-from swift_lightsync.sync.sync_client import Refusal, Told
+from swift_lightsync.sync.sync_client import Refusal
 from swift_lightsync.sync.wire import sync_message
 from swift_lightsync.sync.wire.known_sets import KnownSets
 from swift_lightsync.sync.wire.sync_message import (
@@ -79,8 +80,8 @@ class TestManyPartitions(ClientTestCase):
         self.assertEqual((Answer.DIFFER, {0, 14, 398}),
                          self.ask(peer, {**self.roots, **changed}))
         self.assertEqual(
-            [(200, 1, 'digest'), (200, 1, 'list'), (200, 14, 'digest'),
-             (20, 20, 'digest'), (20, 20, 'list')], self.messages())
+            [(200, 1, 'digest'), (200, 1, 'list'), (200, 13, 'digest'),
+             (24, 24, 'digest'), (24, 24, 'list')], self.messages())
         _, hashes = manager._get_hashes('sda', 14, self.policy)
         changed = {0: EMPTY, 14: merkle.root(hashes), 398: EMPTY}
         self.assertEqual((Answer.MATCH, set()),

@@ -22,10 +22,10 @@ from swift_lightsync.versioning.core.row_data import (
 )
 from swift_lightsync.versioning.core.stamp import TICKS, Stamp
 from swift_lightsync.versioning.core.version import Vector, Version
-from swift_lightsync.versioning.server.row_table import record_of
+from swift_lightsync.versioning.server.row_table import MODE, record_of
 from swift_lightsync.versioning.sites import database as database_module
 from swift_lightsync.versioning.sites import databases
-from swift_lightsync.versioning.sites.databases import ENABLED, MODE, Databases
+from swift_lightsync.versioning.sites.databases import ENABLED, Databases
 from swift_lightsync.versioning.sites.local_data import LocalData
 from tests.unit.sync.fixtures import SwiftTestCase
 
@@ -84,6 +84,37 @@ class TestDatabases(SwiftTestCase):
             ('suspended', False, 'suspended', 'write-repair'),
             (hidden, True, 'c', 'read-repair')], self.followed())
         self.assertEqual([], self.asked)
+
+    def test_new_ones_are_found_without_a_scan(self):
+        self.make(ACCOUNT, 'old', **{MODE: 'read-repair'})
+        with mock.patch.object(databases, 'SHARE', 0), \
+                mock.patch.object(databases, 'MADE', -100):
+            self.databases.scan()
+            self.databases.look_for_new()
+            with mock.patch.object(self.databases, '_look',
+                                   side_effect=self.databases._look) as look:
+                for name in ('c', 'd'):
+                    self.make(ACCOUNT, hidden_container(name),
+                              **{MODE: 'read-repair'})
+                    for _ in range(3):
+                        self.databases.look_for_new()
+                self.assertEqual(2, look.call_count)
+        self.assertCountEqual(['old', 'c', 'd'], [
+            each.container for _, each in self.databases])
+
+    def test_one_without_a_database_yet_is_found_later(self):
+        with mock.patch.object(databases, 'SHARE', 0):
+            self.databases.scan()
+            made = os.path.join(self.devices_dir, 'sda', 'containers', '0',
+                                'abc', 'f' * 29 + 'abc')
+            os.makedirs(made)
+            self.databases.look_for_new()
+            ContainerBroker(os.path.join(made, 'f' * 29 + 'abc.db'),
+                            account=ACCOUNT, container=hidden_container('c')
+                            ).initialize(Timestamp.now().internal, 0)
+            self.assertEqual([], list(self.databases))
+            self.databases.look_for_new()
+            self.assertEqual(1, len(list(self.databases)))
 
     def test_a_hidden_container_has_the_mode_of_the_user_s(self):
         hidden = hidden_container('c')

@@ -5,6 +5,7 @@ import asyncio
 import json
 import os
 import signal
+from contextlib import AsyncExitStack
 
 from aiohttp import web
 
@@ -12,7 +13,8 @@ from cosbench.commands import common_arguments
 from cosbench.driver.process import run
 from cosbench.driver.secret import server_tls
 from cosbench.driver.slow_clients import SlowClients
-from cosbench.watch.agent import application
+from cosbench.watch.agent import Sources, application, statsd
+from cosbench.watch.control_group import ControlGroup
 
 PORT = 19100
 
@@ -23,6 +25,21 @@ def add(name, command):
         'host as /metrics, with the names of node_exporter, which does as ' \
         'well. Prints a line of JSON when its port is open.'
     common_arguments.listener(command, PORT)
+    command.add_argument(
+        '--statsd', type=common_arguments.port, metavar='PORT', help="take "
+        "what Swift's servers of this host send to this UDP port of "
+        '127.0.0.1 (log_statsd_host, log_statsd_port): how long requests '
+        'take in each kind of server')
+    command.add_argument(
+        '--disks', metavar='NAME,…', default='', help="the node's disks, as "
+        'in /proc/diskstats; default: all of the host')
+    command.add_argument(
+        '--card-mbits', type=common_arguments.positive, metavar='N',
+        default=0, help='what a network card can do, where the kernel does '
+        'not know or a switch allows less')
+    command.add_argument(
+        '--cgroup', metavar='NAME', help="the control group that is the "
+        "node, such as a container's: its processors instead of the host's")
     command.set_defaults(run=main)
 
 
@@ -37,16 +54,20 @@ async def _serve(args):
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    app = application()
-    slow = SlowClients(app)
-    runner = web.AppRunner(app, access_log=None)
-    await runner.setup()
-    try:
+    async with AsyncExitStack() as stack:
+        timings = None if args.statsd is None else \
+            await stack.enter_async_context(statsd(args.statsd))
+        app = application(Sources(
+            disks=tuple(filter(None, args.disks.split(','))),
+            card_mbits=args.card_mbits, timings=timings,
+            group=ControlGroup(args.cgroup) if args.cgroup else None))
+        slow = SlowClients(app)
+        runner = web.AppRunner(app, access_log=None)
+        await runner.setup()
+        stack.push_async_callback(runner.cleanup)
         await web.TCPSite(runner, args.host, args.port, ssl_context=server_tls(
             args.tls_cert, args.tls_key)).start()
         print(json.dumps({'pid': os.getpid(),
                           'port': runner.addresses[0][1]}), flush=True)
         async with slow.watched(runner):
             await stop.wait()
-    finally:
-        await runner.cleanup()

@@ -34,6 +34,10 @@ class NodePoint:
     network: Optional[float] = None
     #: Updates that wait for a container server (recon's async_pending).
     pending: Optional[float] = None
+    #: Milliseconds that a request to a server of the kind took.
+    proxy_ms: Optional[float] = None
+    container_ms: Optional[float] = None
+    object_ms: Optional[float] = None
 
     def to_json(self) -> List[Any]:
         """Return the row of a result document."""

@@ -15,13 +15,20 @@ from cosbench.reports.numbers import short
 
 #: Percent of the time, or of what it can, from which on a part is full.
 FULL = {'disk': 90.0, 'cpu': 90.0, 'core': 95.0, 'network': 85.0}
-#: An access of at least so many milliseconds, and so many times that of the
-#: other nodes, is that of a slow disk.
+#: What takes at least so many milliseconds, and so many times as long as its
+#: like at the median, is slow: an access of a disk, a request to a server, an
+#: operation at an endpoint.
 SLOW_MS, SLOWER = 5.0, 3.0
 #: Updates that wait for container servers, more at the end than at the begin.
 BEHIND = 100
 _FIGURES = ('cpu', 'core', 'disk', 'wait', 'read', 'written', 'received',
-            'sent', 'network', 'pending')
+            'sent', 'network', 'pending', 'proxy_ms', 'container_ms',
+            'object_ms')
+#: Of ``NodeMeans``, what a slow one is called.
+_LIKE = {'wait': 'an access of its disks',
+         'container_ms': 'a request to its container servers',
+         'object_ms': 'a request to its object servers',
+         'proxy_ms': 'a request to its proxy servers'}
 
 
 @dataclass(frozen=True)
@@ -39,6 +46,9 @@ class NodeMeans:
     sent: Optional[float]
     network: Optional[float]
     pending: Optional[float]
+    proxy_ms: Optional[float]
+    container_ms: Optional[float]
+    object_ms: Optional[float]
     #: Updates that wait, at the end more than at the begin.
     grown: float
     #: The name of its busiest disk.
@@ -88,11 +98,14 @@ def limits(work, nodes) -> List[str]:
     :returns: texts; none if nothing was full, or nothing is known
     """
     means = node_means(work, nodes)
-    return [*strains(work.drivers), *_full(means), *_slow(means),
-            *_behind(means)]
+    full = list(_full(means))
+    return [*strains(work.drivers), *(words for _, words in full),
+            *_slow(means, {name for names, _ in full for name in names}),
+            *_behind(means), *_slow_endpoints(work)]
 
 
 def _full(means):
+    """Yield names of nodes of which a part is full, and what to say."""
     # That all of a kind are full is one thing to say.
     for figure, words in (
             ('disk', 'disks were busy'), ('network', 'network cards carried'),
@@ -105,7 +118,7 @@ def _full(means):
                     if (each.cpu or 0) < FULL['cpu']}
         if full:
             worst = max(full.values(), key=lambda each: getattr(each, figure))
-            yield _sentence(worst, figure, words, len(full), len(means))
+            yield full, _sentence(worst, figure, words, len(full), len(means))
 
 
 def _sentence(node, figure, words, number, all_):
@@ -117,15 +130,42 @@ def _sentence(node, figure, words, number, all_):
     return 'node %s: its %s%s %s%s' % (node.name, words, disk, what, more)
 
 
-def _slow(means):
-    known = {each.name: each for each in means if each.wait is not None}
-    for name, each in known.items():
-        others = [other.wait for key, other in known.items() if key != name]
-        if others and each.wait >= SLOW_MS and \
-                each.wait >= SLOWER * max(median(others), 0.1):
-            yield 'node %s: an access of its disks took %s ms, one of the ' \
-                'other nodes\' %s ms' % (name, short(each.wait),
-                                         short(median(others)))
+def _slow(means, explained):
+    """Yield what is slow on a node where nothing else explains it."""
+    found = []
+    for attribute, words in _LIKE.items():
+        known = {each.name: getattr(each, attribute) for each in means
+                 if getattr(each, attribute) is not None}
+        found += [(attribute != 'wait', others - value, name, words, value,
+                   others) for name, value, others in _outliers(known)]
+    # Disks slow servers; of these the one that costs most is first.
+    for _, _, name, words, value, others in sorted(found):
+        if name not in explained:
+            explained = explained | {name}
+            yield 'node %s: %s took %s ms, one of the other nodes\' %s ms' \
+                % (name, words, short(value), short(others))
+
+
+def _outliers(values):
+    """Yield (name, value, median of the others) of what is far above them."""
+    for name, value in values.items():
+        others = [each for key, each in values.items() if key != name]
+        if others and value >= SLOW_MS and \
+                value >= SLOWER * max(median(others), 0.1):
+            yield name, value, median(others)
+
+
+def _slow_endpoints(work):
+    """Yield the endpoints at which an operation takes far longer."""
+    for each in work.operations:
+        rows = {row.name: work.metrics(row).avg_res for row in work.operations
+                if row.id.startswith(each.id + '/')
+                and row.id.rpartition('/')[2].isdigit()}
+        for name, value, others in _outliers({
+                key: value for key, value in rows.items()
+                if value is not None}):
+            yield '%s took %s ms, %s ms at the other endpoints' % (
+                name, short(value), short(others))
 
 
 def _behind(means):

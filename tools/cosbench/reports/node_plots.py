@@ -15,7 +15,10 @@ _PLOTS = (('cpu', 'processors', 'Percent'),
           ('wait', 'time of a disk access', 'ms'),
           ('received', 'network, received', 'Bytes/s'),
           ('sent', 'network, sent', 'Bytes/s'),
-          ('pending', 'updates that wait for containers', 'Updates'))
+          ('pending', 'updates that wait for containers', 'Updates'),
+          ('proxy_ms', 'time of a request to a proxy server', 'ms'),
+          ('container_ms', 'time of a request to a container server', 'ms'),
+          ('object_ms', 'time of a request to an object server', 'ms'))
 
 
 def of_work(stage, work, nodes):

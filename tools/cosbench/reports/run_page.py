@@ -33,7 +33,8 @@ _WORK_DRIVERS = ('Stage', 'Work', 'Driver', 'Workers', 'CPU % (p95)',
                  'Loop lag ms (p99)', 'Requests sent again')
 _NODES = ('Stage', 'Work', 'Node', 'CPU %', 'Busiest core %',
           'Busiest disk %', 'Disk access ms', 'Read/s', 'Written/s',
-          'Received/s', 'Sent/s', 'Network %', 'Updates pending')
+          'Received/s', 'Sent/s', 'Network %', 'Updates pending',
+          'Proxy ms', 'Container ms', 'Object ms')
 GOOD = 'finished'
 
 
@@ -156,8 +157,10 @@ def _intended(result):
 
 
 def _failures(result):
-    return table('Failures', ('Stage', 'Operation', 'Failure', 'Count'), [
-        (stage.id, label(operation), error, count)
+    return table('Failures', ('Stage', 'Operation', 'Failure', 'Count',
+                              'One of them'), [
+        (stage.id, label(operation), error, count,
+         operation.tally.examples.get(error, '-'))
         for stage in result.stages for _, operation in measured(stage)
         for error, count in sorted(operation.tally.failures.items())])
 
@@ -185,7 +188,8 @@ def _nodes(result):
         (stage.id, work.name, node.name, *map(short, (
             node.cpu, node.core, node.disk, node.wait)), *map(size, (
                 node.read, node.written, node.received, node.sent)),
-         short(node.network), short(node.pending))
+         *map(short, (node.network, node.pending, node.proxy_ms,
+                      node.container_ms, node.object_ms)))
         for stage in result.stages for work in stage.works
         for node in node_means(work, result.nodes)])
 

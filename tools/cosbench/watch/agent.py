@@ -4,10 +4,15 @@
 Names and meaning are node_exporter's: where that runs, this is not needed.
 """
 
+import asyncio
 import os
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any, Tuple
 
 from aiohttp import web
 
+from cosbench.watch.core.server_timings import ServerTimings
 from swift_lightsync.common.openmetrics import CONTENT_TYPE, Family, exposition
 
 #: As in /proc/stat.
@@ -26,15 +31,33 @@ _DISK = (
      .001))
 
 
-def families(proc='/proc', sys='/sys'):
+@dataclass(frozen=True)
+class Sources:
+    """What of a host is told, and from where."""
+
+    proc: str = '/proc'
+    sys: str = '/sys'
+    #: The node's, where it has not all of the host's; none: all.
+    disks: Tuple[str, ...] = ()
+    #: Megabits a second that each network card can do; 0: as the kernel says.
+    card_mbits: int = 0
+    #: A ``ControlGroup``, if the node's processors are those of one.
+    group: Any = None
+    #: A ``ServerTimings`` that is fed, or None.
+    timings: Any = None
+
+
+def families(sources=Sources()):
     """
     Return the metrics of this host.
 
-    :param proc: where procfs is
-    :param sys: where sysfs is
+    :param sources: what of it
     :returns: ``Family`` objects
     """
-    return [_processors(proc), *_disks(proc, sys), *_network(proc, sys)]
+    return [sources.group.processors() if sources.group
+            else _processors(sources.proc),
+            *_disks(sources), *_network(sources),
+            *(sources.timings.families() if sources.timings else ())]
 
 
 def _lines(*path):
@@ -58,14 +81,16 @@ def _processors(proc):
     return found
 
 
-def _disks(proc, sys):
+def _disks(sources):
     found = [Family('node_disk_' + name, 'counter', words)
              for name, words, _, _ in _DISK]
-    for line in _lines(proc, 'diskstats'):
+    for line in _lines(sources.proc, 'diskstats'):
         cells = line.split()
         # Whole disks: what a partition does is in them.
         if len(cells) < 14 or not os.path.isdir(
-                os.path.join(sys, 'block', cells[2])):
+                os.path.join(sources.sys, 'block', cells[2])):
+            continue
+        if sources.disks and cells[2] not in sources.disks:
             continue
         if cells[3] == cells[7] == '0':
             continue
@@ -74,19 +99,20 @@ def _disks(proc, sys):
     return found
 
 
-def _network(proc, sys):
+def _network(sources):
     received, sent = (Family(
         'node_network_%s_bytes' % way, 'counter', words) for way, words in (
             ('receive', 'Bytes that came in.'),
             ('transmit', 'Bytes that went out.')))
     speed = Family('node_network_speed_bytes', 'gauge',
                    'Bytes a second that a card can do.')
-    for line in _lines(proc, 'net', 'dev')[2:]:
+    for line in _lines(sources.proc, 'net', 'dev')[2:]:
         name, _, rest = line.partition(':')
         name, cells = name.strip(), rest.split()
         received.add(int(cells[0]), device=name)
         sent.add(int(cells[8]), device=name)
-        for text in _lines(sys, 'class', 'net', name, 'speed'):
+        for text in [str(sources.card_mbits)] if sources.card_mbits else \
+                _lines(sources.sys, 'class', 'net', name, 'speed'):
             if text.isdigit():
                 # Megabits.
                 speed.add(int(text) * 125000, device=name)
@@ -106,8 +132,36 @@ def answering(read):
     return metrics
 
 
-def application():
+def application(sources=Sources()):
     """Return an application that has ``/metrics`` and nothing else."""
     app = web.Application()
-    app.router.add_get('/metrics', answering(families))
+    app.router.add_get('/metrics', answering(lambda: families(sources)))
     return app
+
+
+class _Packets(asyncio.DatagramProtocol):
+    """Hands on what comes to a socket of statsd."""
+
+    def __init__(self, timings):
+        self._timings = timings
+
+    def datagram_received(self, data, addr):
+        self._timings.take(data)
+
+
+@asynccontextmanager
+async def statsd(port):
+    """
+    Listen in the block to what the servers of this host say by statsd.
+
+    :param port: UDP, of 127.0.0.1
+    :returns: a context of ``ServerTimings``
+    """
+    timings = ServerTimings()
+    transport, _ = await asyncio.get_running_loop(
+        ).create_datagram_endpoint(lambda: _Packets(timings),
+                                   local_addr=('127.0.0.1', port))
+    try:
+        yield timings
+    finally:
+        transport.close()

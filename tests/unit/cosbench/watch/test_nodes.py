@@ -41,8 +41,8 @@ class Host(DirectoryCase):
             for each in pair))
         self.put('proc/diskstats', DISK % disk)
         self.put('proc/net/dev', NET % net)
-        return exposition(agent.families(self.path('proc'),
-                                         self.path('sys')))
+        return exposition(agent.families(agent.Sources(
+            self.path('proc'), self.path('sys'))))
 
     def looks(self):
         """Ten seconds in which one core is busy for 4, the other for 10."""

@@ -11,10 +11,13 @@ from typing import Dict, Optional
 from cosbench.measure.nodes import NodePoint
 from swift_lightsync.common.openmetrics import parse
 
-PREFIX = 'node_'
+PREFIX = ('node_', 'swift_')
 _CPU = 'node_cpu_seconds_total'
 #: Modes of a processor in which it does nothing for anyone.
 _IDLE = ('idle', 'iowait')
+#: Attribute of ``NodePoint`` -> the kind of server.
+_SERVERS = {'proxy_ms': 'proxy-server', 'container_ms': 'container-server',
+            'object_ms': 'object-server'}
 #: Network cards that lead nowhere, by the begin of their names.
 _INNER = ('lo', 'docker', 'veth', 'virbr')
 
@@ -43,7 +46,7 @@ class Look:
                     name = _CPU + ' idle'
                 key = name, labels.get('cpu', '')
             else:
-                key = name, labels.get('device', '')
+                key = name, labels.get('device', labels.get('server', ''))
             counters[key] = counters.get(key, 0.0) + value
         return cls(when, counters)
 
@@ -82,6 +85,10 @@ def point(before: Look, after: Look,
     cores = _busy_cores(before, after)
     disks = busy_disks(before, after)
     received, sent = network('receive'), network('transmit')
+    if pending is None:
+        # Those that came to wait; how many have gone is not told.
+        waiting = after.devices('swift_async_pendings_total')
+        pending = int(waiting['']) if waiting else None
     return NodePoint(
         after.when,
         sum(cores.values()) / len(cores) if cores else None,
@@ -91,7 +98,8 @@ def point(before: Look, after: Look,
         total('node_disk_written_bytes_total'),
         sum(received.values()) if received else None,
         sum(sent.values()) if sent else None,
-        _network_share(after, received, sent), pending)
+        _network_share(after, received, sent), pending,
+        **_server_times(before, after))
 
 
 def _rates(before: Look, after: Look, name: str,
@@ -119,6 +127,15 @@ def _wait(before: Look, after: Look) -> Optional[float]:
         found += [took[device] / rate for device, rate in done.items()
                   if rate >= 1 and device in took]
     return max(found, default=None)
+
+
+def _server_times(before: Look, after: Look) -> Dict[str, Optional[float]]:
+    """Return milliseconds that a request to each kind of server took."""
+    took = _rates(before, after, 'swift_request_seconds_total', 1000)
+    done = _rates(before, after, 'swift_requests_total')
+    return {attribute: took[server] / done[server]
+            if done.get(server, 0) > 0 and server in took else None
+            for attribute, server in _SERVERS.items()}
 
 
 def _network_share(after: Look, received: Dict[str, float],
