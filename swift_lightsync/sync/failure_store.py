@@ -138,6 +138,13 @@ class FailureStore:
         self._refresh()
         return self.table.is_reported(reporter, key, time.time())
 
+    def is_reporter(self, reporter: PlaceTuple) -> bool:
+        """Return whether a node has said that it cannot reach somebody."""
+        self._refresh()
+        now = time.time()
+        return any(who == reporter and self.table.is_reported(who, key, now)
+                   for who, key in self.table.reports)
+
     def rejoined(self) -> dict[PlaceTuple, float]:
         """Return the keys that have come back, and when they did."""
         self._refresh()

@@ -18,7 +18,7 @@ from typing import Any, Optional, TypeVar, Union
 from swift.common.concurrency import Timeout
 from swift.common.exceptions import DiskFileDeviceUnavailable
 from swift.common.storage_policy import StoragePolicy
-from swift.obj.diskfile import get_part_path, get_tmp_dir
+from swift.obj.diskfile import get_part_path, get_tmp_dir, read_hashes
 
 from swift_lightsync.sync import changed_file
 from swift_lightsync.sync.changed_file import (
@@ -177,6 +177,14 @@ class Fingerprints:
         """
         return self._get(self._dev_path(device), device, partition)
 
+    def seen(self, device: str, partition: int) -> Optional[Fingerprint]:
+        """Return the fingerprint that a partition had when last looked at."""
+        return self._seen[device].get(partition)
+
+    def forget(self, device: str) -> None:
+        """Give the memory of a device's fingerprints back."""
+        self._seen.pop(device, None)
+
     def _dev_path(self, device: str) -> str:
         dev_path: Optional[str] = self.df_mgr.get_dev_path(device)
         if not dev_path:
@@ -239,10 +247,22 @@ class Fingerprints:
         """
         Make a partition's hashes reflect the suffixes that really exist.
 
+        Nothing is written if they do: stock Swift would replace hashes.pkl. A
+        partition that is gone has none.
+
         :param device: name of the device
         :param partition: the partition
         :returns: the number of suffixes that had to be hashed
         """
+        path = get_part_path(self._dev_path(device), self.policy, partition)
+        # An unpatched Swift has no method for it.
+        list_dir = getattr(self.df_mgr, 'list_dir', os.listdir)
+        try:
+            suffixes = {name for name in list_dir(path) if len(name) == 3}
+        except FileNotFoundError:
+            return 0
+        if suffixes <= read_hashes(path).keys():
+            return 0
         hashed: int = self.df_mgr._get_hashes(
             device, partition, self.policy, do_listdir=True)[0]
         return hashed

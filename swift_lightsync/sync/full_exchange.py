@@ -5,11 +5,12 @@ Whose turn it is for a full exchange, and with which replicas.
 PROTOCOL.md, "A sync round".
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Optional
 
 from swift.common.concurrency import Timeout, tpool
+from swift.common.storage_policy import POLICIES, StoragePolicy
 
 from swift_lightsync.common.address import DeviceTuple
 from swift_lightsync.sync.core.replica_ring import RingDevice
@@ -83,6 +84,17 @@ class FullExchanges:
         if not back or any(map(self.daemon.neighbours.has_failed, back)):
             return None
         return Turn(back, before.when)
+
+    def waiting(self, device: str) -> Iterator[tuple[StoragePolicy, int]]:
+        """
+        Yield the partitions of a device that were not exchanged with all.
+
+        :param device: name of the local device
+        """
+        for (name, index, partition), before in self._incomplete.items():
+            policy = POLICIES.get_by_index(index)
+            if name == device and before.skipped and policy:
+                yield policy, int(partition)
 
     def played(self, job: Job, turn: Turn, skipped: Collection[DeviceTuple],
                went_well: bool) -> None:

@@ -192,6 +192,19 @@ def look_up(app: Any, device: str, policy: StoragePolicy,
     return answer
 
 
+def wanted_suffixes(offer: Mapping[int, Sequence[Offered]],
+                    answer: Wanted) -> dict[int, list[str]]:
+    """
+    Return the suffixes of the objects that are wanted.
+
+    :param offer: the objects by partition
+    :param answer: the answer to the offer
+    """
+    return {partition: sorted({offer[partition][index]['object_hash'][-3:]
+                               for index in indices})
+            for partition, (_, indices) in answer.items() if indices}
+
+
 def _wanted(receiver: ssync_receiver.Receiver,
             objects: Iterable[Offered]) -> list[int]:
     return [index for index, remote in enumerate(objects)

@@ -27,3 +27,7 @@ CHANGED_FILE = 'changed.pkl'
 FAILURES_FILE = 'lightsync-failures.json'
 #: There, for each device: its mtime is when its rounds were last played.
 ROUNDS_FILE = 'lightsync-rounds.%s'
+#: In each device's directory: which partitions changed.
+JOURNAL_FILE = 'lightsync.journal'
+#: In recon_cache_path: changes when writers of journals begin.
+WRITERS_FILE = 'lightsync-writers'

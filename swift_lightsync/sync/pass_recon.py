@@ -58,6 +58,7 @@ class _Comparison:
         self.differed: set[int] = set()
         #: Partitions that the neighbour is not known to hold as we do.
         self.unsettled: set[int] = set()
+        self._settled = 0
 
     def add(self, asked: Collection[int], told: Told, now: float) -> None:
         answer, left = told.answer, asked
@@ -71,9 +72,15 @@ class _Comparison:
         if answer is Answer.MATCH and self.differed:
             answer = Answer.DIFFER
         self.record = replace(self.record, checked=now, answer=answer,
-                              partitions=len(self.asked),
+                              partitions=len(self.asked) + self._settled,
                               differed=len(self.differed))
         self._note_agreement()
+
+    def settle_more(self, count: int) -> None:
+        """Add partitions that are equal, and not told apart."""
+        self.record = replace(self.record,
+                              partitions=self.record.partitions + count)
+        self._settled += count
 
     def settle(self, partition: int) -> None:
         self.unsettled.discard(partition)
@@ -115,6 +122,7 @@ class PassRecorder:
         #: By the name of the local device.
         self._exchanges: dict[str, int] = defaultdict(int)
         self._full_exchanges: dict[str, int] = defaultdict(int)
+        self._settled: dict[str, int] = defaultdict(int)
 
     def begin_pass(self, devices: Optional[Collection[str]],
                    partial: bool) -> None:
@@ -171,6 +179,22 @@ class PassRecorder:
         self._comparisons[key].add(set(partitions), told, now)
         self._note_change(key)
 
+    def note_settled(self, policy: StoragePolicy, device: str,
+                     node: RingDevice, count: int) -> None:
+        """
+        Note that partitions are equal, which need not be told apart.
+
+        :param policy: the StoragePolicy
+        :param device: name of the local device
+        :param node: the neighbour
+        :param count: how many partitions
+        """
+        self.note_answer(policy, device, node, (), Told(Answer.MATCH))
+        key = int(policy), device, device_key(node)
+        if key in self._comparisons:
+            self._comparisons[key].settle_more(count)
+            self._settled[device] += count
+
     def note_exchange(self, job: Job, nodes: Iterable[RingDevice],
                       done: bool) -> None:
         """
@@ -225,7 +249,8 @@ class PassRecorder:
             if own:
                 record = PassRecord(
                     own + (device,), now, max(0, now - begin),
-                    len(checked[device]), self._exchanges[device],
+                    len(checked[device]) + self._settled[device],
+                    self._exchanges[device],
                     self._full_exchanges[device])
                 yield record.name, record.to_json()
 

@@ -33,10 +33,13 @@ from swift_lightsync.sync.core.replica_ring import RingDevice
 from swift_lightsync.sync.core.sync_queue import SyncQueue
 from swift_lightsync.sync.fingerprints import Fingerprints
 from swift_lightsync.sync.full_exchange import FullExchanges
+from swift_lightsync.sync.journal import Writers
+from swift_lightsync.sync.journaling import Journaling
 from swift_lightsync.sync.keys import Job, JobKey, device_key, job_key
 from swift_lightsync.sync.partition_round import PartitionRound
 from swift_lightsync.sync.pass_recon import PassRecorder
 from swift_lightsync.sync.pushing import PushingReplicator
+from swift_lightsync.sync.standing import StandingSets
 from swift_lightsync.sync.sync_batch import SyncBatch
 
 #: Partitions in one sync message.
@@ -97,19 +100,41 @@ class LightSyncReplicator(PushingReplicator):
         self._primary: list[Job] = []
         self._fingerprints: dict[StoragePolicy, Fingerprints] = {}
         self.full_exchanges = FullExchanges(self)
+        writers = Writers(conf, self.logger)
+        Journaling(self._df_router, writers, self.logger)
+        self.standing = StandingSets(self, writers)
         #: Rounds that were begun together and have something left to do.
         self._rounds: dict[JobKey, Optional[PartitionRound]] = {}
+
+    def run_forever(self, *args: Any, **kwargs: Any) -> None:
+        """Run passes, each of which looks at what changed since the last."""
+        # A worker that this one stands in for may have lost entries.
+        self.standing.writers.touch()
+        self.standing.enabled = True
+        super().run_forever(*args, **kwargs)
 
     def replicate(self, *args: Any, **kwargs: Any) -> None:
         """Run a replication pass."""
         begin = time.time()
+        requests = self.neighbours.client.connections.requests
         watch = spawn(self._watch_for_rejoining)
         try:
             super().replicate(*args, **kwargs)
             self.recon.end_pass(begin)
+            self._log_pass(begin, self.neighbours.client.connections.requests
+                           - requests)
         finally:
             watch.kill()
             self.neighbours.end_pass()
+
+    def _log_pass(self, begin: float, messages: int) -> None:
+        tally = self.neighbours.tally
+        self.logger.info(
+            'The pass took %.3f s and %d messages: %d partitions were equal '
+            'as a whole, %d asked about, of which %d differed and %d were '
+            'put off; rings were closed over %d nodes and devices',
+            time.time() - begin, messages, self.standing.settled.total(),
+            tally.asked, tally.differing, tally.busy, tally.closed)
 
     def collect_jobs(self, override_devices: Optional[Sequence[str]] = None,
                      override_partitions: Optional[Sequence[int]] = None,
@@ -121,21 +146,38 @@ class LightSyncReplicator(PushingReplicator):
         They are made as Swift does it; then all partitions that belong here
         are checked with their neighbours, and those that agree are left out.
         """
-        jobs = super().collect_jobs(override_devices, override_partitions,
-                                    override_policies)
+        partial = bool(override_partitions or override_policies)
+        unknown = self.standing.begin(override_devices, partial)
+        looked_at = [] if unknown == set() else super().collect_jobs(
+            unknown or override_devices, override_partitions,
+            override_policies)
+        jobs = looked_at + list(self.standing.hand_offs())
         self._primary = [job for job in jobs if not job['delete']]
         self._rounds = {}
-        partial = bool(override_partitions or override_policies)
-        self.neighbours.begin_pass(self._primary, partial)
+        self.neighbours.begin_pass(self._primary + self.standing.sharing(),
+                                   partial)
         self.retry_pushes()
         self.recon.begin_pass(override_devices, partial)
+        differing = self.standing.ask()
+        self._primary += differing
+        jobs += differing
+        self.job_count = len(jobs) + self.standing.settled.total()
         if self.sync_batch_partitions > 1 and not (
                 self.handoffs_first and len(self._primary) < len(jobs)):
             self._rounds = SyncBatch(self, self._primary).run()
+            self.standing.keep(looked_at)
             jobs = [job for job in jobs
                     if job['delete'] or job_key(job) in self._rounds]
         self.queue = SyncQueue(jobs)
         return self.queue
+
+    def has_failed(self, node: RingDevice) -> bool:
+        """Return whether to skip a device for now."""
+        return self.neighbours.has_failed(node)
+
+    def has_verb(self, node: RingDevice) -> bool:
+        """Return False if a node answered like stock Swift in this pass."""
+        return self.neighbours.has_verb(node)
 
     def _watch_for_rejoining(self) -> NoReturn:
         """

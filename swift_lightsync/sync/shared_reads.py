@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Reads what a peer asks about all devices that two nodes share.
+Answers what a peer asks about all devices that two nodes share.
 
-The devices are read side by side, and one that hangs is told apart: the peer
-shall hear of the others. PROTOCOL.md, "A conversation".
+What nobody changed since it was read is not read again. The devices are read
+side by side, and one that hangs is told apart: the peer shall hear of the
+others. PROTOCOL.md, "A conversation".
 """
 
 import time
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Optional
 
 from swift.common.concurrency import Timeout, spawn, tpool
@@ -16,34 +18,89 @@ from swift.common.exceptions import DiskFileDeviceUnavailable
 from swift.common.storage_policy import POLICIES, StoragePolicy
 
 from swift_lightsync.sync.activity import Activity
+from swift_lightsync.sync.core.comparison import differing_slices
 from swift_lightsync.sync.core.conversation import Condition, DeviceState
 from swift_lightsync.sync.core.shared_set import SharedItem, SharedSet
 from swift_lightsync.sync.fingerprints import Fingerprints
 from swift_lightsync.sync.patient_reads import PATIENCE, PatientReads
+from swift_lightsync.sync.standing_trees import StandingTrees
+from swift_lightsync.sync.wire.sync_message import Roots, Verdict
 
 #: Seconds after PATIENCE at which a device that has not answered hangs.
 GRACE = 5
 
+_Answer = tuple[Verdict, Sequence[int], Sequence[DeviceState]]
+
 
 class SharedReads:
     """
-    The roots of partitions of many devices.
+    Compares the roots of partitions of many devices.
 
     :param reads: reads for a peer that waits
     :param prints: returns the fingerprints of a policy
     :param mounted: returns whether a device is mounted
     :param activity: when the rounds of the devices were played
+    :param trees: the roots that are kept
     """
 
     def __init__(self, reads: PatientReads,
                  prints: Callable[[StoragePolicy], Fingerprints],
-                 mounted: Callable[[str], bool], activity: Activity) -> None:
+                 mounted: Callable[[str], bool], activity: Activity,
+                 trees: StandingTrees) -> None:
+        self._trees = trees
         self._reads = reads
         self._prints = prints
         self._mounted = mounted
         self._activity = activity
         #: Devices that did not answer in time, and have not since.
         self._hanging: set[str] = set()
+
+    def kept(self, message: Roots) -> Optional[_Answer]:
+        """
+        Answer a question by the roots that are kept.
+
+        :param message: the question
+        :returns: verdict, slices that differ, and states of the devices; None
+            if partitions have to be read
+        """
+        items = message.partitions
+        digest = items.digest if items is not None else message.digest
+        devices = self._trees.devices(digest or b'', message.count)
+        compare = partial(self._trees.differing, digest or b'')
+        if not devices and isinstance(items, SharedSet):
+            devices = items.devices
+            compare = partial(self._trees.differing_items, items)
+        if not devices or self._hanging.intersection(devices):
+            return None
+        with Timeout(PATIENCE, False):
+            differing = tpool.execute(compare, message.roots)
+            if differing is not None:
+                return Verdict.COMPARED, differing, [
+                    self._ready(device) for device in devices]
+        return None
+
+    def answer(self, items: SharedSet, theirs: Sequence[str]) -> _Answer:
+        """
+        Answer a question by reading partitions; as :meth:`kept`.
+
+        :param items: the partitions
+        :param theirs: the roots of their slices
+        """
+        tree = None
+        if not self._hanging.intersection(items.devices):
+            with Timeout(PATIENCE, False):
+                tree = tpool.execute(self._trees.begin, items)
+        roots, states = self.roots(items)
+        if any(state.condition is not Condition.READY for state in states):
+            return Verdict.NOT_YET, (), states
+        if tree:
+            tpool.execute(self._trees.keep, tree, items, roots)
+        return Verdict.COMPARED, tpool.execute(
+            differing_slices, items, theirs, roots), states
+
+    def _ready(self, device: str) -> DeviceState:
+        return DeviceState(Condition.READY,
+                           self._activity.idle_seconds(device))
 
     def roots(self, items: SharedSet
               ) -> tuple[dict[SharedItem, str], list[DeviceState]]:
@@ -107,5 +164,4 @@ class SharedReads:
                     read, device, left, len(roots)))
         if wait is not None:
             return DeviceState(Condition.NOT_YET, wait), found
-        return DeviceState(Condition.READY,
-                           self._activity.idle_seconds(device)), found
+        return self._ready(device), found

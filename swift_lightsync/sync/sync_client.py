@@ -17,15 +17,19 @@ from swift.common.storage_policy import StoragePolicy
 from swift_lightsync.common.address import DeviceTuple, NodeTuple
 from swift_lightsync.sync import missing_message
 from swift_lightsync.sync.connections import Connections
+from swift_lightsync.sync.core.compact_set import CompactSet
 from swift_lightsync.sync.core.comparison import Ask, compare
 from swift_lightsync.sync.core.conversation import (
+    ANSWER_SECONDS,
     SharedReply,
     SharedTold,
     Told,
     converse,
 )
 from swift_lightsync.sync.core.replica_ring import RingDevice
+from swift_lightsync.sync.core.root_tree import RootTree
 from swift_lightsync.sync.core.shared_set import SharedItem, SharedSet
+from swift_lightsync.sync.core.standing import narrow_down
 from swift_lightsync.sync.core.sync_round import NEXT, Answer, Next
 from swift_lightsync.sync.names import (
     IDLE_HEADER,
@@ -174,11 +178,24 @@ class SyncClient:
         :returns: what the node says
         :raises: as :meth:`suffix_hashes`
         """
-        headers = {SENDER_HEADER: '%s:%d' % sender} if sender else {}
         conversation = converse(roots)
-        step: Callable[[Any], Ask] = (
-            conversation.send if len(roots) <= AT_ONCE
+        return self._converse(
+            sender, node, conversation.send if len(roots) <= AT_ONCE
             else partial(tpool.execute, conversation.send))
+
+    def ask_standing(self, sender: Optional[NodeTuple], node: RingDevice,
+                     items: CompactSet, tree: RootTree) -> SharedTold:
+        """
+        Compare a standing set; as :meth:`ask_shared`.
+
+        :param items: the set
+        :param tree: the roots of its partitions
+        """
+        return self._converse(sender, node, narrow_down(items, tree).send)
+
+    def _converse(self, sender: Optional[NodeTuple], node: RingDevice,
+                  step: Callable[[Any], Any]) -> SharedTold:
+        headers = {SENDER_HEADER: '%s:%d' % sender} if sender else {}
         reply: Optional[SharedReply] = None
         try:
             while True:
@@ -187,16 +204,16 @@ class SyncClient:
             told: SharedTold = end.value
             return told
 
-    def _shared_reply(self, node: RingDevice, asked: Ask,
+    def _shared_reply(self, node: RingDevice, asked: Any,
                       headers: Mapping[str, object]) -> SharedReply:
         items = asked.partitions
-        if not isinstance(items, SharedSet):
+        if not isinstance(items, (SharedSet, CompactSet)):
             raise TypeError('%r is no shared set' % type(items))
         for with_list in ((True,) if len(items.encoded) <= SHORT
                           else (False, True)):
             _, body = self._answer(
                 node, SHARED, headers, shared_message.encode_question(
-                    items, asked.roots, with_list))
+                    items, asked.roots, with_list), seconds=ANSWER_SECONDS)
             verdict, reply = shared_message.decode_reply(
                 body, len(asked.roots), len(items.devices))
             if verdict is not Verdict.UNKNOWN_SET:
@@ -264,8 +281,10 @@ class SyncClient:
 
     def _answer(self, node: RingDevice, what: str,
                 headers: Mapping[str, object], message: bytes,
-                expected: int = HTTP_OK) -> tuple[BufferedHTTPResponse, bytes]:
-        resp, body = self.connections.request(node, what, headers, message)
+                expected: int = HTTP_OK, seconds: float = 0.0
+                ) -> tuple[BufferedHTTPResponse, bytes]:
+        resp, body = self.connections.request(node, what, headers, message,
+                                              seconds)
         if resp.status in REFUSALS:
             raise Refusal(REFUSALS[resp.status], status=resp.status)
         if resp.status != expected:

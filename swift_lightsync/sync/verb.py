@@ -36,11 +36,13 @@ from swift_lightsync.common.request_body import length_of, read_body
 from swift_lightsync.sync import missing, missing_message
 from swift_lightsync.sync.activity import Activity
 from swift_lightsync.sync.core.comparison import differing_slices
-from swift_lightsync.sync.core.conversation import Condition
 from swift_lightsync.sync.core.partition_set import PartitionSetError
 from swift_lightsync.sync.core.shared_set import SharedSet
+from swift_lightsync.sync.device_watch import DeviceWatch
 from swift_lightsync.sync.failure_store import FailureStore
 from swift_lightsync.sync.fingerprints import Fingerprints
+from swift_lightsync.sync.journal import Writers
+from swift_lightsync.sync.journaling import Journaling
 from swift_lightsync.sync.names import (
     IDLE_HEADER,
     MISSING,
@@ -53,6 +55,7 @@ from swift_lightsync.sync.names import (
 )
 from swift_lightsync.sync.patient_reads import PATIENCE, PatientReads
 from swift_lightsync.sync.shared_reads import SharedReads
+from swift_lightsync.sync.standing_trees import StandingTrees
 from swift_lightsync.sync.wire import (
     exchange_message,
     notice,
@@ -99,8 +102,13 @@ class LightSyncVerb(ObjectController):
         self._failures = FailureStore(conf, self.logger)
         self._activity = Activity(conf, self.logger)
         self._reads = PatientReads(self.logger)
-        self._shared = SharedReads(self._reads, self._prints,
-                                   self._is_mounted, self._activity)
+        writers = Writers(conf, self.logger)
+        Journaling(self._diskfile_router, writers, self.logger)
+        self._shared = SharedReads(
+            self._reads, self._prints, self._is_mounted, self._activity,
+            StandingTrees(DeviceWatch(
+                self._diskfile_router[POLICIES.default], writers),
+                self._prints, self._activity))
 
     @public
     @replication
@@ -152,20 +160,13 @@ class LightSyncVerb(ObjectController):
     def _take_shared(self, request: Request) -> Response:
         self._hear_of_sender(request)
         with self._admitted(request) as body:
-            message, items = tpool.execute(
-                self._decode, shared_message.decode_question,
-                self._known_shared, body)
-            reply = shared_message.encode_reply(Verdict.UNKNOWN_SET)
-            if items is not None:
-                roots, states = self._shared.roots(items)
-                reply = shared_message.encode_reply(Verdict.NOT_YET, (),
-                                                    states)
-                if all(state.condition is Condition.READY
-                       for state in states):
-                    reply = shared_message.encode_reply(
-                        Verdict.COMPARED, tpool.execute(
-                            differing_slices, items, message.roots, roots),
-                        states)
+            message = tpool.execute(shared_message.decode_question, body)
+            answer = self._shared.kept(message)
+            if answer is None:
+                items = tpool.execute(self._known_shared.find, message)
+                answer = (Verdict.UNKNOWN_SET, (), ()) if items is None \
+                    else self._shared.answer(items, message.roots)
+            reply = shared_message.encode_reply(*answer)
         return Response(request=request, body=reply,
                         content_type='application/octet-stream')
 
@@ -194,6 +195,9 @@ class LightSyncVerb(ObjectController):
         with self._admitted(request, missing_message.MAX_OFFER_BYTES) as body:
             offer = tpool.execute(missing_message.decode_offer, body)
             answer = missing.look_up(self, device, policy, offer, PATIENCE)
+            # A sender that dies once it has pushed leaves nothing stale.
+            tpool.execute(self._prints(policy).invalidate, device,
+                          missing.wanted_suffixes(offer, answer))
             reply = missing_message.encode_wanted(answer)
         return Response(request=request, body=reply,
                         content_type='application/octet-stream')

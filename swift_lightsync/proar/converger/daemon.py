@@ -48,8 +48,9 @@ from swift_lightsync.proar.lag import FILE, forget, recorded
 from swift_lightsync.proar.vouching.rounds import Rounds
 
 SECTION = 'object-converger'
-#: seconds between two looks for events
-TICK = 0.05
+#: seconds from an event to the look for all that have come; and between two
+#: looks, so that what comes in a row is pushed together
+TICK, BETWEEN = 0.05, 0.2
 #: ... and at rings, and for telling how far all are
 REPORT = 1.0
 #: ... and for telling it again though nothing has changed
@@ -150,6 +151,7 @@ class ObjectConverger(Daemon):
         for device in self.devices:
             device.tend(once=True)
         self.report()
+        self.peer_queues.close_idle(0)
         self.watch.close()
 
     def run_forever(self, override_devices=None, worker_count=1, **kwargs):
@@ -166,18 +168,21 @@ class ObjectConverger(Daemon):
         for device in self.devices:
             device.start()
         self.rounds.start()
-        report_at = 0.0
+        report_at = looked_at = 0.0
         while True:
             try:
+                looked_at = time.monotonic()
                 self.notice_events()
                 if time.monotonic() >= report_at:
                     report_at = time.monotonic() + REPORT
                     self.follow_rings()
+                    self.peer_queues.close_idle()
                     self.report()
+                self.watch.wait(report_at - time.monotonic())
             except (Exception, Timeout):
                 # Nothing is lost: the next look sees the same.
                 self.logger.exception_of('follow', 'Unable to follow the logs')
-            sleep(TICK)
+            sleep(max(TICK, looked_at + BETWEEN - time.monotonic()))
 
     def _load_rings(self):
         for policy in self.policies:

@@ -18,6 +18,20 @@ def _hash(kind: bytes, *parts: bytes) -> bytes:
     return digest.digest()
 
 
+def leaf(name: str, digest: str) -> bytes:
+    """Return the leaf of a suffix and its hash, 16 bytes."""
+    return _hash(LEAF, name.encode('ascii'), digest.encode('ascii'))
+
+
+def node(left: bytes, right: bytes) -> bytes:
+    """Return the node above two others, 16 bytes."""
+    return _hash(NODE, left, right)
+
+
+#: The root of no suffixes.
+EMPTY_ROOT = _hash(EMPTY).hex()
+
+
 def root(suffix_hashes: Mapping[str, str]) -> str:
     """
     Aggregate the suffix hashes of a partition into the root of their tree.
@@ -31,12 +45,16 @@ def root(suffix_hashes: Mapping[str, str]) -> str:
         ``valid`` and ``updated`` keys of hashes.pkl
     :returns: the root, 32 hex digits
     """
-    level = [_hash(LEAF, suffix.encode('ascii'), digest.encode('ascii'))
-             for suffix, digest in sorted(suffix_hashes.items())]
+    return top([leaf(suffix, digest)
+                for suffix, digest in sorted(suffix_hashes.items())])
+
+
+def top(level: list[bytes]) -> str:
+    """Return the root of a tree with these leaves, 32 hex digits."""
     if not level:
-        return _hash(EMPTY).hex()
+        return EMPTY_ROOT
     while len(level) > 1:
-        pairs = [_hash(NODE, left, right)
+        pairs = [node(left, right)
                  for left, right in zip(level[::2], level[1::2])]
         # An odd last node rises a level as it is.
         level = pairs + level[2 * len(pairs):]

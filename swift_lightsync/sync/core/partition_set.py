@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property
 from hashlib import md5
 from itertools import accumulate
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 from urllib.parse import quote
 
 from swift_lightsync.sync.core import merkle
@@ -28,6 +28,20 @@ _Set = TypeVar('_Set', bound='ItemSet[Any]')
 
 class PartitionSetError(ValueError):
     """Bytes that encode no set of partitions, with the reason."""
+
+
+class NamedSet(Protocol):
+    """What a message needs of the set that it is about."""
+
+    @property
+    def encoded(self) -> bytes:
+        """The bytes of the set."""
+
+    @property
+    def digest(self) -> bytes:
+        """The name of the set, 16 bytes."""
+
+    def __len__(self) -> int: ...
 
 
 class ItemSet(tuple[_Item, ...]):
@@ -113,10 +127,14 @@ def slice_length(partitions: int, count: int) -> int:
     """
     Return the length of all slices but the last.
 
+    It is a power of two, so that the root of each slice is a node of the tree
+    over the whole set.
+
     :param partitions: how many partitions the set has
     :param count: how many slices it is cut into, at most
     """
-    return -(-partitions // max(count, 1)) or 1
+    shortest = -(-partitions // max(count, 1)) or 1
+    return 1 << (shortest - 1).bit_length()
 
 
 def slices_of(partitions: int, count: int) -> int:
@@ -150,14 +168,20 @@ def root_of(items: Iterable[_Item], roots: Mapping[_Item, str]) -> str:
     """
     Aggregate the roots of partitions, as a root aggregates suffix hashes.
 
-    :param items: partition numbers, or items of a ``SharedSet``
+    :param items: partition numbers, or items of a ``SharedSet``, ascending
     :param roots: the root of each, 32 hex digits
     :returns: the root of the roots, 32 hex digits
     """
-    return merkle.root({_leaf(item): roots[item] for item in items})
+    return merkle.top([leaf_of(item, roots[item]) for item in items])
 
 
-def _leaf(item: Any) -> str:
+def leaf_of(item: Any, root: str) -> bytes:
+    """Return the leaf of an item in the tree of a set, 16 bytes."""
+    return merkle.leaf(leaf_name(item), root)
+
+
+def leaf_name(item: Any) -> str:
+    """Return the name that an item has in the tree of a set."""
     if isinstance(item, tuple):
         policy, device, partition = item
         return '%04x/%s/%08x' % (policy, quote(device, safe=''), partition)

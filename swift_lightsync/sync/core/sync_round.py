@@ -168,6 +168,16 @@ def full_exchange_due(partition: int, last: float, now: float,
     """
     if interval <= 0:
         return True
+    phase = phase_of(partition)
+    return turn(phase, now, interval) != turn(phase, last, interval)
+
+
+def phase_of(partition: int) -> int:
+    """Return with which of the TURNS a partition has its full exchange."""
     # The golden ratio spreads consecutive numbers evenly.
-    phase = int(partition * 0.6180339887498949 % 1 * TURNS) / TURNS
-    return int(now / interval + phase) != int(last / interval + phase)
+    return int(partition * 0.6180339887498949 % 1 * TURNS)
+
+
+def turn(phase: int, now: float, interval: float) -> int:
+    """Return what changes whenever a phase has its turn."""
+    return int(now / interval + phase / TURNS)

@@ -15,6 +15,7 @@ from swift_lightsync.sync.core.conversation import (
     DeviceState,
     SharedReply,
 )
+from swift_lightsync.sync.core.partition_set import NamedSet
 from swift_lightsync.sync.core.shared_set import SharedSet
 from swift_lightsync.sync.wire.sync_message import (
     NUMBER,
@@ -36,7 +37,7 @@ STATE = struct.Struct('<BI')
 MAX_SECONDS = 0xffffffff
 
 
-def encode_question(partitions: SharedSet, roots: Sequence[str],
+def encode_question(partitions: NamedSet, roots: Sequence[str],
                     with_list: bool = True) -> bytes:
     """Return the bytes of a question; as ``sync_message.encode_roots``."""
     return encode_roots(partitions, roots, with_list, SHARED)

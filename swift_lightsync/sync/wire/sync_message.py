@@ -16,6 +16,7 @@ from swift_lightsync.sync.core.comparison import UNREAD
 from swift_lightsync.sync.core.partition_set import (
     MAX_PARTITIONS,
     ItemSet,
+    NamedSet,
     PartitionSet,
     PartitionSetError,
     slices_of,
@@ -118,7 +119,7 @@ def unpack(kind: int, fields: struct.Struct,
     return fields.unpack_from(data, HEAD.size), body[rest:]
 
 
-def encode_roots(partitions: ItemSet[Any], roots: Sequence[str],
+def encode_roots(partitions: NamedSet, roots: Sequence[str],
                  with_list: bool = True, kind: int = ROOTS) -> bytes:
     """
     Return the bytes of a sync message.

@@ -312,6 +312,13 @@ class TestExchanged(FingerprintTestCase):
         self.assertEqual(2, renewed.suffixes)
         self.assertIn(suffix, read_hashes(self.path))
 
+    def test_relist_writes_nothing_if_nothing_is_new(self):
+        self.put_object()
+        self.get()
+        before = os.stat(self.file('hashes.pkl')).st_ino
+        self.assertEqual(0, self.fingerprints.relist('sda', PARTITION))
+        self.assertEqual(before, os.stat(self.file('hashes.pkl')).st_ino)
+
 
 class TestRaces(FingerprintTestCase):
 

@@ -168,7 +168,7 @@ class TestSlices(unittest.TestCase):
                                     for part in slices))
 
     def test_the_documented_lengths(self):
-        self.assertEqual([(0, 1, 2), (3, 4, 5), (6, 7, 8), (9,)],
+        self.assertEqual([(0, 1, 2, 3), (4, 5, 6, 7), (8, 9)],
                          PartitionSet(range(10)).slices(4))
         self.assertEqual([], PartitionSet(()).slices(0))
         self.assertEqual([], PartitionSet(()).slices(3))

@@ -80,8 +80,8 @@ class TestManyPartitions(ClientTestCase):
         self.assertEqual((Answer.DIFFER, {0, 14, 398}),
                          self.ask(peer, {**self.roots, **changed}))
         self.assertEqual(
-            [(200, 1, 'digest'), (200, 1, 'list'), (200, 14, 'digest'),
-             (20, 20, 'digest'), (20, 20, 'list')], self.messages())
+            [(200, 1, 'digest'), (200, 1, 'list'), (200, 13, 'digest'),
+             (24, 24, 'digest'), (24, 24, 'list')], self.messages())
         _, hashes = manager._get_hashes('sda', 14, self.policy)
         changed = {0: EMPTY, 14: merkle.root(hashes), 398: EMPTY}
         self.assertEqual((Answer.MATCH, set()),

@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Passes that follow each other look at what changed, and at nothing else."""
+
+import os
+import shutil
+from unittest import mock
+
+from swift.common.utils import Timestamp
+from swift.obj import replicator as stock
+
+from swift_lightsync.sync import changed_file, device_watch, standing_trees
+from swift_lightsync.sync.core.idleness import IDLE
+from swift_lightsync.sync.names import JOURNAL_FILE
+from tests.unit.sync.exchanges import (
+    NOW,
+    PARTS,
+    ExchangeTestCase,
+    Meddler,
+    RsyncTestCase,
+)
+
+
+class StandingTestCase(ExchangeTestCase):
+    """Three nodes whose replicators run for ever."""
+
+    hosts = 3
+
+    def setUp(self):
+        super().setUp()
+        for module, name, value in ((device_watch, 'TICK', 0),
+                                    (standing_trees, 'SMALLEST', 1)):
+            self.enterContext(mock.patch.object(module, name, value))
+        for daemon in self.daemons:
+            daemon.standing.enabled = True
+
+    def settle(self):
+        """Make passes until nothing changes any more."""
+        for _ in range(4):
+            self.run_passes()
+        self.requests()
+        self.asked()
+
+    def run_passes(self):
+        return [self.run_pass(number) for number in range(self.hosts)]
+
+    def writer(self, number):
+        """The diskfile manager of a node's object-server."""
+        return self.nodes[number].app._diskfile_router[self.policy]
+
+    def put_by(self, manager, part, name='o', stamp=1):
+        return self.put(manager, 'sda', name, NOW + stamp, partition=part)
+
+    def looks(self):
+        """Count how often a fingerprint is compared with its files."""
+        return self.enterContext(mock.patch.object(
+            changed_file, 'is_current', wraps=changed_file.is_current))
+
+
+class TestStanding(StandingTestCase):
+
+    def test_a_stable_pass_looks_at_no_partition(self):
+        self.put_all()
+        self.settle()
+        looks = self.looks()
+        with mock.patch.object(stock.ObjectReplicator, 'collect_jobs') as jobs:
+            for stats in self.run_passes():
+                self.assert_stats(stats, attempted=PARTS, failure=0,
+                                  hashmatch=PARTS, success=PARTS, rsync=0,
+                                  suffix_count=PARTS)
+        self.assertEqual(0, looks.call_count)
+        jobs.assert_not_called()
+        # One message from each node to each of the others at most.
+        for asked in self.requests():
+            self.assertLessEqual(asked.get('LIGHTSYNC', 0), self.hosts - 1)
+
+    def test_what_changed_is_looked_at_and_pushed(self):
+        self.put_all()
+        self.settle()
+        self.put_by(self.writer(1), 3, 'new')
+        looks = self.looks()
+        for _ in range(2):
+            self.run_passes()
+        self.assert_converged()
+        partitions = {call.args[0].rpartition('/')[2]
+                      for call in looks.call_args_list}
+        self.assertEqual({'3'}, partitions)
+
+    def test_what_only_the_neighbour_lost_is_found(self):
+        self.put_all()
+        self.settle()
+        for number in range(self.hosts):
+            with self.subTest(number=number):
+                shutil.rmtree(self.path(number, 5))
+                for _ in range(2):
+                    self.run_passes()
+                self.assert_converged()
+
+    def test_an_emptied_disk_is_filled(self):
+        self.put_all()
+        self.settle()
+        for name in os.listdir(os.path.join(self.nodes[2].devices_dir,
+                                            'sda')):
+            shutil.rmtree(os.path.join(self.nodes[2].devices_dir, 'sda',
+                                       name), ignore_errors=True)
+        os.unlink(os.path.join(self.nodes[2].devices_dir, 'sda',
+                               JOURNAL_FILE))
+        for _ in range(2):
+            self.run_passes()
+        self.assert_converged()
+
+    def test_deletes_travel(self):
+        self.put_all()
+        self.settle()
+        self.writer(0).get_diskfile('sda', 2, 'a', 'c', 'o', self.policy
+                                    ).delete(Timestamp(NOW + 5))
+        for _ in range(3):
+            self.run_passes()
+        self.assert_converged()
+
+    def test_who_writes_no_journal_is_found_in_the_interval(self):
+        self.put_all()
+        self.settle()
+        # A stock daemon hashes at once, so that no queue shows it.
+        disk = self.nodes[1].disk
+        self.put_by(disk, 4, 'unknown')
+        disk._get_hashes('sda', 4, self.policy)
+        self.run_passes()
+        self.assertNotEqual(self.tree(0), self.tree(1))
+        for daemon in self.daemons:
+            daemon.full_exchange_interval = 0
+        self.run_passes()
+        for daemon in self.daemons:
+            daemon.full_exchange_interval = 1e9
+        for _ in range(2):
+            self.run_passes()
+        self.assert_converged()
+
+    def test_a_dead_neighbour_leaves_its_partitions_to_the_rounds(self):
+        self.put_all()
+        self.settle()
+        self.servers[1].close()
+        self.put_by(self.writer(0), 6, 'new')
+        for _ in range(2):
+            for number in (0, 2):
+                self.run_pass(number)
+        self.assertEqual(self.tree(0), self.tree(2))
+
+    def test_an_idle_neighbour_is_not_the_last(self):
+        self.put_all()
+        self.settle()
+        self.nodes[1].app._activity.idle_seconds = lambda device: 10 * IDLE
+        self.put_by(self.writer(0), 6, 'new')
+        for _ in range(2):
+            for number in (0, 2):
+                self.run_pass(number)
+        self.assert_converged()
+
+    def test_a_pass_with_overrides_looks_at_everything(self):
+        self.put_all()
+        self.settle()
+        looks = self.looks()
+        self.run_pass(0, override_partitions=[1, 2])
+        self.assertGreaterEqual(looks.call_count, 2)
+
+    def test_without_a_journal_everything_is_looked_at(self):
+        self.put_all()
+        self.settle()
+        os.unlink(os.path.join(self.nodes[0].devices_dir, 'sda',
+                               JOURNAL_FILE))
+        looks = self.looks()
+        with mock.patch('os.link', side_effect=OSError(28, 'no space')):
+            self.run_pass(0)
+        self.assertGreaterEqual(looks.call_count, PARTS)
+
+
+class TestReceipt(RsyncTestCase):
+
+    def test_what_a_sender_pushed_before_it_died_is_not_stale(self):
+        self.put_all()
+        self.hash_all()
+        self.put_one(0, 3, 'o', 2, b'newer')
+        self.nodes[1].broken['REPLICATE'] = 503
+        with Meddler(self.nodes[1], 'rehash', reply=503):
+            self.run_pass(0)
+        self.assertEqual(self.tree(0)['3/' + self.newest(0, 3)],
+                         self.tree(1)['3/' + self.newest(0, 3)])
+        # The suffix is hashed anew though nobody said that something came.
+        disk = self.nodes[1].disk
+        _, known = disk._get_hashes('sda', 3, self.policy)
+        _, fresh = disk._get_hashes('sda', 3, self.policy,
+                                    recalculate=list(known))
+        self.assertEqual(fresh, known)
+
+    def newest(self, number, part):
+        """The path of the newest object of a partition."""
+        top = self.path(number, part)
+        return max((os.path.relpath(os.path.join(path, name), top)
+                    for path, _, names in os.walk(top) for name in names
+                    if name.endswith('.data')), key=os.path.basename)
