@@ -247,7 +247,8 @@ class Fingerprints:
         """
         Make a partition's hashes reflect the suffixes that really exist.
 
-        Nothing is written if they do: stock Swift would replace hashes.pkl.
+        Nothing is written if they do: stock Swift would replace hashes.pkl. A
+        partition that is gone has none.
 
         :param device: name of the device
         :param partition: the partition
@@ -256,7 +257,10 @@ class Fingerprints:
         path = get_part_path(self._dev_path(device), self.policy, partition)
         # An unpatched Swift has no method for it.
         list_dir = getattr(self.df_mgr, 'list_dir', os.listdir)
-        suffixes = {name for name in list_dir(path) if len(name) == 3}
+        try:
+            suffixes = {name for name in list_dir(path) if len(name) == 3}
+        except FileNotFoundError:
+            return 0
         if suffixes <= read_hashes(path).keys():
             return 0
         hashed: int = self.df_mgr._get_hashes(
