@@ -126,6 +126,8 @@ setup(
             'proxy = swift_lightsync.proxy_server:app_factory',
         ],
         'swift.diskfile': [
+            'erasure_coding.kv = '
+            'swift_losf.diskfile.fragments:KVECDiskFileManager',
             'replication.kv = swift_losf.diskfile.kvfile:KVDiskFileManager',
         ],
         'swift.object_replicator': [

@@ -66,6 +66,7 @@ class DeviceStanding(Record):
         partitions that it shares with one of them ask all devices
     :param silent_since: since when there has been one, Unix time; None:
         there is none
+    :param older: ids of devices that know its log to have been newer
     :param held: places of which another device holds what it lacks
     :param others: id of each device with another epoch -> that
     """
@@ -74,6 +75,7 @@ class DeviceStanding(Record):
     ring: Count
     silent: Tuple[int, ...]
     silent_since: Optional[Number]
+    older: Tuple[int, ...]
     held: Count
     others: Dict[int, Count]
 

@@ -115,6 +115,11 @@ def _behind(reply, indexes, max_seconds):
             yield '%s: it has %s of policy %d, %d devices have another: %s' % (
                 name, epoch_text(role.ring), role.policy, len(role.others),
                 '; '.join(sorted(map(epoch_text, set(role.others.values())))))
+        if role.older:
+            yield '%s: its log is older than %d devices know it in policy ' \
+                '%d, as after a disk was restored: reads ask all until the ' \
+                'object-replicators of their nodes have ended a pass' % (
+                    name, len(role.older), role.policy)
         silent = reply.answer.time - (role.silent_since or reply.answer.time)
         if silent > max_seconds:
             yield '%s: %d devices have not vouched for it in policy %d for ' \

@@ -33,6 +33,7 @@ STANDING = 'standing'
 MISSED = 'missed'
 PROMISES = 'promises'
 USES = 'uses'
+LOGS = 'logs'
 
 #: of the verb PROAR: what is asked, and what is told
 ASK_PATH = 'ask'
@@ -43,7 +44,7 @@ def roles_path(device_path, policy, name):
     """
     Return the path of a file by which a device's processes know its standing.
 
-    :param name: STANDING, MISSED, PROMISES or USES
+    :param name: STANDING, MISSED, PROMISES, USES or LOGS
     """
     return os.path.join(device_path, get_policy_string('proar_roles', policy),
                         name)

@@ -32,9 +32,6 @@ from swift_losf.errors import IndexUnavailable
 from swift_losf.format.layout import Layout, ObjectPath
 from swift_losf.options import LosfOptions
 
-#: methods of Swift's manager that the patches of this distribution add
-HOOKS = ('list_dir', 'list_suffixes')
-
 
 class KVManager(diskfile.BaseDiskFileManager):
     """
@@ -46,15 +43,18 @@ class KVManager(diskfile.BaseDiskFileManager):
         the installed Swift lacks the patches
     """
 
+    #: methods of Swift's manager that the patches of this distribution add
+    hooks: Tuple[str, ...] = ('list_dir', 'list_suffixes')
+
     #: tells the replicators that nothing can be pushed by rsync
     supports_rsync = False
 
     def __init__(self, conf, logger):
-        missing = [hook for hook in HOOKS
+        missing = [hook for hook in self.hooks
                    if not hasattr(diskfile.BaseDiskFileManager, hook)]
         if missing:
             raise ValueError(
-                'Swift lacks what replication.kv needs (%s): apply the '
+                'Swift lacks what objects in volumes need (%s): apply the '
                 'patches with swift-lightsync-patch apply' %
                 ', '.join(missing))
         super().__init__(conf, logger)
@@ -132,6 +132,9 @@ class KVManager(diskfile.BaseDiskFileManager):
 
     def remove_file(self, path):
         self.files.remove_file(path)
+
+    def rename_file(self, source, target):
+        self.files.rename_file(source, target)
 
     def is_file_older(self, path, age):
         return self.files.is_file_older(path, age)

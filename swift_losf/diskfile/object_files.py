@@ -14,6 +14,7 @@ answer, they are given a manager whose files remember it: known_files.py.
 import errno
 import os
 import time
+from os.path import basename
 from typing import Any, Callable, Dict, List, Optional, Tuple, TypeVar
 
 from swift.common.exceptions import (
@@ -111,17 +112,34 @@ class ObjectFiles:
         store.remove(where.partition, where.object_hash, [where.name])
         self.note_removal()
 
+    def rename_file(self, source: str, target: str) -> None:
+        """
+        Give a fragment the name by which it is durable.
+
+        :raises FileNotFoundError: if it does not exist any more
+        """
+        store, where = self.find(source)
+        store.make_durable(where, basename(target))
+
     def note_removal(self) -> None:
         """Note that files were removed, maybe of a suffix that is known."""
 
     def is_file_older(self, path: str, age: float) -> bool:
-        """Return whether a file was written more than age seconds ago."""
+        """
+        Return whether a file was written more than age seconds ago.
+
+        Nobody waits for one that is damaged.
+        """
         if age <= 0:
             return True
         try:
             _, written = self._read(path)
         except FileNotFoundError:
             return False
+        except OSError as err:
+            if err.errno == EUCLEAN:
+                return True
+            raise
         return time.time() - written / 1e9 > age
 
     def open_data_file(self, path: str) -> VFileReader:

@@ -5,6 +5,8 @@ What one device holds for one storage policy: its index and its volumes.
 Hashes are hex digits here, and suffixes their last three, as in Swift's paths.
 """
 
+import errno
+import os
 from contextlib import suppress
 from functools import partial
 from typing import Dict, List
@@ -17,7 +19,7 @@ from swift_losf.format.header import VolumeType
 from swift_losf.format.keys import MAX_SUFFIX, suffix_of
 from swift_losf.index.index_client import IndexClient
 from swift_losf.volumes.appender import Appender
-from swift_losf.volumes.volume import mark_quarantined
+from swift_losf.volumes.volume import mark_durable, mark_quarantined
 
 
 def _suffix(number):
@@ -146,6 +148,40 @@ class Store:
         :param names: of the files; none: all of them
         """
         self.index.remove(partition, bytes.fromhex(object_hash), names)
+
+    def make_durable(self, where, name):
+        """
+        Give a fragment the name by which it is durable, durably.
+
+        Its record is marked before, and once more if the compactor has moved
+        it meanwhile. It may have been renamed already.
+
+        :param where: the ObjectPath of the fragment
+        :param name: its durable name
+        :raises FileNotFoundError: if the fragment was removed
+        """
+        files = dict(self.list_hash(where.partition, where.object_hash))
+        marked, location = None, files.get(where.name) or files.get(name)
+        while location and location != marked:
+            # Of a volume that was compacted, the copy is marked next.
+            with suppress(FileNotFoundError):
+                mark_durable(self.layout, location)
+            marked, location = location, self._rename(where, name).get(name)
+        if not location:
+            raise FileNotFoundError(
+                errno.ENOENT, os.strerror(errno.ENOENT), where.name)
+
+    def _rename(self, where, name):
+        """Return the files after a rename; {} if it was removed before."""
+        try:
+            return dict(self.index.rename(
+                where.partition, bytes.fromhex(where.object_hash),
+                where.name, name))
+        except IndexUnavailable:
+            if {where.name, name}.intersection(dict(self.list_hash(
+                    where.partition, where.object_hash))):
+                raise
+            return {}
 
     def quarantine(self, where):
         """

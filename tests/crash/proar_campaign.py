@@ -39,8 +39,10 @@ def script(server, partition):
     server.compact(partition, 2)
     for name in 'cdefgh':
         write('PUT', name)
+    server.carry()
     server.compact(partition, 5)
     write('PUT', 'd')
+    server.carry()
     server.close()
 
 
@@ -144,6 +146,8 @@ def compactions(partitions):
             for partition in partitions:
                 with suppress(OSError):
                     server.compact(partition, 20)
+                with suppress(OSError):
+                    server.carry()
     return work
 
 

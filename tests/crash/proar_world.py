@@ -15,6 +15,7 @@ from swift.common.utils import Timestamp, hash_path
 from swift.obj.diskfile import get_data_dir
 
 from swift_lightsync.object_server import ObjectController
+from swift_lightsync.proar.converger.carrying import carry_along
 from swift_lightsync.proar.converger.followed_log import FollowedLog
 from swift_lightsync.proar.core.oplog import OVER, State
 from swift_lightsync.proar.core.pushes import Mark
@@ -104,6 +105,20 @@ class Server:
                 if all(entry.state in OVER or entry in held
                        for entry in read[number]):
                     log.remove(number)
+        finally:
+            log.close()
+
+    def carry(self):
+        """Carry what is open in the oldest segment along."""
+        log = FollowedLog(logs_path(self.path), CapturingLogger())
+        try:
+            read = {number: log.new_entries(number)
+                    for number in log.numbers()}
+            number = min(log.read_numbers())
+            if len(read) > 1 and number not in log.written():
+                carry_along(self.path, log, [
+                    each for each in read[number] if each.state not in OVER],
+                    number, CapturingLogger())
         finally:
             log.close()
 

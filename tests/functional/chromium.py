@@ -52,7 +52,7 @@ class Chromium:
             '--remote-debugging-port=0', '--window-size=%d,%d' % self._size,
             '--user-data-dir=' + self._home, 'about:blank'],
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-            start_new_session=True)
+            start_new_session=True, env={**os.environ, 'TMPDIR': self._home})
         self._session = aiohttp.ClientSession()
         try:
             await self._attach()
@@ -154,6 +154,17 @@ class Chromium:
         await self.wait('location.href.startsWith(%s) && '
                         'document.readyState === "complete"'
                         % json.dumps(url))
+
+    async def resize(self, width):
+        """
+        :param width: of the page in pixels, as a phone has it; None: as begun
+        """
+        if width is None:
+            await self.call('Emulation.clearDeviceMetricsOverride')
+        else:
+            await self.call('Emulation.setDeviceMetricsOverride', width=width,
+                            height=self._size[1], deviceScaleFactor=1,
+                            mobile=width < 600)
 
     async def screenshot(self, path, whole=True):
         await self.wait('innerWidth && document.body.clientWidth',

@@ -6,10 +6,11 @@ they may.
 
 import time
 import unittest
+from contextlib import contextmanager
 from dataclasses import replace
 
-from tests.functional.history import judge
-from tests.functional.role_cluster import role_cluster
+from tests.functional.history import Outage, judge
+from tests.functional.role_cluster import SUPPRESSION, role_cluster
 
 CLIENTS = 8
 
@@ -41,6 +42,15 @@ class HistoryCase(unittest.TestCase):
         """Kill the object-server of a node, and start it again."""
         self.outages.setdefault(node, []).append(
             self.cluster.outage(node, meanwhile))
+
+    @contextmanager
+    def outage_of(self, node):
+        """What happens in the context counts as an outage of a node."""
+        begin = time.monotonic()
+        yield
+        up = time.monotonic()
+        self.outages.setdefault(node, []).append(Outage(
+            begin, begin, up, up + 2 * SUPPRESSION))
 
     def judge(self):
         """

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The console in a real browser, over real drivers.
 
-COSBENCH_SCREENSHOTS may name a directory for pictures of the pages.
+COSBENCH_SCREENSHOTS may name a directory for pictures of the pages, on a desk
+and on a phone.
 """
 
 import asyncio
@@ -73,8 +74,11 @@ class ConsoleCase(unittest.IsolatedAsyncioTestCase):
     async def shot(self, name):
         directory = os.environ.get('COSBENCH_SCREENSHOTS')
         if directory:
-            await self.browser.screenshot(
-                os.path.join(directory, 'console-%s.png' % name))
+            for width in (1280, 390):
+                await self.browser.resize(width)
+                await self.browser.screenshot(os.path.join(
+                    directory, 'console-%s-%d.png' % (name, width)))
+            await self.browser.resize(None)
 
     async def click(self, selector):
         await self.browser.wait('document.querySelector(%s)'
@@ -248,6 +252,55 @@ class TestRuns(ConsoleCase):
         self.assertEqual([True, 'SUMMARY'], await self.browser.run(
             "[document.querySelector('#live details').open, "
             "document.activeElement.tagName]"))
+
+    async def test_a_part_of_the_time_is_looked_at(self):
+        self.client.submit(timed(600))
+        await self.go('/workloads/w1')
+        await self.browser.wait(POINTS + ' > 3')
+        spans = '''[...document.querySelectorAll('svg.zooms')].map((one) =>
+            [Number(one.dataset.from), Number(one.dataset.to)])'''
+        whole = (await self.browser.run(spans))[0]
+        box = await self.browser.run('''(() => {
+            const one = document.querySelector('svg.zooms');
+            one.scrollIntoView();
+            const {left, top, width, height} = one.getBoundingClientRect();
+            return [left, top, width, height]; })()''')
+        for kind, share in (('mousePressed', .25), ('mouseMoved', .4),
+                            ('mouseReleased', .5)):
+            await self.browser.call(
+                'Input.dispatchMouseEvent', type=kind, button='left',
+                buttons=1, clickCount=1, x=box[0] + share * box[2],
+                y=box[1] + box[3] / 2)
+        (begin, end), other = (await self.browser.run(spans))[:2]
+        self.assertTrue(whole[0] < begin < end < whole[1], (begin, end))
+        # The other chart goes on to show everything.
+        self.assertEqual(0, other[0])
+        await self.shot('zoomed')
+        await self.browser.run(
+            "document.querySelector('svg.zooms').focus()")
+        for key, code in (('ArrowLeft', 37), ('Escape', 27)):
+            await self.press(key, code)
+            found = (await self.browser.run(spans))[0]
+            self.assertEqual(0 if key == 'Escape' else begin -
+                             (end - begin) / 4, found[0])
+            self.assertTrue(await self.browser.run(
+                "document.activeElement === "
+                "document.querySelector('svg.zooms')"))
+        self.assertEqual([], self.browser.errors)
+
+    async def test_a_failure_says_what_it_was(self):
+        self.client.submit(timed(3).replace(
+            '"mock" config="delay=5"', '"swift" config="token=t;'
+            'storage_url=http://127.0.0.1:9/v1/a"'))
+        await self.go('/workloads/w1')
+        await self.wait_for_state('failed')
+        shown = await self.browser.wait(SEEN % '"#failures"')
+        self.assertIn('127.0.0.1:9: ', shown)
+        links = '''[...document.querySelectorAll('.contents a')].map((one) =>
+            document.querySelector(one.getAttribute('href'))
+            .firstChild.textContent === one.textContent)'''
+        self.assertEqual([True] * 5, await self.browser.run(links))
+        await self.shot('failed')
 
     async def test_a_controller_that_is_gone_is_waited_for(self):
         self.client.submit(timed(600))

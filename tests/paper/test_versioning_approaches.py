@@ -21,8 +21,10 @@ from swift_lightsync.versioning.core.version import (
     frontier,
     latest,
 )
-from swift_lightsync.versioning.strategies.read_repair import ReadRepair
-from swift_lightsync.versioning.strategies.write_repair import WriteRepair
+from swift_lightsync.versioning.strategies.strategy import (
+    ReadRepair,
+    WriteRepair,
+)
 from tests.unit.sync.fixtures import wait_for
 from tests.unit.versioning.fakes import NOW, SITES, SiteCase
 

@@ -5,6 +5,7 @@ import errno
 import logging
 import os
 import re
+from dataclasses import replace
 from functools import lru_cache
 
 from swift.common.storage_policy import POLICIES
@@ -12,7 +13,7 @@ from swift.obj.diskfile import valid_suffix
 
 from swift_losf.daemon.manager import kv_policies
 from swift_losf.diskfile.store import Store
-from swift_losf.format.header import HEADER_LENGTH
+from swift_losf.format.header import HEADER_LENGTH, RecordHeader
 from swift_losf.format.layout import Layout, ObjectPath, policies_in
 from swift_losf.options import LosfOptions
 from tests.upstream.paths import real_listdir
@@ -146,18 +147,34 @@ class VolumeContent:
         except FileNotFoundError:
             return []
 
+    def _quarantined(self, match):
+        """Return a Store, and [(ObjectPath, Location)] of its quarantine."""
+        store, where = self._find('%s/%s/0' % (match['device'],
+                                               match['objects']))
+        return store, [
+            (replace(where, partition=partition, suffix=hash_.hex()[-3:],
+                     object_hash=hash_.hex(), name=name), location)
+            for partition, hash_, name, location in
+            store.index.list_quarantine()
+            if hash_.hex().endswith(match['suffix'] or '')]
+
     def _list_quarantined(self, match):
-        store, _ = self._find('%s/%s/0' % (match['device'],
-                                           match['objects']))
-        files = [(hash_.hex(), name) for _, hash_, name, _ in
-                 store.index.list_quarantine()
-                 if hash_.hex().endswith(match['suffix'] or '')]
+        files = [(where.object_hash, where.name)
+                 for where, _ in self._quarantined(match)[1]]
         if not match['hash']:
             return sorted({hash_ for hash_, _ in files}), False
         names = [name for hash_, name in files if hash_ == match['hash']]
         return _file_or_names(match['name'], names)
 
     def _locate(self, path):
+        match = _QUARANTINED.match(path)
+        if match:
+            store, files = self._quarantined(match)
+            for where, location in files:
+                if (where.object_hash, where.name) == (match['hash'],
+                                                       match['name']):
+                    return store, where, location
+            raise _missing(path)
         store, where = self._find(path)
         location = dict(store.list_hash(
             where.partition, where.object_hash)).get(where.name)
@@ -196,6 +213,14 @@ class VolumeContent:
         store, _, location = self._locate(path)
         self._overwrite(store, location,
                         location.footer_offset - location.offset, b'damage')
+
+    def utime(self, path, seconds):
+        store, _, location = self._locate(path)
+        with open(store.layout.volume(location.volume), 'rb') as volume:
+            header = RecordHeader.unpack(os.pread(
+                volume.fileno(), HEADER_LENGTH, location.offset))
+        self._overwrite(store, location, 0, replace(
+            header, written=int(seconds * 1e9)).pack())
 
     @staticmethod
     def _overwrite(store, location, at, data):

@@ -13,15 +13,21 @@ import tempfile
 import zlib
 from functools import lru_cache
 
-from swift.common.storage_policy import REPL_POLICY
+from swift.common.storage_policy import EC_POLICY, REPL_POLICY
 from swift.common.utils import Timestamp
 from swift.obj import diskfile
 
+from swift_losf.diskfile.fragments import (
+    KVECDiskFile,
+    KVECDiskFileManager,
+    KVECDiskFileWriter,
+)
 from swift_losf.diskfile.kvfile import (
     KVDiskFile,
     KVDiskFileManager,
     KVDiskFileWriter,
 )
+from swift_losf.format.name_code import durable_name
 from tests.upstream.index_host import IndexHost
 from tests.upstream.kv_content import VolumeContent
 
@@ -62,10 +68,17 @@ def known(path):
 
 
 class HostedContent(VolumeContent):
-    """The content of devices for which a test has made a manager."""
+    """
+    The content of devices for which a test has made a manager.
+
+    :param policy_type: of the policies whose objects are in volumes
+    """
+
+    def __init__(self, policy_type):
+        self._policy_type = policy_type
 
     def keeps(self, policy):
-        return policy.policy_type == REPL_POLICY
+        return policy.policy_type == self._policy_type
 
     def known(self, path):
         match = PARTITION.match(path)
@@ -77,11 +90,13 @@ class HostedContent(VolumeContent):
         HOST.serve(layout)
 
 
-CONTENT = HostedContent()
+CONTENT = HostedContent(REPL_POLICY)
+EC_CONTENT = HostedContent(EC_POLICY)
 fstat = os.fstat
 REAL = {(module, name): getattr(module, name) for module, name in (
-    (os, 'listdir'), (os, 'unlink'), (os, 'rmdir'),
-    (os, 'fstat'), (diskfile, 'remove_file'), (diskfile, 'read_metadata'),
+    (os, 'listdir'), (os, 'unlink'), (os, 'rmdir'), (os, 'rename'),
+    (os, 'fstat'), (diskfile, 'fsync_dir'), (diskfile, 'is_file_older'),
+    (diskfile, 'remove_file'), (diskfile, 'read_metadata'),
     (diskfile, '_read_file_metadata'))}
 
 
@@ -92,9 +107,9 @@ def mocked(*names):
                for now in [getattr(module, name)])
 
 
-class HostedManager(KVDiskFileManager):
+class Hosted:
     """
-    The manager with an index server wherever there is a device.
+    A manager with an index server wherever there is a device.
 
     What a test has mocked is asked, as stock Swift would ask it, and finds
     the content when it asks on. So are paths that are not below a partition,
@@ -132,6 +147,10 @@ class HostedManager(KVDiskFileManager):
     def remove_file(self, path):
         return diskfile.remove_file(path) if self._is_stock(
             path, 'unlink', 'remove_file') else super().remove_file(path)
+
+    def is_file_older(self, path, age):
+        return diskfile.is_file_older(path, age) if self._is_stock(
+            path, 'is_file_older') else super().is_file_older(path, age)
 
     def read_metadata(self, path):
         return diskfile.read_metadata(path) if self._is_stock(
@@ -192,8 +211,23 @@ class Draft:
         self._copy.close()
 
 
-class HostedWriter(KVDiskFileWriter):
-    """The writer, whose file tests can write to behind its back."""
+class HostedManager(Hosted, KVDiskFileManager):
+    """Of objects."""
+
+
+class HostedECManager(Hosted, KVECDiskFileManager):
+    """Of fragments."""
+
+    def rename_file(self, source, target):
+        if mocked('rename'):
+            os.rename(source, target)
+        super().rename_file(source, target)
+        if mocked('fsync_dir'):
+            diskfile.fsync_dir(os.path.dirname(target))
+
+
+class DraftWriter:
+    """A writer whose file tests can write to behind its back."""
 
     def open(self):
         super().open()
@@ -207,8 +241,23 @@ class HostedWriter(KVDiskFileWriter):
         self._fd.content_path = os.path.join(
             self._datadir, self.manager.make_on_disk_filename(
                 Timestamp(metadata['X-Timestamp']), self._extension,
+                frag_index=getattr(self._diskfile, '_frag_index', None),
                 ctype_timestamp=ctype_timestamp and
                 Timestamp(ctype_timestamp)))
+
+
+class HostedWriter(DraftWriter, KVDiskFileWriter):
+    """Of objects."""
+
+
+class HostedECWriter(DraftWriter, KVECDiskFileWriter):
+    """Of fragments."""
+
+    def commit(self, timestamp):
+        super().commit(timestamp)
+        path = getattr(self._fd, 'content_path', None)
+        if path and self._extension == '.data':
+            self._fd.content_path = durable_name(path)
 
 
 class HostedFile(KVDiskFile):
@@ -216,4 +265,10 @@ class HostedFile(KVDiskFile):
     writer_cls = HostedWriter
 
 
+class HostedECFile(KVECDiskFile):
+    """Of the manager's."""
+    writer_cls = HostedECWriter
+
+
 HostedManager.diskfile_cls = HostedFile
+HostedECManager.diskfile_cls = HostedECFile

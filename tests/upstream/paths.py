@@ -62,6 +62,9 @@ class Content(Protocol):
     def unlink(self, path: str) -> None:
         """Remove a file, as rm would remove it behind Swift's back."""
 
+    def utime(self, path: str, seconds: float) -> None:
+        """Change when a file was written, in seconds since 1970."""
+
     def damage(self, path: str) -> None:
         """Spoil the metadata of a file, as a disk would."""
 
@@ -212,6 +215,11 @@ class PathShim:
         self.content.write(path, self.content.read(path) + data,
                            self.content.getxattr(path))
 
+    def utime(self, real, path, times=None, **kwargs):
+        if not self._is_file(path):
+            return real(path, times, **kwargs)
+        self.content.utime(path, times[1])
+
     def getxattr(self, real, path, *args, **kwargs):
         """Return what a file of the content could not be spoilt with."""
         return b'none' if self._is_file(path) else real(path, *args, **kwargs)
@@ -253,7 +261,7 @@ class PathShim:
 #: Where the functions are; the name of each is the method's of PathShim.
 ROUTED = (
     (os, ('listdir', 'makedirs', 'mkdir', 'remove', 'rename', 'unlink',
-          'walk', 'write')),
+          'utime', 'walk', 'write')),
     (shutil, ('rmtree',)),
     (xattr, ('getxattr', 'setxattr')),
     (os.path, ('exists', 'isdir', 'isfile')),

@@ -23,8 +23,8 @@ OBJ = 'test/unit/obj/'
 SUITES = {
     'unit': {
         **{name: (OBJ + 'test_%s.py' % name,) for name in (
-            'auditor', 'diskfile', 'expirer', 'replicator', 'server',
-            'updater')},
+            'auditor', 'diskfile', 'expirer', 'reconstructor', 'replicator',
+            'server', 'updater')},
         'ssync': (OBJ + 'test_ssync.py', OBJ + 'test_ssync_receiver.py',
                   OBJ + 'test_ssync_sender.py'),
         'container': ('test/unit/container/test_server.py',),

@@ -65,6 +65,11 @@ _CONTAINER = Row('swift.container.server:ContainerController',
                  'swift_lightsync.container_server:ContainerController',
                  (('PUT', 'container', 90), ('GET', 'container', 60)))
 _PROXY = 'swift.proxy.server:Application'
+#: What tests mock is meant for Swift.
+_LOSF_PRIVATES: Dict[str, dict] = {
+    'swift_losf.%s:os' % module: {} for module in (
+        'diskfile.vfile', 'volumes.held_volume', 'volumes.volume',
+        'volumes.volume_pool', 'volumes.writable')}
 PROBE_SUITES = (
     'dark_data', 'empty_device_handoff', 'object_async_update',
     'object_conditional_requests', 'object_failures', 'object_handoff',
@@ -127,11 +132,19 @@ SUBJECTS = {
                 'swift_losf.diskfile.kvfile:KVDiskFileReader')),
         suites=('diskfile', 'server', 'ssync', 'auditor', 'replicator',
                 'expirer', 'updater'),
-        # What tests mock is meant for Swift.
-        privates={'swift_losf.%s:os' % module: {} for module in (
-            'diskfile.vfile', 'volumes.held_volume', 'volumes.volume',
-            'volumes.volume_pool', 'volumes.writable')},
-        content=_HOSTED + 'CONTENT'),
+        privates=_LOSF_PRIVATES, content=_HOSTED + 'CONTENT'),
+    # Fragments in volumes.
+    'kv_ec': Subject(
+        rows=(
+            Row('swift.obj.diskfile:ECDiskFileManager',
+                _HOSTED + 'HostedECManager'),
+            Row('swift.obj.diskfile:ECDiskFile', _HOSTED + 'HostedECFile'),
+            Row('swift.obj.diskfile:ECDiskFileWriter',
+                _HOSTED + 'HostedECWriter'),
+            Row('swift.obj.diskfile:ECDiskFileReader',
+                'swift_losf.diskfile.fragments:KVECDiskFileReader')),
+        suites=('diskfile', 'reconstructor', 'ssync', 'auditor', 'server'),
+        privates=_LOSF_PRIVATES, content=_HOSTED + 'EC_CONTENT'),
     # Primary-role writes: in functional tests the default policy has them.
     # That the suite passes proves nothing of replication: one copy is all
     # that it asks for, and no converger runs. In unit tests no policy has

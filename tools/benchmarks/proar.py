@@ -20,23 +20,29 @@ from tools.benchmarks.settings import (
     sizes,
 )
 from tools.benchmarks.throttle import Throttle
-from tools.benchmarks.trio import BOUNDS, RATE, SITES, Trio
+from tools.benchmarks.trio import BOUNDS, RATE, REPLICAS, SITES, Trio
 from tools.benchmarks.workload import Stage
 from tools.cluster import commands
 
-SLOW = ' slow disk'
+SLOW, DEAD = ' slow disk', ' dead disk'
 
 
 class Mode(NamedTuple):
     """
-    A way to write: a site, the index of one of its policies, and whose writes
-    it does.
+    A way to write: a site, the index of one of its policies, whose writes it
+    does, and what ails the first disk.
     """
 
     site: str
     policy: int = 0
     contestant: str = 'stock'
     is_slow: bool = False
+    is_dead: bool = False
+
+    @property
+    def suffix(self) -> str:
+        """What is said of the disk in the names of cases."""
+        return SLOW * self.is_slow + DEAD * self.is_dead
 
 
 MODES = {
@@ -45,6 +51,8 @@ MODES = {
     'proar-sync2': Mode('proar', 1, 'proar-sync2'),
     'stock-slow': Mode('stock', is_slow=True),
     'proar-slow': Mode('proar', 0, 'proar', True),
+    'stock-dead': Mode('stock', is_dead=True),
+    'proar-dead': Mode('proar', 0, 'proar', is_dead=True),
 }
 
 
@@ -98,7 +106,7 @@ class Proar(Bench):
         for run, (size, half), name in self.turns(
                 product(args.sizes, ('paced', 'loaded')), args.modes):
             mode = MODES[name]
-            case = '%s %s%s' % (size_text(size), half, SLOW * mode.is_slow)
+            case = '%s %s%s' % (size_text(size), half, mode.suffix)
             self.attempt(mode.contestant, case, run, lambda: self._measure(
                 trios[mode.site], mode, size, self._stage(case, size, half),
                 run))
@@ -123,6 +131,7 @@ class Proar(Bench):
         begins = [request_log.position(log) for log in trio.logs]
         before = cpu_of(trio.cluster)
         trio.limit(self.args.slow_iops * mode.is_slow)
+        trio.hide_disk(mode.is_dead)
         try:
             result = self.play(
                 mode.contestant, stage.name, run, workload.document(
@@ -130,9 +139,11 @@ class Proar(Bench):
                         mode.contestant, stage.name, run), [stage],
                     SITES[mode.site][mode.policy].name),
                 trio.client_command)
-            found, lacking = trio.converged(mode.policy)
+            found, lacking = trio.converged(
+                mode.policy, REPLICAS - mode.is_dead)
         finally:
             trio.limit(0)
+            trio.hide_disk(False)
         cpu = {name: used - before.get(name, 0)
                for name, used in cpu_of(trio.cluster).items()}
         figures = workload.figures(result, stage.name)
@@ -185,7 +196,8 @@ def balance_table(records: Iterable[Record]) -> str:
     counts: dict[str, Counter] = defaultdict(Counter)
     writes: Counter = Counter()
     for each in records:
-        name = each.contestant + SLOW * each.case.endswith(SLOW)
+        name = each.contestant + ''.join(
+            ill for ill in (SLOW, DEAD) if each.case.endswith(ill))
         counts[name].update(each.figures['per_device'])
         writes[name] += each.figures['operations']
     devices = sorted(set().union(*counts.values()))

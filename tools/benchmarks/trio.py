@@ -12,7 +12,7 @@ from tools.benchmarks import request_log
 from tools.benchmarks.settings import GIB
 from tools.benchmarks.site import Site, apart, auth_of
 from tools.benchmarks.throttle import Throttle
-from tools.cluster import ClusterSpec, Policy, free_base_port
+from tools.cluster import ClusterSpec, Policy, commands, free_base_port
 
 NODES = REPLICAS = 3
 #: Where flushes bound, of each policy: few writes meet in one.
@@ -78,16 +78,18 @@ def arrivals(directories: Iterable[str]) -> dict[str, list[float]]:
     return found
 
 
-def lags(found: dict[str, list[float]]) -> tuple[list[float], int]:
+def lags(found: dict[str, list[float]], replicas: int = REPLICAS
+         ) -> tuple[list[float], int]:
     """
     Return how long objects took from their first replica to their last.
 
     :param found: from ``arrivals``
+    :param replicas: that each of them is to have
     :returns: the seconds of each object that has all replicas; how many
         objects lack one
     """
     whole = [max(times) - min(times) for times in found.values()
-             if len(times) == REPLICAS]
+             if len(times) >= replicas]
     return whole, len(found) - len(whole)
 
 
@@ -118,6 +120,7 @@ class Trio(Site):
             disk_size=8 * GIB,
             network=bound.network, options=options), throttle)
         self._patience = args.patience
+        self._is_hidden = False
         #: what runs a client of this cluster
         self.client_command: list[str] = []
 
@@ -135,11 +138,33 @@ class Trio(Site):
         else:
             super()._log_in()
 
-    def converged(self, policy: int) -> tuple[list[float], int]:
-        """Wait for all replicas; return their lags, and what lacks some."""
+    def hide_disk(self, is_hidden: bool) -> None:
+        """
+        Have the first disk be dead, or not.
+
+        A read-only, empty filesystem stands before it: each write fails.
+        """
+        path = next(iter(self.cluster.device_paths().values()))
+        if is_hidden and not self._is_hidden:
+            commands.run(['mount', '-t', 'tmpfs', '-o', 'ro', 'dead', path])
+        elif self._is_hidden and not is_hidden:
+            commands.run(['umount', path])
+        self._is_hidden = is_hidden
+
+    def __exit__(self, *exc_info: Any) -> None:
+        self.hide_disk(False)
+        super().__exit__(*exc_info)
+
+    def converged(self, policy: int, replicas: int = REPLICAS
+                  ) -> tuple[list[float], int]:
+        """
+        Wait for all replicas; return their lags, and what lacks some.
+
+        :param replicas: of each object
+        """
         deadline = time.monotonic() + self._patience
         while True:
-            found = lags(arrivals(self.object_dirs(policy)))
+            found = lags(arrivals(self.object_dirs(policy)), replicas)
             if not found[1] or time.monotonic() > deadline:
                 return found
             time.sleep(0.2)

@@ -48,7 +48,8 @@ def _parser() -> argparse.ArgumentParser:
         'versions of the same objects')
     add('--nodes', type=int, help='storage nodes (5)')
     add('--devices', type=int, help='devices a node (1)')
-    add('--policies', type=_policies, help='NAME:REPLICAS, with :kv for '
+    add('--policies', type=_policies, help='NAME:REPLICAS, or '
+        'NAME:DATA+PARITY for erasure coding, with :kv for '
         'objects in volumes, with :proar for primary-role writes, and commas '
         'between them (gold:3,platinum:5)')
     add('--base-port', type=int, help='the first of ten ports (6200)')

@@ -114,14 +114,15 @@ class ConfRenderer:
 
     @staticmethod
     def _policy_type(policy: Policy) -> dict[str, Any]:
+        module = {'diskfile_module': 'egg:swift-lightsync#%s.kv' % (
+            'erasure_coding' if policy.parity else 'replication')} \
+            if policy.kv else {}
         if policy.parity:
-            return {'policy_type': 'erasure_coding',
+            return {'policy_type': 'erasure_coding', **module,
                     'ec_type': 'liberasurecode_rs_vand',
                     'ec_num_data_fragments': policy.replicas - policy.parity,
                     'ec_num_parity_fragments': policy.parity}
-        return {'policy_type': 'replication', **({
-            'diskfile_module': 'egg:swift-lightsync#replication.kv'}
-            if policy.kv else {})}
+        return {'policy_type': 'replication', **module}
 
     def _defaults(self, port: int, ip: str) -> dict[str, Any]:
         return {'swift_dir': self.layout.etc,

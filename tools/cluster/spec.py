@@ -72,22 +72,25 @@ class Policy:
         """
         Read policies from a text.
 
-        :param text: such as ``gold:3,small:2:kv:proar``: names and replicas
-            of replicated policies, in the order of their indexes, and which
-            of KINDS they are
+        :param text: such as ``gold:3,small:2:kv:proar,ec:4+2:kv``: names and
+            replicas, or data and parity fragments, in the order of their
+            indexes, and which of KINDS they are
         :raises ClusterError: if it is anything else
         """
         policies = []
         for index, each in enumerate(text.split(',')):
-            match = re.fullmatch(r'(\w+):([1-9][0-9]*)((?::\w+)*)', each)
-            kinds = match[3].split(':')[1:] if match else []
+            match = re.fullmatch(
+                r'(\w+):([1-9][0-9]*)(?:\+([1-9][0-9]*))?((?::\w+)*)', each)
+            kinds = match[4].split(':')[1:] if match else []
             if not match or not set(kinds) <= set(KINDS):
                 raise ClusterError('policies is %r; allowed: NAME:REPLICAS, '
+                                   'or NAME:DATA+PARITY, '
                                    'with :%s after it if it is such a one, '
                                    'and commas between them' % (
                                        text, ' or :'.join(KINDS)))
-            policies.append(cls(match[1], index, int(match[2]),
-                                **dict.fromkeys(kinds, True)))
+            parity = int(match[3] or 0)
+            policies.append(cls(match[1], index, int(match[2]) + parity,
+                                parity=parity, **dict.fromkeys(kinds, True)))
         return tuple(policies)
 
 
@@ -206,11 +209,9 @@ class ClusterSpec:
                     ('parity', '', 0, policy.replicas - 1)):
                 _require_int('%s of policy %s%s' % (name, policy.name, note),
                              getattr(policy, name), low, high)
-            for kind in KINDS:
-                _require('%s of policy %s' % (kind, policy.name),
-                         getattr(policy, kind),
-                         'True for replicated policies only',
-                         not (getattr(policy, kind) and policy.parity))
+            _require('proar of policy %s' % policy.name, policy.proar,
+                     'True for replicated policies only',
+                     not (policy.proar and policy.parity))
 
     def node_numbers(self) -> range:
         """Return the nodes' numbers, from 1."""

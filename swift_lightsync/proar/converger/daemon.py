@@ -48,7 +48,7 @@ from swift_lightsync.proar.lag import FILE, forget, recorded
 from swift_lightsync.proar.vouching.rounds import Rounds
 
 SECTION = 'object-converger'
-#: seconds between two looks for events
+#: seconds from an event to the look for all that have come
 TICK = 0.05
 #: ... and at rings, and for telling how far all are
 REPORT = 1.0
@@ -150,6 +150,7 @@ class ObjectConverger(Daemon):
         for device in self.devices:
             device.tend(once=True)
         self.report()
+        self.peer_queues.close_idle(0)
         self.watch.close()
 
     def run_forever(self, override_devices=None, worker_count=1, **kwargs):
@@ -173,10 +174,13 @@ class ObjectConverger(Daemon):
                 if time.monotonic() >= report_at:
                     report_at = time.monotonic() + REPORT
                     self.follow_rings()
+                    self.peer_queues.close_idle()
                     self.report()
+                self.watch.wait(report_at - time.monotonic())
             except (Exception, Timeout):
                 # Nothing is lost: the next look sees the same.
                 self.logger.exception_of('follow', 'Unable to follow the logs')
+            # What comes meanwhile is pushed together.
             sleep(TICK)
 
     def _load_rings(self):

@@ -8,7 +8,6 @@ Each device has a greenthread, so that a slow disk delays no other device.
 import os
 import time
 from collections import defaultdict
-from dataclasses import replace
 from typing import Any
 
 from swift.common.concurrency import (
@@ -19,11 +18,11 @@ from swift.common.concurrency import (
     tpool,
 )
 
+from swift_lightsync.proar.converger.carrying import carry_along
 from swift_lightsync.proar.converger.followed_log import FollowedLog
 from swift_lightsync.proar.converger.followed_policy import FollowedPolicy
 from swift_lightsync.proar.converger.log_watch import CONTENT, NAMES
 from swift_lightsync.proar.core.oplog import CAPACITY
-from swift_lightsync.proar.log.device_log import DeviceLog
 from swift_lightsync.proar.log.segment import logs_path, number_of
 from swift_lightsync.proar.vouching.clock import now_ns
 from swift_lightsync.proar.vouching.rounds import Asker
@@ -187,6 +186,7 @@ class FollowedDevice:
 
     def _have_pushed(self):
         for policy in self.policies.values():
+            policy.note_again()
             policy.decide()
             for node in policy.lacking():
                 self.peer_queues.add(policy, node)
@@ -264,23 +264,9 @@ class FollowedDevice:
 
     def _carry(self, number):
         """Write the few open entries of a segment anew, and remove it."""
-        entries = [replace(entry, eversion=0)
-                   for entry in self._open_in(number)]
-        if tpool.execute(self._write, entries, number):
+        if tpool.execute(carry_along, self.path, self.log,
+                         self._open_in(number), number, self.logger):
             self._forget(number)
-
-    def _write(self, entries, number):
-        """Write entries durably; return whether their segment is gone."""
-        log = DeviceLog(self.path, self.logger)
-        try:
-            intents = [log.begin(entry) for entry in entries]
-            for intent in intents:
-                intent.begin_sync()
-            for intent in intents:
-                intent.sync()
-        finally:
-            log.close()
-        return self.log.remove(number)
 
     def _tell_of_cut(self, entries):
         self.logger.error(

@@ -59,6 +59,8 @@ class FollowedPolicy:
         self._sent_bytes = 0
         #: (peer, key) -> how long to leave that object alone
         self._put_off = {}
+        #: eversion -> a Mark that could not be noted yet
+        self._unnoted = {}
         #: (peer, key) of what is pushed just now
         self._under_way = set()
 
@@ -80,6 +82,7 @@ class FollowedPolicy:
 
     def clear(self):
         """Forget all that was read."""
+        self._unnoted.clear()
         self.follower = self._new_follower()
 
     # Entries
@@ -124,15 +127,21 @@ class FollowedPolicy:
             newest.raw, newest.offset))
 
     def _note(self, marks):
-        if not marks:
+        self._unnoted.update((mark.eversion, mark) for mark in marks)
+        self.note_again()
+
+    def note_again(self):
+        """Note what could not be noted before: until then it counts."""
+        if not self._unnoted:
             return
         try:
-            self.log.note(marks)
+            self.log.note(self._unnoted.values())
         except OSError as err:
-            # It is pushed again after the next start: nothing changes.
             self.logger.warning_of(
                 'note', 'Unable to note in the log of %s what others hold: '
                 '%s', self, err)
+        else:
+            self._unnoted.clear()
 
     def invalidate(self, entries):
         """

@@ -10,6 +10,7 @@ nothing here uses it.
 from typing import Dict, Optional, Set, Tuple
 
 from inotify_simple import INotify, flags
+from swift.common.concurrency import Timeout, sleep, trampoline
 
 #: files that are made or change
 CONTENT = flags.MODIFY | flags.CREATE | flags.MOVED_TO | flags.ONLYDIR
@@ -18,7 +19,7 @@ NAMES = flags.CREATE | flags.MOVED_TO | flags.ONLYDIR
 
 
 class LogWatch:
-    """Watches directories. It never waits."""
+    """Watches directories. Only :meth:`wait` waits."""
 
     def __init__(self):
         self._paths: Dict[int, str] = {}
@@ -45,6 +46,14 @@ class LogWatch:
         if not self._inotify:
             raise self._problem
         self._paths[self._inotify.add_watch(path, mask)] = path
+
+    def wait(self, seconds):
+        """Return when something has changed, or after some seconds."""
+        if not self._inotify:
+            sleep(seconds)
+        elif seconds > 0:
+            with Timeout(seconds, False):
+                trampoline(self._inotify.fileno(), read=True)
 
     def events(self):
         """

@@ -9,12 +9,15 @@ that device is delayed.
 
 import time
 from collections import OrderedDict
-from typing import Any, Dict, Tuple
+from typing import Any, Dict, List, Tuple
 
 from swift.common.concurrency import Timeout, sleep, spawn_n
 
 from swift_lightsync.common.backoff import Backoff
 from swift_lightsync.proar.converger.pusher import Pusher
+
+#: seconds for which a connection without work is kept
+KEPT = 5.0
 
 
 class PeerQueue:
@@ -39,6 +42,9 @@ class PeerQueue:
         self._workers = 0
         self._backoff = Backoff(options.retry_delay, options.max_retry_delay)
         self._is_awaited = False
+        #: Pushers without work, whose connections are kept, and since when
+        self._idle: List[Pusher] = []
+        self._idle_since = 0.0
 
     @property
     def is_idle(self):
@@ -63,14 +69,22 @@ class PeerQueue:
         self._waiting.clear()
 
     def _work(self):
-        pusher = Pusher(self.node, self.push_options)
+        pusher = self._idle.pop() if self._idle else Pusher(
+            self.node, self.push_options)
         try:
             while self._may_ask() and self._waiting:
                 (log, peer), _ = self._waiting.popitem(last=False)
                 self._push(log, peer, pusher)
         finally:
             self._workers -= 1
-            pusher.close()
+            self._idle.append(pusher)
+            self._idle_since = time.monotonic()
+
+    def close_idle(self, seconds=KEPT):
+        """Close the connections that nobody has used for some seconds."""
+        if time.monotonic() - self._idle_since >= seconds:
+            while self._idle:
+                self._idle.pop().close()
 
     def _may_ask(self):
         """
@@ -134,6 +148,11 @@ class PeerQueues:
         """Forget the logs that wait."""
         for queue in self._queues.values():
             queue.clear()
+
+    def close_idle(self, seconds=KEPT):
+        """Close the connections that nobody has used for some seconds."""
+        for queue in self._queues.values():
+            queue.close_idle(seconds)
 
     @property
     def are_idle(self):

@@ -32,11 +32,13 @@ class Told(Record):
     :param ring: the version of its ring
     :param can_tell: whether it knows what it holds
     :param held: the places of which it holds what the asker lacks
+    :param is_older: whether it knows the asker's log to have been newer
     """
     asked: Time
     ring: int
     can_tell: bool
     held: Tuple[Place, ...] = ()
+    is_older: bool = False
 
 
 @dataclass(frozen=True)
@@ -85,10 +87,12 @@ class Standing(Record):
     def open_peers(self) -> FrozenSet[int]:
         """Return the peers whose last word keeps reads from being answered.
 
-        They have another ring, or hold what is missing here.
+        They have another ring, hold what is missing here, or know the log
+        to have been newer.
         """
         return frozenset(peer for peer, each in self.told.items()
-                         if each.held or each.ring != self.ring)
+                         if each.held or each.is_older
+                         or each.ring != self.ring)
 
     def _counts(self, asked: int, now: int) -> bool:
         return asked <= now < asked + int(self.seconds * NS)

@@ -17,6 +17,8 @@ from swift_lightsync.proar.core.oplog import (
     State,
 )
 
+#: Who has noted one of these has seen the record synced.
+DURABLE = State.COMMITTED, State.HELD, State.CONVERGED
 _NOT_OVER = re.compile(b'[^%s]' % re.escape(bytes(OVER)), re.DOTALL)
 
 
@@ -52,6 +54,19 @@ def not_over(content: bytes, ring_version: int) -> Iterator[int]:
         yield from (match.start() for match in _NOT_OVER.finditer(states, 1))
     else:
         yield from range(1, records + 1)
+
+
+def position(content: bytes) -> Tuple[int, int]:
+    """
+    Return how far a segment is.
+
+    :param content: of the segment, from its begin on
+    :returns: the index of the last record whose operation was acknowledged,
+        or could have been, and so is durable; and of the last record
+    """
+    states = content[STATE_OFFSET::RECORD]
+    durable = max(states.rfind(state, 1) for state in DURABLE)
+    return max(durable, 0), len(content) // RECORD - 1
 
 
 def last_commit(states: Iterable[Tuple[int, State]], before: int) -> int:

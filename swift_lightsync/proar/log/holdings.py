@@ -8,9 +8,12 @@ cannot be read is an error. PROTOCOL.md, "Vouching".
 """
 
 import os
-from typing import List
+from contextlib import suppress
+from typing import List, Optional
 
-from swift_lightsync.proar.core.oplog import Entry, Op
+from swift_lightsync.proar.core.oplog import Entry, FormatError, Op
+from swift_lightsync.proar.core.remembered import NEWEST, LogPosition
+from swift_lightsync.proar.core.states import position
 from swift_lightsync.proar.log.segment import (
     logs_path,
     numbers,
@@ -53,3 +56,24 @@ def _held(path: str, ring_version: int) -> List[Entry]:
         return list(segment.not_over(ring_version))
     finally:
         segment.close()
+
+
+def log_position(device_path: str) -> Optional[LogPosition]:
+    """
+    Return how far the log of a device is; None if it has none.
+
+    A segment that cannot be read is left out.
+
+    :raises OSError: if the log cannot be read
+    """
+    directory = logs_path(device_path)
+    identity, found = b'', []
+    for number in numbers(directory)[-NEWEST:]:
+        with suppress(FormatError):
+            segment = open_segment(segment_path(directory, number),
+                                   os.O_RDONLY)
+            if segment:
+                with segment.file:
+                    identity = segment.header.identity
+                    found.append((number, *position(segment.content())))
+    return LogPosition(identity.hex(), tuple(found)) if found else None

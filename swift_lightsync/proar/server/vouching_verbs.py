@@ -7,6 +7,7 @@ role refuses. PROTOCOL.md, "Vouching".
 from functools import lru_cache
 
 from swift.common.concurrency import tpool
+from swift.common.recon import DEFAULT_RECON_CACHE_PATH
 from swift.common.request_helpers import get_name_and_placement
 from swift.common.storage_policy import POLICIES, REPL_POLICY
 from swift.common.swob import (
@@ -66,6 +67,8 @@ class VouchingVerbs(ObjectController):
         """Set up the stock controller, and what vouching needs."""
         super().setup(conf)
         self._swift_dir = conf.get('swift_dir', '/etc/swift')
+        self._recon_cache_path = conf.get('recon_cache_path',
+                                          DEFAULT_RECON_CACHE_PATH)
         self._history = RingHistory()
         self._quiet = QuietLogger(self.logger)
         self._standings = lru_cache(REMEMBERED)(Standings)
@@ -100,7 +103,8 @@ class VouchingVerbs(ObjectController):
                 request=request, body='There is no ring of policy %s' %
                 policy.name)
         found = tpool.execute(answers.answer, ask, policy, ring,
-                              self._diskfile_router[policy], self._quiet)
+                              self._diskfile_router[policy], self._quiet,
+                              self._recon_cache_path)
         return Response(request=request, body=found.encode(),
                         content_type='application/json')
 

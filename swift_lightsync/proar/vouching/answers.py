@@ -13,13 +13,14 @@ from swift.common.utils import get_partition_for_hash
 from swift_lightsync.proar.core.oplog import FormatError
 from swift_lightsync.proar.log.holdings import held_entries
 from swift_lightsync.proar.names import PROMISES, roles_path
+from swift_lightsync.proar.vouching.memory import Memory
 from swift_lightsync.proar.vouching.places import Rows, version_of
 from swift_lightsync.proar.vouching.promises import Promises
 from swift_lightsync.proar.vouching.uses import Uses
 from swift_lightsync.proar.wire.messages import MOST_HELD, Answer
 
 
-def answer(ask, policy, ring, manager, logger):
+def answer(ask, policy, ring, manager, logger, recon_cache_path):
     """
     Answer a question; it blocks.
 
@@ -28,16 +29,22 @@ def answer(ask, policy, ring, manager, logger):
     :param ring: the Ring of the policy
     :param manager: the DiskFileManager of the policy
     :param logger: a QuietLogger, told of what cannot be read
+    :param recon_cache_path: where the node's object-replicator tells of its
+        passes
     :returns: the Answer
     """
     version = version_of(ring, policy)
-    peers = {}
+    peers, older = {}, {}
     for number, name in ask.peers.items():
         path = _path(ring, number, name, manager)
         if path is None:
             continue
         try:
             if ask.ring == version:
+                found = Memory(path, policy, recon_cache_path).older(
+                    ask.askers, ask.logs)
+                if found:
+                    older[number] = found
                 peers[number] = _of_device(ask, policy, ring, path)
             else:
                 Uses(path, policy).mark_all(0)
@@ -45,7 +52,7 @@ def answer(ask, policy, ring, manager, logger):
             logger.warning_of(path, 'Unable to tell what %s holds: %s', path,
                               err)
     return Answer(version, {number: told for number, told in peers.items()
-                            if told is not None})
+                            if told is not None}, older)
 
 
 def _path(ring, number, name, manager):

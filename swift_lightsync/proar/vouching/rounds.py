@@ -9,18 +9,22 @@ import time
 from collections import defaultdict
 from typing import Any, Callable, Dict, NamedTuple, Tuple
 
-from swift.common.bufferedhttp import http_connect_raw
 from swift.common.concurrency import GreenPool, Timeout, sleep, spawn, tpool
-from swift.common.http import HTTP_OK
 
 from swift_lightsync.proar.core.standing import NS, Standing, Told
 from swift_lightsync.proar.lag import DeviceStanding
-from swift_lightsync.proar.names import ASK_PATH
+from swift_lightsync.proar.log.holdings import log_position
 from swift_lightsync.proar.vouching.clock import boot_id, now_ns
 from swift_lightsync.proar.vouching.places import version_of
+from swift_lightsync.proar.vouching.questions import (
+    nodes_of,
+    of_node,
+    put_question,
+    told_by,
+)
 from swift_lightsync.proar.vouching.standings import Standings
 from swift_lightsync.proar.vouching.uses import Uses
-from swift_lightsync.proar.wire.messages import MAX_BYTES, Answer, Ask
+from swift_lightsync.proar.wire.messages import Ask
 
 #: Nodes that are asked at the same time.
 CONCURRENCY = 200
@@ -106,6 +110,8 @@ class Rounds:
         return DeviceStanding(
             device.node['device'], int(device.policy), standing.ring, silent,
             self._silent_since.get(key),
+            tuple(sorted(peer for peer, told in standing.told.items()
+                         if told.is_older)),
             len({place for told in standing.told.values()
                  for place in told.held}), standing.others())
 
@@ -188,7 +194,7 @@ class Rounds:
         """Return whether all have to be asked again."""
         ring = device.policy.object_ring
         every = max(ALL_EVERY * self._seconds,
-                    len(_nodes_of(ring)) / NODES_PER_SECOND)
+                    len(nodes_of(ring)) / NODES_PER_SECOND)
         return standing.ring != version_of(ring, device.policy) \
             or now - standing.round > every * NS \
             or Standings(device.path, device.policy).last_missed() \
@@ -206,42 +212,43 @@ class Rounds:
         askers = {device.node['id'] for device in devices}
         told: Dict[int, Dict[int, Told]] = {
             asker: {} for asker in askers}
-        asks = [(address, Ask(int(policy), version, self._seconds,
-                              *_of_node(askers, peers, wanted)))
-                for address, peers in _nodes_of(policy.object_ring).items()]
+        logs = self._positions(devices) if wanted is None else {}
+        asks = []
+        for address, peers in nodes_of(policy.object_ring).items():
+            needing, needed = of_node(askers, peers, wanted)
+            if needed:
+                asks.append((address, Ask(
+                    int(policy), version, self._seconds, needing, needed,
+                    logs)))
         pool = GreenPool(CONCURRENCY)
         for ask, answer in pool.imap(
-                lambda item: (item[1], self._ask(*item)),
-                [item for item in asks if item[1].peers]):
+                lambda item: (item[1], self._ask(*item)), asks):
             for peer in ask.peers if answer else ():
                 for asker in ask.askers:
-                    told[asker][peer] = _told(began, answer, peer, asker)
+                    told[asker][peer] = told_by(began, answer, peer, asker)
         for device in devices:
             if wanted is None or told[device.node['id']]:
                 self._note(device, policy, version, began,
                            told[device.node['id']], wanted is None)
 
+    def _positions(self, devices):
+        """Return how far the logs of some devices are, by their ids."""
+        found = {}
+        for device in devices:
+            try:
+                position = tpool.execute(log_position, device.path)
+            except OSError as err:
+                self._logger.debug('Unable to tell how far the log of %s is: '
+                                   '%s', device, err)
+                continue
+            if position:
+                found[device.node['id']] = position
+        return found
+
     def _ask(self, address, ask):
         """Ask one node, and return its Answer; None if it gives none."""
-        body = ask.encode()
-        try:
-            with Timeout(self._seconds * PATIENCE):
-                connection = http_connect_raw(
-                    *address, 'PROAR', '/' + ASK_PATH,
-                    {'Content-Length': str(len(body))})
-                try:
-                    connection.send(body)
-                    response = connection.getresponse()
-                    content = response.read(MAX_BYTES)
-                finally:
-                    connection.close()
-            if response.status != HTTP_OK:
-                raise ValueError('it answers %d' % response.status)
-            return Answer.parse(content, MAX_BYTES)
-        except (Exception, Timeout) as err:
-            # Its devices do not vouch; recon tells so.
-            self._logger.debug('%s:%d does not vouch: %s', *address, err)
-            return None
+        return put_question(address, ask, self._seconds * PATIENCE,
+                            self._logger)
 
     def _note(self, device, policy, version, began, told, is_of_all):
         number = device.node['id']
@@ -256,29 +263,3 @@ class Rounds:
         except OSError as err:
             self._logger.debug('Unable to note how %s stands: %s', device,
                                err)
-
-
-def _nodes_of(ring):
-    """Return (ip, port) of each node -> id -> name of its devices."""
-    nodes: Dict[Tuple[str, int], Dict[int, str]] = defaultdict(dict)
-    for node in ring.devs:
-        if node:
-            nodes[node['replication_ip'], node['replication_port']][
-                node['id']] = node['device']
-    return nodes
-
-
-def _of_node(askers, peers, wanted):
-    """Return the askers that need some of a node's peers, and these."""
-    if wanted is None:
-        return tuple(sorted(askers)), peers
-    needed = set().union(*wanted.values())
-    return (tuple(sorted(asker for asker in askers
-                         if wanted[asker] & peers.keys())),
-            {peer: name for peer, name in peers.items() if peer in needed})
-
-
-def _told(began, answer, peer, asker):
-    can_tell = peer in answer.peers
-    return Told(began, answer.ring, can_tell,
-                answer.peers[peer].get(asker, ()) if can_tell else ())

@@ -2,10 +2,11 @@
 """The messages of devices that vouch for each other. PROTOCOL.md."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Dict, Literal, Tuple
 
 from swift_lightsync.common.records import Between, Length, Record
+from swift_lightsync.proar.core.remembered import LogPosition
 
 #: Bytes that a message may have.
 MAX_BYTES = 8 << 20
@@ -40,6 +41,7 @@ class Ask(Message):
     :param seconds: how long the asker counts on the answer
     :param askers: ids of the devices that are primary roles
     :param peers: id -> name of the devices that are asked
+    :param logs: id of an asker -> how far its log is, if that is told
     :param version: of the format
     """
     policy: Number
@@ -47,6 +49,7 @@ class Ask(Message):
     seconds: Annotated[float, Between(0.001, LONGEST)]
     askers: Annotated[Tuple[DeviceId, ...], Length(MOST_DEVICES)]
     peers: Dict[int, Name]
+    logs: Dict[int, LogPosition] = field(default_factory=dict)
     version: Literal[1] = 1
 
 
@@ -58,10 +61,13 @@ class Answer(Message):
     :param ring: version of the answerer's object ring
     :param peers: id of each device that can tell -> id of an asker -> the
         places of which that asker lacks something
+    :param older: id of a device -> ids of the askers whose logs are older
+        than it knows: it does not vouch for them
     :param version: of the format
     """
     ring: Number
     peers: Dict[int, Dict[int, Tuple[Place, ...]]]
+    older: Dict[int, Tuple[DeviceId, ...]] = field(default_factory=dict)
     version: Literal[1] = 1
 
 

@@ -52,8 +52,10 @@ from swift_lightsync.versioning.rows.rows import (
     RowsUnavailable,
 )
 from swift_lightsync.versioning.sites.receiver import Receiver
-from swift_lightsync.versioning.strategies.read_repair import ReadRepair
-from swift_lightsync.versioning.strategies.write_repair import WriteRepair
+from swift_lightsync.versioning.strategies.strategy import (
+    ReadRepair,
+    WriteRepair,
+)
 
 #: The swift.source of requests to what a symlink points to.
 SYMLINK = 'SYM'

@@ -12,10 +12,7 @@ this name, and a POST replaces it as it replaces ``X-Delete-At``.
 import mimetypes
 
 from swift.common.constraints import check_delete_headers
-from swift.common.request_helpers import (
-    copy_header_subset,
-    get_object_transient_sysmeta,
-)
+from swift.common.request_helpers import copy_header_subset
 from swift.common.swob import (
     HTTPException,
     HTTPInternalServerError,
@@ -35,10 +32,10 @@ from swift.common.utils import (
 
 from swift_lightsync.versioning.core.keys import version_name
 from swift_lightsync.versioning.core.row_data import DELETE_MARKER, Entry
+from swift_lightsync.versioning.core.stored_headers import DELETE_AT
 from swift_lightsync.versioning.proxy.container import internal
 from swift_lightsync.versioning.sites.older_object import OVERRIDE_ETAG
 
-DELETE_AT = get_object_transient_sysmeta('site-versions-delete-at')
 _CLIENTS_DELETE_AT = 'X-Delete-At'
 _NO_CONTAINER = (b'The versions container does not exist. You may want to '
                  b're-enable object versioning.')

@@ -26,8 +26,9 @@ from swift.common.db import get_db_connection
 from swift.common.exceptions import LockTimeout
 from swift.common.utils import lock_parent_directory
 
-#: Connections that one process keeps.
-MOST = 32
+#: Connections that one process keeps, each of some 130 KiB: as many as the
+#: containers of the requests that other sites make at the same time.
+MOST = 128
 #: Seconds for which one is kept that nobody uses.
 SECONDS = 5
 

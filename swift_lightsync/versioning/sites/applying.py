@@ -127,12 +127,26 @@ def apply_version(container, mine, shipment, body):
                                   _newest(entry, mine or entry))
         container.strategy.apply(entry)
     elif mine is None:
+        if entry.null:
+            _check_null(container.strategy, entry)
         if entry.kind is Kind.DATA:
             _put(container, shipment, body)
         _drop(container, container.strategy.apply(entry), entry)
     elif not mine.purged and is_older(mine, entry.changed):
         _post(container, shipment, mine.data_name)
         container.strategy.amend(mine, entry.content_type, entry.changed)
+
+
+def _check_null(strategy, entry):
+    """
+    Raise Refusal of a null version that is older than one that is here. Either
+    that one comes to the sender, too, and replaces it there, or is purged: if
+    this site had dropped the older one, only the others would have it then.
+    """
+    if any(each.version.id > entry.version.id
+           for each in strategy.nulls(entry.object)[1]):
+        raise Refusal(409, 'a newer null version of %r is here' %
+                      entry.object)
 
 
 def _put(container, shipment, body):

@@ -76,8 +76,8 @@ class Outgoing:
 
 class Reader:
     """
-    Reads what is small once for all sites. A row that is changed is another
-    row: what was read of one holds for all of them.
+    Reads what is small once for all sites. What is changed has a row with
+    another stamp: what was read holds for all that have this one.
 
     :param source: ``LocalData``
     :param sites: how many other sites there are
@@ -86,8 +86,9 @@ class Reader:
     def __init__(self, source, sites):
         self._source = source
         self._sites = sites
-        #: By database and ROWID: an ``Event`` at the end of a read that is
-        #: under way; the ``Outgoing``, and how many sites are still to get it.
+        #: By container, name and stamp of the row: an ``Event`` at the end of
+        #: a read that is under way; the ``Outgoing``, and how many sites are
+        #: still to get it.
         self._reading = {}
         self._read = OrderedDict()
         self._bytes = 0
@@ -101,7 +102,9 @@ class Reader:
         :raises DataMissing: if it cannot be read
         :raises Truncated: if it is shorter than announced
         """
-        key = work.database.id, work.item.rowid
+        row = work.item.row
+        key = work.database.account, work.database.container, row.name, \
+            row.stamp
         while key in self._reading:
             self._reading[key].wait()
         if key in self._read:

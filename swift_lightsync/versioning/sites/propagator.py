@@ -57,8 +57,10 @@ from swift_lightsync.versioning.sites.upkeep_tasks import (
     RepairTask,
     TidyTask,
 )
-from swift_lightsync.versioning.strategies.read_repair import ReadRepair
-from swift_lightsync.versioning.strategies.write_repair import WriteRepair
+from swift_lightsync.versioning.strategies.strategy import (
+    ReadRepair,
+    WriteRepair,
+)
 
 SECTION = 'container-propagator'
 #: Seconds that sync points wait for those of other tasks: what is lost with a
@@ -190,10 +192,11 @@ class VersionsPropagator(Daemon):
 
     def run_forever(self, *args, **kwargs):
         """Follow the rows until SIGTERM."""
+        # They begin with what is found first.
+        started = [spawn(each.run_forever) for each in self.runners]
         self._guarded(self.databases.scan)
-        all_of_it: List[Any] = [*self.runners, *self.comparing,
-                                self.lifecycle]
-        started = [spawn(each.run_forever) for each in all_of_it]
+        whole: List[Any] = [*self.comparing, self.lifecycle]
+        started += [spawn(each.run_forever) for each in whole]
         scan_at = time.monotonic() + self.options.scan_interval
         ended: List[Any] = []
         end: Any = signal(SIGTERM, lambda *args: ended.append(args))

@@ -227,3 +227,21 @@ class Strategy(History):
         return self.rows.write(Request(
             obj, tuple(map(WireRow.of, rows)), names, self.listed,
             stamp=self.tick(), clock=self.now() if own else None))
+
+
+class WriteRepair(Strategy):
+    """
+    The strategy of containers in the mode write-repair: the latest version is
+    decided when an update is committed (Write-Repair and Read-Repair §3.2.1).
+    """
+
+    listed = True
+
+
+class ReadRepair(Strategy):
+    """
+    The strategy of containers in the mode read-repair: the latest version is
+    decided when an object is read or listed (the same, §3.2.2).
+    """
+
+    listed = False

@@ -58,7 +58,8 @@ def tiny():
     main = [Sample('op1', end - took, end - took, end - took / 2, end, 1000)
             for end, took in ((1, .002), (2, .004), (6, .006), (7, .008))]
     main += [Sample('op2', 2.99, 2.99, 2.999, 3, 500),
-             Sample('op2', 4, 4, 4, 4.5, 0, 'http 503')]
+             Sample('op2', 4, 4, 4, 4.5, 0, 'http 503',
+                    message='PUT /v1/a: busy')]
     return document([
         stage([work(made, [operation(made, 'init', 'init')], kind='init',
                     name='init', workers=1, runtime=0)], 's1-init'),

@@ -177,6 +177,9 @@ class KVTest(unittest.TestCase):
     """
 
     world = None
+    #: what is tested: replicated objects or fragments
+    manager_class = KVDiskFileManager
+    make_policy = staticmethod(policy)
 
     def setUp(self):
         for patch in (
@@ -184,7 +187,7 @@ class KVTest(unittest.TestCase):
                 mock.patch.object(utils, 'HASH_PATH_SUFFIX', b'suf'),
                 mock.patch.object(
                     storage_policy, '_POLICIES',
-                    StoragePolicyCollection([policy()]))):
+                    StoragePolicyCollection([self.make_policy()]))):
             patch.start()
             self.addCleanup(patch.stop)
         timeout = Timeout(2 * DEADLINE)
@@ -194,7 +197,7 @@ class KVTest(unittest.TestCase):
         self.clock = START
         self.logger = get_logger({}, log_route='kv')
         self.server = self.controller()
-        self.manager = KVDiskFileManager(self.conf(), self.logger)
+        self.manager = self.manager_class(self.conf(), self.logger)
 
     def conf(self, **options):
         return dict({'devices': self.world.root, 'mount_check': 'false',

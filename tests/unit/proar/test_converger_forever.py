@@ -3,10 +3,12 @@
 
 
 import os
+from unittest import mock
 
 from swift.common.concurrency import listen
 from swift.obj.server import ObjectController
 
+from swift_lightsync.proar.converger.followed_log import FollowedLog
 from swift_lightsync.proar.core.oplog import (
     RECORD,
     eversion_of,
@@ -83,6 +85,18 @@ class TestForever(ConvergerTestCase):
             self.change('PUT', 'o', body)
             wait_for(self.are_same, 'it is pushed')
         wait_for(self.is_converged, 'that is on record')
+
+    def test_what_cannot_be_noted_is_noted_when_it_can(self):
+        self.running()
+        note = FollowedLog.note
+        with mock.patch.object(FollowedLog, 'note', autospec=True,
+                               side_effect=OSError(5, 'EIO')) as broken:
+            self.change('PUT', 'o')
+            wait_for(lambda: self.are_same() and broken.called,
+                     'it is pushed')
+            self.assertFalse(self.is_converged())
+        self.assertIs(note, FollowedLog.note)
+        wait_for(self.is_converged, 'it is noted')
 
     def test_a_log_in_the_place_of_one_that_was_removed_is_seen(self):
         self.running(rescan_interval='1000')

@@ -43,7 +43,7 @@ from tests.unit.sync.fixtures import (
 )
 
 LAG = DeviceLag('sda', 0, 3, 1, 2.5, {1: 3}, 0, 0)
-ROLE = DeviceStanding('sda', 0, 7, (), None, 0, {})
+ROLE = DeviceStanding('sda', 0, 7, (), None, (), 0, {})
 SWIFT_CONF = '''\
 [swift-hash]
 swift_hash_path_suffix = x
@@ -255,6 +255,13 @@ class TestCommand(SwiftTestCase):
             self.assertEqual((wanted, wanted), (status, text.count(
                 '! %s/sda: 1 devices have not vouched for it in policy 0 for '
                 '100 s: reads ask all\n' % self.name(0))))
+
+    def test_a_log_that_went_back_is_complained_of(self):
+        self.tell(0, roles=(replace(ROLE, older=(1, 2)),))
+        status, text = self.run_command()
+        self.assertEqual(1, status)
+        self.assertIn('! %s/sda: its log is older than 2 devices know it in '
+                      'policy 0' % self.name(0), text)
 
     def test_rings_and_regions_that_differ_are_complained_of(self):
         self.tell(0, roles=(replace(ROLE, others={1: 7 + (2 << 20), 2: 8}),))

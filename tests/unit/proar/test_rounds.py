@@ -27,7 +27,7 @@ class TestReport(VouchedCase):
 
     def test_one_whose_peers_all_vouch(self):
         self.assertEqual(DeviceStanding(
-            'sda', 0, 0, (), None, 0, {}), self.reported())
+            'sda', 0, 0, (), None, (), 0, {}), self.reported())
 
     def test_who_is_silent_and_since_when(self):
         self.servers[2].stop()

@@ -44,8 +44,10 @@ from swift_lightsync.versioning.server.row_table import MODE
 from swift_lightsync.versioning.sites.databases import ENABLED
 from swift_lightsync.versioning.sites.propagator import VersionsPropagator
 from swift_lightsync.versioning.sites.receiver import Receiver
-from swift_lightsync.versioning.strategies.read_repair import ReadRepair
-from swift_lightsync.versioning.strategies.write_repair import WriteRepair
+from swift_lightsync.versioning.strategies.strategy import (
+    ReadRepair,
+    WriteRepair,
+)
 from tests.unit.sync.fixtures import CapturingLogger, node, served
 from tests.unit.versioning.fakes import (
     PATIENCE,

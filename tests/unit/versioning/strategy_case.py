@@ -3,8 +3,10 @@
 
 import sys
 
-from swift_lightsync.versioning.strategies.read_repair import ReadRepair
-from swift_lightsync.versioning.strategies.write_repair import WriteRepair
+from swift_lightsync.versioning.strategies.strategy import (
+    ReadRepair,
+    WriteRepair,
+)
 from tests.unit.sync.fixtures import wait_for
 from tests.unit.versioning.fakes import SiteCase
 

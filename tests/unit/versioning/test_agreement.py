@@ -17,8 +17,10 @@ from swift_lightsync.versioning.core.row_data import Entry, listed_of
 from swift_lightsync.versioning.core.verb import Request
 from swift_lightsync.versioning.rows.replies import RowsUnavailable
 from swift_lightsync.versioning.rows.row_reader import RowReader
-from swift_lightsync.versioning.strategies.read_repair import ReadRepair
-from swift_lightsync.versioning.strategies.write_repair import WriteRepair
+from swift_lightsync.versioning.strategies.strategy import (
+    ReadRepair,
+    WriteRepair,
+)
 from tests.unit.versioning.fakes import (
     NOW,
     SITES,

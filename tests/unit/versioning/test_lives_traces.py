@@ -21,7 +21,7 @@ from tests.unit.versioning.sites_world import (
     SitesTestCase,
 )
 
-TRACES = int(os.environ.get('TRACES', 4))
+TRACES = int(os.environ.get('TRACES', 12))
 FIRST = int(os.environ.get('FIRST_TRACE', 1))
 
 

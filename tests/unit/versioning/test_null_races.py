@@ -17,7 +17,7 @@ from swift_lightsync.versioning.core.keys import purge_name, version_name
 from swift_lightsync.versioning.core.row_data import Entry
 from swift_lightsync.versioning.core.verb import Request
 from swift_lightsync.versioning.rows.rows import RowsUnavailable
-from swift_lightsync.versioning.strategies.write_repair import WriteRepair
+from swift_lightsync.versioning.strategies.strategy import WriteRepair
 from tests.unit.versioning.fakes import (
     NOW,
     SITES,

@@ -18,7 +18,7 @@ from swift_lightsync.versioning.core.row_data import (
 from swift_lightsync.versioning.core.stamp import Stamp, offset_of
 from swift_lightsync.versioning.core.verb import Request
 from swift_lightsync.versioning.core.version import Vector, Version
-from swift_lightsync.versioning.strategies.write_repair import WriteRepair
+from swift_lightsync.versioning.strategies.strategy import WriteRepair
 from tests.unit.versioning.fakes import NOW, SITES, MemoryRows, no_data
 
 OBJECT = 'o'

@@ -16,8 +16,10 @@ from swift_lightsync.versioning.core.stamp import Stamp
 from swift_lightsync.versioning.core.verb import Page, Request, WireRow
 from swift_lightsync.versioning.core.version import Vector, Version
 from swift_lightsync.versioning.rows.rows import Rows, RowsUnavailable
-from swift_lightsync.versioning.strategies.read_repair import ReadRepair
-from swift_lightsync.versioning.strategies.write_repair import WriteRepair
+from swift_lightsync.versioning.strategies.strategy import (
+    ReadRepair,
+    WriteRepair,
+)
 from tests.unit.sync.fixtures import served, wait_for
 from tests.unit.versioning.fakes import NOW, PATIENCE, Ring, SiteCase
 

@@ -17,8 +17,10 @@ from swift_lightsync.versioning.rows.rows import (
     ClockRefused,
     RowsUnavailable,
 )
-from swift_lightsync.versioning.strategies.read_repair import ReadRepair
-from swift_lightsync.versioning.strategies.write_repair import WriteRepair
+from swift_lightsync.versioning.strategies.strategy import (
+    ReadRepair,
+    WriteRepair,
+)
 from tests.unit.versioning.fakes import NOW, no_data
 from tests.unit.versioning.strategy_case import (
     StrategyCase,

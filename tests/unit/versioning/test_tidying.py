@@ -37,6 +37,23 @@ class TestTidying(AuditCase):
         self.assert_same('o')
         self.assertEqual(1, len(self.oslo.history('o')))
 
+    def test_an_older_one_waits_where_a_newer_one_is_purged_later(self):
+        for site in self.sites:
+            site.make_container()
+        older = self.rome.put('o', b'older', null=True)
+        newer = self.paris.put('o', b'newer', null=True)
+        self.rome.go_away()
+        self.paris.propagate()
+        self.assertEqual(str(newer.id), self.oslo.latest('o'))
+        self.rome.listen()
+        self.paris.purge('o', newer.id)
+        self.rome.propagate()
+        self.assertEqual(str(newer.id), self.oslo.latest('o'))
+        self.assertEqual(str(older.id), self.paris.latest('o'))
+        self.settle()
+        self.assert_same('o')
+        self.assertEqual({str(older.id): b'older'}, self.oslo.bodies('o'))
+
     def test_a_newer_null_marker_replaces_them_too(self):
         self.nulls(b'1')
         self.rome.delete('o', null=True)

@@ -28,8 +28,10 @@ TIMEOUT = 30000
 ENDPOINT = 'http://s3.amazonaws.com'
 #: Where a bucket is without a LocationConstraint.
 HOME = 'us-east-1'
+_MOST_PLACES = 4096
 _OK = range(200, 300)
 _IN_HOST = re.compile(r'[a-z0-9][a-z0-9-]{1,61}[a-z0-9]')
+_PLAIN = re.compile(r'[A-Za-z0-9_.~/-]*', re.ASCII).fullmatch
 _OF_REGION = re.compile(r's3[.-]([a-z]{2}(?:-[a-z]+)+-\d)\.amazonaws\.com')
 #: Creating what is there: a success, as in COSBench.
 _EXISTS = (b'BucketAlreadyOwnedByYou', b'BucketAlreadyExists')
@@ -72,6 +74,8 @@ class S3Storage(Storage):
         self._in_path = config.flag('path_style_access', False) or \
             _is_address(self._url.host)
         self._clients = {}
+        #: Of so many containers, what ``_place`` returns.
+        self._places = {}
 
     @classmethod
     def from_config(cls, config, auth):
@@ -86,25 +90,32 @@ class S3Storage(Storage):
             await client.close()
 
     def _place(self, container):
-        """Return the client of a bucket, and its path without a slash."""
+        """Return the client of a bucket, and its path with a slash."""
         path = self._url.path
+        host = container
         if container and (self._in_path
                           or not _IN_HOST.fullmatch(container)):
             path += '/' + quote(container, safe='-_.~')
-            container = None
-        client = self._clients.get(container)
+            host = None
+        client = self._clients.get(host)
         if client is None:
             url = self._url._replace(path='')
-            if container:
-                url = url._replace(host='%s.%s' % (container, url.host))
-            client = self._clients[container] = self._connector.client(url)
-        return client, path
+            if host:
+                url = url._replace(host='%s.%s' % (host, url.host))
+            client = self._clients[host] = self._connector.client(url)
+        return client, path + '/'
 
     async def _request(self, method, container, name='', query=(),
                        body=None, sink=None, headers=()):
-        client, path = self._place(container)
-        path += '/' + quote(name, safe='/-_.~')
-        query = sigv4.query_string(query)
+        place = self._places.get(container)
+        if place is None:
+            place = self._place(container)
+            if len(self._places) < _MOST_PLACES:
+                self._places[container] = place
+        client, path = place
+        # Most names are as they are when they are quoted.
+        path += name if _PLAIN(name) else quote(name, safe='/-_.~')
+        query = sigv4.query_string(query) if query else ''
         signed = self._signing.lines(method, client.url, path, query, body,
                                      headers)
         target = '%s?%s' % (path, query) if query else path

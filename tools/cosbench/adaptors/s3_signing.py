@@ -6,16 +6,10 @@ costs two hashes.
 """
 
 import time
-from functools import lru_cache
 from hashlib import sha256
 
 from cosbench.adaptors.core import sigv4
 from cosbench.adaptors.http1 import header_lines
-
-
-@lru_cache(maxsize=2)
-def _stamp(second):
-    return time.strftime('%Y%m%dT%H%M%SZ', time.gmtime(second))
 
 
 def _payload_hash(body):
@@ -38,8 +32,8 @@ class Signing:
         self._scope = scope
         self._token = token
         self._signs_payload = signs_payload
+        self._second, self._stamp = -1, ''
         #: Of this second: (URL, headers, hash of the body) -> its signer.
-        self._stamp = ''
         self._signers = {}
 
     def lines(self, method, url, path, query, body, headers):
@@ -54,9 +48,11 @@ class Signing:
         if body is not None:
             payload = _payload_hash(body) if self._signs_payload \
                 else sigv4.UNSIGNED
-        stamp = _stamp(int(time.time()))
-        if stamp != self._stamp:
-            self._stamp = stamp
+        second = int(time.time())
+        if second != self._second:
+            self._second = second
+            self._stamp = time.strftime('%Y%m%dT%H%M%SZ',
+                                        time.gmtime(second))
             self._signers.clear()
         key = (url, tuple(headers), payload)
         found = self._signers.get(key)

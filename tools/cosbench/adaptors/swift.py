@@ -211,7 +211,7 @@ class SwiftStorage(Storage):
     async def get(self, container, name, sink=None, want=WHOLE):
         if want is WHOLE:
             response = await self._request(
-                b'GET', _path(container, name), sink=sink)
+                b'GET', _path(container, name), b'', None, sink)
         else:
             response = await self.request(
                 b'GET', container, name, _query(want), _lines(want),

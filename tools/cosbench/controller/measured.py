@@ -7,6 +7,7 @@ them is kept until the next report.
 """
 
 from collections import Counter
+from typing import Dict
 
 from cosbench.controller.json_parts import dumps
 from cosbench.measure.chart import Chart
@@ -121,10 +122,13 @@ class Measured:
     def _figures(self, operation, workers, seconds):
         tallies = self._of(operation)
         failures: Counter[str] = Counter()
+        examples: Dict[str, str] = {}
         for each in tallies:
             failures.update(each.failures)
+            for kind, said in each.examples.items():
+                examples[kind] = min(said, examples.get(kind, said))
         metrics = Metrics.of_all(tallies, workers, seconds)
-        return {'failures': dict(failures), 'metrics': {
+        return {'failures': dict(failures), 'examples': examples, 'metrics': {
             **vars(metrics),
             'intended': metrics.intended and vars(metrics.intended)}}
 

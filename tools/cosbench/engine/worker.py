@@ -65,23 +65,23 @@ class Worker:
             await asyncio.sleep(pause)
 
     async def _timed(self, due, operation, act, rows):
-        error, size, first_byte = None, 0, None
+        error, message, size, first_byte = None, '', 0, None
         started = time.monotonic()
         try:
             first_byte, size, later = await act()
             if later is not None:
                 started = later
         except OperationError as err:
-            error = err.kind
+            error, message = err.kind, err.reason
         except Exception as err:
-            error = 'internal ' + type(err).__name__
+            error, message = 'internal ' + type(err).__name__, str(err)
             self._run.unexpected(operation, err)
         ended = time.monotonic()
         # A timer may fire early by the loop's resolution of 1 ms.
         intended = started if due is None else min(due, started)
         return Sample(operation, intended, started,
                       _within(first_byte, started, ended), ended, size,
-                      error, rows)
+                      error, rows, message)
 
 
 def _limit(value):

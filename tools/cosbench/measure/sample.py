@@ -26,3 +26,5 @@ class Sample(NamedTuple):
     error: Optional[str] = None
     #: Further rows of the results that it counts in, such as its endpoint's.
     rows: Tuple[str, ...] = ()
+    #: What the failure said; '' where nothing is known.
+    message: str = ''

@@ -6,7 +6,7 @@ tally of all their samples, in any order and grouping, exactly. RESULT.md has
 the document.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any, Dict, Optional
 
 from cosbench.measure.histogram import Histogram
@@ -18,7 +18,7 @@ from swift_lightsync.common.records import Between, Length, Record
 
 #: What failures are counted as that come under too many names.
 OTHER = 'other'
-MAX_CLASSES, MAX_CLASS_LENGTH = 100, 100
+MAX_CLASSES, MAX_CLASS_LENGTH, MAX_MESSAGE = 100, 100, 300
 #: Of a merged document; each driver brings at most MAX_CLASSES.
 _MAX_MERGED_CLASSES = 10000
 #: Microseconds; a clock that counts for three centuries.
@@ -44,6 +44,11 @@ class _Document(Record):
     processing: Histogram
     #: A histogram, too, which most often equals ``response``.
     intended: Any
+    #: class -> what one of its failures said.
+    examples: Annotated[
+        Dict[Annotated[str, Length(MAX_CLASS_LENGTH)],
+             Annotated[str, Length(MAX_MESSAGE)]],
+        Length(_MAX_MERGED_CLASSES)] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not self.response.count and not self.failures:
@@ -66,8 +71,8 @@ class Tally:
         have the same event as their origin
     """
 
-    __slots__ = ('origin', 'bytes', 'failures', 'first_start', 'last_end',
-                 'response', 'processing', '_intended')
+    __slots__ = ('origin', 'bytes', 'failures', 'examples', 'first_start',
+                 'last_end', 'response', 'processing', '_intended')
 
     def __init__(self, origin: float = 0.0) -> None:
         self.origin = origin
@@ -80,6 +85,8 @@ class Tally:
         self.bytes = 0
         #: class -> count.
         self.failures: Dict[str, int] = {}
+        #: class -> the first, by the alphabet, of what its failures said.
+        self.examples: Dict[str, str] = {}
         #: Microseconds after the origin, of all samples; None without.
         self.first_start: Optional[int] = None
         self.last_end: Optional[int] = None
@@ -119,7 +126,7 @@ class Tally:
         self._span(round((started - self.origin) * 1000000),
                    round((ended - self.origin) * 1000000))
         if sample.error is not None:
-            self._fail(sample.error)
+            self._fail(sample.error, sample.message)
             return
         self.bytes += sample.size
         if self._intended is not None or sample.intended != started:
@@ -133,12 +140,21 @@ class Tally:
         if self.last_end is None or end > self.last_end:
             self.last_end = end
 
-    def _fail(self, error: str) -> None:
+    def _fail(self, error: str, message: str) -> None:
         error = error[:MAX_CLASS_LENGTH]
         if error not in self.failures and \
                 len(self.failures) >= MAX_CLASSES - 1:
             error = OTHER
         self.failures[error] = self.failures.get(error, 0) + 1
+        if message:
+            self._say(error, ''.join(
+                each if each.isprintable() else ' '
+                for each in message[:MAX_MESSAGE]))
+
+    def _say(self, error: str, message: str) -> None:
+        known = self.examples.get(error)
+        if known is None or message < known:
+            self.examples[error] = message
 
     def merge(self, other: 'Tally') -> None:
         """Count all samples of another tally, which stays as it is."""
@@ -149,14 +165,18 @@ class Tally:
         self.bytes += other.bytes
         for error, count in other.failures.items():
             self.failures[error] = self.failures.get(error, 0) + count
+        for error, message in other.examples.items():
+            self._say(error, message)
         if other.first_start is not None and other.last_end is not None:
             self._span(other.first_start, other.last_end)
 
     def to_json(self) -> Dict[str, Any]:
         """Return a document; equal tallies have equal ones."""
         response = self.response.to_json()
+        said = {'examples': dict(sorted(self.examples.items()))} \
+            if self.examples else {}
         return {'bytes': self.bytes,
-                'failures': dict(sorted(self.failures.items())),
+                'failures': dict(sorted(self.failures.items())), **said,
                 'first_start_us': self.first_start,
                 'last_end_us': self.last_end,
                 'response': response,
@@ -175,6 +195,8 @@ class Tally:
         """
         found, made = _Document.from_json(value), cls()
         made.bytes, made.failures = found.bytes, found.failures
+        made.examples = {key: text for key, text in found.examples.items()
+                         if key in found.failures}
         made.response, made.processing = found.response, found.processing
         # Equal in all closed loops: reports come each second.
         if found.intended != value['response']:

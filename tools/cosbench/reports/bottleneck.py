@@ -24,7 +24,7 @@ BEHIND = 100
 _FIGURES = ('cpu', 'core', 'disk', 'wait', 'read', 'written', 'received',
             'sent', 'network', 'pending', 'proxy_ms', 'container_ms',
             'object_ms')
-#: Of ``NodeMeans``, what a slow one is called; what may slow others is first.
+#: Of ``NodeMeans``, what a slow one is called.
 _LIKE = {'wait': 'an access of its disks',
          'container_ms': 'a request to its container servers',
          'object_ms': 'a request to its object servers',
@@ -132,14 +132,18 @@ def _sentence(node, figure, words, number, all_):
 
 def _slow(means, explained):
     """Yield what is slow on a node where nothing else explains it."""
+    found = []
     for attribute, words in _LIKE.items():
         known = {each.name: getattr(each, attribute) for each in means
                  if getattr(each, attribute) is not None}
-        for name, value, others in _outliers(known):
-            if name not in explained:
-                explained = explained | {name}
-                yield 'node %s: %s took %s ms, one of the other nodes\' ' \
-                    '%s ms' % (name, words, short(value), short(others))
+        found += [(attribute != 'wait', others - value, name, words, value,
+                   others) for name, value, others in _outliers(known)]
+    # Disks slow servers; of these the one that costs most is first.
+    for _, _, name, words, value, others in sorted(found):
+        if name not in explained:
+            explained = explained | {name}
+            yield 'node %s: %s took %s ms, one of the other nodes\' %s ms' \
+                % (name, words, short(value), short(others))
 
 
 def _outliers(values):

@@ -157,8 +157,10 @@ def _intended(result):
 
 
 def _failures(result):
-    return table('Failures', ('Stage', 'Operation', 'Failure', 'Count'), [
-        (stage.id, label(operation), error, count)
+    return table('Failures', ('Stage', 'Operation', 'Failure', 'Count',
+                              'One of them'), [
+        (stage.id, label(operation), error, count,
+         operation.tally.examples.get(error, '-'))
         for stage in result.stages for _, operation in measured(stage)
         for error, count in sorted(operation.tally.failures.items())])
 

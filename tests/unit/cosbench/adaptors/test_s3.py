@@ -186,7 +186,8 @@ class TestPlaces(LoopsCase):
     def place(self, endpoint, bucket, more=''):
         found = storage(KEYS + 'endpoint=%s;%s' % (endpoint, more))
         client, path = found._place(bucket)
-        return client.url.netloc + unquote(path)
+        self.assertEqual('/', path[-1])
+        return client.url.netloc + unquote(path[:-1])
 
     def test_a_bucket_is_in_the_host_name_where_it_can_be(self):
         host = 'https://s3.example:81'

@@ -4,6 +4,7 @@
 import json
 import tracemalloc
 import unittest
+from itertools import permutations
 
 from hypothesis import given, strategies
 
@@ -103,6 +104,22 @@ class TestTally(unittest.TestCase):
         made = of([Sample('op1', 1000.5, 1000.5, 1001, 1002, 1)], 1000.0)
         self.assertEqual((500000, 2000000), (made.first_start,
                                              made.last_end))
+
+    def test_one_message_of_each_class_is_kept_in_any_order(self):
+        said = ['b\n\u202e' + 'x' * 400, 'c', '', 'a\x1b[2J']
+        samples = [SAMPLE._replace(error='http 503', message=each)
+                   for each in said]
+        for order in permutations(samples):
+            made = merged([of(order[:1]), of(order[1:3]), of(order[3:])])
+            self.assertEqual({'http 503': 'a [2J'}, made.examples)
+            self.assertEqual(made.to_json(),
+                             Tally.from_json(made.to_json()).to_json())
+        self.assertEqual({'http 503': 'b  ' + 'x' * 297},
+                         of(samples[:1]).examples)
+        self.assertNotIn('examples', of([SAMPLE]).to_json())
+        # None of a class that did not fail.
+        document = {**of([SAMPLE]).to_json(), 'examples': {'gone': 'x'}}
+        self.assertEqual({}, Tally.from_json(document).examples)
 
     def test_the_names_of_failures_are_bounded(self):
         made = of([Sample('op1', 0, 0, 1, 1, 0, 'e%d' % number)

@@ -35,7 +35,8 @@ class TestRunPage(unittest.TestCase):
             ['s2-main', 'read', '2', '4', '0', '100%', '0.4', '400 B',
              '4 KB', '5', '2.5', '4', '8', '8', '8', '8', '8'],
             self.row('s2-main', 'read')[0])
-        self.assertEqual([['s2-main', 'write', 'http 503', '1']],
+        self.assertEqual([['s2-main', 'write', 'http 503', '1',
+                           'PUT /v1/a: busy']],
                          self.row('s2-main', 'write', 'http 503'))
 
     def test_what_matters_comes_first(self):

@@ -13,10 +13,11 @@ from cosbench.watch.core.server_timings import ServerTimings
 from swift_lightsync.common.openmetrics import exposition, parse
 from tests.unit.cosbench.directory_case import DirectoryCase
 
-STATSD = (b'object-server.PUT.timing:10|ms\nobject-server.PUT.timing:30.0|ms',
+STATSD = (b'object-server.1.PUT.timing:10|ms\n'
+          b'object-server.PUT.timing:30.0|ms',
           b'a.b.container-server.PUT.timing:2.5|ms|@0.5',
           b'proxy-server.object.GET.200.timing:7|ms',
-          b'object-server.async_pendings:1|c')
+          b'object-server.2.async_pendings:1|c')
 #: Others' lines, and what would count a request twice.
 PASSED_OVER = (
     b'proxy-server.object.policy.0.GET.200.timing:7|ms',

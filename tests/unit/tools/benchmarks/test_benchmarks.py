@@ -122,6 +122,8 @@ class TestArithmetic(unittest.TestCase):
             name: len(times) for name, times in found.items()})
         self.assertEqual(([3.0], 1), trio.lags(
             {'x': [4.0, 1.0, 2.0], 'y': [1.0, 5.0]}))
+        self.assertEqual(([3.0, 4.0], 0), trio.lags(
+            {'x': [4.0, 1.0, 2.0], 'y': [1.0, 5.0]}, 2))
 
     def test_balance_has_the_deviation_that_chance_makes(self):
         self.assertEqual((20, 4.0, sqrt(40 * 0.5 * 0.5)),
@@ -194,7 +196,7 @@ SMOKE = (
             'logs': ['/none'], 'converged.return_value': ([0.1], 0)}),
         'proar.Throttle': mock.Mock(), 'proar.commands': mock.Mock(),
         'proar.cpu_of': lambda cluster: {'proxy-server': 1.0}},
-     5 * 2, 'sampling noise'),
+     7 * 2, 'sampling noise'),
     ('versioning --sizes 4K --batches 100 --runs 1', {
         'versioning.Keeper': site(**{
             'count_rounds.return_value': {'PUT': 2.0, 'GET': 1.0}})},

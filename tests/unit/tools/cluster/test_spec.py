@@ -39,8 +39,6 @@ class TestClusterSpec(unittest.TestCase):
                 ({'services': ('web',)}, "service is 'web'; allowed: proxy"),
                 ({'options': {'proxy': {}}}, "is 'proxy'; allowed: swift"),
                 ({'nodes': 4}, 'replicas of policy platinum .* is 5'),
-                ({'policies': (Policy('a', 0, 3, parity=1, kv=True),)},
-                 'kv of policy a is True; allowed: .* replicated'),
                 ({'policies': (Policy('a', 0, 3, parity=1, proar=True),)},
                  'proar of policy a is True; allowed: .* replicated'),
                 ({'policies': ()}, 'one of them index 0'),
@@ -56,6 +54,8 @@ class TestClusterSpec(unittest.TestCase):
              Policy('small', 1, 2, kv=True, proar=True),
              Policy('plain', 2, 4)),
             Policy.several('gold:3:proar,small:2:kv:proar,plain:4'))
+        self.assertEqual((Policy('ec', 0, 6, parity=2, kv=True),),
+                         Policy.several('ec:4+2:kv'))
         for text in ('', 'gold', 'gold:0', 'gold:3:', 'gold:3:ec',
                      'gold:3,,a:1', 'gold :3', 'gold:3 '):
             with self.subTest(text=text):

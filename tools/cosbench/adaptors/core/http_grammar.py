@@ -4,13 +4,24 @@
 import re
 
 _STATUS = rb'HTTP/1\.([01]) ([1-9]\d\d)(?: [^\r\n\0]*)?'
-_FIELD = rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+:[^\r\n\0]*"
-HEAD = re.compile(_STATUS + rb'(?:\r\n' + _FIELD + rb')*')
+_NAME = rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
+_FIELD = _NAME + rb':[^\r\n\0]*'
 STATUS_LINE = re.compile(_STATUS)
-#: Those that say where a body ends.
-FRAMING = re.compile(
-    rb'\r\n(content-length|transfer-encoding|connection):([^\r\n]*)',
-    re.IGNORECASE)
+
+
+def _any_case(name: str) -> bytes:
+    # Spelt out: re looks for the begin of a line much faster then.
+    return ''.join('[%s%s]' % (each.upper(), each) if each.isalpha() else each
+                   for each in name).encode()
+
+
+#: Of the lines after the first: (name, value) of those that say where a body
+#: ends, and a pair without a name for each that is no header.
+FRAMING = re.compile(rb'\r\n(?:(%b):([^\r\n]*)|(?!%b:))' % (
+    b'|'.join(map(_any_case, (
+        'content-length', 'transfer-encoding', 'connection'))), _NAME))
+#: What has no place in a head, but for its ends of lines.
+BREAKS = b'\r\n\0'
 #: Of the headers of FRAMING, only Content-Length is as long.
 LENGTH_NAME = 14
 TRAILERS = re.compile(rb'(?:' + _FIELD + rb'\r\n)*')

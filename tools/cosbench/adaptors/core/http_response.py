@@ -6,12 +6,13 @@ in two ways: bare line feeds, folded lines, two lengths, a length beside
 chunks, transfer codings other than chunked.
 """
 
+from functools import lru_cache
 from typing import Callable, Dict, List, Optional, Tuple, Union
 
 from cosbench.adaptors.core.http_grammar import (
+    BREAKS,
     CHUNK,
     FRAMING,
-    HEAD,
     LENGTH_NAME,
     LENGTH_VALUE,
     STATUS_LINE,
@@ -37,6 +38,15 @@ Data = Union[bytes, memoryview]
 def _wrong(what: str, data: Data = b'') -> OperationError:
     shown = ': %r' % bytes(data[:60]) if data else ''
     return OperationError('protocol', what + shown)
+
+
+@lru_cache(maxsize=256)
+def _status(line: bytes) -> Tuple[int, bool]:
+    """Return what a status line says: the status, and whether it is 1.1."""
+    match = STATUS_LINE.fullmatch(line)
+    if match is None:
+        raise _wrong('no status line', line)
+    return int(match[2]), match[1] == b'1'
 
 
 class Response:
@@ -153,26 +163,19 @@ class Response:
         return found
 
     def _parse(self, head: bytes) -> None:
-        match = HEAD.fullmatch(head)
-        if match is None:
-            line, _, rest = head.partition(b'\r\n')
-            if STATUS_LINE.fullmatch(line) is None:
-                raise _wrong('no status line', line)
-            raise _wrong('a malformed header', rest)
-        version, code = match.groups()
-        status = int(code)
+        end = head.find(b'\r\n')
+        status, persistent = _status(head if end < 0 else head[:end])
+        found = FRAMING.findall(head)
+        # Each break is an end of a line, and behind each there is a header.
+        if len(head.translate(None, BREAKS)) + 2 * head.count(b'\r\n') != \
+                len(head) or (b'', b'') in found:
+            raise _wrong('a malformed header', head[end + 2:])
         if status < 200:
             self._interim += 1
             if status == 101 or self._interim > MAX_INTERIM:
                 raise _wrong('an unexpected response', head)
             return
         self._head = head
-        self._frame(status, version == b'1')
-        self.status = status
-
-    def _frame(self, status: int, persistent: bool) -> None:
-        """Find how the body ends, and whether the connection can go on."""
-        found = FRAMING.findall(self._head)
         if len(found) == 1 and len(found[0][0]) == LENGTH_NAME and \
                 persistent and not self._bodiless and 204 != status < 300:
             # The same as below, for nearly all responses.
@@ -181,11 +184,14 @@ class Response:
                 self._mode, self._left = _LENGTH, int(length)
                 self.complete = not self._left
                 self.reusable, self._unread = True, self._sink is None
+                self.status = status
                 return
-        self._frame_of(found, status, persistent)
+        self._frame(found, status, persistent)
+        self.status = status
 
-    def _frame_of(self, found: List[Tuple[bytes, bytes]], status: int,
-                  persistent: bool) -> None:
+    def _frame(self, found: List[Tuple[bytes, bytes]], status: int,
+               persistent: bool) -> None:
+        """Find how the body ends, and whether the connection can go on."""
         framing = {b'connection': b''}
         for name, value in found:
             name, value = name.lower(), value.strip(b' \t').lower()

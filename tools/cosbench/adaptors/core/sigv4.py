@@ -67,9 +67,11 @@ class Signer:
                         for name, value in headers)
         place = '%s/%s/%s/aws4_request' % (
             stamp[:8], scope.region, scope.service)
-        self._key = _key(scope, stamp[:8])
+        # Its pads are hashed once, and copied for each signature.
+        self._mac = hmac.new(_key(scope, stamp[:8]), (
+            '\n'.join((ALGORITHM, stamp, place, ''))).encode('utf8'),
+            'sha256')
         self._rest = '\n'.join((lines, names, payload))
-        self._begin = '\n'.join((ALGORITHM, stamp, place, ''))
         self._value = '%s Credential=%s/%s, SignedHeaders=%s, Signature=' % (
             ALGORITHM, scope.access_key, place, names)
 
@@ -83,6 +85,6 @@ class Signer:
         :returns: the value of the header Authorization
         """
         canonical = '%s\n%s\n%s\n%s' % (method, path, query, self._rest)
-        signature = _hmac(self._key, self._begin + sha256(
-            canonical.encode('utf8')).hexdigest()).hex()
-        return self._value + signature
+        mac = self._mac.copy()
+        mac.update(sha256(canonical.encode('utf8')).hexdigest().encode())
+        return self._value + mac.hexdigest()

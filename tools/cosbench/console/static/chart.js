@@ -4,6 +4,7 @@
 
 import {h, svg, table} from './dom.js';
 import {NOTHING, short} from './format.js';
+import {rangeOf} from './zoom.js';
 
 const WIDTH = 640;
 const HEIGHT = 300;
@@ -32,7 +33,18 @@ function linear(values) {
   const step = stepOf(top);
   const count = Math.max(1, Math.ceil(top / step - 1e-9));
   const ticks = Array.from({length: count + 1}, (_, number) => step * number);
-  return {at: (value) => value / (step * count), ticks};
+  return {at: (value) => value / (step * count), ticks, from: 0,
+          to: step * count};
+}
+
+/** A part of the time. */
+function between([from, to]) {
+  const step = stepOf(to - from);
+  const first = Math.ceil(from / step - 1e-9);
+  const count = Math.floor(to / step + 1e-9) - first + 1;
+  return {at: (value) => (value - from) / (to - from), from, to,
+          ticks: Array.from({length: Math.max(0, count)},
+                            (_, number) => step * (first + number))};
 }
 
 /** From one power of ten to another. */
@@ -143,14 +155,20 @@ function last(points) {
  *     until: the least end of x
  */
 export function chart(plot) {
-  const points = plot.series.flatMap((each) => each.points).filter(
+  const all = plot.series.flatMap((each) => each.points).filter(
       ([, y]) => y !== null);
+  const whole = linear([...all, ...plot.marks, [plot.until]].map(([x]) => x));
+  const range = rangeOf(plot.title);
+  const xs = range ? between(range) : whole;
+  const inside = ([x]) => x >= xs.from && x <= xs.to;
+  const lines = plot.series.map((each) => ({
+    ...each, points: each.points.filter(inside)}));
+  // A part without a point has the height of all.
+  const points = all.some(inside) ? all.filter(inside) : all;
   const values = points.map(([, y]) => y);
   if (!points.length || (plot.log && !values.some((value) => value > 0))) {
     return null;
   }
-  const xs = linear([...points, ...plot.marks, [plot.until]].map(
-      ([x]) => x));
   const ys = plot.log ? logarithmic(values) : linear(values);
   const labels = plot.series.map((each) => each.label);
   const rows = Math.ceil(labels.length / Math.floor(
@@ -160,13 +178,21 @@ export function chart(plot) {
   return h(
       'figure', {}, h('figcaption', {}, plot.title),
       svg('svg', {role: 'img', viewBox: `0 0 ${WIDTH} ${height}`,
-                  width: WIDTH, height: height, 'aria-label': plot.title +
+                  width: WIDTH, height: height, class: 'zooms', tabindex: 0,
+                  'data-title': plot.title, 'data-from': xs.from,
+                  'data-to': xs.to, 'data-until': whole.to,
+                  'data-left': LEFT, 'data-right': WIDTH - RIGHT,
+                  'aria-label': plot.title + (range ?
+                    `, seconds ${short(xs.from)} to ${short(xs.to)}` : '') +
                   '; latest: ' + latest.map((each) => each.join(' ')).join(
                       ', ')},
-          frame(xs, ys, plot.x, plot.y), marks(xs, plot.marks),
-          plot.series.map((each, number) => line(
+          frame(xs, ys, plot.x, plot.y),
+          marks(xs, plot.marks.filter(inside)),
+          lines.map((each, number) => line(
               number, each, xs, ys)),
           legend(labels)),
+      h('p', {class: 'zoom'}, range ? 'Double click, or Escape: all of it.' :
+        'Drag, or + and arrows: a part of the time.'),
       h('details', {}, h('summary', {}, 'Latest figures'),
         table(plot.title + ': latest', ['Operation', plot.y], latest)));
 }

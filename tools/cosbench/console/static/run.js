@@ -96,9 +96,10 @@ export function failures(run) {
   const rows = run.stages.flatMap((stage) => stage.works.flatMap(
       (work) => work.operations.flatMap((each) => Object.entries(
           each.failures).map(([kind, count]) => [
-        stage.id, work.name, label(each), kind, short(count)]))));
+        stage.id, work.name, label(each), kind, short(count),
+        (each.examples || {})[kind] || '-']))));
   return table('Failures', ['Stage', 'Work', 'Operation', 'Failure',
-                            'Count'], rows);
+                            'Count', 'One of them'], rows);
 }
 
 function span(item) {

@@ -6,11 +6,13 @@ import {announce, h, show, table} from './dom.js';
 import {size} from './format.js';
 import {get, poll} from './poll.js';
 import * as view from './run.js';
+import {zooming} from './zoom.js';
 
 const live = document.getElementById('live');
 const path = '/v1/workloads/' + encodeURIComponent(live.dataset.id);
 const title = document.title;
 let before = null;
+let redraw = () => {};
 
 const downloads = (files) => table(
     'To download', ['File', 'Size'], files.map((each) => [
@@ -20,21 +22,38 @@ const downloads = (files) => table(
 /** '' if there is nothing in it. */
 function section(heading, ...parts) {
   return parts.some(Boolean) ? h(
-      'section', {}, h('h2', {}, heading),
+      'section', {id: anchor(heading)}, h('h2', {}, heading),
       parts.map((part) => h('div', {}, part))) : '';
+}
+
+const anchor = (heading) => heading.toLowerCase().replaceAll(' ', '-');
+
+/** Links to the sections that are there. */
+function contents(sections) {
+  const links = sections.filter(Boolean).map((each) => h('li', {}, h(
+      'a', {href: '#' + each.id}, each.firstChild.textContent)));
+  return links.length > 1 ? h('nav', {'aria-label': 'Contents'}, h(
+      'ul', {class: 'contents'}, links)) : '';
+}
+
+function draw(run, files) {
+  const sections = [
+    section('Failures', view.failures(run)),
+    section('Over time', view.plots(run, !view.ended(run))),
+    section('Operations', view.metrics(run)),
+    section('Stages', view.stages(run), view.works(run)),
+    section('Drivers', view.drivers(run), view.workDrivers(run)),
+    section('Files', downloads(files))];
+  show(live, view.headline(run), view.reasons(run), view.summary(run),
+       view.warnings(run), contents(sections), ...sections);
 }
 
 async function look() {
   const run = await get(path);
   const done = view.ended(run);
   const files = done ? (await get(path + '/files')).files : [];
-  show(live, view.headline(run), view.reasons(run), view.summary(run),
-       view.warnings(run),
-       section('Over time', view.plots(run, !done)),
-       section('Figures', view.metrics(run), view.failures(run),
-               view.stages(run), view.works(run), view.drivers(run),
-               view.workDrivers(run)),
-       section('Files', downloads(files)));
+  redraw = () => draw(run, files);
+  redraw();
   document.getElementById('cancel').hidden = done;
   document.title = run.state + ': ' + title;
   const news = view.changes(before, run);
@@ -45,4 +64,5 @@ async function look() {
   return !done;
 }
 
+zooming(live, () => redraw());
 poll(look);

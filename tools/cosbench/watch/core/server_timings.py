@@ -4,7 +4,8 @@
 Of ``proxy-server.object.GET.200.timing:12.3|ms`` and
 ``object-server.PUT.timing:4.5|ms`` the sums and counts by server and method
 are kept, of ``object-server.async_pendings:1|c`` the count; the rest is passed
-over. What a packet can fill is bounded: a few servers and methods.
+over. A number may follow the server, as in the log name ``object-server.1``.
+What a packet can fill is bounded: a few servers and methods.
 """
 
 import math
@@ -16,11 +17,12 @@ from swift_lightsync.common.openmetrics import Family
 #: Lines of a packet that are read, and milliseconds that are believed.
 MAX_LINES, MAX_MS = 1000, 1e9
 _TIMING = re.compile(
-    r'(?:.*\.)?((?:proxy|account|container|object)-server)\.'
+    r'(?:.*\.)?((?:proxy|account|container|object)-server)(?:\.\d+)?\.'
     r'(?:(?:account|container|object)\.)?(GET|HEAD|PUT|POST|DELETE)'
     r'(?:\.\d{3})?\.timing:([\d.]{1,20})\|ms.*', re.ASCII)
 _PENDING = re.compile(
-    r'(?:.*\.)?object-server\.async_pendings:(\d{1,9})\|c.*', re.ASCII)
+    r'(?:.*\.)?object-server(?:\.\d+)?\.async_pendings:(\d{1,9})\|c.*',
+    re.ASCII)
 
 
 class ServerTimings:

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+What a device remembers of the logs of others, whose reads it vouches for.
+
+PROTOCOL.md, "A log that went back".
+"""
+
+import json
+import os
+import time
+from functools import partial
+
+from swift.common.recon import RECON_OBJECT_FILE
+
+from swift_lightsync.proar.core.remembered import SIZE, Remembered
+from swift_lightsync.proar.names import LOGS, roles_path
+from swift_lightsync.proar.vouching.stamps import make_directory
+
+MOST = 64 << 20
+
+
+class Memory:
+    """
+    The memory of one device, in one policy: a record for each other device.
+
+    It is not synced: what a power cut takes of it is told again.
+
+    :param device_path: of the device
+    :param policy: the storage policy
+    :param recon_cache_path: where this node's object-replicator tells of its
+        passes
+    """
+
+    def __init__(self, device_path, policy, recon_cache_path):
+        self._path = roles_path(device_path, policy, LOGS)
+        self._is_filled = partial(has_replicated, recon_cache_path)
+
+    def older(self, askers, positions):
+        """
+        Return the askers whose logs are older than is remembered.
+
+        :param askers: ids of devices
+        :param positions: id -> LogPosition, of those that tell it
+        :raises OSError: if that cannot be told
+        """
+        make_directory(self._path)
+        file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC,
+                       0o600)
+        try:
+            return tuple(asker for asker in askers if self._is_older(
+                file, asker, positions.get(asker)))
+        finally:
+            os.close(file)
+
+    def _is_older(self, file, asker, position):
+        known = Remembered.decode(os.pread(file, SIZE, asker * SIZE))
+        if position is None:
+            return known.older_since > 0
+        found = known.after(position, int(time.time()), self._is_filled)
+        if found != known:
+            os.pwrite(file, found.encode(), asker * SIZE)
+        return found.older_since > 0
+
+
+def has_replicated(recon_cache_path, since):
+    """
+    Return whether this node's object-replicator has brought others all.
+
+    :param recon_cache_path: where it tells of its passes
+    :param since: Unix time at which the pass may have begun, at the earliest
+    """
+    try:
+        with open(os.path.join(recon_cache_path, RECON_OBJECT_FILE)) as file:
+            known = json.loads(file.read(MOST))
+        began = known['replication_last'] - 60 * known['replication_time']
+        failed = known.get('replication_stats', {}).get('failure', 0)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return False
+    return began > since and not failed

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Campaigns: clients of a few objects, amid whatever happens to a cluster.
+
+What is read is linearizable but for what PROTOCOL.md lists, all devices come
+to hold the same, and listings have each object once. ``SEEDS=30`` plays as
+many campaigns, ``FIRST_SEED=N SEEDS=1`` repeats one.
+"""
+
+import os
+import random
+import time
+from contextlib import ExitStack
+from tempfile import TemporaryDirectory
+from unittest import mock
+
+import pytest
+
+from tests.functional.clusters import R3, object_servers, wait_for
+from tests.functional.errno_faults import Faults
+from tests.functional.history_case import HistoryCase
+from tests.functional.role_cluster import (
+    CONVERGER,
+    FAST,
+    OPTIONS,
+    PROXY,
+    REPLICATION_SERVER,
+    RoleCluster,
+)
+from tests.functional.test_proar_errnos import ERRNOS, PLACES, fault_of
+from tools.cluster import ClusterSpec
+
+FIRST = int(os.environ.get('FIRST_SEED', 1000))
+SEEDS = int(os.environ.get('SEEDS', 30))
+OBJECTS = 6
+#: events of a campaign, and the longest that one lasts, in seconds
+EVENTS, LONGEST = 5, 2.0
+CONTAINER_SERVER = 'container-server'
+
+
+class TestCampaigns(HistoryCase):
+
+    @classmethod
+    def setUpClass(cls):
+        # Not HistoryCase's, whose servers heed no faults.
+        super(HistoryCase, cls).setUpClass()
+        stack = cls.enterClassContext(ExitStack())
+        cls.faults = Faults(os.path.join(
+            stack.enter_context(TemporaryDirectory()), 'faults.json'))
+        stack.enter_context(mock.patch.dict(
+            os.environ, cls.faults.environment()))
+        cls.cluster = RoleCluster(stack.enter_context(object_servers(
+            nodes=4, policies=(R3, FAST), services=ClusterSpec.services,
+            options=OPTIONS)))
+
+    def play(self, seed):
+        """One campaign."""
+        chance = random.Random(seed)
+        self.begin(OBJECTS, seed)
+        events = (self.kill_server, self.kill_daemon, self.spoil_disk,
+                  self.kill_container_server)
+        with self.clients():
+            for _ in range(EVENTS):
+                time.sleep(chance.uniform(0, 1))
+                chance.choice(events)(chance)
+        self.judge()
+        self.check_listing()
+
+    def a_node(self, chance):
+        return chance.choice(self.cluster.cluster.spec.node_numbers())
+
+    def kill_server(self, chance):
+        pause = chance.uniform(0, LONGEST)
+        self.have_outage(self.a_node(chance), lambda: time.sleep(pause))
+
+    def kill_daemon(self, chance):
+        daemon = chance.choice((CONVERGER, REPLICATION_SERVER, PROXY))
+        self.restart(daemon, None if daemon == PROXY
+                     else self.a_node(chance), chance)
+
+    def kill_container_server(self, chance):
+        self.restart(CONTAINER_SERVER, self.a_node(chance), chance)
+
+    def restart(self, daemon, node, chance):
+        pause = chance.uniform(0, LONGEST)
+        print('%s of node %s is dead for %.2f s' % (daemon, node, pause))
+        self.cluster.kill(daemon, node)
+        time.sleep(pause)
+        self.cluster.start(daemon, node)
+
+    def spoil_disk(self, chance):
+        """Have a device fail for a while, in one way."""
+        device = chance.choice(sorted(self.cluster.objects.devices()))
+        node = self.cluster.cluster.node_of(device)
+        place, number = chance.choice(PLACES), chance.choice(ERRNOS)
+        print('%s: %s is errno %d' % (device, place.name, number))
+        path = self.cluster.cluster.device_path(node, device)
+        # What it refuses others take, as in an outage.
+        with self.outage_of(node), self.faults.present_are(
+                fault_of(place, path, number)):
+            time.sleep(chance.uniform(0, LONGEST))
+
+    def check_listing(self):
+        """Each object is listed once, when rows have been repeated."""
+        cluster = self.cluster.cluster
+        there = {name for name in self.traffic.names
+                 if self.traffic.ask('GET', name).status == 200}
+        container = self.traffic.path.rpartition('/')[2]
+
+        def is_listed():
+            for node in cluster.spec.node_numbers():
+                cluster.run(['swift-object-updater', cluster.conf_path(
+                    'object-server', node), 'once'])
+                cluster.run(['swift-container-replicator', cluster.conf_path(
+                    'container-server', node), 'once'])
+            _, rows = self.cluster._client.get_container(container)
+            return sorted(row['name'] for row in rows) == sorted(there)
+        wait_for(is_listed, 'each object is listed once')
+
+    def test_a_campaign(self):
+        self.play(1)
+
+    @pytest.mark.long
+    def test_campaigns(self):
+        for seed in range(FIRST, FIRST + SEEDS):
+            with self.subTest(seed=seed):
+                self.play(seed)
+        print('%d campaigns' % SEEDS)

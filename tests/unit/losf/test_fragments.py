@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fragments in volumes, with real indexes. FORMAT.md, "Fragments"."""
+
+import shutil
+from unittest import mock
+
+from swift.common.exceptions import DiskFileError, DiskFileNotExist
+from swift.common.storage_policy import ECStoragePolicy
+from swift.common.utils import Timestamp, md5
+from swift.obj import diskfile
+
+from swift_losf.diskfile.fragments import KVECDiskFileManager
+from swift_losf.errors import IndexUnavailable
+from swift_losf.format.header import HEADER_LENGTH, RecordHeader
+from swift_losf.volumes.volume import pread
+from tests.unit.losf.kv_world import (
+    DEADLINE,
+    LONG,
+    PARTITION,
+    KVTest,
+    World,
+    bytes_of,
+)
+
+
+def setUpModule():
+    KVTest.world = World('d1')
+
+
+def tearDownModule():
+    KVTest.world.close()
+
+
+def ec_policy():
+    return ECStoragePolicy(
+        0, 'ec', is_default=True, ec_type='liberasurecode_rs_vand',
+        ec_ndata=4, ec_nparity=2,
+        diskfile_module='egg:swift-lightsync#erasure_coding.kv')
+
+
+class FragmentTest(KVTest):
+    """Writes and reads fragment archives of an object of its own."""
+
+    manager_class = KVECDiskFileManager
+    make_policy = staticmethod(ec_policy)
+
+    def fragment(self, index, length=100):
+        """Return a fragment archive of an object of one segment."""
+        return self.policy.pyeclib_driver.encode(bytes_of(length))[index]
+
+    def put(self, index, timestamp, commit=True, length=100):
+        """Write a fragment archive, and return its diskfile."""
+        data = self.fragment(index, length)
+        df = self.diskfile(frag_index=index)
+        with df.create() as writer:
+            writer.write(data)
+            writer.put({
+                'X-Timestamp': timestamp.internal,
+                'ETag': md5(data, usedforsecurity=False).hexdigest(),
+                'Content-Length': str(len(data)),
+                'X-Object-Sysmeta-Ec-Etag': 'etag',
+                'X-Object-Sysmeta-Ec-Frag-Index': str(index)})
+            if commit:
+                writer.commit(timestamp)
+        return df
+
+    def data(self, **kwargs):
+        """Return what a reader of the object is given."""
+        with self.diskfile(**kwargs).open() as df:
+            return b''.join(df.reader())
+
+    def names(self):
+        return sorted(self.files())
+
+    def header(self, location):
+        """Return the header of a record."""
+        with open(self.store().layout.volume(location.volume), 'rb') as at:
+            return RecordHeader.unpack(
+                pread(at.fileno(), HEADER_LENGTH, location.offset))
+
+
+class TestDurability(FragmentTest):
+
+    def test_a_fragment_is_opened_once_it_is_durable(self):
+        now = self.now()
+        df = self.put(3, now, commit=False)
+        self.assertEqual([now.internal + '#3.data'], self.names())
+        self.assertRaises(DiskFileNotExist, self.data)
+        self.assertEqual(self.fragment(3), self.data(frag_prefs=[]))
+        with df.create() as writer:
+            writer.commit(now)
+        self.assertEqual([now.internal + '#3#d.data'], self.names())
+        self.assertEqual(self.fragment(3), self.data())
+        self.assertTrue(self.header(self.only_file()[1]).durable)
+
+    def test_fragments_of_several_indexes_are_told_apart(self):
+        now = self.now()
+        for index in (0, 5):
+            self.put(index, now)
+            self.assertEqual(self.fragment(index),
+                             self.data(frag_index=index))
+        self.assertEqual(self.fragment(5), self.data(frag_prefs=[
+            {'timestamp': now.internal, 'exclude': [0]}]))
+        with self.diskfile().open() as df:
+            self.assertEqual({now: [0, 5]}, df.fragments)
+
+    def test_what_is_durable_removes_what_is_older(self):
+        before, now = self.now(), self.now()
+        for index in (1, 2):
+            self.put(index, before)
+        self.put(1, now, commit=False)
+        self.assertEqual(3, len(self.names()))
+        self.put(1, now)
+        self.assertEqual([now.internal + '#1#d.data'], self.names())
+
+    def test_a_long_archive(self):
+        self.put(1, self.now(), length=LONG)
+        self.assertEqual(self.fragment(1, LONG), self.data())
+
+    def test_to_be_made_durable_twice_changes_nothing(self):
+        now = self.now()
+        df = self.put(1, now)
+        file = self.only_file()
+        with df.create() as writer:
+            writer.commit(now)
+        self.assertEqual(file, self.only_file())
+
+    def test_a_fragment_that_a_newer_one_has_removed_is_durable_enough(self):
+        before, now = self.now(), self.now()
+        df = self.put(1, before, commit=False)
+        self.put(1, now)
+        self.assertEqual([now.internal + '#1#d.data'], self.names())
+        with df.create() as writer:
+            writer.commit(before)
+        self.assertEqual([now.internal + '#1#d.data'], self.names())
+
+    def test_a_fragment_that_is_lost_cannot_be_made_durable(self):
+        now = self.now()
+        df = self.put(1, now, commit=False)
+        self.store().remove(int(PARTITION), self.hash())
+        with df.create() as writer:
+            self.assertRaises(DiskFileError, writer.commit, now)
+
+    def test_without_an_index_server_nothing_is_said_to_be_durable(self):
+        now = self.now()
+        df = self.put(1, now, commit=False)
+        with mock.patch.object(self.store().index, 'rename',
+                               side_effect=IndexUnavailable('away')):
+            with df.create() as writer:
+                self.assertRaises(DiskFileError, writer.commit, now)
+        self.assertEqual([now.internal + '#1.data'], self.names())
+
+    def test_a_record_that_is_moved_meanwhile_is_marked_where_it_is(self):
+        now = self.now()
+        self.put(1, now, commit=False)
+        (_, moved), = self.files().items()
+        self.store().remove(int(PARTITION), self.hash())
+        df = self.put(1, now, commit=False)
+        name, location = self.only_file()
+        index = self.store().index
+        self.assertNotEqual(moved, location)
+        with mock.patch.object(index, 'rename', side_effect=lambda *key: [
+                (key[3], moved)]):
+            with df.create() as writer:
+                writer.commit(now)
+        for each in (location, moved):
+            self.assertTrue(self.header(each).durable, name)
+
+
+class TestPurge(FragmentTest):
+
+    def test_what_is_not_durable_is_kept_for_a_while(self):
+        now = self.now()
+        df = self.put(1, now, commit=False)
+        df.purge(now, 1, nondurable_purge_delay=DEADLINE)
+        self.assertEqual(1, len(self.files()))
+        df.purge(now, 1, nondurable_purge_delay=0)
+        self.assertEqual({}, self.files())
+
+    def test_what_is_durable_goes_at_once_and_other_indexes_stay(self):
+        now = self.now()
+        self.put(2, now)
+        self.put(1, now).purge(now, 1, nondurable_purge_delay=DEADLINE)
+        self.assertEqual([now.internal + '#2#d.data'], self.names())
+
+    def test_what_cannot_be_read_is_no_reason_to_fail(self):
+        now = self.now()
+        df = self.put(1, now, commit=False)
+        self.overwrite(self.only_file()[1], 0, b'damage')
+        df.purge(now, 1, nondurable_purge_delay=DEADLINE)
+        self.assertEqual({}, self.files())
+
+    def test_the_commit_window_is_that_of_the_record(self):
+        old = Timestamp(1)
+        self.put(1, old, commit=False)
+        self.manager.commit_window = DEADLINE
+        clean = self.manager.cleanup_ondisk_files
+        self.assertEqual(1, len(clean(self.diskfile()._datadir)['files']))
+        self.manager.commit_window = 0
+        self.assertEqual([], clean(self.diskfile()._datadir)['files'])
+        self.assertEqual({}, self.files())
+
+
+class TestRecovery(FragmentTest):
+
+    def lose_index(self):
+        self.world.kill('d1')
+        shutil.rmtree(self.world.layout('d1').index)
+        self.world.serve('d1')
+
+    def test_a_lost_index_changes_nothing_about_what_is_durable(self):
+        before, now = self.now(), self.now()
+        self.put(4, before)
+        self.put(1, now, commit=False)
+        self.put(2, now, commit=False)
+        files = self.files()
+        self.assertEqual(3, len(files))
+        self.lose_index()
+        self.assertEqual(files, self.files())
+
+    def test_suffix_hashes_are_those_of_stock_swift(self):
+        now = self.now()
+        self.put(4, now)
+        self.put(1, now)
+        hashes = self.manager.get_hashes('d1', PARTITION, [], self.policy)
+        self.assertEqual({None, 1, 4}, set(hashes[self.hash()[-3:]]))
+
+
+class TestRefusals(FragmentTest):
+
+    def test_a_swift_without_the_patch(self):
+        with mock.patch.object(diskfile.BaseDiskFileManager, 'rename_file',
+                               create=True):
+            del diskfile.BaseDiskFileManager.rename_file
+            with self.assertRaisesRegex(
+                    ValueError, 'rename_file.*swift-lightsync-patch'):
+                KVECDiskFileManager(self.conf(), self.logger)
