@@ -259,7 +259,11 @@ class Fingerprints:
         path = get_part_path(self._dev_path(device), self.policy, partition)
         # An unpatched Swift has no method for it.
         list_dir = getattr(self.df_mgr, 'list_dir', os.listdir)
-        suffixes = {name for name in list_dir(path) if len(name) == 3}
+        try:
+            suffixes = {name for name in list_dir(path) if len(name) == 3}
+        except FileNotFoundError:
+            # The partition was moved away meanwhile.
+            return 0
         if suffixes <= read_hashes(path).keys():
             return 0
         hashed: int = self.df_mgr._get_hashes(

@@ -159,6 +159,14 @@ class LightSyncReplicator(PushingReplicator):
         self.queue = SyncQueue(jobs)
         return self.queue
 
+    def has_failed(self, node: RingDevice) -> bool:
+        """Return whether to skip a device for now."""
+        return self.neighbours.has_failed(node)
+
+    def has_verb(self, node: RingDevice) -> bool:
+        """Return False if a node answered like stock Swift in this pass."""
+        return self.neighbours.has_verb(node)
+
     def _watch_for_rejoining(self) -> NoReturn:
         """
         Prefer partitions whose clockwise neighbour comes back during a pass.

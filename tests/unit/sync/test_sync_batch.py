@@ -269,15 +269,19 @@ class TestDifferences(BatchTestCase):
             self.assertEqual(self.suffixes(part, 0), self.suffixes(part, 2))
             self.assertEqual(1, len(self.suffixes(part, 2)))
 
-    def test_a_full_exchange_is_not_hidden_by_an_equal_root(self):
+    def test_a_full_comparison_goes_into_the_messages_of_the_pass(self):
         self.fill(policies=[self.policy])
         self.one_pass()
-        self.daemons[0].fingerprints(self.policy).note_exchange(
-            'sda', 0, 1.0)
+        for part in range(PARTS):
+            for device in self.names:
+                self.daemons[0].fingerprints(self.policy).note_exchange(
+                    device, part, 1.0)
         self.asked()
         stats = self.one_pass()
-        self.assertEqual(2, sum(map(len, self.asked())))
-        self.assertEqual(self.held() + 1, stats['hashmatch'])
+        # One for the first of the two others, and one for the second.
+        self.assertEqual([{}] + [{'LIGHTSYNC': 2}] * 2, self.requests())
+        self.assertEqual([[]] * 3, self.asked())
+        self.assertEqual(2 * self.held(), stats['hashmatch'])
 
 
 class TestTrouble(BatchTestCase):
