@@ -68,6 +68,8 @@ class Connections:
     def __init__(self, conn_timeout: float, http_timeout: float) -> None:
         self.conn_timeout = conn_timeout
         self.http_timeout = http_timeout
+        #: How many requests were sent.
+        self.requests = 0
         #: Connections that are not in use, by the node they lead to.
         self._idle: dict[NodeTuple, list[_Connection]] = defaultdict(list)
 
@@ -93,6 +95,7 @@ class Connections:
         :raises Timeout: if no answer comes in time
         :raises OSError, HTTPException: if the connection broke
         """
+        self.requests += 1
         path = '/%s/%s' % (quote(node['device'], safe=''), what)
         idle = self._idle[endpoint(node)]
         while idle:

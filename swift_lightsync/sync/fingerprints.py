@@ -250,7 +250,8 @@ class Fingerprints:
         """
         Make a partition's hashes reflect the suffixes that really exist.
 
-        Nothing is written if they do: stock Swift would replace hashes.pkl.
+        Nothing is written if they do: stock Swift would replace hashes.pkl. A
+        partition that is gone has none.
 
         :param device: name of the device
         :param partition: the partition

@@ -121,6 +121,26 @@ class Neighbours(Peers):
         self.note(device, node, policy, roots, told)
         return told
 
+    def ask_standing(self, pair: Pair,
+                     standing: Standing) -> Optional[SharedTold]:
+        """
+        Compare a standing set with a node.
+
+        :param pair: any of its pairs
+        :param standing: the set
+        :returns: what the node says, or None if it cannot be asked so now
+        """
+        sender = self.local.endpoint(*pair.local)
+        reply = self.drive(self.calling(sender, pair.node, _Send(
+            self.client.ask_standing, sender, pair.node, standing.items,
+            standing.tree), whole_node=True))
+        if reply.lacks_message:
+            self.without_shared.add(endpoint(pair.node))
+        elif reply.answer is Answer.UNSUPPORTED:
+            self.without_verb.add(endpoint(pair.node))
+        found: Optional[SharedTold] = reply.value
+        return found
+
     def own(self, policy: StoragePolicy,
             device: str) -> Optional[RingDevice]:
         """Return a local device as :meth:`LocalDevices.find`."""
@@ -160,25 +180,6 @@ class Neighbours(Peers):
         if reply.answer:
             raise Refusal(reply.answer)
         return reply.value
-
-    def ask_standing(self, pair: Pair,
-                     standing: Standing) -> Optional[SharedTold]:
-        """
-        Compare a standing set with a node.
-
-        :param pair: any of its pairs
-        :param standing: the set
-        :returns: what the node says, or None if it does not
-        """
-        policy, device = pair.local
-        sender = self.local.endpoint(policy, device)
-        reply = self.drive(self.calling(sender, pair.node, _Send(
-            self.client.ask_standing, sender, pair.node, standing.items,
-            standing.tree), whole_node=True))
-        found: Optional[SharedTold] = None
-        if reply.answer is None:
-            found = reply.value
-        return found
 
     def drive(self, process: Process[Any]) -> Any:
         """Run a process of the engine."""

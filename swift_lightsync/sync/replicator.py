@@ -116,13 +116,25 @@ class LightSyncReplicator(PushingReplicator):
     def replicate(self, *args: Any, **kwargs: Any) -> None:
         """Run a replication pass."""
         begin = time.time()
+        requests = self.neighbours.client.connections.requests
         watch = spawn(self._watch_for_rejoining)
         try:
             super().replicate(*args, **kwargs)
             self.recon.end_pass(begin)
+            self._log_pass(begin, self.neighbours.client.connections.requests
+                           - requests)
         finally:
             watch.kill()
             self.neighbours.end_pass()
+
+    def _log_pass(self, begin: float, messages: int) -> None:
+        tally = self.neighbours.tally
+        self.logger.info(
+            'The pass took %.3f s and %d messages: %d partitions were equal '
+            'as a whole, %d asked about, of which %d differed and %d were '
+            'put off; rings were closed over %d nodes and devices',
+            time.time() - begin, messages, self.standing.settled.total(),
+            tally.asked, tally.differing, tally.busy, tally.closed)
 
     def collect_jobs(self, override_devices: Optional[Sequence[str]] = None,
                      override_partitions: Optional[Sequence[int]] = None,

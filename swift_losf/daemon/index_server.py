@@ -19,6 +19,7 @@ import sys
 import threading
 import time
 from dataclasses import dataclass, fields
+from typing import Optional
 
 import plyvel
 
@@ -28,6 +29,7 @@ from swift_losf.format.layout import Layout
 from swift_losf.index.db import VersionError
 from swift_losf.index.index_lock import ServerError, locked
 from swift_losf.index.index_service import FATAL, IndexService
+from swift_losf.index.publisher import Publisher, identity
 from swift_losf.options import CompactOptions, LosfOptions
 from swift_losf.upkeep.compaction_plan import Limits
 from swift_losf.upkeep.compactor import Compaction, Compactor
@@ -59,12 +61,14 @@ class Options:
     :param max_volume_size: bytes from which on a volume gets no more records
     :param mount_check: whether the device has to be mounted
     :param compact: CompactOptions
+    :param part_power: of the ring; None: it is not known
     """
     sweep_interval: float = 5.0
     sync_interval: float = 30.0
     max_volume_size: int = LosfOptions.max_volume_size
     mount_check: bool = False
     compact: CompactOptions = CompactOptions()
+    part_power: Optional[int] = None
 
     @property
     def compaction(self):
@@ -133,11 +137,13 @@ class IndexServer:
             # At the end: calls, sweeper and compactor, index.
             with listening(self.layout, self.service):
                 drop_index(self.layout)
-                index = recover(self.layout, self._progress)
+                index = recover(self.layout, self._progress,
+                                self._serve_part, self.options.part_power)
                 at_end.callback(self._close, index)
                 if not index.db.durable:
                     self._stand_by(index, lock)
                     return
+                self._publish(index, at_end)
                 sweeper = Sweeper(lock.pinned, index,
                                   self.options.sweep_interval, self.fail)
                 compactor = Compactor(
@@ -149,6 +155,17 @@ class IndexServer:
                 self.service.index = index
                 logger.info('%s: serving', self.layout.root)
                 self._tend(index, lock)
+
+    def _publish(self, index, at_end):
+        try:
+            publisher = Publisher(index.db, identity(self.layout.socket))
+        except OSError as err:
+            # No memory, or a socket that is elsewhere: readers call.
+            logger.warning('%s: readers have to call the index server: %s',
+                           self.layout.root, err)
+            return
+        at_end.callback(publisher.close)
+        publisher.start()
 
     def _stand_by(self, index, lock):
         """Serve from memory until stop(), or the disk can be written."""
@@ -183,6 +200,9 @@ class IndexServer:
             if time.monotonic() - synced >= interval:
                 synced = time.monotonic()
                 index.sync()
+
+    def _serve_part(self, index):
+        self.service.index = index
 
     def _close(self, index):
         try:
@@ -229,6 +249,9 @@ def _parse(argv):
                         default=Options.max_volume_size,
                         help='bytes from which on a volume gets no more '
                         'records')
+    parser.add_argument('--part-power', type=int,
+                        help='of the ring: it tells the partitions of '
+                        'records when an index is made anew')
     parser.add_argument('--mount-check', action='store_true',
                         help='refuse a device path where nothing is mounted')
     for each in fields(CompactOptions):
@@ -250,7 +273,7 @@ def main(argv=None):
                 args.max_volume_size, args.mount_check,
                 CompactOptions(**{
                     each.name: getattr(args, 'compact_' + each.name)
-                    for each in fields(CompactOptions)})))
+                    for each in fields(CompactOptions)}), args.part_power))
     server.stop_on(signal.SIGTERM, signal.SIGINT)
     try:
         return 0 if server.run() else 1

@@ -6,6 +6,7 @@ There is no generated service class: the descriptor names the calls, and a
 table tells what each does with an Index.
 """
 
+import os
 import threading
 import time
 
@@ -19,12 +20,14 @@ from swift_losf.index import index_pb2 as pb
 from swift_losf.index.call_arguments import InvalidArgument
 from swift_losf.index.db import NotDurable, is_full
 from swift_losf.index.index import NotFound, Refused
+from swift_losf.index.known import NotKnownYet
 
 _SERVICE = pb.DESCRIPTOR.services_by_name['Index']
 _CODES = {InvalidArgument: grpc.StatusCode.INVALID_ARGUMENT,
           DecodeError: grpc.StatusCode.INVALID_ARGUMENT,
           NotFound: grpc.StatusCode.NOT_FOUND,
           Refused: grpc.StatusCode.FAILED_PRECONDITION,
+          NotKnownYet: grpc.StatusCode.UNAVAILABLE,
           NotDurable: grpc.StatusCode.RESOURCE_EXHAUSTED}
 #: after these, the index has to be recovered
 FATAL = (plyvel.Error, FormatError, OSError)
@@ -58,7 +61,8 @@ def _register(index, request):
     location = Location(at.volume, at.offset, at.data_length,
                         at.metadata_length, at.name_length)
     return _listing(file.partition, file.hash, index.register(
-        file.partition, file.hash, file.name, location, request.watermark))
+        file.partition, file.hash, file.name, location, request.watermark,
+        request.supersedes))
 
 
 def _remove(index, request):
@@ -123,7 +127,17 @@ def _list_volumes(index, request):
 
 
 def _get_statistics(index, request):
+    index.db.known.require_all()
     return pb.Statistics(**vars(index.statistics()))
+
+
+def _get_table(index, request):
+    publisher = index.db.publisher
+    if not publisher or not publisher.complete:
+        return pb.Table()
+    return pb.Table(process=os.getpid(), descriptor=publisher.descriptor,
+                    buckets=publisher.buckets, key=publisher.key,
+                    socket=publisher.socket)
 
 
 _CALLS = {
@@ -140,6 +154,7 @@ _CALLS = {
     'NewVolume': _new_volume,
     'ListVolumes': _list_volumes,
     'GetStatistics': _get_statistics,
+    'GetTable': _get_table,
 }
 
 

@@ -79,6 +79,7 @@ class TestRecovery(RecoveryTest):
         self.assertEqual(['e0f'], self.invalidations())
 
     def test_it_is_entered_after_sync_and_invalidation(self):
+        self.open_index().close()
         self.write()
         steps = []
         fdatasync = os.fdatasync
@@ -172,6 +173,7 @@ class TestRecovery(RecoveryTest):
         self.assertEqual([NAME, OTHER], self.names(self.recover()))
 
     def test_many_records_are_entered_in_batches(self):
+        self.open_index().close()
         with mock.patch.object(recovery_module, 'BATCH', 3):
             names = ['17000000%02d.00001.data' % n for n in range(8)]
             for name in names:

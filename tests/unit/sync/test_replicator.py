@@ -213,6 +213,25 @@ class TestMixed(ClusterTestCase):
         self.assertEqual({}, daemon.neighbours.failures.table.rows)
 
 
+class TestLog(ClusterTestCase):
+
+    def test_a_pass_says_what_it_did(self):
+        self.start(3)
+        self.put_everywhere()
+        self.nodes[0].put('new')
+        self.nodes[2].broken['LIGHTSYNC'] = 503
+        for number, messages, rest in (
+                (0, r'[2-9]', '1 asked about, of which 1 differed and 0'),
+                (1, '1', '1 asked about, of which 0 differed and 1')):
+            self.run_pass(number)
+            line, = [line for line in self.daemons[number].logger.at('INFO')
+                     if 'The pass took' in line]
+            self.assertRegex(line, r'The pass took [0-9.]+ s and %s messages: '
+                             r'0 partitions were equal as a whole, %s were '
+                             'put off; rings were closed over 0 nodes and '
+                             'devices' % (messages, rest))
+
+
 class TestFailures(ClusterTestCase):
 
     def stop(self, number):

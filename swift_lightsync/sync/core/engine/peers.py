@@ -132,6 +132,11 @@ class Peers(Charging):
         :param told: what it said
         :returns: whether the neighbour is found to be idle now
         """
+        counts, tally = told.counts(len(partitions)), self.tally
+        tally.asked += len(partitions)
+        tally.differing += counts.get(Answer.DIFFER, 0)
+        tally.busy += sum(counts.get(answer, 0)
+                          for answer in (Answer.BUSY, Answer.NOT_YET))
         return self.idleness.note_answer(device, device_key(node), told.idle)
 
     def has_verb(self, node: RingDevice) -> bool:
