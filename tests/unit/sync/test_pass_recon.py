@@ -15,13 +15,13 @@ from swift_lightsync.sync.core.sync_round import Answer
 from swift_lightsync.sync.keys import device_key, endpoint
 from swift_lightsync.sync.pass_recon import KEEP, PassRecorder
 from swift_lightsync.sync.recon_records import PairRecord, read
+from tests.unit.sync.batches import PARTS, BatchTestCase
 from tests.unit.sync.fixtures import (
     CapturingLogger,
     SwiftTestCase,
     node,
     ring_of,
 )
-from tests.unit.sync.test_sync_batch import PARTS, BatchTestCase
 
 
 class PassTestCase(BatchTestCase):
