@@ -151,11 +151,11 @@ class LightSyncReplicator(PushingReplicator):
         looked_at = [] if unknown == set() else super().collect_jobs(
             unknown or override_devices, override_partitions,
             override_policies)
-        jobs = looked_at + list(self.standing.hand_offs())
+        jobs = looked_at + list(self.standing.known.hand_offs())
         self._primary = [job for job in jobs if not job['delete']]
         self._rounds = {}
-        self.neighbours.begin_pass(self._primary + self.standing.sharing(),
-                                   partial)
+        self.neighbours.begin_pass(
+            self._primary + self.standing.known.shared(), partial)
         self.retry_pushes()
         self.recon.begin_pass(override_devices, partial)
         differing = self.standing.ask()
