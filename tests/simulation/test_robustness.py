@@ -49,7 +49,7 @@ def flood(where, times=4):
                         failed.neighbours.endpoint).encode()
                     for second in range(times):
                         where.events.at(where.events.now + second,
-                                        node.neighbours.take_notice, data)
+                                        node.neighbours.answers.take_notice, data)
 
 
 class TestAPartitionOfTheNetwork(unittest.TestCase):
