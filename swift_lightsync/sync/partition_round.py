@@ -78,7 +78,7 @@ class PartitionRound(Round):
         return sync_round(
             clockwise, self.has_failed,
             partial(self.daemon.neighbours.is_cut, self.device),
-            self._hand_offs(len(clockwise)))
+            self._hand_offs(len(clockwise)), self.region)
 
     def _full_exchange(self, turn: Turn) -> Actions:
         skipped = yield from full_comparison(turn.nodes, self.has_failed)

@@ -83,10 +83,12 @@ class Store:
 
     def list_hash(self, partition, object_hash):
         """Return the files of a hash: a list of (name, Location)."""
-        return self.index.find_hash(partition, bytes.fromhex(object_hash))
+        files = self.known_files(partition, object_hash)
+        return self.ask_for_hash(partition, object_hash) if files is None \
+            else files
 
     def known_files(self, partition, object_hash):
-        """Do what list_hash does, but never call: None if not known."""
+        """Do what list_hash does, but return None where it would ask."""
         return self.index.known_files(partition, bytes.fromhex(object_hash))
 
     def ask_for_hash(self, partition, object_hash):
@@ -115,18 +117,18 @@ class Store:
         return read_metadata(self.layout, location,
                              bytes.fromhex(where.object_hash), where.name)
 
-    def writer(self, extension, bytes_per_sync):
+    def writer(self, extension, bytes_per_sync, run=tpool.execute):
         """
         Begin a new file.
 
         :param extension: of the file
         :param bytes_per_sync: how much may be written without a sync
+        :param run: as VFileWriter takes it
         :returns: a :class:`VFileWriter`
         """
         kind = VolumeType.TOMBSTONES if extension == '.ts' \
             else VolumeType.DATA
-        return VFileWriter(self._appenders[kind], bytes_per_sync,
-                           tpool.execute)
+        return VFileWriter(self._appenders[kind], bytes_per_sync, run)
 
     def register(self, where, name, pending, supersedes=()):
         """

@@ -70,7 +70,7 @@ class PartitionRound(Round):
             yield from sync_round(
                 devices, self.has_failed,
                 partial(node.neighbours.is_cut, self.device),
-                ring.more_nodes(self.partition))
+                ring.more_nodes(self.partition), self.region)
 
 
 class Job:

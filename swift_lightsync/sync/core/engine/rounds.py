@@ -19,6 +19,7 @@ from swift_lightsync.sync.core.sync_round import (
     Answer,
     Check,
     Exchange,
+    Exchanged,
     Next,
 )
 
@@ -135,7 +136,8 @@ class Round:
         self._actions = actions
         self._go_on(None)
 
-    def _go_on(self, outcome: Union[Answer, bool, None]) -> None:
+    def _go_on(self, outcome: Union[Answer, Exchanged, bool, None]
+               ) -> None:
         if self._actions is None:
             raise ValueError('the round of partition %d is over'
                              % self.partition)
@@ -237,7 +239,7 @@ class Round:
             self.pending = replace(self.pending, devices=tuple(left))
         else:
             self.note_exchanged()
-            self._go_on(True)
+            self._go_on(Exchanged.PUSHED if pushed else Exchanged.DONE)
         return spared
 
     def note_exchanged(self) -> None:
