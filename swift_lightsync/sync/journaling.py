@@ -7,6 +7,7 @@ PROTOCOL.md, "What is kept between passes".
 
 import inspect
 import os
+import struct
 from logging import Logger
 from typing import Any, Optional
 
@@ -37,9 +38,12 @@ class Journaling:
 
     def enter(self, device_path: str, policy: int, partition: str) -> None:
         """Enter a partition; whoever changed it does not hear of errors."""
+        if not partition.isdecimal():
+            # It is no partition that any ring names.
+            return
         try:
             journal.enter(device_path, policy, int(partition))
-        except (OSError, ValueError) as err:
+        except (OSError, struct.error) as err:
             self.logger.warning(
                 'Unable to enter partition %s in the journal of %s: %s',
                 partition, device_path, err)
