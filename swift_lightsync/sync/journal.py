@@ -199,6 +199,9 @@ class Writers:
                     stream.truncate(0)
                 # Two in one tick of the clock differ by their sizes.
                 stream.write(b'.')
+        except FileNotFoundError:
+            # No directory, no mark: nobody believes what a journal says.
+            pass
         except OSError as err:
             self.logger.warning(
                 'Unable to say that changes of partitions may be unknown; '

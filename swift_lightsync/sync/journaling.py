@@ -5,7 +5,9 @@ Makes a diskfile manager of Swift enter in the journal what it changes.
 PROTOCOL.md, "What is kept between passes".
 """
 
+import inspect
 import os
+import struct
 from logging import Logger
 from typing import Any, Optional
 
@@ -36,20 +38,21 @@ class Journaling:
 
     def enter(self, device_path: str, policy: int, partition: str) -> None:
         """Enter a partition; whoever changed it does not hear of errors."""
+        if not partition.isdecimal():
+            # It is no partition that any ring names.
+            return
         try:
             journal.enter(device_path, policy, int(partition))
-        except (OSError, ValueError) as err:
+        except (OSError, struct.error) as err:
             self.logger.warning(
                 'Unable to enter partition %s in the journal of %s: %s',
                 partition, device_path, err)
             self.writers.touch()
 
     def _wrap(self, manager: Any, policy: int) -> None:
-        invalidate, get_hashes = manager.invalidate_hash, manager._get_hashes
-
         def invalidate_hash(suffix_dir: str) -> None:
             try:
-                invalidate(suffix_dir)
+                _stock(manager, 'invalidate_hash')(suffix_dir)
             finally:
                 partition_dir = os.path.dirname(suffix_dir)
                 self.enter(os.path.dirname(os.path.dirname(partition_dir)),
@@ -58,8 +61,9 @@ class Journaling:
         def _get_hashes(device: str, partition: Any, of_policy: Any,
                         recalculate: Optional[list[str]] = None,
                         **options: Any) -> Any:
-            hashed, hashes = get_hashes(device, partition, of_policy,
-                                        recalculate=recalculate, **options)
+            hashed, hashes = _stock(manager, '_get_hashes')(
+                device, partition, of_policy, recalculate=recalculate,
+                **options)
             # Reclaimed tombstones change a suffix that nobody invalidated.
             if hashed or recalculate:
                 self.enter(manager.construct_dev_path(device), policy,
@@ -69,15 +73,21 @@ class Journaling:
         manager.invalidate_hash = invalidate_hash
         manager._get_hashes = _get_hashes
         for name in ('quarantine_renamer', 'quarantine_dir_renamer'):
-            setattr(manager, name, self._quarantining(
-                getattr(manager, name), policy))
+            setattr(manager, name, self._quarantining(manager, name, policy))
 
-    def _quarantining(self, renamer: Any, policy: int) -> Any:
+    def _quarantining(self, manager: Any, name: str, policy: int) -> Any:
         def rename(device_path: str, path: str) -> Any:
             try:
-                return renamer(device_path, path)
+                return _stock(manager, name)(device_path, path)
             finally:
                 # objects/<partition>/<suffix>/…
                 parts = os.path.relpath(path, device_path).split(os.sep)
                 self.enter(device_path, policy, parts[1])
         return rename
+
+
+def _stock(manager: Any, name: str) -> Any:
+    """Return the method that a manager's class has, as it is now."""
+    found = inspect.getattr_static(type(manager), name)
+    bind = getattr(found, '__get__', None)
+    return bind(manager, type(manager)) if bind else found

@@ -38,18 +38,16 @@ class TestPass(ClusterTestCase):
         self.assertEqual(1, self.daemons[0].logger.counters['suffix.hashes'])
         self.assertEqual(0, self.run_pass(0).suffix_hash)
 
-    def test_a_difference_goes_to_the_clockwise_neighbour(self):
+    def test_a_difference_goes_to_all_that_lack_it(self):
         self.start(3)
         self.put_everywhere()
         self.nodes[0].put('new')
         stats = self.run_pass(0)
-        self.assert_stats(stats, attempted=1, hashmatch=0, success=1,
-                          failure=0, rsync=1)
-        asked = self.requests()
-        self.assertEqual({}, asked[2])
-        self.assertEqual(1, asked[1]['LIGHTSYNC'])
-        self.assertEqual(self.nodes[0].objects(), self.nodes[1].objects())
-        self.assertNotEqual(self.nodes[0].objects(), self.nodes[2].objects())
+        self.assert_stats(stats, attempted=1, hashmatch=0, success=2,
+                          failure=0, rsync=2)
+        self.assertEqual([1, 1], [each['LIGHTSYNC']
+                                  for each in self.requests()[1:]])
+        self.assert_same_objects()
         self.assertEqual(1, self.daemons[0].logger.counters[
             'partition.update.count.sda'])
 

@@ -138,11 +138,14 @@ class TestRsync(RsyncTestCase):
             with self.subTest(result=result), \
                     self.rsyncs([result]) as commands:
                 stats = self.run_pass(0)
-                self.assertEqual(1 + PARTS, len(commands))
+                # What came over is found by then: the device was asked to
+                # hash whatever it wanted.
+                again = PARTS if isinstance(result, Exception) else 0
+                self.assertEqual(1 + again, len(commands))
                 self.assert_converged(files=PARTS)
                 self.assert_stats(stats, attempted=PARTS, success=PARTS,
                                   failure=0, suffix_count=PARTS,
-                                  suffix_sync=PARTS, rsync=PARTS)
+                                  suffix_sync=again, rsync=again)
 
     def test_a_file_that_vanishes_while_it_is_pushed_harms_no_other(self):
         self.put_all()
